@@ -3,7 +3,8 @@
  * brings its header fields into the peer's HPACK table; the later ones name them by index, as real
  * clients do:
  *
- *   HEADERS frame: 83 (:method POST) 86 (:scheme http) [path] [authority] [content-type] [te] [user-agent]
+ *   HEADERS frame: 83 (:method POST) 86 (:scheme http) [path] [authority] [content-type] [te]
+ *   [user-agent]
  *   DATA frame:    00 (not compressed) | message length, 4 bytes | message
  */
 

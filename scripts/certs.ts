@@ -4,7 +4,8 @@
  * nobody can add to a directory of certificates: new authorities replace all of it.
  *
  *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
- *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no client's certificate passes for a member's
+ *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no
+ *                   client's certificate passes for a member's
  */
 import type { webcrypto } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

@@ -1,7 +1,8 @@
 /**
  * Writes the manual pages, made from the declarations of commands, flags and options.
  *
- *   node scripts/gen-man.ts --out DIR   DIR/quorate.8, DIR/quoratectl.1, DIR/quorateutl.1; look at one with man -l FILE
+ *   node scripts/gen-man.ts --out DIR   DIR/quorate.8, DIR/quoratectl.1, DIR/quorateutl.1; look at
+ *                                       one with man -l FILE
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,8 @@
  * How the members of a plan stand, as a table:
  *
  *     MEMBER  PID   ROLE      CLIENT URL              HEALTH   DB SIZE  VERSION  SINCE
- *     infra0  4711  leader    https://127.0.0.1:3379  healthy  25 kB    3.7.0    2026-01-31 12:00:00 (3m)
+ *     infra0  4711  leader    https://127.0.0.1:3379  healthy  25 kB    3.7.0    2026-01-31
+ *                                                              12:00:00 (3m)
  *     infra1  -     -         https://127.0.0.1:4379  down     -        -        -
  *
  * Every member is asked for itself, all at once, so one that is down or stands still delays nothing

@@ -10,7 +10,7 @@ import {
   type ScalarKind,
 } from "./model.ts";
 
-const MAX_LINE = 140;
+const MAX_LINE = 100;
 
 /** The generated text of packages/proto/src/gen/<file>.ts. */
 export function emitFile(file: File): string {

@@ -2,7 +2,8 @@
  * What lies where in an archive, and the same files where Debian's rules want them.
  *
  *   bin/         the programs: small shell scripts that become Node
- *   lib/         Node, the bundle, LevelDB's native module; lib/shared has libatomic for systems without it
+ *   lib/         Node, the bundle, LevelDB's native module; lib/shared has libatomic for systems
+ *                without it
  *   systemd/     units and the example environment files
  *   share/       man pages and shell completions
  *   licences/    of everything inside; NOTICE lists them

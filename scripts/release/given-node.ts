@@ -3,7 +3,8 @@
  * packages there are a third party's, made from the Node project's archives, and neither signed by
  * that project nor with provenance.
  *
- *   --node node-v26.10.0-linux-x64.tar.xz --node-sums SHASUMS256.txt   an archive of nodejs.org, compared with the project's own list
+ *   --node node-v26.10.0-linux-x64.tar.xz --node-sums SHASUMS256.txt   an archive of nodejs.org,
+ *   compared with the project's own list
  *   --node path/to/bin/node                                            a binary, as it is
  *
  * SHASUMS256.txt is what its signature says it is: `gpg --verify SHASUMS256.txt.sig SHASUMS256.txt`

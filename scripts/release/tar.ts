@@ -2,9 +2,12 @@
  * tar (POSIX ustar) and ar, written here so that the same content gives the same bytes: entries in
  * the order given, one time stamp, everything owned by root.
  *
- *   tar: for each entry a header of 512 bytes (name 100, mode 8, uid 8, gid 8, size 12, time 12, checksum 8, type 1, link 100,
- *        "ustar" 00, owner 32, group 32, device 16, prefix 155), its content filled up to 512; two empty blocks at the end
- *   ar:  "!<arch>\n", then for each file a header of 60 characters (name 16, time 12, uid 6, gid 6, mode 8, size 10, "`\n") and its
+ *   tar: for each entry a header of 512 bytes (name 100, mode 8, uid 8, gid 8, size 12, time 12,
+ *   checksum 8, type 1, link 100,
+ *        "ustar" 00, owner 32, group 32, device 16, prefix 155), its content filled up to 512; two
+ *        empty blocks at the end
+ *   ar:  "!<arch>\n", then for each file a header of 60 characters (name 16, time 12, uid 6, gid 6,
+ *        mode 8, size 10, "`\n") and its
  *        content filled up to an even length
  */
 

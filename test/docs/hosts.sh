@@ -2,7 +2,8 @@
 # Three hosts, 10.0.0.10 to 10.0.0.12, each a root that lies over this machine's with a network of
 # its own, and commands that run in them:
 #
-#   hosts.sh SCRIPT   runs SCRIPT with the function on HOST FILE (0 to 2, and a file of commands); only root, under unshare with
+#   hosts.sh SCRIPT   runs SCRIPT with the function on HOST FILE (0 to 2, and a file of commands);
+#                     only root, under unshare with
 #                     --mount, --net and --pid
 #
 # What an installation may find or leave is hidden: /opt, /usr/local, /etc/quorate,

@@ -272,11 +272,15 @@ describe("text", () => {
   test("a wide line", () => {
     finds(
       checkLineWidth,
-      { "scripts/a.ts": `\n${"x".repeat(141)}` },
+      { "scripts/a.ts": `\n${"x".repeat(101)}` },
       "scripts/a.ts:2",
-      /141 columns/,
+      /101 columns/,
     );
-    clean(checkLineWidth, { "scripts/a.ts": "é".repeat(140), "docs/a.md": "x".repeat(200) });
+    finds(checkLineWidth, { "a.ts": `// "${"x".repeat(97)}"` }, "a.ts:1", /more than 100/);
+    finds(checkLineWidth, { "a.ts": `f("${"x".repeat(137)}")` }, "a.ts:1", /more than 140/);
+    finds(checkLineWidth, { "a.sh": `# ${"x".repeat(99)}` }, "a.sh:1", /101 columns/);
+    clean(checkLineWidth, { "scripts/a.ts": "é".repeat(100), "docs/a.md": "x".repeat(200) });
+    clean(checkLineWidth, { "a.ts": `f("${"x".repeat(130)}")`, "a.sh": "x".repeat(140) });
   });
   for (const line of [
     "// TODO: later",

@@ -7,6 +7,15 @@
  * `text` with comments, string contents, template texts and regular expressions replaced by spaces.
  */
 export function codeOnly(text: string): string {
+  return scan(text, (piece) => piece.replace(/[^\n]/g, " "));
+}
+
+/** `text` with its comments, but without what stands inside its literals; line breaks stay. */
+export function withoutLiterals(text: string): string {
+  return scan(text, (piece, comment) => (comment ? piece : piece.replace(/[^\n]/g, "")));
+}
+
+function scan(text: string, hide: (piece: string, comment: boolean) => string): string {
   const out: string[] = [];
   // Each open `${` of a template: how many braces are open inside it.
   const templates: number[] = [];
@@ -15,8 +24,8 @@ export function codeOnly(text: string): string {
     out.push(text.slice(at, at + n));
     at += n;
   };
-  const blank = (end: number): void => {
-    out.push(text.slice(at, end).replace(/[^\n]/g, " "));
+  const blank = (end: number, comment = false): void => {
+    out.push(hide(text.slice(at, end), comment));
     at = end;
   };
   const templateText = (): void => {
@@ -33,8 +42,8 @@ export function codeOnly(text: string): string {
   while (at < text.length) {
     const char = text[at];
     const depth = templates.length - 1;
-    if (text.startsWith("//", at)) blank(lineEnd(text, at));
-    else if (text.startsWith("/*", at)) blank(after(text, "*/", at + 2));
+    if (text.startsWith("//", at)) blank(lineEnd(text, at), true);
+    else if (text.startsWith("/*", at)) blank(after(text, "*/", at + 2), true);
     else if (char === '"' || char === "'") {
       keep(1);
       blank(stringEnd(text, at, char));

@@ -1,33 +1,58 @@
 /** Rules over plain text: line width, leftovers, file size. */
-import { codeOnly } from "./scan.ts";
+import { codeOnly, withoutLiterals } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
 /** Columns a line of code or shell may have. */
-export const maxLineColumns = 140;
+export const maxLineColumns = 100;
 
 /** Lines a file may have without standing in `largeFiles`. */
 export const maxFileLines = 700;
 
 /** Files that may be longer than `maxFileLines`, each with the reason. */
-export const largeFiles: Readonly<Record<string, string>> = {};
+export const largeFiles: Readonly<Record<string, string>> = {
+  "packages/rpc/src/http2/connection.ts":
+    "to be cut: HEADERS and the abuse budgets are parts of it",
+  "packages/rpc/test/engine-grpc.test.ts": "to be cut",
+  "packages/server/src/member/member.ts":
+    "to be cut: the composition root becomes a file of its own",
+  "packages/server/test/config.test.ts": "to be cut",
+};
+
+/** Columns that a line may have where the text of a literal makes it wide, and in shell. */
+export const maxLiteralColumns = 140;
 
 /**
- * Lines wider than `maxLineColumns` in code and shell. A line whose width is one long URL or data
- * word is no exception.
+ * Lines wider than `maxLineColumns`. Biome does not break literals: a line that is narrow enough
+ * without the text of its strings and regular expressions, or has a template in it, may have
+ * `maxLiteralColumns`, and so may a command in shell. Of comments, only orders to Biome may.
  */
 export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
-  return files
-    .filter((file) => isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run")
-    .flatMap((file) =>
-      file.text
-        .split("\n")
-        .map((line, index) => ({ columns: [...line].length, line: index + 1 }))
-        .filter(({ columns }) => columns > maxLineColumns)
-        .map(({ columns, line }) => ({
-          where: `${file.path}:${line}`,
-          what: `${columns} columns, more than ${maxLineColumns}`,
-        })),
-    );
+  return files.flatMap((file) => {
+    if (isCode(file)) return wideLines(file, bareColumns(file));
+    if (!file.path.endsWith(".sh") && file.path !== ".ci/run") return [];
+    return wideLines(file, (line) => (/^\s*#/.test(line) ? columnsOf(line) : 0));
+  });
+}
+
+const columnsOf = (line: string): number => [...line].length;
+
+function wideLines(file: SourceFile, bare: (line: string, at: number) => number): Finding[] {
+  return file.text.split("\n").flatMap((line, at) => {
+    const columns = columnsOf(line);
+    const allowed = bare(line, at) > maxLineColumns ? maxLineColumns : maxLiteralColumns;
+    if (columns <= allowed) return [];
+    return [{ where: `${file.path}:${at + 1}`, what: `${columns} columns, more than ${allowed}` }];
+  });
+}
+
+/** The columns of a line without the text of its literals. */
+function bareColumns(file: SourceFile): (line: string, at: number) => number {
+  let lines: string[] | undefined;
+  return (line, at) => {
+    if (columnsOf(line) <= maxLineColumns || /`|biome-ignore/.test(line)) return 0;
+    lines ??= withoutLiterals(file.text).split("\n");
+    return columnsOf(lines[at]);
+  };
 }
 
 const markers = /\b(?:TODO|FIXME|XXX|HACK)\b/g;

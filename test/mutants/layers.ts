@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { runPool, seedsFrom, Totals } from "@quorate/sim";
+import { placePattern, runPool, seedsFrom, Totals } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -47,7 +47,7 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
   ];
   const env = {
     ...process.env,
-    QUORATE_MUTANT: JSON.stringify({ file, before, after }),
+    QUORATE_MUTANT: JSON.stringify({ file, place: placePattern(before).source, after }),
     NODE_TEST_CONTEXT: undefined,
   };
   const output = await outputOf([...args, "--test-timeout=120000", ...files], env);

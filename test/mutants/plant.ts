@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 
 const text = process.env["QUORATE_MUTANT"];
 if (text !== undefined) {
-  const { file, before, after } = JSON.parse(text) as {
+  const { file, place, after } = JSON.parse(text) as {
     file: string;
-    before: string;
+    place: string;
     after: string;
   };
   const path = join(import.meta.dirname, "../../packages", file);
@@ -22,9 +22,9 @@ if (text !== undefined) {
         typeof loaded.source === "string"
           ? loaded.source
           : new TextDecoder().decode(loaded.source as Uint8Array);
-      if (source.split(before).length !== 2)
+      if (source.split(new RegExp(place)).length !== 2)
         throw new Error(`the mutant's place is not in packages/${file} exactly once`);
-      return { ...loaded, source: source.replace(before, () => after) };
+      return { ...loaded, source: source.replace(new RegExp(place), () => after) };
     },
   });
 }

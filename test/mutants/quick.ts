@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import { misplaced } from "@quorate/sim";
+import { misplaced, replacePlaces } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 /** Mutants that cannot be planted any more, one line each; empty if all can. */
@@ -20,7 +20,7 @@ export function problemsOf(mutants: readonly Mutant[]): string[] {
     }
     const source = readFileSync(join(import.meta.dirname, "../../packages", file), "utf8");
     try {
-      stripTypeScriptTypes(source.replace(before, () => after));
+      stripTypeScriptTypes(replacePlaces(source, before, after));
     } catch (error) {
       problems.push(
         `${name}: with the bug in it packages/${file} does not read as TypeScript: ${(error as Error).message}`,

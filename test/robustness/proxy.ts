@@ -4,7 +4,8 @@
  * Each member advertises the address of its proxy to the others. A connection that member `a` opens
  * to member `b` goes
  *
- *     a --> proxy of b --> b        bytes from a to b obey wire a>b, bytes from b to a obey wire b>a
+ *     a --> proxy of b --> b        bytes from a to b obey wire a>b, bytes from b to a obey wire
+ *                                   b>a
  *
  * so that both directions of a pair can be hurt apart, whoever opened the connection. Who opened it
  * is asked of the kernel (owner.ts), since what goes through is TLS and says nothing.

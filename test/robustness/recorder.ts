@@ -2,14 +2,19 @@
  * Writes down what clients did and saw, as it happens: one JSON object a line, so that a history
  * can be judged anywhere and again later.
  *
- *     {"t":"base","revision":1}                              the round's keys were all gone at this revision
- *     {"t":"op","client":"c0","member":"m1","request":{"kind":"put",...},"calledAt":1200,"returnedAt":3400,"outcome":{...}}
+ *     {"t":"base","revision":1}                              the round's keys were all gone at this
+ *                                                            revision
+ *     {"t":"op","client":"c0","member":"m1","request":{"kind":"put",...},"calledAt":1200,
+ *      "returnedAt":3400,"outcome":{...}}
  *     {"t":"compaction","revision":40,"calledAt":...,"answeredAt":...}
  *     {"t":"stream","id":3,"name":"w1@m2","key":"k","end":"n","from":17}
  *     {"t":"batch","id":3,"at":5600,"revision":21,"events":[...]}
- *     {"t":"through","id":3,"revision":90}                   that stream must have sent all up to there
- *     {"t":"lease","name":"8123","key":"m/l0.4","wasPut":true,"renewals":[...],"revokeCalledMs":...}
- *     {"t":"leases-gone","atMs":...}                         by then all leases that nobody keeps must be gone
+ *     {"t":"through","id":3,"revision":90}                   that stream must have sent all up to
+ *                                                            there
+ *     {"t":"lease","name":"8123","key":"m/l0.4","wasPut":true,"renewals":[...],
+ *      "revokeCalledMs":...}
+ *     {"t":"leases-gone","atMs":...}                         by then all leases that nobody keeps
+ *                                                            must be gone
  *     {"t":"fault","at":...,"text":"pause m1"}
  *
  * Times are microseconds of one clock that never goes back and gives no time twice; those of leases

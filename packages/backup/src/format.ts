@@ -1,8 +1,10 @@
 /**
  * The files of a continuous backup.
  *
- *     DIR/base-REVISION-TIME.db       a snapshot file of etcd's format; the state at that revision (16 hex digits), taken at that time
- *     DIR/segment-NUMBER.qbk          changes since, in the order of their numbers (8 digits); each run begins a new one
+ *     DIR/base-REVISION-TIME.db       a snapshot file of etcd's format; the state at that revision
+ *                                     (16 hex digits), taken at that time
+ *     DIR/segment-NUMBER.qbk          changes since, in the order of their numbers (8 digits); each
+ *                                     run begins a new one
  *     DIR/lock                        held by the run at work
  *
  * A segment is the 8 bytes "QRMBKUP1" and then records, written behind each other and synced;
@@ -12,12 +14,17 @@
  *     CRC-32C                u32   of the kind and the payload
  *     kind                   u8
  *     payload
- *         1 head      cluster id u64, revision u64 (all changes up to it are in earlier files), time u64
- *         2 changes   time u64, revision u64, { flags u8 (1: deleted), length u32, mvccpb.KeyValue }*   all changes of that revision
- *         3 leases    time u64, flags u8 (1: begins the list of all), { id i64, time to live u64 in seconds, 0 for gone }*
+ *         1 head      cluster id u64, revision u64 (all changes up to it are in earlier files),
+ *                     time u64
+ *         2 changes   time u64, revision u64, { flags u8 (1: deleted), length u32, mvccpb.KeyValue
+ *                     }*   all changes of that revision
+ *         3 leases    time u64, flags u8 (1: begins the list of all), { id i64, time to live u64 in
+ *                     seconds, 0 for gone }*
  *         4 progress  time u64, revision u64   nothing else had happened up to then
- *         5 hash      time u64, revision u64, compact revision i64, hash u32   as a member gave them (HashKV)
- *         6 synced    time u64, offset u64   everything before that byte of the file was on the disk
+ *         5 hash      time u64, revision u64, compact revision i64, hash u32   as a member gave
+ *                     them (HashKV)
+ *         6 synced    time u64, offset u64   everything before that byte of the file was on the
+ *                                            disk
  *
  * The first record is a head. Times are milliseconds since 1970 by the clock of whoever made the
  * backup: when a change was received. The records of a deletion hold the key alone, as in the

@@ -2,12 +2,13 @@
  * A bbolt database file: pages of one size, numbered from 0. Integers are little-endian.
  *
  *     page 0, 1   meta: two copies, the one with the higher transaction id that is whole counts
- *     others      a freelist, and trees of branch and leaf pages; a page that needs more room goes on over the `overflow` pages after it
+ *     others      a freelist, and trees of branch and leaf pages; a page that needs more room goes
+ *                 on over the `overflow` pages after it
  *
- *     page header                  meta (after the header)            leaf element     branch element
- *      0  id        u64             0  magic      u32  0xed0cdaed      0  flags  u32    0  pos    u32
- *      8  flags     u16             4  version    u32  2               4  pos    u32    4  ksize  u32
- *     10  count     u16             8  page size  u32                  8  ksize  u32    8  page   u64
+ *     page header                  meta (after the header)            leaf element   branch element
+ *      0  id        u64             0  magic      u32  0xed0cdaed      0  flags  u32  0  pos    u32
+ *      8  flags     u16             4  version    u32  2               4  pos    u32  4  ksize  u32
+ *     10  count     u16             8  page size  u32                  8  ksize  u32  8  page   u64
  *     12  overflow  u32            12  flags      u32                 12  vsize  u32
  *                                  16  root bucket: page u64, sequence u64
  *     flags: 1 branch, 2 leaf,     32  freelist's page u64 (all ones: none is kept)

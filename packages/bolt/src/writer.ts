@@ -2,7 +2,8 @@
  * Writing a database file from front to back, from records that come in order, with one page of
  * each tree level in memory.
  *
- *     const output = await boltOutput(buckets);     // first pass: how many pages there will be, and where the roots are
+ *     const output = await boltOutput(buckets);     // first pass: how many pages there will be,
+ *                                                   and where the roots are
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *
@@ -10,7 +11,7 @@
  * so the records are gone through twice: `scan` must give the same both times. Pages are filled to
  * the brim; a record that does not fit beside others has pages of its own.
  *
- *     meta 0 | meta 1 | freelist (empty) | per bucket: leaves, with branches between them as they fill, its root last | root of all
+ *     meta 0 | meta 1 | freelist (empty) | for each bucket: leaves, branches, root | root of all
  */
 import { compare, EMPTY, fromUtf8 } from "@quorate/proto";
 import { assert } from "./errors.ts";

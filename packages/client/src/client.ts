@@ -4,7 +4,8 @@
  *   const client = connect({ endpoints: ["http://127.0.0.1:2379"] });
  *   await client.put("greeting", "hello");
  *   const { kvs } = await client.get("greet", { prefix: true });
- *   const { succeeded } = await client.txn({ compare: [compareVersion("lock", "=", 0)], success: [opPut("lock", "mine")] });
+ *   const { succeeded } = await client.txn({ compare: [compareVersion("lock", "=", 0)], success:
+ *   [opPut("lock", "mine")] });
  *   client.close();
  *
  * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the

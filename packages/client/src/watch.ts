@@ -2,7 +2,8 @@
  * A watch that goes on at another member when its own is lost.
  *
  *   const watch = client.watch("config/", { prefix: true });
- *   for await (const { events } of watch) for (const bytes of events) console.log(Event.decode(bytes));
+ *   for await (const { events } of watch) for (const bytes of events)
+ *   console.log(Event.decode(bytes));
  *
  * It gives every change from its first revision on, once and in order: after a break it is created
  * anew from the revision after the last one that it gave. What it gives are the server's responses,

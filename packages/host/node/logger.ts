@@ -3,7 +3,8 @@
  *
  * One line, as scripts see it (etcd's names, in etcd's order; the caller's fields come last):
  *
- *     {"level":"info","ts":"2026-01-02T15:04:05.000Z","caller":"server/member","msg":"ready to serve client requests","name":"infra0"}
+ *     {"level":"info","ts":"2026-01-02T15:04:05.000Z","caller":"server/member","msg":"ready to
+ *     serve client requests","name":"infra0"}
  *
  * and as a person sees it on a terminal:
  *

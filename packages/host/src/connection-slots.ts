@@ -2,9 +2,11 @@
  * Who may hold a connection of one listener. File descriptors are few, and whoever reaches a port
  * can open any number of connections.
  *
- *     accepted --> unidentified --(handshake, headers)--> identified, in the group of its identity --> closed
- *                     |  a share of its own, a deadline for each stage       |  the rest of the slots
- *                     |  full: the oldest one of the address with the most   |  full: the longest idle of the largest group
+ *     accepted --> unidentified --(handshake, headers)--> identified, in its group --> closed
+ *                     |  a share of its own, a deadline for each stage       |  the rest of the
+ *                        slots
+ *                     |  full: the oldest one of the address with the most   |  full: the longest
+ *                        idle of the largest group
  *
  * A newcomer is refused only if its own group is the largest and has nothing idle. An idle
  * connection has no call; under pressure (three quarters of the slots are taken) those that have

@@ -2,11 +2,16 @@
  * What a machine knows, in one place, and the few things done to it from everywhere. The rooms
  * around it hold the behaviour:
  *
- *     replicate.ts   a leader's appends, heartbeats, snapshots and commits      roles.ts    becoming follower, candidate, leader
- *     follow.ts      what a follower does with them                             election.ts campaigns and votes
- *     propose.ts     proposals and the guard of configuration changes           read.ts     confirmed reads
- *     configure.ts   putting a configuration in force                           lead.ts     what a leader does with answers
- *     step.ts        terms, leases, who handles which message; ticks            raft.ts     the public machine, Ready
+ *     replicate.ts   a leader's appends, heartbeats, snapshots and commits
+ *     follow.ts      what a follower does with them
+ *     lead.ts        what a leader does with responses
+ *     propose.ts     proposals and the guard of configuration changes
+ *     configure.ts   putting a configuration in force
+ *     roles.ts       becoming follower, candidate, leader
+ *     election.ts    campaigns and votes
+ *     read.ts        confirmed reads
+ *     step.ts        terms, leases, ticks, and which file handles which message
+ *     raft.ts        the public machine, Ready
  */
 import { idToHex, type raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";

@@ -5,7 +5,9 @@
  *       ^ one message a heartbeat interval           |  a stream, as far as the window goes
  *       |<------- rejected, or unreachable ----------+
  *       |
- *       +-- the log no longer reaches back --> snapshot -- reported, or acknowledged at an index the log reaches --> probe, replicate
+ *       +-- the log no longer reaches back --> snapshot
+ *                                                  | reported, or acknowledged in the log
+ *                                                  +--> probe, replicate
  *
  * In probe and in snapshot nothing is known to be on its way beyond what the state says; in
  * replicate, entries match+1 to next-1 are.

@@ -3,8 +3,10 @@
  * New folders are 0700 and new files 0600. Folders of an earlier release, or those that an operator
  * made, may be open to others:
  *
- *     DATA-DIR              left as it is, with etcd's warning: it may be a mount point or shared on purpose
- *     DATA-DIR/member, fixtures, and --wal-dir   closed: nobody but a member has anything to do there
+ *     DATA-DIR              left as it is, with etcd's warning: it may be a mount point or shared
+ *                           on purpose
+ *     DATA-DIR/member, fixtures, and --wal-dir   closed: nobody but a member has anything to do
+ *                                                there
  */
 import { chmodSync, statSync } from "node:fs";
 import type { Logger } from "@quorate/host";

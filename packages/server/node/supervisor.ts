@@ -2,8 +2,10 @@
  * What a service manager is told of a member's life: systemd's protocol (sd_notify(3)), for units
  * with Type=notify.
  *
- *     NOTIFY_SOCKET in the environment    tell: READY=1 when it serves, RELOADING=1 and READY=1 around SIGHUP, STOPPING=1 at its end
- *     WATCHDOG_USEC as well               tell WATCHDOG=1 twice in that time, as long as the member's event loop turns
+ *     NOTIFY_SOCKET in the environment    tell: READY=1 when it serves, RELOADING=1 and READY=1
+ *                                         around SIGHUP, STOPPING=1 at its end
+ *     WATCHDOG_USEC as well               tell WATCHDOG=1 twice in that time, as long as the
+ *                                         member's event loop turns
  *
  * Node has no datagram sockets of the local family, so systemd-notify(1), which comes with systemd,
  * does the sending; the unit needs NotifyAccess=all for that. Without NOTIFY_SOCKET nothing is

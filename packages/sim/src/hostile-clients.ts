@@ -3,8 +3,10 @@
  * allow, and members of the release before this one, which put malformed requests into the log
  * unchecked.
  *
- *   SIM-12 what is malformed   no request that does not decode is answered but by an error, and no entry is in the log that fails its
- *                              checks, unless it was put there on purpose: then it comes to an error on every member (SIM-4, SIM-5),
+ *   SIM-12 what is malformed   no request that does not decode is answered but by an error, and no
+ *                              entry is in the log that fails its
+ *                              checks, unless it was put there on purpose: then it comes to an
+ *                              error on every member (SIM-4, SIM-5),
  *                              and all go on
  */
 import type { Random } from "@quorate/host";

@@ -7,6 +7,7 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
+import { countPlaces, replacePlaces } from "./source-place.ts";
 
 /** One place of the source, and what is to stand there. */
 export interface SourceBug {
@@ -207,14 +208,14 @@ export const SOURCE_BUGS = {
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
     before:
-      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
     after:
       "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
   },
   "quota-counted-twice": {
     file: "server/src/space/space-keeper.ts",
     before:
-      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
     after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
     throw errorOf("NoSpace");`,
   },
@@ -266,7 +267,7 @@ export function sourcePath(file: string): string {
  * once.
  */
 export function misplaced({ file, before }: SourceBug): string | undefined {
-  const count = readFileSync(sourcePath(file), "utf8").split(before).length - 1;
+  const count = countPlaces(readFileSync(sourcePath(file), "utf8"), before);
   return count === 1 ? undefined : `packages/${file} has ${count} places that read: ${before}`;
 }
 
@@ -294,7 +295,7 @@ export function plantPatch(name: string, bug: SourceBug): void {
         typeof loaded.source === "string"
           ? loaded.source
           : new TextDecoder().decode(loaded.source as Uint8Array);
-      return { ...loaded, source: source.replace(bug.before, () => bug.after) };
+      return { ...loaded, source: replacePlaces(source, bug.before, bug.after) };
     },
   });
 }

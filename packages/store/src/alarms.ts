@@ -3,7 +3,8 @@
  * member or, under id 0, for all. A part of the replicated state (etcd:
  * server/etcdserver/api/v3alarm).
  *
- *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian (etcd: empty, and never read)
+ *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian
+ *     (etcd: empty, and never read)
  */
 import { AlarmMember, AlarmType, readU64BE, toHex, WireError, writeU64BE } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "./backend.ts";

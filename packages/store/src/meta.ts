@@ -2,7 +2,8 @@
  * What every batch of the backend says of itself: the index and term of the last entry it holds,
  * and the configuration as of then.
  *
- *     bucket meta: "consistent_index" 8 bytes big-endian, "term" 8 bytes big-endian, "confState" raftpb.ConfState (names as in etcd)
+ *     bucket meta: "consistent_index" 8 bytes big-endian, "term" 8 bytes big-endian, "confState"
+ *     raftpb.ConfState (names as in etcd)
  */
 import { fromUtf8, raftpb, readU64BE, WireError, writeU64BE } from "@quorate/proto";
 import { type Backend, Bucket } from "./backend.ts";

@@ -2,7 +2,8 @@
  * The whole state as a stream of bytes, from a member to one that is too far behind for the log.
  *
  *     "QRMSNAP1"                                              8 bytes
- *     frame*                                                  records in key order, about 256 KiB a frame
+ *     frame*                                                  records in key order, about 256 KiB a
+ *                                                             frame
  *         length of the payload   u32 (more than 0)
  *         payload                 { key length u32, value length u32, key, value }*
  *         CRC-32C of the payload  u32

@@ -2,9 +2,10 @@
  * The peer port: HTTP/2 for members, and plain HTTP, in either version, for whoever asks after
  * members and versions.
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/1.1 -> HttpHandler
- *                                                          -> HTTP/2 -> a member's stream of messages -> Incoming
- *                                                                    -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
+ *   socket -> (TLS, certificate checks) -> which protocol?
+ *     HTTP/1.1 -> HttpHandler
+ *     HTTP/2   -> a member's stream of messages -> Incoming
+ *              -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
 import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";

@@ -4,7 +4,8 @@
  *
  *     dialler                                                     acceptor
  *     preface, SETTINGS, WINDOW_UPDATE, HEADERS (POST path)  -->
- *                        <--  SETTINGS, its ack, WINDOW_UPDATE, HEADERS (200), or HEADERS, DATA with the reason, END_STREAM
+ *                        <--  SETTINGS, its ack, WINDOW_UPDATE, HEADERS (200), or HEADERS, DATA
+ *                             with the reason, END_STREAM
  *     DATA, DATA, ... and PING now and then                  -->
  *                        <--  the answer to each PING, WINDOW_UPDATE now and then
  *

@@ -1,9 +1,11 @@
 /**
  * The write-ahead log on disk, as etcd lays it out (server/storage/wal in etcd's sources).
  *
- *     wal/0000000000000000-0000000000000000.wal      sequence number - index of the first entry that may stand in it
+ *     wal/0000000000000000-0000000000000000.wal      sequence number - index of the first entry
+ *                                                    that may stand in it
  *     wal/0000000000000001-00000000000184d7.wal
- *     wal/2.tmp                                      a segment prepared ahead: zeros, no part of the log yet
+ *     wal/2.tmp                                      a segment prepared ahead: zeros, no part of
+ *                                                    the log yet
  *
  * A segment is a row of frames, then zeros up to its size (it is allocated before it is used):
  *

@@ -1,7 +1,8 @@
 /**
  * The write-ahead log of a member.
  *
- *     const { wal, hardState, entries } = Wal.open(disk, dir, mark, options);   // or Wal.create for a new member
+ *     const { wal, hardState, entries } = Wal.open(disk, dir, mark, options);   // or Wal.create
+ *     for a new member
  *     wal.append(hardState, entries);   // one blocking write
  *     await wal.sync();                 // now it is durable; appends may go on meanwhile
  *     await wal.saveSnapshot(mark);     // after a snapshot file was saved

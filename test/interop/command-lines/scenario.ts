@@ -3,19 +3,27 @@
  * alike.
  *
  *     == txn: the first branch          a scenario; its name is unique
- *     cluster three                     where it runs: "one" (shared, a member; the default), "three" (shared), "fresh" (a member of its
+ *     cluster three                     where it runs: "one" (shared, a member; the default),
+ *                                       "three" (shared), "fresh" (a member of its
  *                                       own), "none"
- *     process                           quoratectl runs as a process of its own in this scenario, not inside the comparing one
- *     alarm NOSPACE                     raised at the first member before the scenario, ended after it
+ *     process                           quoratectl runs as a process of its own in this scenario,
+ *                                       not inside the comparing one
+ *     alarm NOSPACE                     raised at the first member before the scenario, ended after
+ *                                       it
  *     bare                              no --endpoints and time limits are added
- *     compare exit                      texts for people: only the exit codes are compared, and whether anything is printed
- *     $ put a 1                         a command line of etcdctl, without the program's name; quotes as in a shell
+ *     compare exit                      texts for people: only the exit codes are compared, and
+ *                                       whether anything is printed
+ *     $ put a 1                         a command line of etcdctl, without the program's name;
+ *                                       quotes as in a shell
  *     $ ETCDCTL_WRITE_OUT=json get a    with a variable
  *     <<                                standard input of the line before, up to ">>"
  *     >>
- *     % snapshot status {dir}/a         a command line of etcdutl (etcdctl itself before 3.5) and quorateutl
- *     & watch a --rev={rev+1}           runs on while the next lines run; ended by SIGINT with the scenario
- *     until 2                           the line before is ended by SIGINT after so many lines of output; after "&", so many lines are
+ *     % snapshot status {dir}/a         a command line of etcdutl (etcdctl itself before 3.5) and
+ *                                       quorateutl
+ *     & watch a --rev={rev+1}           runs on while the next lines run; ended by SIGINT with the
+ *                                       scenario
+ *     until 2                           the line before is ended by SIGINT after so many lines of
+ *                                       output; after "&", so many lines are
  *                                       waited for before the next command line runs
  *     last 8                            after "&": so many lines are waited for before it is ended
  *

@@ -5,11 +5,16 @@
 #   what the volume has   what the cluster says            what happens
 #   data                  the pod is a member, or nobody   the member starts with its data
 #                         can be asked
-#   data                  it is none                       a new pod: the data of the removed member are moved aside, and it joins;
-#                                                          the pod that was removed: waits until it is deleted
-#   nothing               nothing of this pod              joins as a learner, when no other pod is joining; becomes a voter by itself
-#   nothing               it is a started member           its data are lost: that member is removed, and the pod joins as a new one
-#   nothing, pod 0        nobody answers, and the state    begins a new cluster of one, which the others join
+#   data                  it is none                       a new pod: the data of the removed member
+#                                                          are moved aside, and it joins;
+#                                                          the pod that was removed: waits until it
+#                                                          is deleted
+#   nothing               nothing of this pod              joins as a learner, when no other pod is
+#                                                          joining; becomes a voter by itself
+#   nothing               it is a started member           its data are lost: that member is
+#                                                          removed, and the pod joins as a new one
+#   nothing, pod 0        nobody answers, and the state    begins a new cluster of one, which the
+#                                                          others join
 #                         is "new"
 #
 # From the environment: POD_NAME, SET_NAME, SCHEME, DOMAIN (of the pods' names), and ETCDCTL_* for

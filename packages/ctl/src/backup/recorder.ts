@@ -2,9 +2,12 @@
  * A run of "quoratectl backup run": takes a base snapshot where one is needed, follows the
  * cluster's changes into segment files, and goes on where the run before it ended.
  *
- *     start     read the backup; the same cluster? the same history? -> go on behind the last revision
- *               nothing yet, or history compacted meanwhile          -> a base first, and if there was a backup, a gap that is told
- *     follow    watch -> append -> sync at most a second later; a broken watch is opened again at the next member
+ *     start     read the backup; the same cluster? the same history? -> go on behind the last
+ *               revision
+ *               nothing yet, or history compacted meanwhile          -> a base first, and if there
+ *               was a backup, a gap that is told
+ *     follow    watch -> append -> sync at most a second later; a broken watch is opened again at
+ *               the next member
  *     beside    what is due from time to time (duties.ts)
  */
 import {

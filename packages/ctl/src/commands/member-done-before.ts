@@ -4,8 +4,10 @@
  * already is as they were asked to make it:
  *
  *     command            refused with                      made before if
- *     add                Peer URLs already exists, or      a member has exactly these peer URLs, no name yet or the same name, and is a
- *                        what a second one is refused for  learner where one was asked for (or was one and is a voter now)
+ *     add                Peer URLs already exists, or      a member has exactly these peer URLs, no
+ *                                                          name yet or the same name, and is a
+ *                        what a second one is refused for  learner where one was asked for (or was
+ *                                                          one and is a voter now)
  *     promote            can only promote a learner        the member is a voter
  *     remove             member not found                  no member has the id
  *

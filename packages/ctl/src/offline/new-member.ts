@@ -6,7 +6,8 @@
  *
  *     DATA-DIR/member/store/db   the store, at the index of the log's last entry
  *     DATA-DIR/member/snap/      empty
- *     WAL-DIR/                   one entry a member, the state that calls them committed, and a mark at the last
+ *     WAL-DIR/                   one entry a member, the state that calls them committed, and a
+ *                                mark at the last
  */
 import { existsSync, readdirSync } from "node:fs";
 import { type Clock, type Disk, parentOf } from "@quorate/host";

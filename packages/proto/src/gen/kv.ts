@@ -27,7 +27,14 @@ export interface KeyValue {
   lease: bigint;
 }
 
-const KeyValueFields: FieldNames = { 1: "key", 2: "create_revision", 3: "mod_revision", 4: "version", 5: "value", 6: "lease" };
+const KeyValueFields: FieldNames = {
+  1: "key",
+  2: "create_revision",
+  3: "mod_revision",
+  4: "version",
+  5: "value",
+  6: "lease",
+};
 
 export const KeyValue: Codec<KeyValue> = {
   typeName: "mvccpb.KeyValue",

@@ -306,7 +306,9 @@ export interface Message {
   to: bigint;
   from: bigint;
   term: number;
-  /** Term of the entry at index: the one before entries in MsgApp, the candidate's last in votes. */
+  /**
+   * Term of the entry at index: the one before entries in MsgApp, the candidate's last in votes.
+   */
   logTerm: number;
   index: number;
   entries: Entry[];
@@ -588,7 +590,13 @@ export interface ConfState {
   autoLeave: boolean;
 }
 
-const ConfStateFields: FieldNames = { 1: "voters", 2: "learners", 3: "voters_outgoing", 4: "learners_next", 5: "auto_leave" };
+const ConfStateFields: FieldNames = {
+  1: "voters",
+  2: "learners",
+  3: "voters_outgoing",
+  4: "learners_next",
+  5: "auto_leave",
+};
 
 export const ConfState: Codec<ConfState> = {
   typeName: "raftpb.ConfState",

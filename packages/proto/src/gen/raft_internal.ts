@@ -582,14 +582,20 @@ export const EmptyResponse: Codec<EmptyResponse> = {
   },
 };
 
-/** etcdserverpb.InternalAuthenticateRequest. AuthenticateRequest plus the token the proposer made: every member stores the same one. */
+/**
+ * etcdserverpb.InternalAuthenticateRequest. AuthenticateRequest plus the token the proposer made: every member stores the same one.
+ */
 export interface InternalAuthenticateRequest {
   name: string;
   password: string;
   simpleToken: string;
 }
 
-const InternalAuthenticateRequestFields: FieldNames = { 1: "name", 2: "password", 3: "simple_token" };
+const InternalAuthenticateRequestFields: FieldNames = {
+  1: "name",
+  2: "password",
+  3: "simple_token",
+};
 
 export const InternalAuthenticateRequest: Codec<InternalAuthenticateRequest> = {
   typeName: "etcdserverpb.InternalAuthenticateRequest",

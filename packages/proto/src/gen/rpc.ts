@@ -75,7 +75,9 @@ export const DowngradeRequest_DowngradeAction = {
 } as const;
 export type DowngradeRequest_DowngradeAction = number;
 
-/** etcdserverpb.ResponseHeader. Opens every answer: who answered, and at which revision and term. */
+/**
+ * etcdserverpb.ResponseHeader. Opens every answer: who answered, and at which revision and term.
+ */
 export interface ResponseHeader {
   clusterId: bigint;
   memberId: bigint;
@@ -84,7 +86,12 @@ export interface ResponseHeader {
   raftTerm: number;
 }
 
-const ResponseHeaderFields: FieldNames = { 1: "cluster_id", 2: "member_id", 3: "revision", 4: "raft_term" };
+const ResponseHeaderFields: FieldNames = {
+  1: "cluster_id",
+  2: "member_id",
+  3: "revision",
+  4: "raft_term",
+};
 
 export const ResponseHeader: Codec<ResponseHeader> = {
   typeName: "etcdserverpb.ResponseHeader",
@@ -532,7 +539,14 @@ export interface PutRequest {
   ignoreLease: boolean;
 }
 
-const PutRequestFields: FieldNames = { 1: "key", 2: "value", 3: "lease", 4: "prev_kv", 5: "ignore_value", 6: "ignore_lease" };
+const PutRequestFields: FieldNames = {
+  1: "key",
+  2: "value",
+  3: "lease",
+  4: "prev_kv",
+  5: "ignore_value",
+  6: "ignore_lease",
+};
 
 export const PutRequest: Codec<PutRequest> = {
   typeName: "etcdserverpb.PutRequest",
@@ -875,7 +889,12 @@ export interface RequestOp {
     | undefined;
 }
 
-const RequestOpFields: FieldNames = { 1: "request_range", 2: "request_put", 3: "request_delete_range", 4: "request_txn" };
+const RequestOpFields: FieldNames = {
+  1: "request_range",
+  2: "request_put",
+  3: "request_delete_range",
+  4: "request_txn",
+};
 
 export const RequestOp: Codec<RequestOp> = {
   typeName: "etcdserverpb.RequestOp",
@@ -990,7 +1009,12 @@ export interface ResponseOp {
     | undefined;
 }
 
-const ResponseOpFields: FieldNames = { 1: "response_range", 2: "response_put", 3: "response_delete_range", 4: "response_txn" };
+const ResponseOpFields: FieldNames = {
+  1: "response_range",
+  2: "response_put",
+  3: "response_delete_range",
+  4: "response_txn",
+};
 
 export const ResponseOp: Codec<ResponseOp> = {
   typeName: "etcdserverpb.ResponseOp",
@@ -1679,7 +1703,12 @@ export interface HashKVResponse {
   hashRevision: number;
 }
 
-const HashKVResponseFields: FieldNames = { 1: "header", 2: "hash", 3: "compact_revision", 4: "hash_revision" };
+const HashKVResponseFields: FieldNames = {
+  1: "header",
+  2: "hash",
+  3: "compact_revision",
+  4: "hash_revision",
+};
 
 export const HashKVResponse: Codec<HashKVResponse> = {
   typeName: "etcdserverpb.HashKVResponse",
@@ -1891,7 +1920,12 @@ export interface SnapshotResponse {
   version: string;
 }
 
-const SnapshotResponseFields: FieldNames = { 1: "header", 2: "remaining_bytes", 3: "blob", 4: "version" };
+const SnapshotResponseFields: FieldNames = {
+  1: "header",
+  2: "remaining_bytes",
+  3: "blob",
+  4: "version",
+};
 
 export const SnapshotResponse: Codec<SnapshotResponse> = {
   typeName: "etcdserverpb.SnapshotResponse",
@@ -1984,7 +2018,11 @@ export interface WatchRequest {
     | undefined;
 }
 
-const WatchRequestFields: FieldNames = { 1: "create_request", 2: "cancel_request", 3: "progress_request" };
+const WatchRequestFields: FieldNames = {
+  1: "create_request",
+  2: "cancel_request",
+  3: "progress_request",
+};
 
 export const WatchRequest: Codec<WatchRequest> = {
   typeName: "etcdserverpb.WatchRequest",
@@ -3165,7 +3203,13 @@ export interface LeaseTimeToLiveResponse {
   keys: Uint8Array[];
 }
 
-const LeaseTimeToLiveResponseFields: FieldNames = { 1: "header", 2: "ID", 3: "TTL", 4: "grantedTTL", 5: "keys" };
+const LeaseTimeToLiveResponseFields: FieldNames = {
+  1: "header",
+  2: "ID",
+  3: "TTL",
+  4: "grantedTTL",
+  5: "keys",
+};
 
 export const LeaseTimeToLiveResponse: Codec<LeaseTimeToLiveResponse> = {
   typeName: "etcdserverpb.LeaseTimeToLiveResponse",
@@ -3453,7 +3497,13 @@ export interface Member {
   isLearner: boolean;
 }
 
-const MemberFields: FieldNames = { 1: "ID", 2: "name", 3: "peerURLs", 4: "clientURLs", 5: "isLearner" };
+const MemberFields: FieldNames = {
+  1: "ID",
+  2: "name",
+  3: "peerURLs",
+  4: "clientURLs",
+  5: "isLearner",
+};
 
 export const Member: Codec<Member> = {
   typeName: "etcdserverpb.Member",
@@ -5448,7 +5498,12 @@ export interface AuthUserAddRequest {
   hashedPassword: string;
 }
 
-const AuthUserAddRequestFields: FieldNames = { 1: "name", 2: "password", 3: "options", 4: "hashedPassword" };
+const AuthUserAddRequestFields: FieldNames = {
+  1: "name",
+  2: "password",
+  3: "options",
+  4: "hashedPassword",
+};
 
 export const AuthUserAddRequest: Codec<AuthUserAddRequest> = {
   typeName: "etcdserverpb.AuthUserAddRequest",
@@ -5653,7 +5708,11 @@ export interface AuthUserChangePasswordRequest {
   hashedPassword: string;
 }
 
-const AuthUserChangePasswordRequestFields: FieldNames = { 1: "name", 2: "password", 3: "hashedPassword" };
+const AuthUserChangePasswordRequestFields: FieldNames = {
+  1: "name",
+  2: "password",
+  3: "hashedPassword",
+};
 
 export const AuthUserChangePasswordRequest: Codec<AuthUserChangePasswordRequest> = {
   typeName: "etcdserverpb.AuthUserChangePasswordRequest",

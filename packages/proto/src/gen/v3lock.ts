@@ -80,7 +80,9 @@ export interface LockResponse {
   header: ResponseHeader | undefined;
   /** Exists while the lock is held. */
   key: Uint8Array;
-  /** The key's create revision: grows with each holder, so it serves as a fencing token. Not in etcd. */
+  /**
+   * The key's create revision: grows with each holder, so it serves as a fencing token. Not in etcd.
+   */
   createRevision: number;
 }
 

@@ -3,7 +3,8 @@
  * message being read; what does not fit throws WireError. Generated decoders drive it: they call
  * tag(), then the read that belongs to the field.
  *
- *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length + bytes, 5 four bytes
+ *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length +
+ *                                              bytes, 5 four bytes
  */
 import { EMPTY, toUtf8, utf8Length } from "../bytes.ts";
 import { WireError } from "./error.ts";

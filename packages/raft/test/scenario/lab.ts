@@ -2,24 +2,35 @@
  * The bench on which scenarios run: members with disks and state machines, and a network that keeps
  * messages until told otherwise.
  *
- *   cluster N [option ...]     N voters that have applied their bootstrap entries. Options: election=10 heartbeat=1 message=BYTES
- *                              window=MESSAGES windowbytes=BYTES uncommitted=BYTES apply=BYTES reads=N prevote checkquorum lease.
- *                              Member k times out after election + k - 1 ticks, unless told by "timeout".
+ *   cluster N [option ...]     N voters that have applied their bootstrap entries. Options:
+ *                              election=10 heartbeat=1 message=BYTES
+ *                              window=MESSAGES windowbytes=BYTES uncommitted=BYTES apply=BYTES
+ *                              reads=N prevote checkquorum lease.
+ *                              Member k times out after election + k - 1 ticks, unless told by
+ *                              "timeout".
  *   member ID                  one more member, with nothing on disk
- *   log-of ID TERM/N ...       (before anything else happens) its log: N entries of each TERM after the bootstrap entries, all durable
+ *   log-of ID TERM/N ...       (before anything else happens) its log: N entries of each TERM after
+ *                              the bootstrap entries, all durable
  *   timeout ID TICKS           its election timeout from its next change of role on
- *   tick ID [N]                campaign ID      forget ID
- *   propose ID WORD ...        bulk ID COUNT BYTES        conf ID [implicit|explicit] vN lN rN uN ... | leave      conf-v1 ID vN
- *   read ID WORD               transfer ID TO   unreachable ID OF    snapshot-report ID OF ok|failed    compact ID INDEX
+ *   tick ID [N]                campaign ID        forget ID
+ *   propose ID WORD ...        bulk ID COUNT BYTES
+ *   conf ID [implicit|explicit] vN lN rN uN ... | leave
+ *   conf-v1 ID vN              read ID WORD       transfer ID TO
+ *   unreachable ID OF          snapshot-report ID OF ok|failed
+ *   compact ID INDEX
  *   ready ID                   takes one Ready and shows it; what it writes and applies waits
- *   sync ID [N]                makes its first N writes (or all) durable and sends what waited for that
+ *   sync ID [N]                makes its first N writes (or all) durable and sends what waited for
+ *                              that
  *   apply ID                   applies what was handed out
  *   run ID                     ready, sync and apply until nothing is left, shown in short
- *   deliver [FROM->TO] [TYPE]  delivers the messages on their way that match, in order; drop: the same, to nobody
+ *   deliver [FROM->TO] [TYPE]  delivers the messages on their way that match, in order; drop: the
+ *                              same, to nobody
  *   settle [quiet]             run and deliver for everybody until nothing is left
  *   isolate ID                 loses all messages from and to it, from now on; heal: no more
- *   crash ID [N]               stops it; of what was not synced the first N records survive (none). restart ID
- *   step FROM->TO TYPE [field=value ...]   a message made by hand; entries=INDEX/TERM,.. snapshot=INDEX/TERM:VOTER,..
+ *   crash ID [N]               stops it; of what was not synced the first N records survive (none).
+ *                              restart ID
+ *   step FROM->TO TYPE [field=value ...]   a message made by hand; entries=INDEX/TERM,..
+ *                                          snapshot=INDEX/TERM:VOTER,..
  *   status [ID ...]            progress ID       log ID       network
  */
 import { fromLatin1, raftpb } from "@quorate/proto";

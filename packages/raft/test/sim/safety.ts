@@ -4,10 +4,13 @@
  *
  *   SAFE-1 election safety          at most one leader a term
  *   SAFE-2 leader append-only       a leader's log only grows while it leads
- *   SAFE-3 log matching             an entry of one index and term is the same everywhere, and so is all before it
- *   SAFE-4 leader completeness      an entry committed in a term is in the log of every leader of a later term
+ *   SAFE-3 log matching             an entry of one index and term is the same everywhere, and so
+ *                                   is all before it
+ *   SAFE-4 leader completeness      an entry committed in a term is in the log of every leader of a
+ *                                   later term
  *   SAFE-5 state machine safety     what is applied at an index is applied everywhere at that index
- *   SAFE-6 reads                    a read's index is not below what anyone knew to be committed when it was asked for
+ *   SAFE-6 reads                    a read's index is not below what anyone knew to be committed
+ *                                   when it was asked for
  *   SAFE-7 votes                    a member grants one vote a term, whatever crashes
  *   SAFE-8 durability               only what is durable here is applied here
  */

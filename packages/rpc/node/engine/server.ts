@@ -3,7 +3,8 @@
  * with prior knowledge, or HTTP/1.1, told apart by the first bytes) or over TLS (told apart by
  * ALPN).
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2) -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
+ *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2)
+ *          -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
  *                                                          -> node:http (HTTP/1.1) -> HttpHandler
  */
 import type { Server as HttpServer } from "node:http";

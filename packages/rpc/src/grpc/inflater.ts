@@ -4,7 +4,8 @@
  * connections take turns:
  *
  *   small, or still small when decompressed -> at once
- *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of two threads -> the call goes on
+ *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of
+ *   two threads -> the call goes on
  *
  * The threads are those that sync the log, of which there are few: so only two are used at a time,
  * whoever sends.

@@ -9,7 +9,7 @@ import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
  * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0
  * its root. The shortest code has five bits, so a nibble ends at most one symbol.
  *
- *   bits 0-7 symbol | bit 8: a symbol ends here | bit 9: no such code (EOS) | bits 10 and up: next state
+ *   bits 0-7 symbol | bit 8: a symbol ends | bit 9: no such code (EOS) | from bit 10: next state
  */
 const ENDS = 1 << 8;
 const FAILS = 1 << 9;

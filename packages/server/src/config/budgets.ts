@@ -2,7 +2,8 @@
  * What one member may spend of its machine, computed in one place from the memory and the file
  * descriptors that its process may use.
  *
- *     memory:  requests | open streams | answers being built | answers waiting | sockets | watches | events waiting   at most 60 %
+ *     memory:  requests | open streams | answers being built | answers waiting | sockets | watches
+ *              | events waiting   at most 60 %
  *              the rest is for the index, the log, the store's batch and the collector
  *     files:   LevelDB, the log, snapshots | the peer port | HTTP-only ports | client ports
  *

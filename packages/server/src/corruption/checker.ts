@@ -1,9 +1,12 @@
 /**
  * Comparing the members' data, by hashes of their history (etcd: server/etcdserver/corrupt.go).
  *
- *     at start      this member with the others, before it takes part           gate InitialCorruptCheck
- *     at intervals  the leader with the others, at its newest revision          --corrupt-check-time
- *     after a compaction, at its revision                                       gate CompactHashCheck, --compact-hash-check-time
+ *     at start      this member with the others, before it takes part           gate
+ *                   InitialCorruptCheck
+ *     at intervals  the leader with the others, at its newest revision
+ *                   --corrupt-check-time
+ *     after a compaction, at its revision                                       gate
+ *     CompactHashCheck, --compact-hash-check-time
  *
  * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of
  * all members is named in a CORRUPT alarm; where there is no majority the alarm has the member

@@ -4,12 +4,16 @@
  * compares itself with the others, and ends the alarm.
  *
  *     alarm CORRUPT for this member is applied
- *       -> reads wait, from that moment on; watches are told nothing more; a leader hands leadership over
+ *       -> reads wait, from that moment on; watches are told nothing more; a leader hands
+ *       leadership over
  *       -> is the leader's history that of a majority of all members, this one not counted?
- *          yes:  the leader streams its store, as of index S; this member goes on applying until it is at S or later; its loop stands
- *                still: the received store takes the place of the old one, entries after S are applied to it once more; until it was
+ *          yes:  the leader streams its store, as of index S; this member goes on applying until it
+ *                is at S or later; its loop stands
+ *                still: the received store takes the place of the old one, entries after S are
+ *                applied to it once more; until it was
  *                compared with the others again, it is no witness for anybody
- *          no:   if this member's own history is that of a majority by now, nothing is to be fetched; else it waits
+ *          no:   if this member's own history is that of a majority by now, nothing is to be
+ *                fetched; else it waits
  *       -> the alarm is ended through the log, reads go on
  *
  * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of

@@ -2,7 +2,8 @@
  * Fetching the leader's store in the place of this member's own, without Raft: what both have in
  * common is the log.
  *
- *     POST /members/store-to/MEMBER-ID (hexadecimal)   the leader streams its store to that member as it does for one that is far behind
+ *     POST /members/store-to/MEMBER-ID (hexadecimal)   the leader streams its store to that member
+ *                                                      as it does for one that is far behind
  */
 import type { Clock } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";

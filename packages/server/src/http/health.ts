@@ -2,8 +2,10 @@
  * /health, /livez and /readyz, as etcd answers them (etcd:
  * server/etcdserver/api/etcdhttp/health.go).
  *
- *     /health?serializable=true&exclude=NOSPACE   {"health":"true","reason":""}, or 503 with the reason
- *     /livez  /readyz  ?verbose ?exclude=NAME     "ok", or 503 with a line for each check; /readyz/NAME runs one check
+ *     /health?serializable=true&exclude=NOSPACE   {"health":"true","reason":""}, or 503 with the
+ *                                                 reason
+ *     /livez  /readyz  ?verbose ?exclude=NAME     "ok", or 503 with a line for each check;
+ *                                                 /readyz/NAME runs one check
  */
 import type { Logger } from "@quorate/host";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";

@@ -4,7 +4,8 @@
  * cannot read the answer, but the request would have acted. Members and tools never send what marks
  * such a request:
  *
- *     Origin            browsers send it with every request across sites that is not a GET or HEAD (fetch.spec.whatwg.org, "origin header")
+ *     Origin            browsers send it with every request across sites that is not a GET or HEAD
+ *                       (fetch.spec.whatwg.org, "origin header")
  *     Sec-Fetch-Site    browsers send it with every request; pages cannot remove it
  *     Content-Type      the three types that a form can send, for browsers that know neither
  */

@@ -3,7 +3,8 @@
  * key each under one prefix, bound to a lease of theirs; the one that was created first has it,
  * every other waits for the one before it to go.
  *
- *     name "jobs", leases 0x2a and 0x7f ->  jobs/2a (create revision 7, holds), jobs/7f (create revision 9, waits for jobs/2a)
+ *     name "jobs", leases 0x2a and 0x7f ->  jobs/2a (create revision 7, holds), jobs/7f (create
+ *                                           revision 9, waits for jobs/2a)
  *
  * The keys are those of Go's concurrency package, so both can contend for the same thing.
  */

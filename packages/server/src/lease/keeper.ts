@@ -1,10 +1,14 @@
 /**
  * The leader counts the time of the leases (etcd: the primary lessor, server/lease/lessor.go).
  *
- *     leads(term)     confirm leadership ---> promote: every lease gets its remaining time and the election timeout on top
- *     renew(id)       a quorum has confirmed the leadership just now ---> the lease's whole time from now on; not through the log
- *     every 100 ms    leases that are due ---> LeaseRevoke through the log, 1000 a second, and more while that leaves some waiting
- *     every 5 min     what is left of a long lease ---> LeaseCheckpoint through the log, for the next leader and for restarts
+ *     leads(term)     confirm leadership ---> promote: every lease gets its remaining time and the
+ *                     election timeout on top
+ *     renew(id)       a quorum has confirmed the leadership just now ---> the lease's whole time
+ *                     from now on; not through the log
+ *     every 100 ms    leases that are due ---> LeaseRevoke through the log, 1000 a second, and more
+ *                     while that leaves some waiting
+ *     every 5 min     what is left of a long lease ---> LeaseCheckpoint through the log, for the
+ *                     next leader and for restarts
  *     steppedDown()   the time is forgotten
  *
  * No lease ends early:

@@ -2,7 +2,8 @@
  * Renewals on their way from a member to the leader. All that wait when a turn ends go in one
  * request over the peer port:
  *
- *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0: no such lease; -1: ask again
+ *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0:
+ *                                                              no such lease; -1: ask again
  */
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";

@@ -4,7 +4,8 @@
  * first. An entry with much work may take many slices; nothing of it is seen before it is done, and
  * what is lost in a crash is replayed from the log.
  *
- *     committed -> | e7 | e8 | e9 | e10 |          slice 1: e7, a part of e8;  slice 2: the rest of e8, e9, e10
+ *     committed -> | e7 | e8 | e9 | e10 |          slice 1: e7, a part of e8;  slice 2: the rest of
+ *                                                  e8, e9, e10
  *
  * Bound: Raft hands out no more than `maxCommittedBytesPerReady` that is not applied yet.
  */

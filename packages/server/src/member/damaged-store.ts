@@ -1,9 +1,12 @@
 /**
  * A store that is found damaged when a member starts.
  *
- *     the log begins with the first entry,   the damaged store is moved to STORE.damaged-N, and a new one is made from the log, which is
- *     and --self-heal is given               read again from its beginning: what it has is what the store had
- *     else                                   the member does not start, and says which commands come next
+ *     the log begins with the first entry,   the damaged store is moved to STORE.damaged-N, and a
+ *                                            new one is made from the log, which is
+ *     and --self-heal is given               read again from its beginning: what it has is what the
+ *                                            store had
+ *     else                                   the member does not start, and says which commands
+ *                                            come next
  *
  * The log and Raft's state are not touched in either case: what the member has voted for and
  * acknowledged stays as it is.

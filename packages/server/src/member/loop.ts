@@ -4,10 +4,12 @@
  *
  *     received() propose() read() tick            turn()
  *          |         |       |     |      +-> append to the WAL, start fdatasync
- *          +---------+-------+-----+-> Raft -> Ready -> send (a leader's appends travel while its own disk works)
+ *          +---------+-------+-----+-> Raft -> Ready -> send (a leader's appends travel while its
+ *                                         |             own disk works)
  *                                         +-> queue what is committed and durable here
- *                  fdatasync is done --------> send what had to wait for the disk, tell Raft
- *                      in each turn ---------> apply from the queue for a few milliseconds, answer its waiters
+ *                  fdatasync is done --------> send what had to wait for the disk, step Raft
+ *                      in each turn ---------> apply from the queue for a few milliseconds, and
+ *                                              respond to the waiting callers
  *
  * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all
  * that arrived together shares one append, one fdatasync and one write for each peer.

@@ -2,7 +2,8 @@
  * One member of a cluster: its log, store, Raft machine, loop and transport put together, and what
  * services ask of it.
  *
- *     const member = await Member.start(config, deps);   // opens or makes the data directory, begins to take part
+ *     const member = await Member.start(config, deps);   // opens or makes the data directory,
+ *                                                        begins to take part
  *     await member.ready;                                 // it has published itself: it can serve
  *     const applied = await member.propose("put", bytes); // through Raft, and applied here
  *     await member.linearizable(); member.store.range(...)

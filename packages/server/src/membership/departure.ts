@@ -2,10 +2,14 @@
  * How a member that was removed from the cluster leaves. It serves nobody any more from the moment
  * that it knows; then
  *
- *     it has applied its removal     it goes on answering its peers for a few election timeouts: one of them may need its vote and its log
- *                                    to learn that the removal was committed. Once a peer says that it knows, a second is enough.
- *     the removal left one voter     that voter may need this member's vote, and there is nobody else who could give it one: the member
- *                                    stays until the voter is known to have committed the removal, also over restarts
+ *     it has applied its removal     it goes on answering its peers for a few election timeouts:
+ *                                    one of them may need its vote and its log
+ *                                    to learn that the removal was committed. Once a peer says that
+ *                                    it knows, a second is enough.
+ *     the removal left one voter     that voter may need this member's vote, and there is nobody
+ *                                    else who could give it one: the member
+ *                                    stays until the voter is known to have committed the removal,
+ *                                    also over restarts
  *     a peer says so, and it has not applied it    it ends at once: nobody will send it anything
  */
 import type { Clock, Logger } from "@quorate/host";

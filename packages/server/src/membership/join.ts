@@ -2,7 +2,8 @@
  * The first start of a member that joins a running cluster, and the look around before one that
  * forms a new cluster (etcd: bootstrapExistingClusterNoWAL, isMemberBootstrapped).
  *
- *     --initial-cluster a=.., b=.., self=..   asked of a and b: /members   each of theirs is one of ours, by URL   our ids are theirs
+ *     --initial-cluster a=.., b=.., self=..   asked of a and b: /members   each of theirs is one of
+ *                                             ours, by URL   our ids are theirs
  */
 import type { Logger } from "@quorate/host";
 import { idToHex } from "@quorate/proto";

@@ -3,7 +3,8 @@
  * goes through the log as one configuration change, one at a time, and is decided when it is
  * applied, by every member alike:
  *
- *     add(...) -> checks (strict) -> proposed, again and again until it is applied -> settled with the members, or the reason against it
+ *     add(...) -> checks (strict) -> proposed, again and again until it is applied -> settled with
+ *     the members, or the reason against it
  *
  * Ids are never used twice, so proposing an addition, a removal or a promotion again does nothing
  * more than the first time did. An update of URLs is proposed again only where Raft has not taken

@@ -4,11 +4,12 @@
  *
  *     const answer = await slices.run(caller, (task) => range(mvcc, request, task));
  *
- *     arrives --> its first steps run at once, while the turn has time left --> done: most ranges end here
+ *     arrives --> first steps run now, while the turn has time left --> done: most ranges end here
  *                        |
  *                        v
  *     queue, fair over clients and their connections --> a slice --> done, or back into the queue,
- *                        ^                                           or it waits for records from the disk
+ *                        ^                                           or it waits for records from
+ *                        the disk
  *                        +------------------------------------------------------+
  *
  * A read ends early when its caller is gone, when its time is up, and when the member ends. When

@@ -3,7 +3,8 @@
  * server/etcdserver/api/v3compactor). The leader alone does it: the compaction goes through the log
  * like a client's.
  *
- *     periodic 8h        the revision is noted every 6 minutes; after 8 hours that of 8 hours ago is compacted, and so on every hour
+ *     periodic 8h        the revision is noted every 6 minutes; after 8 hours that of 8 hours ago
+ *                        is compacted, and so on every hour
  *     periodic 5m        noted every 30 s, compacted every 5 minutes
  *     revision 1000      every 5 minutes all but the newest 1000 revisions are compacted
  *

@@ -3,9 +3,11 @@
  * and when it may again.
  *
  *     0 %        80 %            90 %            100 %
- *     |  quiet   |  a warning    |  a warning    |  NOSPACE is raised: puts and grants are refused by every member
+ *     |  quiet   |  a warning    |  a warning    |  NOSPACE is raised: puts and grants are refused
+ *                                                   by every member
  *
- *     compaction was carried out, live bytes are below 80 %: the leader ends the alarm through the log (--quota-auto-disarm)
+ *     compaction was carried out, live bytes are below 80 %: the leader ends the alarm through the
+ *     log (--quota-auto-disarm)
  *
  * What counts is the bytes of live records, and of the keys in the index, which is in memory; not
  * those of files, so compaction alone gives room back. How far it has come differs between members,

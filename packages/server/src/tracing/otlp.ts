@@ -4,8 +4,10 @@
  *
  *     1 resource_spans   1 resource      1 attributes
  *                        2 scope_spans   1 scope   1 name, 2 version
- *                                        2 spans   1 trace_id, 2 span_id, 4 parent_span_id, 5 name, 6 kind, 7 start, 8 end (fixed64,
- *                                                  nanoseconds), 9 attributes, 11 events, 15 status, 16 flags
+ *                                        2 spans   1 trace_id, 2 span_id, 4 parent_span_id, 5 name,
+ *                                                  6 kind, 7 start, 8 end (fixed64,
+ *                                                  nanoseconds), 9 attributes, 11 events, 15
+ *                                                  status, 16 flags
  *     a key and value    1 key, 2 value (1 string, 2 bool, 3 int)
  */
 import { Writer } from "@quorate/proto";

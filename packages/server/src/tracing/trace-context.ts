@@ -2,7 +2,8 @@
  * Where a call's trace comes from: the metadata "traceparent" (W3C Trace Context, level 1),
  *
  *     00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
- *     version, trace, the caller's span, flags of which the lowest bit says that the trace is sampled
+ *     version, trace, the caller's span, flags of which the lowest bit says that the trace is
+ *     sampled
  */
 
 /** A trace and the span in it under which others go. Ids are what the wire has: 128 and 64 bits. */

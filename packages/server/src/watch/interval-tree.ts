@@ -2,8 +2,10 @@
  * Which ranges hold a key: a balanced search tree (AVL) of ranges, each node knowing the furthest
  * end below it.
  *
- *                [d, k)  furthest: end          a key is looked for in a subtree only if it lies before the furthest end there,
- *               /      \                        and to the right of a node only if it lies at or behind the node's start
+ *                [d, k)  furthest: end          a key is looked for in a subtree only if it lies
+ *                                               before the furthest end there,
+ *               /      \                        and to the right of a node only if it lies at or
+ *                                               behind the node's start
  *       [a, f) f        [m, end) end
  *
  * Ranges are [from, to) of latin1 strings; `to` undefined goes on to the end. Equal ranges share

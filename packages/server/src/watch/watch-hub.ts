@@ -1,11 +1,12 @@
 /**
  * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
  *
- *     change applied --> synced watchers of its key: queued on their streams, sent at the end of the turn
+ *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends
  *                    --> RecentEvents, from which who is a little behind catches up in a later turn
  *
  *     asks for the past  -+                          +-- near: from RecentEvents -----------+
- *     was parked         -+--> waiting --> a pass ---+                                      +--> synced
+ *     was parked         -+--> waiting --> a pass ---+                                      +-->
+ *                        synced
  *     store exchanged    -+                          +-- deep: from the backend, beside it -+
  *
  * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever

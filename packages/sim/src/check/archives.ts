@@ -1,9 +1,11 @@
 /**
  * Snapshots that clients are given, and what is restored from them:
  *
- *   ARCHIVE-1 a snapshot that was sent to its end is a sound file, and holds exactly the state at the index that it names: keys with every
+ *   ARCHIVE-1 a snapshot that was sent to its end is a sound file, and holds exactly the state at
+ *   the index that it names: keys with every
  *             revision that was not compacted, and leases
- *   ARCHIVE-2 a cluster that is restored from one begins with that state, on every member, and goes on from it
+ *   ARCHIVE-2 a cluster that is restored from one begins with that state, on every member, and goes
+ *   on from it
  */
 import { BoltFile } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";

@@ -8,7 +8,8 @@
  * knows: revisions that no answered write has must be theirs, each at most once, and every read
  * must come out right.
  *
- *   HIST-1 real time       an answer's revision is not below one that was answered before the call; a write's is above it
+ *   HIST-1 real time       an answer's revision is not below one that was answered before the call;
+ *                          a write's is above it
  *   HIST-2 one write each  no two writes have one revision, no revision is nobody's
  *   HIST-3 answers         each answer is what the model gives at that place
  *   HIST-4 compaction      what was compacted is not read again

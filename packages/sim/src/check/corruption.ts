@@ -1,11 +1,15 @@
 /**
  * Members whose stores differ, and what must come of it:
  *
- *   CORRUPT-1 no false alarm  an alarm CORRUPT names a member whose store was altered; 0 is named only where one was; and a member that
+ *   CORRUPT-1 no false alarm  an alarm CORRUPT names a member whose store was altered; 0 is named
+ *                             only where one was; and a member that
  *                             refuses to start because it differs from others does so only then
- *   CORRUPT-2 found           while members compare themselves, one that differs is named soon after all else is well
- *   CORRUPT-3 not served      with --self-heal, a member that has applied the alarm which names it answers no read with what differs
- *   CORRUPT-4 made anew       with --self-heal, it is soon like the others again, and the alarm has ended
+ *   CORRUPT-2 found           while members compare themselves, one that differs is named soon
+ *                             after all else is well
+ *   CORRUPT-3 not served      with --self-heal, a member that has applied the alarm which names it
+ *                             answers no read with what differs
+ *   CORRUPT-4 made anew       with --self-heal, it is soon like the others again, and the alarm has
+ *                             ended
  */
 import type { Answer, ModelRequest, ModelState } from "../model.ts";
 import { difference } from "../model.ts";

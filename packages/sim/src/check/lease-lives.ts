@@ -1,9 +1,11 @@
 /**
  * What leases promise, from the log and from what clients are told of them:
  *
- *   LEASE-1 not early        a lease that no client revoked lives on for its time to live after each renewal (and its grant) that was
+ *   LEASE-1 not early        a lease that no client revoked lives on for its time to live after
+ *                            each renewal (and its grant) that was
  *                            acknowledged, counted from when the client asked
- *   LEASE-2 once             the leader of a term revokes an expired lease once, not again before the first try's time is up
+ *   LEASE-2 once             the leader of a term revokes an expired lease once, not again before
+ *                            the first try's time is up
  *   LEASE-3 gone is gone     who asks after the end was known is told of the end
  *   LEASE-4 not without end  nobody is told of the end of a lease that has not ended
  *   LEASE-5 expired, revoked in a healthy cluster every lease that is not renewed ends

@@ -2,10 +2,14 @@
  * Judges the lives of leases, from what their owners asked and were told, and from when a key with
  * the lease was seen gone.
  *
- *   LEASE-1 not early   while the time that a grant or a keep-alive gave is not up, counted from its call, the lease stands
- *   LEASE-2 revoked     what an answered revocation took is not seen alive by a read that was called after it: the history's checker sees
- *                       that by itself, since the key's deletion is a write; here only that the lease does go
- *   LEASE-3 not for ever  a lease that nobody keeps alive ends, at the latest by the time the caller names
+ *   LEASE-1 not early   while the time that a grant or a keep-alive gave is not up, counted from
+ *                       its call, the lease stands
+ *   LEASE-2 revoked     what an answered revocation took is not seen alive by a read that was
+ *                       called after it: the history's checker sees
+ *                       that by itself, since the key's deletion is a write; here only that the
+ *                       lease does go
+ *   LEASE-3 not for ever  a lease that nobody keeps alive ends, at the latest by the time the
+ *                         caller names
  */
 
 /** One lease; times in ms of one clock that never goes back. */

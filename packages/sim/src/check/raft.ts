@@ -4,13 +4,16 @@
  *
  *   LOG-1 election safety      one leader a term
  *   LOG-2 leader append-only   a leader replaces and drops no entry of its log
- *   LOG-3 log matching         entries of one index and term are the same, and so are those before them
+ *   LOG-3 log matching         entries of one index and term are the same, and so are those before
+ *                              them
  *   LOG-4 leader completeness  what was committed before its term is in a leader's log
  *   LOG-5 committed once       no two members commit different entries at one index
  *   LOG-6 never back           a running member's term and commit index do not fall
  *   LOG-7 nothing impossible   no member refuses another's message as one that no member sends
- *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all before it
- *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it, whenever that commits something
+ *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all
+ *   before it
+ *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it,
+ *                              whenever that commits something
  *
  * An entry's content is seen when a member is given it to write, before anybody else can know of it
  * there.

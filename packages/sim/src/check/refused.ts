@@ -1,7 +1,8 @@
 /**
  * What a refused request must not have changed:
  *
- *   REFUSED-1  an entry that comes to an error leaves the store as it was: no record is written, the revision, the sums and the leases are
+ *   REFUSED-1  an entry that comes to an error leaves the store as it was: no record is written,
+ *              the revision, the sums and the leases are
  *              what they were, and each lease has the keys that the model has for it
  *   REFUSED-2  a write of which a client was told that it took no effect made no revision
  */

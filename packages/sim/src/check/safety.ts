@@ -1,14 +1,19 @@
 /**
  * What has to hold inside of the cluster, looked at from outside of its members:
  *
- *   SIM-1 election safety       one leader a term: who sends appends, heartbeats or snapshots of a term
- *   SIM-2 votes                 a member that said yes in a term says it to nobody else in that term, whatever crashes
+ *   SIM-1 election safety       one leader a term: who sends appends, heartbeats or snapshots of a
+ *                               term
+ *   SIM-2 votes                 a member that said yes in a term says it to nobody else in that
+ *                               term, whatever crashes
  *   SIM-3 log matching          an entry of one index and term is the same wherever it is sent
- *   SIM-4 state machine safety  what is applied at an index is applied everywhere at that index, and comes to the same answer
+ *   SIM-4 state machine safety  what is applied at an index is applied everywhere at that index,
+ *                               and comes to the same answer
  *   SIM-5 answers               each applied request answers what the model answers
- *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names, and no index from the future
+ *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names,
+ *                               and no index from the future
  *   SIM-7 equal stores          members at one index have equal hashes
- *   SIM-12 what is malformed    no entry is in the log that fails its checks, unless it was put there on purpose (hostile-clients.ts)
+ *   SIM-12 what is malformed    no entry is in the log that fails its checks, unless it was put
+ *                               there on purpose (hostile-clients.ts)
  */
 import {
   CompactionRequest,

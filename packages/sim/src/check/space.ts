@@ -2,10 +2,12 @@
  * What quotas and alarms stop, as clients see it (what is applied under an alarm is judged by
  * SIM-5):
  *
- *   QUOTA-1  a member that has no room for a put takes none: what is called there while the put and the store together reach the quota, and
+ *   QUOTA-1  a member that has no room for a put takes none: what is called there while the put and
+ *            the store together reach the quota, and
  *            ends while they still do, is not answered
  *   QUOTA-2  a put is refused for want of space only where there is none, or under an alarm NOSPACE
- *   ALARM-1  want of space refuses nothing that adds nothing: reads, deletions, transactions without a put
+ *   ALARM-1  want of space refuses nothing that adds nothing: reads, deletions, transactions
+ *            without a put
  *   ALARM-2  nothing is refused as corrupt before an alarm CORRUPT was raised
  */
 import { errorNameOf, fromLatin1, PutRequest } from "@quorate/proto";

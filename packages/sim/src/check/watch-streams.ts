@@ -5,7 +5,8 @@
  *   WATCH-1 ordered     revisions grow along a stream, and none is below where the watch began
  *   WATCH-2 atomic      all events of a revision that the watch covers come together
  *   WATCH-3 true        each event is one that the write of its revision made, as that made it
- *   WATCH-4 gap-free    nothing is left out, up to the last event, the last progress, and where the stream must have come
+ *   WATCH-4 gap-free    nothing is left out, up to the last event, the last progress, and where the
+ *                       stream must have come
  *
  * A revision whose write nobody knows (its outcome is unknown to clients, or a lease ended) takes
  * its events from the streams: they must agree with each other there, and the caller judges whether

@@ -2,11 +2,15 @@
  * What a watch promises, looked at as each response comes in. Of the changes of its range, by the
  * model:
  *
- *   WATCH-1 no gap, no repeat   a response has exactly those from the watch's revision on to its last, in order, with the right content
+ *   WATCH-1 no gap, no repeat   a response has exactly those from the watch's revision on to its
+ *                               last, in order, with the right content
  *   WATCH-2 atomic              all of a revision come in one response, or in fragments of one
- *   WATCH-3 header              nothing up to a response's revision is missing, nor up to that of a progress notification
- *   WATCH-4 compaction          a watch that needs what was compacted is told so, with a revision that was compacted, and no other is
- *   WATCH-5 previous pairs      who asks for them gets them, unless they were compacted, and nobody else does
+ *   WATCH-3 header              nothing up to a response's revision is missing, nor up to that of a
+ *                               progress notification
+ *   WATCH-4 compaction          a watch that needs what was compacted is told so, with a revision
+ *                               that was compacted, and no other is
+ *   WATCH-5 previous pairs      who asks for them gets them, unless they were compacted, and nobody
+ *                               else does
  */
 import { Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
 import { toModelKv } from "../codec.ts";

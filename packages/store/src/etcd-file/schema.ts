@@ -7,8 +7,10 @@
  *     auth*            auth*
  *     alarm            alarm            no values
  *     members*         members*         a restored member writes its own: they are not taken over
- *     cluster          cluster          empty in the file: the version that all members speak is found out anew by those who start from it
- *     meta             meta             confState as JSON; storageVersion, which is not kept here; no names that begin with quorate_
+ *     cluster          cluster          empty in the file: the version that all members speak is
+ *                                       found out anew by those who start from it
+ *     meta             meta             confState as JSON; storageVersion, which is not kept here;
+ *                                       no names that begin with quorate_
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
 import { fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";

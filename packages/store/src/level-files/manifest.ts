@@ -2,9 +2,11 @@
  * Which tables a LevelDB consists of: the file CURRENT names a manifest, and that is a log of
  * changes.
  *
- *   manifest   blocks of 32 KiB, of records: checksum (4 bytes, masked CRC-32C of type and content), length (2), type (1), content
+ *   manifest   blocks of 32 KiB, of records: checksum (4 bytes, masked CRC-32C of type and
+ *              content), length (2), type (1), content
  *   type       1 whole, 2 first, 3 middle, 4 last part of a change; 0 for zeros that fill a block
- *   change     tags with what belongs to them: 6 a table that is gone (level, number), 7 a new one (level, number, size, two keys)
+ *   change     tags with what belongs to them: 6 a table that is gone (level, number), 7 a new one
+ *              (level, number, size, two keys)
  */
 import { ByteReader, BytesDamage, maskedCrc, word } from "./bytes.ts";
 

@@ -2,9 +2,11 @@
  * One of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the binding
  * has no option for it), so that a byte that has changed on the disk may pass for data; this does.
  *
- *   table    blocks of records, a block of the filter, a block that names the filter, the index, a foot of 48 bytes
+ *   table    blocks of records, a block of the filter, a block that names the filter, the index, a
+ *            foot of 48 bytes
  *   block    content, maybe compressed; a byte that says whether; masked CRC-32C of both (4)
- *   index    records whose values are the places of the data blocks; how they begin anew, which does not matter here, is at the end
+ *   index    records whose values are the places of the data blocks; how they begin anew, which
+ *            does not matter here, is at the end
  *   foot     place of the filter's name block, place of the index, zeros, a magic number (8)
  *   place    offset and length of the content, two varints
  */

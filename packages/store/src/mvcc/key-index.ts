@@ -2,7 +2,8 @@
  * The history of one key: the changes that the store still has, in order, and what the next change
  * needs to know of the last one.
  *
- *     put 2.0, put 3.0, delete 5.1, put 7.0        events  2.0  3.0  5.1t  7.0        created 7, version 1
+ *     put 2.0, put 3.0, delete 5.1, put 7.0        events  2.0  3.0  5.1t  7.0        created 7,
+ *                                                          version 1
  *
  * A generation is what lies between two deletions; it needs no object of its own, because a
  * tombstone ends it. `created` and `version` are those of the last generation; a change further

@@ -2,8 +2,10 @@
  * An ordered map from keys (latin1 strings, so that string order is byte order) to values: a B+tree
  * of two levels.
  *
- *     firsts  ["",        "m",        ...]      the least key that may be in each leaf; the first is open below
- *     leaves  [[a, b, c], [m, n, q],  ...]      keys and, beside them, values; at most LEAF_KEYS of them
+ *     firsts  ["",        "m",        ...]      the least key that may be in each leaf; the first
+ *                                               is open below
+ *     leaves  [[a, b, c], [m, n, q],  ...]      keys and, beside them, values; at most LEAF_KEYS of
+ *                                               them
  *
  * Two arrays a leaf instead of a node a key keep a million keys small. The upper level is one
  * array: with a million keys it has some 6000 places, and what moves in it when a leaf splits is a

@@ -3,7 +3,8 @@
  * it invalid whatever the state is. A member checks by it what it proposes and what other members
  * forward to it, so that nothing else enters the log.
  *
- *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself stays encoded
+ *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself
+ *     stays encoded
  */
 import {
   AlarmRequest,
