@@ -320,6 +320,9 @@ export async function withClient<T>(
 ): Promise<T> {
   const kit = await clientOf(invocation);
   try {
+    await logIn(kit.client, invocation.io).catch((error) => {
+      throw loginExit(error, invocation.io);
+    });
     return await task(kit);
   } catch (error) {
     const exit = asExit(error, invocation.io);
@@ -329,6 +332,26 @@ export async function withClient<T>(
   } finally {
     kit.client.close();
   }
+}
+
+/**
+ * Logs in where the flags name a user. etcdctl does so when it makes its client, and ends with the
+ * code of a connection that failed where the password is refused. Throws Exit for that, and
+ * ClientError where no member responds.
+ */
+export async function logIn(client: Client, io: Io): Promise<void> {
+  try {
+    await client.login();
+  } catch (error) {
+    const { grpcCode } = error as ClientError;
+    if (grpcCode === DEADLINE_EXCEEDED || grpcCode === UNAVAILABLE) throw error;
+    throw loginExit(error, io);
+  }
+}
+
+function loginExit(error: unknown, io: Io): unknown {
+  const exit = asExit(error, io);
+  return exit instanceof Exit ? new Exit(ExitCode.badConnection, exit.message) : exit;
 }
 
 /**
@@ -347,7 +370,9 @@ export function asExit(error: unknown, io: Io): unknown {
   return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);
 }
 
+const DEADLINE_EXCEEDED = 4;
 const UNIMPLEMENTED = 12;
+const UNAVAILABLE = 14;
 
 /**
  * What a server says of a method that it does not have ("method UserList not implemented", "unknown

@@ -1,4 +1,4 @@
-import { clientOf } from "../globals.ts";
+import { clientOf, logIn } from "../globals.ts";
 import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
@@ -21,9 +21,11 @@ They are asked one after the other, and each serves meanwhile. A large store tak
       const startNs = io.nowNs();
       const took = () => goDuration(io.nowNs() - startNs);
       try {
+        await logIn(client, io);
         await client.defragment(endpoint);
         io.stdout(`Finished defragmenting etcd member[${endpoint}]. took ${took()}\n`);
       } catch (error) {
+        if (error instanceof Exit) throw error;
         failures++;
         io.stderr(
           `Failed to defragment etcd member[${endpoint}]. took ${took()}. (${reason(error, invocation)})\n`,

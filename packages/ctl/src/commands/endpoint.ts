@@ -1,5 +1,5 @@
 import { AlarmType } from "@quorate/proto";
-import { asExit, clientOf, endpointsOf, withClient } from "../globals.ts";
+import { asExit, clientOf, endpointsOf, logIn, withClient } from "../globals.ts";
 import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
@@ -86,8 +86,10 @@ async function askAll<T>(
   for (const endpoint of await chosenEndpoints(invocation)) {
     const kit = await clientOf(invocation, [endpoint]);
     try {
+      await logIn(kit.client, invocation.io);
       answers.push({ endpoint, response: await ask(kit, endpoint) });
     } catch (error) {
+      if (error instanceof Exit) throw error;
       failure = reason(error, invocation);
       invocation.io.stderr(`Failed to get the ${what} of endpoint ${endpoint} (${failure})\n`);
     } finally {
