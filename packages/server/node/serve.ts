@@ -36,6 +36,7 @@ import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
+import type { RunningAudit } from "./audit/index.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
@@ -63,6 +64,10 @@ export interface ServingMember {
   readonly member: Member;
   /** Hands leadership over, lets calls end, syncs and closes. */
   stop(): Promise<void>;
+  /**
+   * Opens the audit log again before its next line, as something has moved its file away.
+   */
+  reopenAudit(): void;
   /**
    * Reads certificates, authorities and revocation lists again now, not only at the next regular
    * look.
@@ -120,6 +125,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   let member: Member | undefined;
   let standard: StandardServices | undefined;
   let tracing: Tracing | undefined;
+  let audit: RunningAudit | undefined;
   const version = {
     serverVersion: SERVER_VERSION,
     clusterVersion: () => member?.store.membership.clusterVersion ?? "not_decided",
@@ -247,6 +253,15 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         logger: logger.child("tracing"),
       });
     }
+    if (config.audit !== undefined) {
+      const { startAudit } = await import("./audit/index.ts");
+      audit = await startAudit(config.audit, {
+        clock,
+        logger: logger.child("audit"),
+        registry: started.metrics.registry,
+        identityOf: () => undefined,
+      });
+    }
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
@@ -257,7 +272,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
       grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
     };
-    standard = withStandardServices(serviceTable(started));
+    const own = serviceTable(started);
+    standard = withStandardServices(audit?.around(own) ?? own);
     const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";
     const server = new EngineServer(
       {
@@ -286,6 +302,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     servers.push(server);
     await server.listen();
   } catch (error) {
+    await audit?.stop();
     await started.stop();
     release();
     throw error;
@@ -312,9 +329,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
+      await audit?.stop();
       await tracing?.stop();
       release();
     },
+    reopenAudit: () => audit?.reopen(),
     checkTls: async () => {
       await Promise.all([peerTls?.check(), clientTls?.check()]);
     },

@@ -6,6 +6,7 @@ import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import type {
+  AuditConfig,
   AutoCompaction,
   LogConfig,
   LogOutput,
@@ -128,6 +129,22 @@ function checkTiming(values: OptionValues): void {
     if (values[name] < 0)
       contradiction(`--${name} must not be negative (set to ${formatDuration(values[name])})`);
   }
+}
+
+function auditOf(values: OptionValues): AuditConfig | undefined {
+  const path = values["audit-log"];
+  if (values["audit-read-sampling"] === 0) contradiction("--audit-read-sampling must be >0");
+  if (path === "") return undefined;
+  return {
+    path,
+    level: values["audit-level"] as AuditConfig["level"],
+    prefixes: values["audit-prefixes"],
+    readSampling: values["audit-read-sampling"],
+    onFailure: values["audit-on-failure"] as AuditConfig["onFailure"],
+    maxFileBytes: values["audit-max-bytes"],
+    maxFileAgeMs: values["audit-max-age"],
+    keepFiles: values["audit-keep-files"],
+  };
 }
 
 function checkLimits(settings: Settings, values: OptionValues): void {
@@ -500,6 +517,7 @@ export function resolveConfig(
       instanceId: values["distributed-tracing-instance-id"],
       samplingRate: values["distributed-tracing-sampling-rate"],
     },
+    audit: auditOf(values),
     log,
     featureGates,
   };

@@ -80,6 +80,22 @@ export interface LogConfig {
   readonly outputs: readonly LogOutput[];
 }
 
+/** The audit log. */
+export interface AuditConfig {
+  /** A path, or "-" for standard output. */
+  readonly path: string;
+  readonly level: "metadata" | "request";
+  /** Prefixes of keys; empty for all keys. */
+  readonly prefixes: readonly string[];
+  /** 1 or more. */
+  readonly readSampling: number;
+  readonly onFailure: "drop" | "refuse";
+  /** 0 for no rotation. */
+  readonly maxFileBytes: number;
+  readonly maxFileAgeMs: number;
+  readonly keepFiles: number;
+}
+
 /** Distributed tracing. */
 export interface TracingConfig {
   readonly isOn: boolean;
@@ -192,6 +208,8 @@ export interface ServerConfig {
 
   readonly metrics: "basic" | "extensive";
   readonly tracing: TracingConfig;
+  /** Undefined for none. */
+  readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
   readonly featureGates: Gates;
 }
