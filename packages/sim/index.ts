@@ -63,5 +63,4 @@ export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
-export { placePattern, replacePlaces } from "./src/source-place.ts";
 export { runSeed } from "./src/world.ts";

@@ -1,7 +1,11 @@
 /** The replicated state of a member: keys with their history, membership, and apply(entry). */
 export type { Alarm, Alarms } from "./src/alarms.ts";
-export { type Applied, type ApplyResponse, isSteps, type RequestKind } from "./src/apply.ts";
-export { AUTH_ENABLED, AuthEnabledError, IGNORE_AUTH_FLAG } from "./src/auth-record.ts";
+export {
+  type Applied,
+  type AppliedEntry,
+  isSteps,
+} from "./src/apply.ts";
+export * from "./src/auth/index.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
 export * from "./src/etcd-file/index.ts";
@@ -28,14 +32,21 @@ export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
-export {
-  checkEntryData,
-  checkRequest,
-  InvalidRequestError,
-  MAX_CHECKPOINT_LEASES,
-  type RequestLimits,
-} from "./src/requests/entry-request.ts";
+export { checkEntryData } from "./src/requests/entry-request.ts";
 export * from "./src/requests/index.ts";
+export { InvalidRequestError } from "./src/requests/invalid-request.ts";
+export {
+  type ApplyState,
+  checkMessage,
+  checkRequest,
+  costOfRequest,
+  decodeRequest,
+  MAX_CHECKPOINT_LEASES,
+  type RequestKind,
+  type RequestLimits,
+  type RequestOf,
+  type ResponseOf,
+} from "./src/requests/request-table.ts";
 export { mergeSort } from "./src/requests/rows.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";

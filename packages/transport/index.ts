@@ -5,5 +5,6 @@ export {
   MemberDirectory,
   type ToldMember,
 } from "./src/member-directory.ts";
+export type { PeerAnswer, PeerCall } from "./src/peer-call.ts";
 export { RareLog } from "./src/rare-log.ts";
 export * from "./src/transport.ts";

@@ -20,6 +20,10 @@ export interface ReleaseProgram {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** The call of launch() in a file of bin/: program, file, flags and variables. */
+const LAUNCH =
+  /^await launch\(\s*"(\w+)",\s*"([^"]+)",?\s*(?:\[([^\]]*)\],?\s*)?(?:\{([^}]*)\},?\s*)?\);$/m;
+
 /**
  * The programs behind bin/ of a release, in order. The first three are those of this repository's
  * bin/, read from there.
@@ -28,9 +32,7 @@ export function releasePrograms(): ReleaseProgram[] {
   const own = ["quorate", "quoratectl", "quorateutl"].map((name): ReleaseProgram => {
     const path = join(root, `bin/${name}.js`);
     const text = readFileSync(path, "utf8");
-    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]*)\])?(?:, \{([^}]*)\})?\);$/m.exec(
-      text,
-    );
+    const call = LAUNCH.exec(text);
     if (call === null || call[1] !== name)
       throw new Error(`${path} does not start ${name} as expected`);
     const file = call[2];

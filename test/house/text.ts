@@ -24,7 +24,8 @@ export const maxLiteralColumns = 140;
 /**
  * Lines wider than `maxLineColumns`. Biome does not break literals: a line that is narrow enough
  * without the text of its strings and regular expressions, or has a template in it, may have
- * `maxLiteralColumns`, and so may a command in shell. Of comments, only orders to Biome may.
+ * `maxLiteralColumns`, and so may a command in shell. Of comments, only orders to
+ * Biome may, and the line for sh at the top of bin/.
  */
 export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => {
@@ -49,7 +50,8 @@ function wideLines(file: SourceFile, bare: (line: string, at: number) => number)
 function bareColumns(file: SourceFile): (line: string, at: number) => number {
   let lines: string[] | undefined;
   return (line, at) => {
-    if (columnsOf(line) <= maxLineColumns || /`|biome-ignore/.test(line)) return 0;
+    if (columnsOf(line) <= maxLineColumns || /`|biome-ignore|^\/\/usr\/bin\/env/.test(line))
+      return 0;
     lines ??= withoutLiterals(file.text).split("\n");
     return columnsOf(lines[at]);
   };

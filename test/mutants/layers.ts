@@ -5,7 +5,8 @@
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { placePattern, runPool, seedsFrom, Totals } from "@quorate/sim";
+import { placePattern } from "@quorate/host/testing";
+import { runPool, seedsFrom, Totals } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

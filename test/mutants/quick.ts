@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import { misplaced, replacePlaces } from "@quorate/sim";
+import { replacePlaces } from "@quorate/host/testing";
+import { misplaced } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 /** Mutants that cannot be planted any more, one line each; empty if all can. */

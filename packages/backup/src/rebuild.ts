@@ -24,15 +24,13 @@ export interface RebuildTarget {
   readonly storeDir: string;
   readonly cluster: NewCluster;
   readonly bumpRevision?: number;
-  /** Takes a base in which authentication is enabled, too. */
-  readonly ignoreAuth?: boolean;
   /** Told what has been done of how much: bytes of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
 }
 
 /**
  * Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError,
- * EtcdFileError, AuthEnabledError, DiskError
+ * EtcdFileError, DiskError
  */
 export async function rebuild(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
@@ -90,7 +88,6 @@ export async function rebuild(
 
   await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
     bumpRevision: target.bumpRevision,
-    ignoreAuth: target.ignoreAuth,
     onProgress: (bytes, baseBytes) =>
       target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {

@@ -12,3 +12,4 @@ export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory
 export { SECTOR_BYTES } from "./memory-file.ts";
 export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keyspace.ts";
 export { randomContract } from "./random-contract.ts";
+export { countPlaces, placePattern, replacePlaces } from "./source-place.ts";

@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { countPlaces, placePattern } from "@quorate/host/testing";
 import { type Mutant, mutants } from "../../../test/mutants/raft.ts";
 import { parseScenario, rewriteScenario } from "./scenario/file.ts";
 import type { Lab } from "./scenario/lab.ts";
@@ -29,7 +30,7 @@ test("every mutant changes one place of the source", () => {
   for (const mutant of mutants) {
     const text = readFileSync(join(packageDir, "src", mutant.file), "utf8");
     assert.equal(
-      text.split(mutant.before).length - 1,
+      countPlaces(text, mutant.before),
       1,
       `${mutant.name}: its place in ${mutant.file}`,
     );
@@ -49,7 +50,7 @@ async function plant(mutant: Mutant, root: string, number: number): Promise<Copy
   const file = join(dir, "src", mutant.file);
   writeFileSync(
     file,
-    readFileSync(file, "utf8").replace(mutant.before, () => mutant.after),
+    readFileSync(file, "utf8").replace(placePattern(mutant.before), () => mutant.after),
   );
   const load = (path: string): Promise<object> => import(pathToFileURL(join(dir, path)).href);
   return {

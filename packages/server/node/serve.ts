@@ -2,6 +2,7 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the
  * metrics port.
  */
+import { randomBytes } from "node:crypto";
 import type { Clock, Logger } from "@quorate/host";
 import {
   levelKeyspaces,
@@ -15,6 +16,7 @@ import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
+import { servedIdentity } from "../src/audit/served-identity.ts";
 import {
   type Budgets,
   budgetsFor,
@@ -28,6 +30,7 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { Member } from "../src/member/member.ts";
+import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
@@ -37,6 +40,7 @@ import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
 import type { RunningAudit } from "./audit/index.ts";
+import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
@@ -191,6 +195,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       maxContestClientBytes: budgets.contestsClientBytes,
     },
     names: nodeNames,
+    secrets: { randomBytes, hasher: bcryptHasher(), threads: hashThreads() },
     onEnd: (error) => {
       release();
       Promise.all(servers.map((server) => server.close(0))).then(
@@ -237,6 +242,14 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       () => started.store.lessor.count,
     );
     tlsMetrics(started.metrics.registry, { client: clientTls, peer: peerTls });
+    authMetrics(started.metrics.registry, {
+      authRevision: () => started.store.auth.revision,
+      isEnabled: () => started.store.auth.isEnabled,
+      tokens: () => started.auth.tokens.size,
+      failedLogins: () => started.auth.logins.failures,
+      refusedLogins: () => started.auth.logins.refusals,
+      waitingHashes: () => started.auth.passwords.waiting,
+    });
     settingMetrics(started.metrics.registry, config);
     const isHealing = () => (started.corruption.isHealing ? 1 : 0);
     started.metrics.registry.gauge(
@@ -259,7 +272,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         clock,
         logger: logger.child("audit"),
         registry: started.metrics.registry,
-        identityOf: () => undefined,
+        identityOf: (context) => servedIdentity(started.auth.authority, context),
       });
     }
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));

@@ -82,7 +82,9 @@ function alone(mode: AutoCompaction, revisionEveryMs: number) {
     isLeader: () => true,
     propose: async (request) => {
       compacted.push(CompactionRequest.decode(request).revision);
-      return { requestId: 1n, kind: "compaction", response: undefined, error: answer };
+      const common = { requestId: 1n, kind: "compaction" } as const;
+      if (answer !== undefined) return { ...common, response: undefined, error: answer };
+      return { ...common, response: CompactionResponse.create(), error: undefined };
     },
     clock,
     logger: silentLogger,

@@ -19,8 +19,9 @@ import {
   RangeRequest,
   toUtf8,
 } from "@quorate/proto";
+import { LocalClient } from "../src/concurrency/local-client.ts";
 import { memberHealth } from "../src/http/member-health.ts";
-import { LocalClient } from "../src/lease/local-client.ts";
+import { MEMBER_CALLER } from "../src/member/caller.ts";
 import type { Member } from "../src/member/member.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
@@ -245,7 +246,9 @@ for (const how of ["the leader's check", "its own check at start"] as const) {
     await world.until(() => member.corruption.isHealing);
     // It serves no reads until it is like the others.
     const read = get(member, "k4", true);
-    const ranged = new LocalClient(member).range(RangeRequest.create({ key: fromUtf8("k4") }));
+    const ranged = new LocalClient(member, MEMBER_CALLER).range(
+      RangeRequest.create({ key: fromUtf8("k4") }),
+    );
     const leases = call(member, "/etcdserverpb.Lease/LeaseLeases", LeaseLeasesRequest.encode({}));
     let isListed = false;
     leases.then(() => {

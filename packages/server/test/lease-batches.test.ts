@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "@quorate/host/testing";
-import type { PeerAnswer } from "../src/lease/peer-call.ts";
+import type { PeerAnswer } from "@quorate/transport";
 import {
   ASK_AGAIN,
   answerBatch,

@@ -17,7 +17,7 @@ import {
   LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
-import { type Applied, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
+import { type AppliedEntry, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
   LeaseKeeper,
@@ -71,7 +71,7 @@ class Bench {
   /** Requests that wait to be applied. */
   readonly queue: {
     data: Uint8Array;
-    resolve: (applied: Applied) => void;
+    resolve: (applied: AppliedEntry) => void;
     reject: (error: Error) => void;
   }[] = [];
   /** When each lease was revoked. */
@@ -102,7 +102,7 @@ class Bench {
           this.#proposed += requests.length;
           this.mostProposed = Math.max(this.mostProposed, this.#proposed);
           return requests.map((request) => {
-            const { promise, resolve, reject } = Promise.withResolvers<Applied>();
+            const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
             this.queue.push({
               data: InternalRaftRequest.encode({ [kind]: request }),
               resolve,
@@ -134,7 +134,7 @@ class Bench {
     );
   }
 
-  apply(data: Uint8Array): Applied {
+  apply(data: Uint8Array): AppliedEntry {
     this.#index++;
     return this.store.apply({
       index: this.#index,

@@ -24,6 +24,7 @@ function lock(
     deadlineMs: undefined,
     peerAddress: "",
     peerCommonName: undefined,
+    trace: undefined,
     get cancelled() {
       return cancelled;
     },

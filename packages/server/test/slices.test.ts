@@ -29,13 +29,13 @@ const answers = { totalBytes: 1000, clientBytes: 700, answerBytes: 500 };
 
 class TestCaller implements Caller {
   readonly client: string;
-  readonly connection: string;
+  readonly address: string;
   cancelled = false;
   #listener: (() => void) | undefined;
 
-  constructor(client: string, connection = `${client}:1`) {
+  constructor(client: string, address = `${client}:1`) {
     this.client = client;
-    this.connection = connection;
+    this.address = address;
   }
 
   onCancel(listener: () => void): void {

@@ -268,8 +268,7 @@ test("progress: at its interval where nothing happened, for all watches on reque
 test("permission is asked for each watch, and for all again when it has changed", async () => {
   const bench = await new WatchBench().open();
   const allowed = new Set(["a", "b"]);
-  bench.hub.permission = (_context, range) =>
-    allowed.has(range.key) ? undefined : "etcdserver: permission denied";
+  bench.forbids = (range) => (allowed.has(range.key) ? undefined : "etcdserver: permission denied");
   const { call } = bench.call();
   for (const name of ["a", "c", "b"]) call.create({ key: key(name) });
   const seen = () =>

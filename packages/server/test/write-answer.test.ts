@@ -35,7 +35,7 @@ function steppingClock(): Clock & { turns: number } {
   };
 }
 
-const caller = { client: "c", connection: "c:1", cancelled: false, onCancel: () => {} };
+const caller = { client: "c", address: "c:1", cancelled: false, onCancel: () => {} };
 const encodingOn = (clock: Clock): Encoding => ({ turns: new SharedTurns(clock), caller });
 
 const header: ResponseHeader = { clusterId: 1n, memberId: 2n, revision: 3, raftTerm: 4 };
@@ -83,7 +83,7 @@ test("work that must not be refused: one slice in a turn for all together, fair 
       }
       return connection;
     };
-    void turns.run({ client, connection }, steps()).then((name) => done.push(name));
+    void turns.run({ client, address: connection }, steps()).then((name) => done.push(name));
   };
   // The first has the turn's slice to itself; then 50 of one client stand beside one of another.
   run("a", "a1", 3 * MAX_SLICE_STEPS);

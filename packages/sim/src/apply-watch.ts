@@ -4,7 +4,7 @@
  */
 import { AlarmType, type raftpb } from "@quorate/proto";
 import type { Member } from "@quorate/server";
-import { type Applied, isSteps, type Steps, type Store } from "@quorate/store";
+import { type AppliedEntry, isSteps, type Steps, type Store } from "@quorate/store";
 import type { HashCheck } from "./check/hashes.ts";
 import { RefusedEntries } from "./check/refused.ts";
 import { type Safety, violate } from "./check/safety.ts";
@@ -41,7 +41,7 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   const refused = new RefusedEntries(name, store, safety);
   const wasApplied = (
     entry: raftpb.Entry,
-    applied: Applied | undefined,
+    applied: AppliedEntry | undefined,
     { isAltered, timesAltered }: Before,
     inSteps = false,
   ): void => {

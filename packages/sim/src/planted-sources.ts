@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { countPlaces, replacePlaces } from "./source-place.ts";
+import { countPlaces, replacePlaces } from "@quorate/host/testing";
 
 /** One place of the source, and what is to stand there. */
 export interface SourceBug {
@@ -169,8 +169,8 @@ export const SOURCE_BUGS = {
 `,
   },
   "proposes-unchecked": {
-    file: "server/src/member/member.ts",
-    before: "checkRequest(kind, request, this.#requestLimits, decoded);",
+    file: "server/src/member/entry-points.ts",
+    before: "checkMessage(kind, message, limits);",
     after: "",
   },
   "takes-proposals-unchecked": {
@@ -198,12 +198,12 @@ export const SOURCE_BUGS = {
   throw errorOf("LeaseNotFound");`,
   },
   "refused-write-goes-on": {
-    file: "server/src/services/kv.ts",
-    before: "if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();",
-    after: `if (!member.space.keeper.hasRoom(costBytes)) {
-          member.propose("put", bytes, request).catch(() => {});
-          await member.space.keeper.refuse();
-        }`,
+    file: "server/src/member/entry-points.ts",
+    before: "if (!quota.hasRoom(costBytes)) return quota.refuse();",
+    after: `if (!quota.hasRoom(costBytes)) {
+        this.#enqueue(caller, undefined, kind, request).catch(() => {});
+        return quota.refuse();
+      }`,
   },
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
@@ -221,15 +221,14 @@ export const SOURCE_BUGS = {
   },
   "alarm-passes-transactions": {
     file: "store/src/apply.ts",
-    before: 'if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");',
-    after: "",
+    before: 'costBytes(request) > 0) throw errorOf("NoSpace");',
+    after: 'costBytes(request) > 0 && kind !== "txn") throw errorOf("NoSpace");',
   },
   "alarm-stops-deletions": {
     file: "store/src/apply.ts",
-    before:
-      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
-    after:
-      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+    before: "const request = type.decode(bytes);",
+    after: `const request = type.decode(bytes);
+  if (alarms.noSpace && kind === "deleteRange") throw errorOf("NoSpace");`,
   },
   "promotes-by-what-was-sent": {
     file: "server/src/membership/reconfiguration.ts",

@@ -97,23 +97,29 @@ function syncOnlyLarge(file: DiskFile): DiskFile {
 
 /** What a member does wrong that is not a matter of its disk. */
 export function misguide(bug: PlantedBug | undefined, member: Member): void {
-  if (bug === "stale-read") member.linearizable = () => Promise.resolve();
+  if (bug === "stale-read") {
+    const read = member.read.bind(member);
+    member.read = (caller, request) => read(caller, { ...request, linearizable: false });
+  }
   if (bug === "lease-not-renewed") member.leases.renew = () => member.minLeaseTtlSeconds;
   if (bug !== "watch-skips") return;
   const { watches } = member;
   const open = watches.open.bind(watches);
   let messages = 0;
-  watches.open = (call) =>
-    open({
-      context: call.context,
-      get bufferedBytes() {
-        return call.bufferedBytes;
+  watches.open = (call, client) =>
+    open(
+      {
+        context: call.context,
+        get bufferedBytes() {
+          return call.bufferedBytes;
+        },
+        send: (message) => ++messages % 20 === 0 || call.send(message),
+        end: (status) => call.end(status),
+        pause: () => call.pause(),
+        resume: () => call.resume(),
       },
-      send: (message) => ++messages % 20 === 0 || call.send(message),
-      end: (status) => call.end(status),
-      pause: () => call.pause(),
-      resume: () => call.resume(),
-    });
+      client,
+    );
 }
 
 /** Answers that a sender makes up for its peers. */

@@ -11,8 +11,8 @@
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
-import { type Applied, applyRequest, isSteps } from "./apply.ts";
-import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
+import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
+import { AuthState } from "./auth/auth-state.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
@@ -50,6 +50,7 @@ interface StoreParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly alarms: Alarms;
+  readonly auth: AuthState;
   readonly liveBytes: LiveBytes;
 }
 
@@ -58,6 +59,8 @@ export class Store {
   readonly membership: Membership;
   readonly lessor: Lessor;
   readonly alarms: Alarms;
+  /** Users and roles. */
+  readonly auth: AuthState;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -76,6 +79,7 @@ export class Store {
     this.mvcc = parts.mvcc;
     this.membership = parts.membership;
     this.alarms = parts.alarms;
+    this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
@@ -118,6 +122,7 @@ export class Store {
       );
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
+      const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
       // Every batch with data carries the position: replayed from the start, the log would be
       // applied to that data twice.
@@ -129,7 +134,12 @@ export class Store {
         );
       }
       liveBytes.check(backend, position.index, path);
-      return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
+      return new Store(
+        backend,
+        path,
+        { lessor, mvcc, membership, alarms, auth, liveBytes },
+        position,
+      );
     } catch (error) {
       await backend.close({ flush: false });
       throw error;
@@ -141,18 +151,13 @@ export class Store {
     return this.#position;
   }
 
-  /** Whether the state demands users and passwords, as of what is applied. */
-  get isAuthEnabled(): boolean {
-    return isAuthEnabled(this.#backend.get(Bucket.auth, AUTH_ENABLED));
-  }
-
   /**
    * Applies a normal entry without a pause: the one that follows the position.
    * @param isAwaited whether somebody waits here for the request of this id. Where nobody does,
    * what only the answer needs (ranges, earlier
    *   values) is not read; the state comes out the same.
    */
-  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): Applied {
+  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): AppliedEntry {
     const outcome = this.begin(entry, isAwaited);
     return isSteps(outcome) ? runSteps(outcome) : outcome;
   }
@@ -168,24 +173,17 @@ export class Store {
   begin(
     entry: raftpb.Entry,
     isAwaited: (requestId: bigint) => boolean = () => true,
-  ): Applied | Steps<Applied> {
+  ): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
-    const outcome = applyRequest(
-      {
-        mvcc: this.mvcc,
-        membership: this.membership,
-        leases: this.lessor,
-        alarms: this.alarms,
-        isAwaited,
-      },
-      entry.data,
-    );
+    const { mvcc, membership, lessor: leases, alarms, auth } = this;
+    const state = { mvcc, membership, leases, alarms, auth, index: entry.index };
+    const outcome = applyRequest({ state, isAwaited }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return outcome;
   }
 
-  *#finish(entry: raftpb.Entry, steps: Steps<Applied>): Steps<Applied> {
+  *#finish(entry: raftpb.Entry, steps: Steps<AppliedEntry>): Steps<AppliedEntry> {
     this.#revisionBefore = this.mvcc.currentRevision;
     const applied = yield* steps;
     this.#revisionBefore = undefined;
@@ -317,14 +315,13 @@ export class Store {
  * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is
  * complete, verified and marked as such; installReceived puts it in place. Whatever goes wrong
  * leaves nothing that could be taken for complete.
- * @param deps with `ignoreAuth` a state in which authentication is enabled is taken, too
  * @param index where the store must stand
  * @param announced the term and the configuration that it must have, where they were announced
- * @throws AuthEnabledError; SnapshotStreamError also where the position in it is not `index`;
+ * @throws SnapshotStreamError also where the position in it is not `index`;
  * DiskError; what `chunks` throws
  */
 export async function receiveSnapshot(
-  deps: { keyspaces: KeyspaceOpener; disk: Disk; ignoreAuth?: boolean },
+  deps: { keyspaces: KeyspaceOpener; disk: Disk },
   dir: string,
   index: number,
   chunks: AsyncIterable<Uint8Array>,
@@ -340,8 +337,6 @@ export async function receiveSnapshot(
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
-    if (deps.ignoreAuth !== true && isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED)))
-      throw new AuthEnabledError("the snapshot");
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);

@@ -22,7 +22,7 @@ import {
   TxnRequest,
   toHex,
 } from "@quorate/proto";
-import { type Applied, isSteps } from "../src/apply.ts";
+import { type AppliedEntry, isSteps } from "../src/apply.ts";
 import { type Change, inRange, type KeyRange, MAX_KEPT_CHANGES } from "../src/mvcc/index.ts";
 import { applyRange } from "../src/requests/index.ts";
 import type { Steps } from "../src/steps.ts";
@@ -87,7 +87,7 @@ async function whole(log: Log): Promise<Whole> {
   return { states, answers, events, hash };
 }
 
-const plain = ({ requestId, kind, response, error }: Applied): unknown => ({
+const plain = ({ requestId, kind, response, error }: AppliedEntry): unknown => ({
   requestId,
   kind,
   response,
@@ -122,7 +122,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
         assert.deepEqual(applyEntry(store, entry), expected.answers[entry.index]);
       else {
         const outcome = store.begin(entry);
-        let applied: Applied | undefined = isSteps(outcome) ? undefined : outcome;
+        let applied: AppliedEntry | undefined = isSteps(outcome) ? undefined : outcome;
         while (isSteps(outcome) && applied === undefined) {
           const step = outcome.next();
           if (step.done === true) {
@@ -232,11 +232,15 @@ async function filled(
 /**
  * Runs an entry; after each step `between`. Returns what came of it, and how many pauses it had.
  */
-function run(store: Store, log: Log, between: () => void): { applied: Applied; pauses: number } {
+function run(
+  store: Store,
+  log: Log,
+  between: () => void,
+): { applied: AppliedEntry; pauses: number } {
   const outcome = store.begin(log.entries.at(-1)!);
   assert.ok(isSteps(outcome));
   for (let pauses = 0; ; pauses++) {
-    const step = (outcome as Steps<Applied>).next();
+    const step = (outcome as Steps<AppliedEntry>).next();
     if (step.done === true) return { applied: step.value, pauses };
     between();
   }
@@ -369,7 +373,7 @@ test("STORE-9: nothing is applied while an entry is unfinished", async () => {
   log.request({ deleteRange: DeleteRangeRequest.encode(ALL) });
   const steps = store.begin(log.entries.at(-1)!);
   assert.ok(isSteps(steps));
-  (steps as Steps<Applied>).next();
+  (steps as Steps<AppliedEntry>).next();
   log.put("a", "1");
   assert.throws(() => store.begin(log.entries.at(-1)!), /STORE-9/);
   assert.throws(() => store.begin(log.entries.at(-2)!), /STORE-9/);

@@ -13,6 +13,7 @@ import {
   type TlsSource,
   tlsSource,
 } from "@quorate/host/node";
+import type { PeerAnswer } from "../src/peer-call.ts";
 import { DialError, parsePeerUrl } from "./dial.ts";
 
 /** Connections to one peer at a time; more requests wait. */
@@ -21,12 +22,6 @@ const MAX_CONNECTIONS = 8;
 const IDLE_TIMEOUT_MS = 10_000;
 /** A longer answer is not taken (etcd: maxLeaseHTTPResponseSize). */
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
-
-export interface PeerCallAnswer {
-  readonly status: number;
-  readonly body: Uint8Array;
-  readonly clusterId: string | undefined;
-}
 
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
@@ -57,7 +52,7 @@ export class PeerCalls {
     path: string,
     body: Uint8Array | undefined,
     timeoutMs: number,
-  ): Promise<PeerCallAnswer> => {
+  ): Promise<PeerAnswer> => {
     const target = parsePeerUrl(url);
     if (target === undefined)
       return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));

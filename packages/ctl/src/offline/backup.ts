@@ -10,13 +10,7 @@ import {
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
-import {
-  AuthEnabledError,
-  EtcdFileError,
-  IGNORE_AUTH_FLAG,
-  type NewCluster,
-  StoreDamageError,
-} from "@quorate/store";
+import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/tables.ts";
@@ -25,7 +19,7 @@ import { Progress } from "../progress.ts";
 import { folderArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -46,7 +40,6 @@ function onBackup(task: () => Promise<void>): Promise<void> {
     try {
       await task();
     } catch (error) {
-      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (
         error instanceof BackupError ||
         error instanceof BoltDamageError ||
@@ -209,7 +202,6 @@ history has gone back.`,
     },
     ...newMemberFlags,
     ...bumpFlags,
-    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -223,7 +215,6 @@ history has gone back.`,
           storeDir,
           cluster: target.cluster,
           bumpRevision,
-          ignoreAuth: flags.bool(IGNORE_AUTH_FLAG),
           onProgress,
         }),
       );

@@ -4,7 +4,7 @@
  */
 import { levelKeyspaces } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
-import { clusterId, IGNORE_AUTH_FLAG, Store } from "@quorate/store";
+import { clusterId, Store } from "@quorate/store";
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
@@ -18,18 +18,6 @@ export const bumpFlags: Flags = {
     kind: "bool",
     defaultText: "false",
     doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
-  },
-};
-
-/**
- * The flag that has a state taken in which authentication is enabled. The server has one of the
- * same name.
- */
-export const ignoreAuthFlag: Flags = {
-  [IGNORE_AUTH_FLAG]: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "take a state in which authentication is enabled; users and roles are kept, not enforced: every client may do everything",
   },
 };
 

@@ -39,6 +39,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
   readonly deadlineMs: number | undefined;
   readonly startedMs: number;
   cancelled = false;
+  readonly trace: undefined;
   protected readonly shared: GrpcShared;
   protected readonly connection: Http2Connection;
   protected readonly stream: Http2Stream;

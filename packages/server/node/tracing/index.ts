@@ -54,7 +54,6 @@ export function startTracing(
     ended: (span) => batches.add(span),
   });
   const services = new TracedServices(tracer, () => clock.monotonicMs());
-  member.onPropose = (answer) => services.proposed(answer);
   logger.info("distributed tracing setup enabled", {
     address: config.address,
     "service-name": config.serviceName,

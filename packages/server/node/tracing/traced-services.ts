@@ -1,9 +1,8 @@
 /**
  * Every method with a span of its calls around it, and within it one for what etcd has one for. A
- * call whose trace is not sampled goes straight through. Which span a proposal belongs to is known
- * by the asynchronous context in which it was made.
+ * call whose trace is not sampled goes straight through. Which span a proposal belongs to is in the
+ * call's context.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import {
   GrpcStatus,
   LeaseKeepAliveRequest,
@@ -22,6 +21,7 @@ import type {
 } from "@quorate/rpc";
 import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
 import type { Attributes, Span, Tracer } from "../../src/tracing/span.ts";
+import { TracedContext } from "../../src/tracing/traced-context.ts";
 
 const STATUS_NAMES: readonly string[] = Object.keys(GrpcStatus);
 /**
@@ -40,7 +40,6 @@ const FAILURES: ReadonlySet<number> = new Set([
 export class TracedServices {
   readonly #tracer: Tracer;
   readonly #monotonicMs: () => number;
-  readonly #current = new AsyncLocalStorage<Span>();
 
   constructor(tracer: Tracer, monotonicMs: () => number) {
     this.#tracer = tracer;
@@ -53,25 +52,6 @@ export class TracedServices {
       unary: new Map([...unary].map(([path, handler]) => [path, this.#unary(path, handler)])),
       stream: new Map([...stream].map(([path, handler]) => [path, this.#stream(path, handler)])),
     };
-  }
-
-  /**
-   * Notes in the span of the call that proposes when its proposal goes to Raft, and when the result
-   * comes or does not.
-   */
-  proposed(answer: Promise<unknown>): void {
-    const span = this.#current.getStore();
-    if (span === undefined) return;
-    const tracer = this.#tracer;
-    tracer.event(span, "Send raft proposal");
-    answer.then(
-      () => tracer.event(span, "Receive raft result"),
-      (error: unknown) =>
-        tracer.event(span, "exception", [
-          ["exception.type", error instanceof Error ? error.name : typeof error],
-          ["exception.message", error instanceof Error ? error.message : String(error)],
-        ]),
-    );
   }
 
   /** Begins the spans of a method's calls. */
@@ -112,7 +92,7 @@ export class TracedServices {
       };
       try {
         within = inner && tracer.within(span, inner.name, attributesOf(inner, request));
-        const answer = this.#current.run(within ?? span, handler, request, context);
+        const answer = handler(request, new TracedContext(context, tracer, within ?? span));
         if (answer instanceof Promise) {
           return answer.then((message) => {
             finish(OK);
@@ -147,7 +127,8 @@ export class TracedServices {
       };
       let listener: StreamListener;
       try {
-        listener = handler(observed(call, over));
+        const context = new TracedContext(call.context, this.#tracer, span);
+        listener = handler(observed(call, context, over));
       } catch (error) {
         over(statusOf(error));
         throw error;
@@ -156,7 +137,7 @@ export class TracedServices {
         message: (bytes) => {
           const within = this.#message(path, span, bytes);
           try {
-            this.#current.run(within ?? span, () => listener.message?.(bytes));
+            listener.message?.(bytes);
           } finally {
             if (within !== undefined) this.#tracer.end(within);
           }
@@ -212,9 +193,13 @@ function statusOf(error: unknown): Status {
 }
 
 /** The call, which tells when its handler ends it. */
-function observed(call: StreamCall, over: (status: Status) => void): StreamCall {
+function observed(
+  call: StreamCall,
+  context: CallContext,
+  over: (status: Status) => void,
+): StreamCall {
   return {
-    context: call.context,
+    context,
     send: (message) => call.send(message),
     get bufferedBytes() {
       return call.bufferedBytes;

@@ -196,12 +196,6 @@ export const operationsOptions = {
     group: unsafe,
     doc: "Make a new cluster with this member alone out of the data that it has. For a member whose others are lost; give it once.",
   }),
-  "unsafe-serve-without-auth": boolOption(false, {
-    group: unsafe,
-    doc:
-      "Serve a store in which authentication is enabled (from a snapshot or backup of etcd) although users and roles are not enforced: " +
-      "every client may read and write everything. Without it such a store is refused. Not in etcd.",
-  }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,
     doc: "Do not wait for the disk. A crash loses acknowledged writes.",

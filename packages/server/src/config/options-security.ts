@@ -1,11 +1,10 @@
 /** The options for TLS, for what browsers and hosts may do, and for users' tokens and passwords. */
-import { boolOption, listOption, planned, refused, stringOption, uintOption } from "./option.ts";
+import { boolOption, listOption, refused, stringOption, uintOption } from "./option.ts";
 
 const group = "Security";
 const auth = "Auth";
 const client = "client-transport-security";
 const peer = "peer-transport-security";
-const tokens = planned("users, roles and tokens are not there yet");
 
 export const securityOptions = {
   "cert-file": stringOption("", {
@@ -150,17 +149,14 @@ export const securityOptions = {
   "auth-token": stringOption("simple", {
     group: auth,
     doc: "What users' tokens are: 'simple', or 'jwt' with its settings (jwt,pub-key=FILE,priv-key=FILE,sign-method=RS512,ttl=10m).",
-    stage: tokens,
   }),
   "bcrypt-cost": uintOption(10, {
     group: auth,
     doc: "How hard password hashes are to compute, 4 to 31; each step doubles the work.",
-    stage: tokens,
   }),
   "auth-token-ttl": uintOption(300, {
     group: auth,
     unit: "s",
     doc: "How long a simple token lives without being used.",
-    stage: tokens,
   }),
 };

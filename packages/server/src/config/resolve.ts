@@ -161,6 +161,9 @@ function checkLimits(settings: Settings, values: OptionValues): void {
   }
   if (values["bcrypt-cost"] < 4 || values["bcrypt-cost"] > 31)
     contradiction(`--bcrypt-cost must be between 4 and 31 (set to ${values["bcrypt-cost"]})`);
+  const [tokenType = ""] = values["auth-token"].split(",");
+  if (tokenType !== "simple")
+    contradiction(`--auth-token: tokens of the type "${tokenType}" are not supported; use simple`);
   const samplingRate = values["distributed-tracing-sampling-rate"];
   if (values["enable-distributed-tracing"] && (samplingRate < 0 || samplingRate > 1_000_000)) {
     contradiction(
@@ -472,7 +475,6 @@ export function resolveConfig(
         ? undefined
         : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
-    ignoreAuth: values["unsafe-serve-without-auth"],
     autoPromote: values["auto-promote"],
     heartbeatIntervalMs: values["heartbeat-interval"],
     electionTimeoutMs: values["election-timeout"],

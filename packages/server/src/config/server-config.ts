@@ -157,10 +157,6 @@ export interface ServerConfig {
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
   /** Go on alone with the data there is. */
   readonly forceNewCluster: boolean;
-  /**
-   * Serve a store in which authentication is enabled, although users and roles are not enforced.
-   */
-  readonly ignoreAuth: boolean;
   /** As a learner, ask for promotion. */
   readonly autoPromote: boolean;
 

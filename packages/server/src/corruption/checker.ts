@@ -21,7 +21,7 @@ import {
   idToHex,
 } from "@quorate/proto";
 import type { Applied, KeyValueHash, Member, Store } from "@quorate/store";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall } from "@quorate/transport";
 import { askHashes, type PeerHash } from "./peer-hash.ts";
 
 /**

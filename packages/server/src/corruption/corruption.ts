@@ -3,17 +3,28 @@
  * answers for both.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
+import { type AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
-import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { Applied, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 import type { WatchHub } from "../watch/index.ts";
 import { CorruptionChecker } from "./checker.ts";
 import { Healer } from "./healer.ts";
 import { HASH_PATH, hashEndpoint } from "./peer-hash.ts";
-import { type RefetchParts, refetchStore, STORE_TO_PATH, storeToEndpoint } from "./refetch.ts";
+import {
+  type RefetchParts,
+  refetchStore,
+  STORE_TO_PATH,
+  type StoreReceiver,
+  storeToEndpoint,
+} from "./refetch.ts";
 
-/** The member, as this room needs it. */
+/** The sending end, for another member that has asked for the store of this one. */
+export interface StoreSender {
+  sendTo(id: bigint): void;
+}
+
+/** The member, as this directory needs it. */
 export interface CorruptionHost {
   readonly id: bigint;
   readonly clusterId: bigint;
@@ -28,21 +39,16 @@ export interface CorruptionHost {
   readable(): Promise<void>;
   linearizable(): Promise<void>;
   handOver(): Promise<void>;
-  propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
 }
 
 export interface CorruptionParts
   extends Pick<
     RefetchParts,
-    | "call"
-    | "snapshots"
-    | "hasEnded"
-    | "entriesAfter"
-    | "standStill"
-    | "exchange"
-    | "replayConfChange"
+    "call" | "hasEnded" | "entriesAfter" | "standStill" | "exchange" | "replayConfChange"
   > {
   readonly host: CorruptionHost;
+  readonly snapshots: () => StoreReceiver & StoreSender;
+  readonly propose: (request: AlarmRequest) => Promise<Applied>;
   readonly logger: Logger;
 }
 
@@ -54,11 +60,10 @@ export class Corruption {
 
   constructor(parts: CorruptionParts) {
     this.#parts = parts;
-    const { host, logger, hasEnded, call } = parts;
+    const { host, logger, hasEnded, call, propose } = parts;
     const { id: memberId, config, clock } = host;
     const store = () => host.store;
     const isLeader = () => host.isLeader;
-    const propose = (request: AlarmRequest) => host.propose("alarm", AlarmRequest.encode(request));
     this.#checker = new CorruptionChecker(
       {
         memberId,

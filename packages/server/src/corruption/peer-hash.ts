@@ -9,7 +9,7 @@
 import { EtcdError, fromUtf8, idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import type { KeyValueHash, Member, Mvcc } from "@quorate/store";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall } from "@quorate/transport";
 
 export const HASH_PATH = "/members/hashkv";
 

@@ -9,9 +9,8 @@ import type { Clock } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import type { Store } from "@quorate/store";
+import type { PeerCall } from "@quorate/transport";
 import { plainError } from "../http/health.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
-import type { Snapshots } from "../member/snapshots.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";
 /** How long the leader may take over its answer, which comes before the store. */
@@ -30,11 +29,21 @@ const ARRIVE_TIMEOUT_MS = 30 * 60_000;
 const CATCH_UP_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 
+/** The receiving end for a store that this member has asked for (member/snapshots.ts). */
+export interface StoreReceiver {
+  expect(): {
+    begun: Promise<void>;
+    arrived: Promise<number>;
+    leastIndex: () => Promise<number>;
+    release: () => void;
+  };
+}
+
 export interface RefetchParts {
   readonly memberId: bigint;
   readonly leaderUrls: () => readonly string[];
   readonly call: PeerCall;
-  readonly snapshots: () => Snapshots;
+  readonly snapshots: () => StoreReceiver;
   readonly appliedIndex: () => number;
   readonly hasEnded: () => boolean;
   /**

@@ -5,6 +5,7 @@
  */
 import { errorOf, RangeRequest } from "@quorate/proto";
 import { applyRange } from "@quorate/store";
+import { MEMBER_CALLER } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { alarmName } from "../space/alarm-text.ts";
 import type { HealthSource } from "./health.ts";
@@ -25,10 +26,14 @@ export function memberHealth(member: Member): HealthSource {
       if (member.isLearner && !serializable) throw errorOf("NotSupportedForLearner");
       // Not to wait until it is like the others, which may take many minutes.
       if (member.corruption.isHealing) throw errorOf("Corrupt");
-      if (!serializable) await member.linearizable();
-      await member.readable();
-      if (member.corruption.isHealing) throw errorOf("Corrupt");
-      applyRange(member.store.mvcc, RangeRequest.create(ONE_KEY));
+      await member.read(MEMBER_CALLER, {
+        access: { kind: "health" },
+        linearizable: !serializable,
+        run: () => {
+          if (member.corruption.isHealing) throw errorOf("Corrupt");
+          applyRange(member.store.mvcc, RangeRequest.create(ONE_KEY));
+        },
+      });
     },
   };
 }

@@ -23,7 +23,7 @@
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
 import {
-  type Applied,
+  type AppliedEntry,
   type Lease,
   type LeaseObserver,
   type Lessor,
@@ -31,8 +31,8 @@ import {
   STEP_KEYS,
   type Steps,
 } from "@quorate/store";
-import { LOCAL_CALLER } from "../reads/pinned.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
+import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import { Deadlines, type Due } from "./deadlines.ts";
 import { spread } from "./spread.ts";
 
@@ -114,7 +114,7 @@ export interface KeeperDeps {
     term: number,
     kind: "leaseRevoke" | "leaseCheckpoint",
     requests: readonly Uint8Array[],
-  ): readonly Promise<Applied>[];
+  ): readonly Promise<AppliedEntry>[];
 }
 
 /**
@@ -227,7 +227,7 @@ export class LeaseKeeper implements LeaseObserver {
     const { clock, logger } = this.#deps;
     if (this.#reign !== reign) return;
     reign.counting = true;
-    await this.#turns.run(LOCAL_CALLER, this.#countAll(reign));
+    await this.#turns.run(MEMBER_SHARE, this.#countAll(reign));
     if (this.#reign !== reign) return;
     reign.promoted = true;
     this.#lookedMs = clock.monotonicMs();

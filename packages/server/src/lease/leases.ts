@@ -14,10 +14,10 @@ import {
 } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { type Lessor, mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
-import { LOCAL_CALLER } from "../reads/pinned.ts";
+import type { PeerCall } from "@quorate/transport";
+import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
-import type { PeerCall } from "./peer-call.ts";
 import { ASK_AGAIN, answerBatch, RENEW_PATH, RenewBatches } from "./renew-batches.ts";
 
 const TIME_TO_LIVE_PATH = "/leases/internal";
@@ -157,7 +157,7 @@ export class Leases {
     });
     const unsorted = keys ? lessor().keysOf(ID) : [];
     if (unsorted.length > 0)
-      response.keys = await this.#deps.slices().run(LOCAL_CALLER, () => sortedKeys(unsorted));
+      response.keys = await this.#deps.slices().run(MEMBER_SHARE, () => sortedKeys(unsorted));
     return response;
   }
 

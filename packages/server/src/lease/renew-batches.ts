@@ -7,7 +7,7 @@
  */
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { PeerCall } from "./peer-call.ts";
+import type { PeerCall } from "@quorate/transport";
 
 export const RENEW_PATH = "/leases";
 /**

@@ -5,7 +5,7 @@
  */
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
-import { type Applied, InvalidRequestError, type RequestKind } from "@quorate/store";
+import { type AppliedEntry, InvalidRequestError, type RequestKind } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { MalformedReport } from "./malformed-report.ts";
@@ -19,7 +19,7 @@ export interface AppliedEntriesParts {
    * Hands the result to the caller who waits for the request. Returns since when, or undefined:
    * nobody waits.
    */
-  settle(requestId: bigint, applied: Applied): number | undefined;
+  settle(requestId: bigint, applied: AppliedEntry): number | undefined;
   readonly malformed: MalformedReport;
   /** A request of this kind was applied without an error. */
   succeeded(kind: RequestKind): void;
@@ -35,7 +35,7 @@ export class AppliedEntries {
   }
 
   /** An entry's request was applied, which took from `startMs` to `nowMs`. */
-  applied(entry: raftpb.Entry, applied: Applied, startMs: number, nowMs: number): void {
+  applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void {
     const { requestId, kind, error } = applied;
     const tookMs = nowMs - startMs;
     this.#requestMetrics.applied(applied, tookMs);

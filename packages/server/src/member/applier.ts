@@ -11,7 +11,7 @@
  */
 import type { Clock } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
-import { type Applied, isSteps, type Steps } from "@quorate/store";
+import { type AppliedEntry, isSteps, type Steps } from "@quorate/store";
 import type { FaultHook } from "./fault-points.ts";
 
 export interface ApplyLimits {
@@ -38,9 +38,9 @@ export interface ApplierParts {
   readonly faults: FaultHook;
   /** False while applying has to wait for the store. */
   canApply(): boolean;
-  begin(entry: raftpb.Entry): Applied | Steps<Applied>;
+  begin(entry: raftpb.Entry): AppliedEntry | Steps<AppliedEntry>;
   /** An entry with a request was applied. */
-  applied(entry: raftpb.Entry, applied: Applied, startMs: number, nowMs: number): void;
+  applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void;
   applyConfChange(entry: raftpb.Entry): void;
   /** Entries were applied in a slice, up to `index`, with `bytes` of data. */
   sliceEnded(index: number, bytes: number): void;
@@ -52,7 +52,7 @@ export class Applier {
   /** The place in the queue of the entry that is applied next, or is being applied. */
   #next = 0;
   /** What is left of the entry that is being applied, and when that began. */
-  #steps: Steps<Applied> | undefined;
+  #steps: Steps<AppliedEntry> | undefined;
   #beganMs = 0;
   /** Set while no further entry may begin. */
   isHeld = false;
@@ -146,7 +146,7 @@ export class Applier {
     }
   }
 
-  #finished(entry: raftpb.Entry, applied: Applied): number {
+  #finished(entry: raftpb.Entry, applied: AppliedEntry): number {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#parts.applied(entry, applied, this.#beganMs, nowMs);
     return nowMs;

@@ -22,7 +22,6 @@ import {
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
-  AuthEnabledError,
   checkLevelFiles,
   clusterId,
   encodeMember,
@@ -31,9 +30,9 @@ import {
   recoverFolders,
   Store,
 } from "@quorate/store";
+import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,
@@ -296,18 +295,6 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   });
   // The keyspace makes its own files durable, but not its folder's name.
   deps.disk.syncDir(config.storeDir);
-  if (store.isAuthEnabled) {
-    if (!config.ignoreAuth) {
-      await store.close({ flush: false });
-      throw new AuthEnabledError(`the store in ${config.storeDir}`);
-    }
-    deps.logger.warn(
-      "authentication is enabled in the store and is not enforced: every client may read and write everything",
-      {
-        option: "--unsafe-serve-without-auth",
-      },
-    );
-  }
   return store;
 }
 

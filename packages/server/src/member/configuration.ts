@@ -3,9 +3,10 @@
  * membership in the store, and the links to peers follow each other here.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { type EtcdError, errorOf, idToHex, raftpb } from "@quorate/proto";
+import { type ErrorName, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, type Raft } from "@quorate/raft";
 import {
+  type AppliedEntry,
   decodeChangeContext,
   InvalidRequestError,
   type Member,
@@ -35,7 +36,7 @@ export interface ConfigurationParts {
   readonly transport: Transport;
   readonly logger: Logger;
   /** A change that somebody proposed has been carried out or refused. */
-  settled(requestId: bigint, error: EtcdError | undefined): void;
+  settled(result: AppliedEntry): void;
   /** This member was removed, by the entry at `index`. @param voters how many are left */
   removed(index: number, voters: number): void;
   /** An entry does not decode; it has changed nothing. */
@@ -73,8 +74,7 @@ export class Configuration {
     const confState =
       refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
-    if (change.id !== 0n)
-      this.#parts.settled(change.id, refusal === undefined ? undefined : errorOf(refusal));
+    if (change.id !== 0n) this.#parts.settled(resultOf(change, refusal));
     if (refusal === undefined) this.#follow(change, entry.index);
   }
 
@@ -181,4 +181,11 @@ export class Configuration {
     const { voters } = this.#parts.raft.confState;
     return voters.length === 1 && voters[0] === this.#parts.memberId;
   }
+}
+
+/** The result that the proposer of a change waits for. */
+function resultOf({ id }: raftpb.ConfChange, refusal: ErrorName | undefined): AppliedEntry {
+  const common = { requestId: id, kind: undefined, response: undefined };
+  if (refusal === undefined) return { ...common, error: undefined };
+  return { ...common, error: errorOf(refusal) };
 }

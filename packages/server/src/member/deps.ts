@@ -1,8 +1,8 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
-import type { Transport, TransportListener } from "@quorate/transport";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
+import type { Secrets } from "../auth/access-control.ts";
 import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
@@ -43,6 +43,8 @@ export interface MemberDeps {
   readonly sliceLimits?: SliceLimits | undefined;
   /** What answers may take of the memory while they are built. */
   readonly answerLimits?: AnswerLimits | undefined;
+  /** For passwords and tokens; without it none are taken or made. */
+  readonly secrets?: Secrets | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
   /**
    * Asks other members over their peer ports; without it, what only the leader can answer is

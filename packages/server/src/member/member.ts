@@ -12,28 +12,24 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import {
-  type ErrorName,
-  errorOf,
-  InternalRaftRequest,
-  type ResponseHeader,
-  type raftpb,
-} from "@quorate/proto";
+import { AlarmRequest, errorOf, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import {
-  type Applied,
-  checkRequest,
-  type RequestKind,
-  type RequestLimits,
-  type Store,
+import type { StreamCall } from "@quorate/rpc";
+import type {
+  Applied,
+  AppliedEntry,
+  RequestKind,
+  RequestLimits,
+  RequestOf,
+  Store,
 } from "@quorate/store";
-import type { Transport, TransportListener } from "@quorate/transport";
+import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
+import { AccessControl } from "../auth/access-control.ts";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import {
   type ClusterKeeping,
   clusterKeeping,
@@ -45,18 +41,20 @@ import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
-import { WatchHub } from "../watch/index.ts";
+import { WatchHub, type WatchStream } from "../watch/index.ts";
 import { AppliedEntries } from "./applied-entries.ts";
 import { APPLY_LIMITS, Applier } from "./applier.ts";
+import type { Access } from "./authority.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
+import { type Caller, MEMBER_CALLER } from "./caller.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
 import { electionRandom } from "./election-random.ts";
+import { EntryPoints, type ReadRequest } from "./entry-points.ts";
 import { noFaults } from "./fault-points.ts";
 import { lateTransport } from "./late-transport.ts";
 import {
   LOG_LIMITS,
-  MAX_APPLY_GAP_ENTRIES,
   MAX_QUEUED_PROPOSAL_BYTES,
   MAX_WAITING_PROPOSALS,
   MAX_WAITING_READS,
@@ -80,6 +78,7 @@ import { RequestIds } from "./request-ids.ts";
 import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
+import { StoreRef } from "./store-ref.ts";
 import { timeoutReason } from "./timeout-reason.ts";
 
 export class Member {
@@ -95,21 +94,20 @@ export class Member {
   readonly space: Space;
   readonly slices: Slices;
   readonly corruption: Corruption;
+  /** Users and roles. */
+  readonly auth: AccessControl;
   /**
    * The least time to live of a lease, in seconds: one and a half election timeouts, rounded up.
    */
   readonly minLeaseTtlSeconds: number;
-
-  /** Told of each proposal of a client's, where calls are traced. */
-  onPropose: ((answer: Promise<unknown>) => void) | undefined;
 
   readonly #deps: MemberDeps;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #wal: Wal;
   readonly #raft: Raft;
-  readonly #loop: MemberLoop<Applied>;
-  readonly #proposals: Proposals<Applied>;
+  readonly #loop: MemberLoop<AppliedEntry>;
+  readonly #proposals: Proposals<AppliedEntry>;
   readonly #reads: Reads;
   readonly #requestIds: RequestIds;
   readonly #snapshots: Snapshots;
@@ -119,12 +117,12 @@ export class Member {
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
   readonly #applied: AppliedEntries;
-  readonly #requestLimits: RequestLimits;
+  readonly #entry: EntryPoints;
   readonly #peerMessages: PeerMessages;
   readonly #malformed: MalformedReport;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
-  #store: Store;
+  readonly #storeRef: StoreRef;
   readonly #exchange: StoreExchange;
   #flushTimer: Timer | undefined;
   #flushes = 0;
@@ -168,11 +166,11 @@ export class Member {
     this.#clock = deps.clock;
     this.#logger = deps.logger.child("server");
     this.logger = deps.logger.child("v3rpc");
-    this.#store = state.store;
+    this.#storeRef = new StoreRef(state.store);
     this.#wal = state.wal;
     this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());
-    this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
-    const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
+    const requestLimits: RequestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
+    const border = { limits: requestLimits, clock: deps.clock, logger: this.#logger };
     this.#peerMessages = new PeerMessages({
       ...border,
       memberId: this.id,
@@ -181,7 +179,7 @@ export class Member {
     this.#malformed = malformedReport(metrics.malformedEntries, this.#logger);
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
-    this.#proposals = new Proposals<Applied>(
+    this.#proposals = new Proposals<AppliedEntry>(
       { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: MAX_QUEUED_PROPOSAL_BYTES, timeoutMs },
       { clock: deps.clock, wake, timeoutReason: (startedMs) => this.#timeoutReason(startedMs) },
     );
@@ -230,7 +228,7 @@ export class Member {
       settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
       succeeded: (kind) => this.#succeeded(kind),
     });
-    this.#loop = new MemberLoop<Applied>(
+    this.#loop = new MemberLoop<AppliedEntry>(
       {
         raft: this.#raft,
         wal: this.#wal,
@@ -245,8 +243,8 @@ export class Member {
           clock: deps.clock,
           limits: deps.applyLimits ?? APPLY_LIMITS,
           faults,
-          canApply: () => !this.#store.isFull,
-          begin: (entry) => this.#store.begin(entry, this.#isAwaited),
+          canApply: () => !this.store.isFull,
+          begin: (entry) => this.store.begin(entry, this.#isAwaited),
           applied: (entry, applied, startMs, nowMs) =>
             this.#applied.applied(entry, applied, startMs, nowMs),
           applyConfChange: (entry) => this.#applyConfChange(entry),
@@ -270,7 +268,7 @@ export class Member {
       },
       {
         memberId: this.id,
-        store: () => this.#store,
+        store: () => this.store,
         wal: this.#wal,
         files: this.#files,
         transport,
@@ -294,16 +292,10 @@ export class Member {
       maxLearners: config.maxLearners,
       remotes: state.remotes,
       raft: this.#raft,
-      store: () => this.#store,
+      store: () => this.store,
       transport,
       logger: this.#logger,
-      settled: (requestId, error) =>
-        this.#proposals.settle(requestId, {
-          requestId,
-          kind: undefined,
-          response: undefined,
-          error,
-        }),
+      settled: (result) => this.#proposals.settle(result.requestId, result),
       removed: (index, voters) => this.#cluster.departure.applied({ index, voters }),
       malformed: this.#malformed,
     });
@@ -313,9 +305,9 @@ export class Member {
       config,
       metrics,
       logger: this.#logger,
-      store: () => this.#store,
+      store: () => this.store,
       hasEnded: () => this.#ended,
-      propose: (kind, request) => this.propose(kind, request),
+      propose: (kind, request) => this.propose(MEMBER_CALLER, kind, request),
     });
     this.watches = new WatchHub(
       {
@@ -349,12 +341,12 @@ export class Member {
         clock: deps.clock,
         logger: deps.logger.child("lease"),
         counters: { renewed: metrics.leasesRenewed, expired: metrics.leasesExpired },
-        lessor: () => this.#store.lessor,
+        lessor: () => this.store.lessor,
         confirm: () => this.linearizable(),
-        propose: (term, kind, requests) => this.#proposeInTerm(term, kind, requests),
+        propose: (term, kind, requests) => this.#entry.proposeInTerm(term, kind, requests),
       },
     );
-    this.#store.lessor.observer = this.#keeper;
+    this.store.lessor.observer = this.#keeper;
     const call: PeerCall =
       deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
@@ -364,7 +356,7 @@ export class Member {
       clock: deps.clock,
       logger: this.#logger,
       call,
-      store: () => this.#store,
+      store: () => this.store,
       peers: () => this.#transport.peers(),
       leader: () => this.leader,
       isLearner: () => this.isLearner,
@@ -374,7 +366,7 @@ export class Member {
         this.#ended
           ? "not-a-member"
           : this.#loop.withRaft((raft) => raft.proposeConfChange(change)),
-      propose: (kind, request) => this.propose(kind, request),
+      propose: (kind, request) => this.propose(MEMBER_CALLER, kind, request),
       wait: (requestId) => this.#proposals.wait(requestId),
       linearizable: () => this.linearizable(),
       promoted: (error) => countPromotion(metrics, error),
@@ -389,21 +381,21 @@ export class Member {
       call,
       timeoutMs,
       ...{
-        lessor: () => this.#store.lessor,
-        revision: () => this.#store.mvcc.currentRevision,
+        lessor: () => this.store.lessor,
+        revision: () => this.store.mvcc.currentRevision,
         slices: () => this.slices,
       },
       isLeader: () => this.isLeader,
       leaderUrls: () =>
-        this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls,
+        this.isLeader ? undefined : this.store.membership.member(this.leader)?.peerUrls,
       linearizable: () => this.linearizable(),
     });
     this.space = new Space({
       memberId: this.id,
       config,
-      store: () => this.#store,
+      store: () => this.store,
       isLeader: () => this.isLeader,
-      propose: (kind, request) => this.propose(kind, request),
+      propose: (kind, request) => this.propose(MEMBER_CALLER, kind, request),
       flush: () => this.#flush(),
       readable: () => this.readable(),
       clock: deps.clock,
@@ -415,27 +407,57 @@ export class Member {
       clock: deps.clock,
       answers: deps.answerLimits,
     });
+    this.auth = new AccessControl({
+      clock: deps.clock,
+      secrets: deps.secrets,
+      bcryptCost: config.bcryptCost,
+      tokenTtlSeconds: config.authTokenTtlSeconds,
+      clientCertAuth: config.clientTls?.clientCertAuth ?? false,
+      store: () => this.store,
+      appliedIndex: () => this.appliedIndex,
+      linearizable: () => this.linearizable(),
+      run: async (caller, steps) => this.slices.run(caller, steps),
+      recheckWatches: () => this.watches.recheck(),
+    });
+    this.auth.attach(this.store);
+    this.#entry = new EntryPoints(
+      { limits: requestLimits, maxRequestBytes: config.maxRequestBytes },
+      {
+        raft: this.#raft,
+        loop: this.#loop,
+        proposals: this.#proposals,
+        reads: this.#reads,
+        requestIds: this.#requestIds,
+        store: this.#storeRef,
+        quota: this.space.keeper,
+        readiness: this,
+        watches: this.watches,
+        authority: this.auth.authority,
+        hasEnded: () => this.#ended,
+      },
+    );
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
       storeDir: config.storeDir,
       stepKeys: deps.applyLimits?.stepKeys,
       faults,
-      store: () => this.#store,
+      store: () => this.store,
       detach: async () => {
         await Promise.all([this.watches.detach(), this.slices.detach()]);
         await this.space.detach();
         await this.#snapshots.close();
       },
       opened: (store) => {
-        this.#store = store;
+        this.#storeRef.attach(store);
         store.lessor.observer = this.#keeper;
+        this.auth.attach(store);
       },
       attach: () => {
         if (this.#ended) return;
         this.slices.attach();
         this.corruption.alarmsChanged();
-        if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
+        if (!this.corruption.isHealing) this.watches.attach(this.store.mvcc);
         this.space.attach();
       },
       fatal: (error) => this.#fatal(error),
@@ -445,6 +467,7 @@ export class Member {
       call,
       logger: this.#logger,
       snapshots: () => this.#snapshots,
+      propose: (request) => this.propose(MEMBER_CALLER, "alarm", AlarmRequest.encode(request)),
       hasEnded: () => this.#ended,
       entriesAfter: (index) => this.#raft.appliedFrom(index + 1),
       standStill: (task) => this.#loop.standStill(task),
@@ -505,7 +528,7 @@ export class Member {
   }
 
   get store(): Store {
-    return this.#store;
+    return this.#storeRef.current;
   }
 
   get leader(): bigint {
@@ -546,70 +569,44 @@ export class Member {
     return { clusterId: this.clusterId, memberId: this.id, revision, raftTerm: this.#raft.term };
   }
 
-  /**
-   * Takes a request through Raft. Resolves with what applying it here came to, its error included;
-   * rejects with an EtcdError if it was not applied in time (it may still be, later). The request
-   * is checked here, so that nothing malformed enters the log: rejects with WireError, EtcdError or
-   * InvalidRequestError for one that is not valid in itself.
-   * @param request the request's bytes, as the client sent them.
-   * @param decoded the message that these bytes are, where the caller has decoded them already
-   */
-  propose(kind: RequestKind, request: Uint8Array, decoded?: unknown): Promise<Applied> {
-    try {
-      checkRequest(kind, request, this.#requestLimits, decoded);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES)
-      return Promise.reject(errorOf("TooManyRequests"));
-    const id = this.#requestIds.next();
-    const payload = InternalRaftRequest.encode({
-      header: { ID: id, username: "", authRevision: 0 },
-      [kind]: request,
-    });
-    if (payload.length > this.config.maxRequestBytes)
-      return Promise.reject(errorOf("RequestTooLarge"));
-    const answer = this.#proposals.propose(id, payload);
-    if (this.onPropose !== undefined) this.onPropose(answer);
-    return answer;
+  /** As EntryPoints.propose. */
+  propose<K extends RequestKind>(
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    decoded?: RequestOf<K>,
+  ): Promise<Applied<K>> {
+    return this.#entry.propose(caller, kind, request, decoded);
+  }
+
+  /** As EntryPoints.read. */
+  read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
+    return this.#entry.read(caller, request);
+  }
+
+  /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
+  renewLease(caller: Caller, id: bigint): number | Promise<number> {
+    return this.#entry.renew(caller, id, () => this.leases.renew(id));
+  }
+
+  /** As EntryPoints.watch. */
+  watch(caller: Caller, call: StreamCall): WatchStream {
+    return this.#entry.watch(caller, call);
+  }
+
+  /** As EntryPoints.operate. */
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
+    return this.#entry.operate(caller, access, run);
   }
 
   /** An id for a lease whose client has none in mind. */
   newLeaseId(): bigint {
-    return this.#requestIds.nextLeaseId();
+    return this.#entry.newLeaseId();
   }
 
-  /**
-   * Takes requests through Raft as leader of `term`: they are in its log when this returns, or
-   * their promises reject. They are never proposed in a later term, when what they rest on may have
-   * changed.
-   */
-  #proposeInTerm(
-    term: number,
-    kind: RequestKind,
-    requests: readonly Uint8Array[],
-  ): readonly Promise<Applied>[] {
-    const refused = (name: ErrorName) => requests.map(() => Promise.reject<Applied>(errorOf(name)));
-    if (this.#ended || this.#raft.role !== "leader" || this.#raft.term !== term)
-      return refused("LeaderChanged");
-    const ids = requests.map(() => this.#requestIds.next());
-    const payloads = requests.map((request, i) =>
-      InternalRaftRequest.encode({
-        header: { ID: ids[i], username: "", authRevision: 0 },
-        [kind]: request,
-      }),
-    );
-    if (this.#loop.withRaft((raft) => raft.propose(payloads)) !== "accepted")
-      return refused("TooManyRequests");
-    return ids.map((id) => this.#proposals.wait(id));
-  }
-
-  /**
-   * Resolves when a read of the store is linearizable (Raft dissertation, section 6.4); rejects
-   * with an EtcdError.
-   */
+  /** Resolves when a read of the store by the member itself is linearizable. */
   linearizable(): Promise<void> {
-    return this.#reads.wait();
+    return this.#entry.linearizable();
   }
 
   /**
@@ -649,7 +646,7 @@ export class Member {
   #sliceEnded(index: number, bytes: number): void {
     this.space.keeper.applied();
     this.#snapshots.applied(index, bytes);
-    if (this.#store.isFlushDue) this.#flush();
+    if (this.store.isFlushDue) this.#flush();
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -663,13 +660,13 @@ export class Member {
   #flush(): void {
     // While a received store takes its place, this one is closed, and what it has not written is
     // not wanted any more.
-    if (this.#exchange.isRunning || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
+    if (this.#exchange.isRunning || this.store.pendingOps === 0 || this.#flushes >= 2) return;
     this.#flushes++;
     const faults = this.#deps.faults ?? noFaults;
     const flush = async () => {
       const startMs = this.#clock.monotonicMs();
       faults("before-backend-flush");
-      await this.#store.flush();
+      await this.store.flush();
       faults("after-backend-flush");
       this.#flushes--;
       this.metrics.backendCommitDuration.observe((this.#clock.monotonicMs() - startMs) / 1000);
@@ -775,6 +772,7 @@ export class Member {
   async #close(options: { flush: boolean }): Promise<void> {
     this.#loop.stop();
     this.#keeper.steppedDown();
+    this.auth.close();
     this.#cluster.autoPromotion.stop();
     this.#cluster.versions.stop();
     this.#flushTimer?.cancel();
@@ -788,7 +786,7 @@ export class Member {
     await this.#snapshots.close();
     try {
       if (options.flush) this.#loop.writeHardState();
-      await this.#store.close(options);
+      await this.store.close(options);
     } finally {
       await this.#wal.close();
     }

@@ -5,9 +5,8 @@
 import type { Logger } from "@quorate/host";
 import { idFromHex } from "@quorate/proto";
 import { decodeMembers } from "@quorate/store";
-import type { AskMembers } from "@quorate/transport";
+import type { AskMembers, PeerCall } from "@quorate/transport";
 import type { ServerConfig } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 
 /** How long a member may take to answer. */
 const ASK_TIMEOUT_MS = 2000;

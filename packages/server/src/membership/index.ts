@@ -2,10 +2,9 @@
 import type { Clock, Logger } from "@quorate/host";
 import type { EtcdError, raftpb } from "@quorate/proto";
 import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
-import type { Applied, RequestKind, Store } from "@quorate/store";
-import type { AskMembers, PeerStatus } from "@quorate/transport";
+import type { Applied, AppliedEntry, RequestKind, Store } from "@quorate/store";
+import type { AskMembers, PeerCall, PeerStatus } from "@quorate/transport";
 import type { ServerConfig } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import { askMembers } from "./ask-members.ts";
 import { AutoPromotion } from "./auto-promotion.ts";
 import { Departure } from "./departure.ts";
@@ -36,7 +35,7 @@ export interface ClusterKeepingParts {
   nextRequestId(): bigint;
   proposeChange(change: raftpb.ConfChange): ConfChangeResult;
   propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
-  wait(requestId: bigint): Promise<Applied>;
+  wait(requestId: bigint): Promise<AppliedEntry>;
   linearizable(): Promise<void>;
   promoted(error: EtcdError | undefined): void;
   transfer(to: bigint): TransferResult;

@@ -8,8 +8,8 @@
 import type { Logger } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { Member } from "@quorate/store";
+import type { PeerCall } from "@quorate/transport";
 import { parseUrl, type ServerConfig, sameUrl, verifyJoin } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../version.ts";
 import { fetchCluster, fetchVersions, type RemoteCluster } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";

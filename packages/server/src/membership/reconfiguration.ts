@@ -22,15 +22,14 @@ import {
 } from "@quorate/proto";
 import type { ConfChangeResult, Status } from "@quorate/raft";
 import {
-  type Applied,
+  type AppliedEntry,
   encodeChangeContext,
   encodeMember,
   type Member,
   memberId,
   type Store,
 } from "@quorate/store";
-import type { PeerStatus } from "@quorate/transport";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall, PeerStatus } from "@quorate/transport";
 import {
   type QuorumView,
   type Refusal,
@@ -70,7 +69,7 @@ export interface ReconfigurationParts {
    * Waits for the result of the change with this request id; rejects with EtcdError when its time
    * is up.
    */
-  wait(requestId: bigint): Promise<Applied>;
+  wait(requestId: bigint): Promise<AppliedEntry>;
   linearizable(): Promise<void>;
   /** This leader has promoted a learner, or would not. */
   promoted(error: EtcdError | undefined): void;

@@ -6,7 +6,7 @@
 import type { Logger } from "@quorate/host";
 import { idFromHex, toUtf8 } from "@quorate/proto";
 import { decodeMembers, type Member } from "@quorate/store";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall } from "@quorate/transport";
 
 /** The cluster, as one of its members tells of it. */
 export interface RemoteCluster {

@@ -8,7 +8,7 @@
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { Membership } from "@quorate/store";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall } from "@quorate/transport";
 import { MIN_CLUSTER_VERSION, majorMinor, SERVER_VERSION } from "../version.ts";
 import { fetchVersions } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";

@@ -1,6 +1,6 @@
 /** What requests came to and how long they took, under the names that etcd gives to their kinds. */
 import type { LeaseGrantResponse } from "@quorate/proto";
-import type { Applied, RequestKind } from "@quorate/store";
+import type { AppliedEntry, RequestKind } from "@quorate/store";
 import type { MemberMetrics } from "./member-metrics.ts";
 import type { Histogram } from "./registry.ts";
 
@@ -20,7 +20,7 @@ export class RequestMetrics {
   }
 
   /** A request was applied on this member. */
-  applied({ kind, error, response }: Applied, durationMs: number): void {
+  applied({ kind, error, response }: AppliedEntry, durationMs: number): void {
     if (kind === undefined) return;
     // As in etcd, that a compaction came late is no failure.
     this.#of(kind).applied[error === undefined || error.code === "Compacted" ? 1 : 0].observe(
@@ -34,7 +34,7 @@ export class RequestMetrics {
   }
 
   /** A request that was proposed here has its result, be it an error of the store. */
-  answered({ kind }: Applied, durationMs: number): void {
+  answered({ kind }: AppliedEntry, durationMs: number): void {
     if (kind !== undefined) this.#of(kind).answered.observe(durationMs / 1000);
   }
 

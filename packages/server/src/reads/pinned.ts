@@ -1,7 +1,6 @@
-/** What services read with: a view of one revision in slices, and who asks for it. */
-import { type CallContext, clientOf } from "@quorate/rpc";
+/** A read in slices over a view of one revision. */
 import type { Mvcc, PinnedView, Steps } from "@quorate/store";
-import type { Caller, SliceTask } from "./slice-task.ts";
+import type { SliceTask } from "./slice-task.ts";
 
 /** Runs a read over a view that stays as it is now, and releases the view whatever happens. */
 export function* pinned<T>(
@@ -16,23 +15,3 @@ export function* pinned<T>(
     view.release();
   }
 }
-
-/** A call's caller. */
-export function callerOf(context: CallContext): Caller {
-  return {
-    client: clientOf(context),
-    connection: context.peerAddress,
-    get cancelled() {
-      return context.cancelled;
-    },
-    onCancel: (listener) => context.onCancel(listener),
-  };
-}
-
-/** A read of the member's own. */
-export const LOCAL_CALLER: Caller = {
-  client: "",
-  connection: "",
-  cancelled: false,
-  onCancel: () => {},
-};

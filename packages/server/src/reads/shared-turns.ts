@@ -29,21 +29,18 @@ export class SharedTurns {
    * Runs steps to their end: a first slice at once, if the turn has had none. @throws what the
    * steps throw, as a rejection
    */
-  run<T>(
-    { client, connection }: Pick<Caller, "client" | "connection">,
-    steps: Steps<T>,
-  ): Promise<T> {
+  run<T>({ client, address }: Pick<Caller, "client" | "address">, steps: Steps<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const advance = (): void => {
         try {
           const step = steps.next();
           if (step.done === true) resolve(step.value);
-          else this.#queue.push([client, connection], advance);
+          else this.#queue.push([client, address], advance);
         } catch (error) {
           reject(error);
         }
       };
-      this.#queue.push([client, connection], advance);
+      this.#queue.push([client, address], advance);
       if (!this.#hasRun) this.#slice();
     });
   }

@@ -7,12 +7,20 @@ import type { AnswerHolder, AnswerMemory } from "./answer-memory.ts";
 
 /** Who asks. */
 export interface Caller {
-  /** The client's identity, and its connection. */
+  /** Key of fairness, and the remote address, which names the connection. */
   readonly client: string;
-  readonly connection: string;
+  readonly address: string;
   readonly cancelled: boolean;
   onCancel(listener: () => void): void;
 }
+
+/** The member itself, as the owner of a read. */
+export const MEMBER_SHARE: Caller = {
+  client: "",
+  address: "",
+  cancelled: false,
+  onCancel: () => {},
+};
 
 /** Reads from the disk: a few at a time, the others in the order in which they came. */
 export class Fetches {

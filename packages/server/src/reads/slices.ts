@@ -121,7 +121,7 @@ export class Slices {
     if (ofClient >= maxPerClient || this.#tasks.size >= maxTotal) throw errorOf("TooManyRequests");
     const task = new Task<T>(caller, make, this.memory, this.#fetches);
     let waits = false;
-    if (this.#isAttached && this.#hasTime() && !this.#connections.has(caller.connection)) {
+    if (this.#isAttached && this.#hasTime() && !this.#connections.has(caller.address)) {
       const outcome = this.#advance(task);
       if (outcome === "done") return resultOf(task);
       waits = outcome === "waits";
@@ -149,7 +149,7 @@ export class Slices {
       mostSmallKeys === 0 ||
       !this.#isAttached ||
       !this.#hasTime() ||
-      this.#connections.has(caller.connection)
+      this.#connections.has(caller.address)
     )
       return undefined;
     this.#scheduleReset();
@@ -206,12 +206,9 @@ export class Slices {
   // --- Which runs next ---
 
   #admit(task: Task<unknown>, waits: boolean): void {
-    let connection = this.#connections.get(task.caller.connection);
+    let connection = this.#connections.get(task.caller.address);
     if (connection === undefined)
-      this.#connections.set(
-        task.caller.connection,
-        (connection = { running: 0, waiting: new Set() }),
-      );
+      this.#connections.set(task.caller.address, (connection = { running: 0, waiting: new Set() }));
     if (connection.running >= this.#limits.runningPerConnection) {
       connection.waiting.add(task);
       return;
@@ -223,7 +220,7 @@ export class Slices {
   }
 
   #enqueue(task: Task<unknown>): void {
-    this.#ready.push([task.caller.client, task.caller.connection], task);
+    this.#ready.push([task.caller.client, task.caller.address], task);
     this.#schedule();
   }
 
@@ -236,7 +233,7 @@ export class Slices {
 
   #ended(task: Task<unknown>): void {
     this.#tasks.delete(task);
-    const { client, connection: name } = task.caller;
+    const { client, address: name } = task.caller;
     const left = this.#perClient.get(client)! - 1;
     if (left > 0) this.#perClient.set(client, left);
     else this.#perClient.delete(client);
@@ -271,7 +268,7 @@ export class Slices {
       const task = this.#ready.take()!;
       if (task.isDone) continue;
       const outcome = this.#isLate(task) ? this.#timeOut(task) : this.#advance(task);
-      if (outcome === "more") this.#ready.push([task.caller.client, task.caller.connection], task);
+      if (outcome === "more") this.#ready.push([task.caller.client, task.caller.address], task);
       else if (outcome === "waits") this.#park(task);
     }
     // What follows in this turn, and what comes before the next one, shares with the next.

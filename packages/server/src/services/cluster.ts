@@ -15,6 +15,7 @@ import {
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member as ClusterMember } from "@quorate/store";
+import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { checkedUrls, countUrls } from "../membership/member-urls.ts";
 
@@ -44,50 +45,59 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
   const { reconfiguration } = member;
   const { MemberAdd, MemberRemove, MemberUpdate, MemberPromote, MemberList } =
     ClusterService.methods;
-  const members = () => reconfiguration.members().map(wireMember);
+  const answer = () => ({
+    header: member.header(0),
+    members: reconfiguration.members().map(wireMember),
+  });
   return new Map<string, UnaryHandler>([
     [
       MemberAdd.path,
-      async (bytes) => {
+      (bytes, context) => {
         countUrls(bytes, ADDED_URLS_FIELD);
         const { peerURLs, isLearner } = MemberAddRequest.decode(bytes);
-        const added = await reconfiguration.add(checkedUrls(peerURLs).sort(), isLearner);
-        return MemberAddResponse.encode({
-          header: member.header(0),
-          member: wireMember(added),
-          members: members(),
+        return member.operate(callerOf(context), { kind: "memberAdd" }, async () => {
+          const added = await reconfiguration.add(checkedUrls(peerURLs).sort(), isLearner);
+          return MemberAddResponse.encode({ ...answer(), member: wireMember(added) });
         });
       },
     ],
     [
       MemberRemove.path,
-      async (bytes) => {
-        await reconfiguration.remove(MemberRemoveRequest.decode(bytes).ID);
-        return MemberRemoveResponse.encode({ header: member.header(0), members: members() });
+      (bytes, context) => {
+        const { ID } = MemberRemoveRequest.decode(bytes);
+        return member.operate(callerOf(context), { kind: "memberRemove" }, async () => {
+          await reconfiguration.remove(ID);
+          return MemberRemoveResponse.encode(answer());
+        });
       },
     ],
     [
       MemberUpdate.path,
-      async (bytes) => {
+      (bytes, context) => {
         countUrls(bytes, UPDATED_URLS_FIELD);
         const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
-        await reconfiguration.update(ID, checkedUrls(peerURLs));
-        return MemberUpdateResponse.encode({ header: member.header(0), members: members() });
+        return member.operate(callerOf(context), { kind: "memberUpdate" }, async () => {
+          await reconfiguration.update(ID, checkedUrls(peerURLs));
+          return MemberUpdateResponse.encode(answer());
+        });
       },
     ],
     [
       MemberPromote.path,
-      async (bytes) => {
-        await reconfiguration.promote(MemberPromoteRequest.decode(bytes).ID);
-        return MemberPromoteResponse.encode({ header: member.header(0), members: members() });
+      (bytes, context) => {
+        const { ID } = MemberPromoteRequest.decode(bytes);
+        return member.operate(callerOf(context), { kind: "memberPromote" }, async () => {
+          await reconfiguration.promote(ID);
+          return MemberPromoteResponse.encode(answer());
+        });
       },
     ],
     [
       MemberList.path,
-      async (bytes) => {
-        if (MemberListRequest.decode(bytes).linearizable) await member.linearizable();
-        await member.readable();
-        return MemberListResponse.encode({ header: member.header(0), members: members() });
+      async (bytes, context) => {
+        const { linearizable } = MemberListRequest.decode(bytes);
+        const read = { access: { kind: "memberList" }, linearizable, run: answer } as const;
+        return MemberListResponse.encode(await member.read(callerOf(context), read));
       },
     ],
   ]);

@@ -11,19 +11,25 @@ import {
   MaintenanceService,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
+import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { downgradeTargetOf, minorVersion } from "../membership/versions.ts";
 import { majorMinor } from "../version.ts";
 
-/** The cluster's version, if it can be lowered to the one that is asked for. Throws EtcdError. */
-async function checked(member: Member, version: string): Promise<string> {
+/** The cluster's version, if it can be lowered to the requested one. Rejects with EtcdError. */
+async function checked(member: Member, caller: Caller, version: string): Promise<string> {
   const target = minorVersion(version);
   if (target === undefined) throw errorOf("WrongDowngradeVersionFormat");
-  await member.linearizable();
-  const current = member.store.membership.clusterVersion;
-  if (current === undefined) throw errorOf("ClusterVersionUnavailable");
-  if (target !== downgradeTargetOf(current)) throw errorOf("InvalidDowngradeTargetVersion");
-  return current;
+  return member.read(caller, {
+    access: { kind: "downgrade" },
+    linearizable: true,
+    run: () => {
+      const current = member.store.membership.clusterVersion;
+      if (current === undefined) throw errorOf("ClusterVersionUnavailable");
+      if (target !== downgradeTargetOf(current)) throw errorOf("InvalidDowngradeTargetVersion");
+      return current;
+    },
+  });
 }
 
 /** The handler, by path. */
@@ -31,16 +37,17 @@ export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandl
   return new Map<string, UnaryHandler>([
     [
       MaintenanceService.methods.Downgrade.path,
-      async (bytes) => {
+      async (bytes, context) => {
+        const caller = callerOf(context);
         const { action, version } = DowngradeRequest.decode(bytes);
         switch (action) {
           case DowngradeRequest_DowngradeAction.VALIDATE:
             return DowngradeResponse.encode({
               header: undefined,
-              version: majorMinor(await checked(member, version)),
+              version: majorMinor(await checked(member, caller, version)),
             });
           case DowngradeRequest_DowngradeAction.ENABLE:
-            await checked(member, version);
+            await checked(member, caller, version);
             throw errorOf("InvalidDowngradeTargetVersion");
           case DowngradeRequest_DowngradeAction.CANCEL:
             // As in etcd, taking back what was never ordered is no error.

@@ -6,7 +6,6 @@ import {
   CompactionRequest,
   CompactionResponse,
   DeleteRangeRequest,
-  type DeleteRangeResponse,
   type ErrorName,
   errorOf,
   KVService,
@@ -14,48 +13,39 @@ import {
   PutResponse,
   RangeRequest,
   RangeResponse,
-  type ResponseHeader,
   type TxnRequest,
-  type TxnResponse,
 } from "@quorate/proto";
-import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
+import type { MessageBytes, UnaryHandler } from "@quorate/rpc";
 import {
-  type Applied,
   applyRange,
   checkRange,
   checkTxn,
   checkWriteAnswer,
-  copiedBytes,
   decodeTxn,
   isPlainGet,
   isReadOnlyTxn,
   isSerializableTxn,
   mayAnswerMuch,
-  putCostBytes,
   rangeIfSmall,
   rangeInto,
   readTxn,
   type Steps,
-  txnCostBytes,
 } from "@quorate/store";
+import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
-import { callerOf, pinned } from "../reads/pinned.ts";
+import type { Histogram } from "../metrics/registry.ts";
+import { pinned } from "../reads/pinned.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import type { SliceTask } from "../reads/slice-task.ts";
+import { completed } from "./completed.ts";
 import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
-import { type Encoding, encodeDeleteRange, encodeTxn } from "./write-answer.ts";
+import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
 const LARGE_RECORD_BYTES: number = 16 << 10;
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
-}
-
-/** Resolves when the store may be read for a client. */
-async function mayRead(member: Member, serializable: boolean): Promise<void> {
-  if (!serializable) await member.linearizable();
-  if (!member.isServable) await member.servable();
 }
 
 /**
@@ -77,32 +67,42 @@ function rangeHandler(member: Member): UnaryHandler {
       slices.noteBytes(record.length);
     return encode(response);
   };
-  const read = (
-    request: RangeRequest,
-    context: CallContext,
-  ): MessageBytes | Promise<MessageBytes> => {
+  const read = (request: RangeRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
     if (isPlainGet(request) && slices.takesGet()) return get(request);
-    const caller = callerOf(context);
     const few = slices.now(caller, (mostKeys) =>
       rangeIfSmall(member.store.mvcc.view, request, mostKeys),
     );
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };
-  return async (bytes, context) => {
+  const timed = (request: RangeRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
+    const startMs = clock.monotonicMs();
+    const observe = (duration: Histogram) =>
+      duration.observe((clock.monotonicMs() - startMs) / 1000);
+    try {
+      const answer = read(request, caller);
+      if (!(answer instanceof Promise)) observe(succeeded);
+      else {
+        answer.then(
+          () => observe(succeeded),
+          () => observe(failed),
+        );
+      }
+      return answer;
+    } catch (error) {
+      observe(failed);
+      throw error;
+    }
+  };
+  return (bytes, context) => {
     const request = RangeRequest.decode(bytes);
     refuse(checkRange(request));
-    await mayRead(member, request.serializable);
-    const startMs = clock.monotonicMs();
-    let duration = failed!;
-    try {
-      const answer = read(request, context);
-      const message = answer instanceof Promise ? await answer : answer;
-      duration = succeeded!;
-      return message;
-    } finally {
-      duration.observe((clock.monotonicMs() - startMs) / 1000);
-    }
+    const caller = callerOf(context);
+    return member.read(caller, {
+      access: { kind: "range", request },
+      linearizable: !request.serializable,
+      run: () => timed(request, caller),
+    });
   };
 }
 
@@ -117,89 +117,66 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { maxTxnOps } = member.config;
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
-  /** The response with this member's header. */
-  const answered = <T extends { header: ResponseHeader | undefined }>({
-    error,
-    response,
-  }: Applied): T => {
-    if (error !== undefined) throw error;
-    return withHeader(response as unknown as T);
-  };
-  const withHeader = <T extends { header: ResponseHeader | undefined }>(response: T): T => {
-    response.header = member.header(response.header?.revision ?? 0);
-    return response;
-  };
-
-  const ranges = rangeHandler(member);
   const turns = new SharedTurns(member.clock);
-  const encoding = (context: CallContext): Encoding => ({ turns, caller: callerOf(context) });
   const mayAnswer = (
     request: DeleteRangeRequest | TxnRequest,
-    context: CallContext,
+    caller: Caller,
   ): void | Promise<void> =>
-    member.slices.run(callerOf(context), (task) =>
+    member.slices.run(caller, (task) =>
       pinned(member, task, (view) => checkWriteAnswer(view, request)),
     );
+  const readOnly = (request: TxnRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
+    refuse(checkTxn(request, maxTxnOps));
+    return member.read(caller, {
+      access: { kind: "txn", request },
+      linearizable: !isSerializableTxn(request),
+      run: async () => {
+        const steps = (task: SliceTask) =>
+          pinned(member, task, (view) =>
+            readTxn(view, request, () => new RangeWriter(task.charge)),
+          );
+        const read = await member.slices.run(caller, steps);
+        return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
+      },
+    });
+  };
 
   return new Map<string, UnaryHandler>([
-    [Range.path, ranges],
+    [Range.path, rangeHandler(member)],
     [
       Put.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = PutRequest.decode(bytes);
-        const costBytes =
-          putCostBytes(request) +
-          (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
-        if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
-        return PutResponse.encode(
-          answered<PutResponse>(await member.propose("put", bytes, request)),
-        );
+        const applied = await member.propose(callerOf(context), "put", bytes, request);
+        return PutResponse.encode(completed(member, applied));
       },
     ],
     [
       DeleteRange.path,
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
-        if (mayAnswerMuch(request)) await mayAnswer(request, context);
-        return encodeDeleteRange(
-          encoding(context),
-          answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)),
-        );
+        const caller = callerOf(context);
+        if (mayAnswerMuch(request)) await mayAnswer(request, caller);
+        const applied = await member.propose(caller, "deleteRange", bytes, request);
+        return encodeDeleteRange({ turns, caller }, completed(member, applied));
       },
     ],
     [
       Txn.path,
       async (bytes, context) => {
         const request = decodeTxn(bytes, maxTxnOps);
-        const costBytes = txnCostBytes(request);
-        if (
-          costBytes > 0 &&
-          !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))
-        ) {
-          await member.space.keeper.refuse();
-        }
-        if (!isReadOnlyTxn(request)) {
-          if (mayAnswerMuch(request)) await mayAnswer(request, context);
-          return encodeTxn(
-            encoding(context),
-            answered<TxnResponse>(await member.propose("txn", bytes, request)),
-          );
-        }
-        refuse(checkTxn(request, maxTxnOps));
-        await mayRead(member, isSerializableTxn(request));
-        const steps = (task: SliceTask) =>
-          pinned(member, task, (view) =>
-            readTxn(view, request, () => new RangeWriter(task.charge)),
-          );
-        const read = await member.slices.run(callerOf(context), steps);
-        return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
+        const caller = callerOf(context);
+        if (isReadOnlyTxn(request)) return readOnly(request, caller);
+        if (mayAnswerMuch(request)) await mayAnswer(request, caller);
+        const applied = await member.propose(caller, "txn", bytes, request);
+        return encodeTxn({ turns, caller }, completed(member, applied));
       },
     ],
     [
       Compact.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = CompactionRequest.decode(bytes);
-        const applied = await member.propose("compaction", bytes, request);
+        const applied = await member.propose(callerOf(context), "compaction", bytes, request);
         if (request.physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
         return CompactionResponse.encode({

@@ -1,6 +1,7 @@
 /** The call of etcdserverpb.Maintenance that moves leadership. */
 import { MaintenanceService, MoveLeaderRequest, MoveLeaderResponse } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
+import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 
 /** The handler, by path. */
@@ -8,9 +9,12 @@ export function leadershipService(member: Member): ReadonlyMap<string, UnaryHand
   return new Map<string, UnaryHandler>([
     [
       MaintenanceService.methods.MoveLeader.path,
-      async (bytes) => {
-        await member.leadership.move(MoveLeaderRequest.decode(bytes).targetID);
-        return MoveLeaderResponse.encode({ header: undefined });
+      (bytes, context) => {
+        const { targetID } = MoveLeaderRequest.decode(bytes);
+        return member.operate(callerOf(context), { kind: "moveLeader" }, async () => {
+          await member.leadership.move(targetID);
+          return MoveLeaderResponse.encode({ header: undefined });
+        });
       },
     ],
   ]);

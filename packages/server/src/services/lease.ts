@@ -22,14 +22,19 @@ import type {
   StreamListener,
   UnaryHandler,
 } from "@quorate/rpc";
-import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
+import { STEP_KEYS, type Steps } from "@quorate/store";
+import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
-import { callerOf } from "../reads/pinned.ts";
+import type { SliceTask } from "../reads/slice-task.ts";
+import { completed } from "./completed.ts";
 import { messageOf } from "./range-answer.ts";
 import { toStatusError } from "./status.ts";
 
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
+
+/** Leases of a stream that are looked at again when users or roles change; the oldest is left out. */
+export const MAX_RECHECKED_LEASES = 1024;
 
 /**
  * A message with a long repeated field, encoded in steps: a part of the field after the other,
@@ -56,73 +61,80 @@ function* inParts<T>(
 /** The unary handlers of the Lease service, by path. */
 export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases } = LeaseService.methods;
-  const { leases } = member;
   return new Map<string, UnaryHandler>([
     [
       LeaseGrant.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const { ID, TTL } = LeaseGrantRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(LEASE_COST_BYTES)) await member.space.keeper.refuse();
         // What depends on this member's settings is decided before the entry, so that all members
         // apply the same.
-        const request = {
+        const request = LeaseGrantRequest.create({
           ID: ID === 0n ? member.newLeaseId() : ID,
           TTL: Math.max(TTL, member.minLeaseTtlSeconds),
-        };
-        const { error, response } = await member.propose(
-          "leaseGrant",
-          LeaseGrantRequest.encode(request),
-        );
-        if (error !== undefined) throw error;
-        return LeaseGrantResponse.encode({
-          ...request,
-          header: member.header(response?.header?.revision ?? 0),
         });
+        const proposed = LeaseGrantRequest.encode(request);
+        const applied = await member.propose(callerOf(context), "leaseGrant", proposed, request);
+        return LeaseGrantResponse.encode(completed(member, applied));
       },
     ],
     [
       LeaseRevoke.path,
-      async (bytes) => {
-        const { error, response } = await member.propose("leaseRevoke", bytes);
-        if (error !== undefined) throw error;
-        return LeaseRevokeResponse.encode({
-          header: member.header(response?.header?.revision ?? 0),
-        });
+      async (bytes, context) => {
+        const applied = await member.propose(callerOf(context), "leaseRevoke", bytes);
+        return LeaseRevokeResponse.encode(completed(member, applied));
       },
     ],
     [
       LeaseTimeToLive.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = LeaseTimeToLiveRequest.decode(bytes);
-        const found = await leases.timeToLive(request);
-        const header = member.header(found?.header?.revision ?? member.store.mvcc.currentRevision);
-        if (found === undefined)
-          return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
-        const { keys, ...rest } = found;
-        const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
-        const encode = (part: Uint8Array[]) =>
-          LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
-        return member.slices.run(callerOf(context), (task) =>
-          inParts(first, keys, encode, task.charge),
-        );
+        const caller = callerOf(context);
+        return member.read(caller, {
+          access: { kind: "leaseTimeToLive", request },
+          // The leader answers, which confirms that it leads.
+          linearizable: false,
+          run: () => timeToLive(member, caller, request),
+        });
       },
     ],
     [
       LeaseLeases.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         LeaseLeasesRequest.decode(bytes);
-        await member.servable();
-        return member.slices.run(callerOf(context), function* (task) {
-          const first = LeaseLeasesResponse.encode({
-            header: member.header(member.store.mvcc.currentRevision),
-          });
-          const encode = (part: bigint[]) =>
-            LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
-          return yield* inParts(first, yield* leases.list(), encode, task.charge);
+        const caller = callerOf(context);
+        return member.read(caller, {
+          access: { kind: "leaseLeases" },
+          linearizable: false,
+          run: () => member.slices.run(caller, (task) => listLeases(member, task)),
         });
       },
     ],
   ]);
+}
+
+async function timeToLive(
+  member: Member,
+  caller: Caller,
+  request: LeaseTimeToLiveRequest,
+): Promise<MessageBytes> {
+  const found = await member.leases.timeToLive(request);
+  const revision = found?.header?.revision ?? member.store.mvcc.currentRevision;
+  const header = member.header(revision);
+  if (found === undefined)
+    return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
+  const { keys, ...rest } = found;
+  const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
+  const encode = (part: Uint8Array[]) =>
+    LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
+  return member.slices.run(caller, (task) => inParts(first, keys, encode, task.charge));
+}
+
+function* listLeases(member: Member, { charge }: SliceTask): Steps<MessageBytes> {
+  const header = member.header(member.store.mvcc.currentRevision);
+  const first = LeaseLeasesResponse.encode({ header });
+  const encode = (part: bigint[]) =>
+    LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
+  return yield* inParts(first, yield* member.leases.list(), encode, charge);
 }
 
 /** The streaming handlers of the Lease service, by path. */
@@ -151,10 +163,15 @@ class KeepAlives implements StreamListener {
   #hasRoom = true;
   #isHalfClosed = false;
   #isEnded = false;
+  readonly #caller: Caller;
+  /** Leases that it has renewed, those renewed last at the end. */
+  readonly #renewed = new Set<bigint>();
+  #unfollow: (() => void) | undefined;
 
   constructor(member: Member, call: StreamCall) {
     this.#member = member;
     this.#call = call;
+    this.#caller = callerOf(call.context);
   }
 
   message(bytes: Uint8Array): void {
@@ -167,25 +184,63 @@ class KeepAlives implements StreamListener {
       header: member.header(member.store.mvcc.currentRevision),
       seconds: undefined,
     };
-    const renewed = member.leases.renew(id);
+    let renewed: number | Promise<number>;
+    try {
+      renewed = member.renewLease(this.#caller, id);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     this.#waiting.push(keepAlive);
     if (typeof renewed === "number") {
+      this.#permitted(id);
       keepAlive.seconds = renewed;
       this.#sendAnswered();
       return;
     }
     renewed.then(
       (seconds) => {
+        this.#permitted(id);
         keepAlive.seconds = seconds;
         this.#sendAnswered();
       },
-      (error: unknown) => {
-        if (this.#isEnded) return;
-        this.#isEnded = true;
-        this.#call.end(toStatusError(error));
-      },
+      (error: unknown) => this.#fail(error),
     );
     if (this.#waiting.length >= MAX_WAITING_KEEP_ALIVES) this.#call.pause();
+  }
+
+  /** Notes a lease that is looked at again when users or roles change. */
+  #permitted(id: bigint): void {
+    if (this.#isEnded) return;
+    this.#renewed.delete(id);
+    this.#renewed.add(id);
+    this.#unfollow ??= this.#member.auth.changes.follow(() => this.#recheck());
+    if (this.#renewed.size <= MAX_RECHECKED_LEASES) return;
+    for (const oldest of this.#renewed) {
+      this.#renewed.delete(oldest);
+      break;
+    }
+  }
+
+  /** Ends the stream if one of its leases may not be renewed any more. */
+  #recheck(): void {
+    const { authority } = this.#member.auth;
+    for (const id of this.#renewed) {
+      const access = { kind: "leaseKeepAlive", request: id } as const;
+      authority.recheck(this.#caller, access).catch((error: unknown) => this.#fail(error));
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isEnded) return;
+    this.#over();
+    this.#call.end(toStatusError(error));
+  }
+
+  #over(): void {
+    this.#isEnded = true;
+    this.#unfollow?.();
+    this.#renewed.clear();
   }
 
   halfClosed(): void {
@@ -199,7 +254,7 @@ class KeepAlives implements StreamListener {
   }
 
   cancelled(): void {
-    this.#isEnded = true;
+    this.#over();
   }
 
   #sendAnswered(): void {
@@ -221,7 +276,7 @@ class KeepAlives implements StreamListener {
     if (!this.#hasRoom) this.#call.pause();
     else if (waiting.length < MAX_WAITING_KEEP_ALIVES) this.#call.resume();
     if (!this.#isHalfClosed || waiting.length > 0) return;
-    this.#isEnded = true;
+    this.#over();
     this.#call.end();
   }
 }

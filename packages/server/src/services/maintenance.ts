@@ -14,12 +14,14 @@ import {
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
-import type { UnaryHandler } from "@quorate/rpc";
+import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
+import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import type { Histogram } from "../metrics/registry.ts";
 import { alarmText } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
+import { completed } from "./completed.ts";
 
 /** What `work` comes to; how long it took is observed if it did not fail. */
 async function timed<T>(member: Member, duration: Histogram, work: () => Promise<T>): Promise<T> {
@@ -32,89 +34,99 @@ async function timed<T>(member: Member, duration: Histogram, work: () => Promise
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Alarm, Status, Defragment, Hash, HashKV } = MaintenanceService.methods;
+  /** A read of this member's own state. */
+  const local = <T>(
+    context: CallContext,
+    kind: "status" | "hash" | "hashKV",
+    run: () => T | Promise<T>,
+  ): Promise<T> => member.read(callerOf(context), { access: { kind }, linearizable: false, run });
   return new Map<string, UnaryHandler>([
     [
       Alarm.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = AlarmRequest.decode(bytes);
+        const caller = callerOf(context);
         if (request.action === AlarmRequest_AlarmAction.GET) {
-          await member.linearizable();
-          await member.readable();
-          const { mvcc, alarms } = member.store;
-          return AlarmResponse.encode({
-            ...applyAlarm(mvcc, alarms, request),
-            header: member.header(mvcc.currentRevision),
-          });
+          const run = () => raisedAlarms(member, request);
+          const read = { access: { kind: "alarms" }, linearizable: true, run } as const;
+          return AlarmResponse.encode(await member.read(caller, read));
         }
-        const { response, error } = await member.propose("alarm", bytes, request);
-        if (error !== undefined) throw error;
-        return AlarmResponse.encode({
-          ...(response as AlarmResponse),
-          header: member.header(response?.header?.revision ?? 0),
-        });
+        const applied = await member.propose(caller, "alarm", bytes, request);
+        return AlarmResponse.encode(completed(member, applied));
       },
     ],
     [
       Defragment.path,
-      async (bytes) => {
+      (bytes, context) => {
         DefragmentRequest.decode(bytes);
-        await member.readable();
-        await member.space.defragment();
-        return DefragmentResponse.encode({});
+        return member.operate(callerOf(context), { kind: "defragment" }, async () => {
+          await member.space.defragment();
+          return DefragmentResponse.encode({});
+        });
       },
     ],
     [
       Status.path,
-      async (bytes) => {
+      async (bytes, context) => {
         StatusRequest.decode(bytes);
-        await member.readable();
-        const { store } = member;
-        return StatusResponse.encode({
-          header: member.header(store.mvcc.currentRevision),
-          version: SERVER_VERSION,
-          dbSize: store.sizeOnDiskBytes,
-          dbSizeInUse: store.liveBytes,
-          leader: member.leader,
-          raftIndex: member.commitIndex,
-          raftTerm: member.term,
-          raftAppliedIndex: member.appliedIndex,
-          errors: [
-            ...(member.leader === 0n ? [errorOf("NoLeader").message] : []),
-            ...store.alarms.list().map(alarmText),
-          ],
-          isLearner: member.isLearner,
-          storageVersion: SERVER_VERSION,
-          dbSizeQuota: member.config.quotaBackendBytes ?? -1,
-          downgradeInfo: { enabled: false, targetVersion: "" },
-        });
+        return StatusResponse.encode(await local(context, "status", () => statusOf(member)));
       },
     ],
     [
       Hash.path,
-      async (bytes) => {
+      (bytes, context) => {
         HashRequest.decode(bytes);
-        await member.readable();
-        const { mvcc } = member.store;
-        const { currentRevision } = mvcc;
-        const hash = await timed(member, member.metrics.hashDuration, () => mvcc.hash());
-        return HashResponse.encode({ header: member.header(currentRevision), hash });
+        return local(context, "hash", async () => {
+          const { mvcc } = member.store;
+          const { currentRevision } = mvcc;
+          const hash = await timed(member, member.metrics.hashDuration, () => mvcc.hash());
+          return HashResponse.encode({ header: member.header(currentRevision), hash });
+        });
       },
     ],
     [
       HashKV.path,
-      async (bytes) => {
-        await member.readable();
+      (bytes, context) => {
         const { revision } = HashKVRequest.decode(bytes);
-        const result = await timed(member, member.metrics.hashRevDuration, () =>
-          member.store.mvcc.hashKV(revision),
-        );
-        return HashKVResponse.encode({
-          header: member.header(result.currentRevision),
-          hash: result.hash,
-          compactRevision: result.compactRevision,
-          hashRevision: result.revision,
+        return local(context, "hashKV", async () => {
+          const result = await timed(member, member.metrics.hashRevDuration, () =>
+            member.store.mvcc.hashKV(revision),
+          );
+          return HashKVResponse.encode({
+            header: member.header(result.currentRevision),
+            hash: result.hash,
+            compactRevision: result.compactRevision,
+            hashRevision: result.revision,
+          });
         });
       },
     ],
   ]);
+}
+
+function raisedAlarms(member: Member, request: AlarmRequest): AlarmResponse {
+  const { mvcc, alarms } = member.store;
+  return { ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) };
+}
+
+function statusOf(member: Member): StatusResponse {
+  const { store } = member;
+  return StatusResponse.create({
+    header: member.header(store.mvcc.currentRevision),
+    version: SERVER_VERSION,
+    dbSize: store.sizeOnDiskBytes,
+    dbSizeInUse: store.liveBytes,
+    leader: member.leader,
+    raftIndex: member.commitIndex,
+    raftTerm: member.term,
+    raftAppliedIndex: member.appliedIndex,
+    errors: [
+      ...(member.leader === 0n ? [errorOf("NoLeader").message] : []),
+      ...store.alarms.list().map(alarmText),
+    ],
+    isLearner: member.isLearner,
+    storageVersion: SERVER_VERSION,
+    dbSizeQuota: member.config.quotaBackendBytes ?? -1,
+    downgradeInfo: { enabled: false, targetVersion: "" },
+  });
 }

@@ -6,7 +6,6 @@
 import type { Timer } from "@quorate/host";
 import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import {
-  clientOf,
   GrpcCode,
   StatusError,
   type StreamCall,
@@ -14,6 +13,7 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
+import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { clusterVersionOf, SERVER_VERSION } from "../version.ts";
 import { FairLimiter } from "./fair-limiter.ts";
@@ -51,14 +51,15 @@ export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandl
     [
       MaintenanceService.methods.Snapshot.path,
       (call) => {
-        const sending = new Sending(member, call);
+        const caller = callerOf(call.context);
+        const sending = new Sending(member, caller, call);
         // It may begin at once, so it must know its way out before.
         let leave: (() => void) | undefined;
         sending.onOver = () => {
           leave?.();
           count();
         };
-        leave = queue.join(clientOf(call.context), () => sending.start());
+        leave = queue.join(caller.client, () => sending.start());
         if (leave === undefined) throw errorOf("TooManyRequests");
         count();
         return sending;
@@ -69,6 +70,7 @@ export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandl
 
 class Sending implements StreamListener {
   readonly #member: Member;
+  readonly #caller: Caller;
   readonly #call: StreamCall;
   /** Called once when it is over, be it that it never began. */
   onOver: () => void = () => {};
@@ -78,8 +80,9 @@ class Sending implements StreamListener {
   #wake: (() => void) | undefined;
   #sentBytes = 0;
 
-  constructor(member: Member, call: StreamCall) {
+  constructor(member: Member, caller: Caller, call: StreamCall) {
     this.#member = member;
+    this.#caller = caller;
     this.#call = call;
   }
 
@@ -149,11 +152,16 @@ class Sending implements StreamListener {
     let snapshot: EtcdSnapshot | undefined;
     try {
       // The listener must be in its place before anything is sent.
-      await this.#member.servable();
-      snapshot = await this.#member.store.etcdSnapshot(
-        clusterVersionOf(SERVER_VERSION),
-        () => !this.#isCancelled,
-      );
+      await Promise.resolve();
+      snapshot = await this.#member.read(this.#caller, {
+        access: { kind: "snapshot" },
+        linearizable: false,
+        run: () =>
+          this.#member.store.etcdSnapshot(
+            clusterVersionOf(SERVER_VERSION),
+            () => !this.#isCancelled,
+          ),
+      });
       this.#member.logger.info("sending database snapshot to client", {
         "total-bytes": snapshot.databaseBytes,
       });

@@ -12,9 +12,9 @@ import {
   type WatchCreateRequest,
   WatchResponse,
 } from "@quorate/proto";
-import { type CallContext, clientOf, type Status, type StreamCall } from "@quorate/rpc";
+import type { Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
-import type { ClientBudget } from "../member/client-budget.ts";
+import type { ClientBudget } from "./client-budget.ts";
 import type { WatchEvent } from "./event.ts";
 import type { EventList, EventLists } from "./event-list.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
@@ -33,8 +33,17 @@ const ONE_ZERO = new Uint8Array(1);
 
 export type StreamWatcher = Watcher<WatchStream>;
 
-/** Says why a client may not watch a range, in the words of cancel_reason; undefined: it may. */
-export type WatchPermission = (context: CallContext, range: KeyRange) => string | undefined;
+/** The client that a stream's watches belong to. */
+export interface StreamClient {
+  /** Key of fairness; "" for this member, whose own watches are bounded where they are made. */
+  readonly client: string;
+  /** Resolves when it is known who the client is; undefined: now. */
+  ready(): Promise<void> | undefined;
+  /** Why it may not watch a range, in the words of cancel_reason; undefined: it may. */
+  forbids(range: KeyRange): string | undefined;
+  /** The same for a watch that was made before. */
+  revoked(range: KeyRange): string | undefined;
+}
 
 /** What a stream needs from the hub. */
 export interface StreamOwner {
@@ -51,7 +60,6 @@ export interface StreamOwner {
   readonly lists: EventLists;
   /** What watches cost. */
   readonly watchBudget: ClientBudget;
-  readonly permission: WatchPermission;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
   readonly prevKv: (event: WatchEvent) => Uint8Array | undefined;
@@ -90,14 +98,14 @@ export class WatchStream {
   #progressTimer: Timer | undefined;
   #closed = false;
   /** Whose the watches are; empty for this member's own, which are bounded where they are made. */
-  readonly #client: string;
+  readonly #client: StreamClient;
   /** Taken from the owner's watchBudget. */
   #watchBytes = 0;
 
-  constructor(call: StreamCall, owner: StreamOwner) {
+  constructor(call: StreamCall, client: StreamClient, owner: StreamOwner) {
     this.#call = call;
     this.#owner = owner;
-    this.#client = clientOf(call.context);
+    this.#client = client;
   }
 
   /**
@@ -166,7 +174,7 @@ export class WatchStream {
   /** Why a watch is not made, in etcd's words and order. */
   #refusal({ startRevision, watchId }: WatchCreateRequest, range: KeyRange): string | undefined {
     if (startRevision < 0) return errorOf("Compacted").message;
-    const forbidden = this.#owner.permission(this.#call.context, range);
+    const forbidden = this.#client.forbids(range);
     if (forbidden !== undefined) return forbidden;
     if (!range.single && range.to !== undefined && range.key >= range.to)
       return "mvcc: watcher range is empty";
@@ -178,17 +186,18 @@ export class WatchStream {
   /** Takes what a watch costs; why it is not made, if there is no room. */
   #tooMany(costBytes: number): string | undefined {
     const { watchBudget } = this.#owner;
-    if (this.#client === "" || watchBudget.take(this.#client, costBytes)) return undefined;
+    if (this.#client.client === "" || watchBudget.take(this.#client.client, costBytes))
+      return undefined;
     const { maxClientBytes, maxTotalBytes } = watchBudget.limits;
     return (
-      `etcdserver: too many watches: those of this client hold ${watchBudget.usedBy(this.#client)} bytes of ${maxClientBytes}, ` +
+      `etcdserver: too many watches: those of this client hold ${watchBudget.usedBy(this.#client.client)} bytes of ${maxClientBytes}, ` +
       `those of all ${watchBudget.usedBytes} of ${maxTotalBytes}`
     );
   }
 
   #giveBack(costBytes: number): void {
     this.#watchBytes -= costBytes;
-    if (this.#client !== "") this.#owner.watchBudget.give(this.#client, costBytes);
+    if (this.#client.client !== "") this.#owner.watchBudget.give(this.#client.client, costBytes);
   }
 
   /** A watch that is not there is none of its concern, as in etcd. */
@@ -233,12 +242,16 @@ export class WatchStream {
     this.#unpark();
   }
 
-  /** Ends the watches that are not permitted any more. */
-  recheck(): void {
-    for (const watcher of [...this.#watchers.values()]) {
-      const forbidden = this.#owner.permission(this.#call.context, watcher.range);
-      if (forbidden !== undefined) this.#end(watcher, forbidden);
-    }
+  /** Resolves when a watch may be asked for: it is known who the client is; undefined: now. */
+  ready(): Promise<void> | undefined {
+    return this.#client.ready();
+  }
+
+  /** Ends a watch that is not permitted any more. */
+  recheck(watcher: StreamWatcher): void {
+    if (this.#watchers.get(watcher.id) !== watcher) return;
+    const forbidden = this.#client.revoked(watcher.range);
+    if (forbidden !== undefined) this.#end(watcher, forbidden);
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {

@@ -77,6 +77,7 @@ export function openStream(
       deadlineMs: undefined,
       peerAddress: "127.0.0.1:1",
       peerCommonName: undefined,
+      trace: undefined,
       cancelled: false,
       onCancel() {},
     },

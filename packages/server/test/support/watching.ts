@@ -15,9 +15,20 @@ import {
   WatchRequest,
   WatchResponse,
 } from "@quorate/proto";
-import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
+import {
+  clientOf,
+  type MessageBytes,
+  type Status,
+  type StreamCall,
+  type StreamListener,
+} from "@quorate/rpc";
 import { keyRange, runSteps, Store } from "@quorate/store";
-import { WatchHub, type WatchLimits, type WatchStream } from "../../src/watch/index.ts";
+import {
+  type StreamClient,
+  WatchHub,
+  type WatchLimits,
+  type WatchStream,
+} from "../../src/watch/index.ts";
 
 /** So small that every bound is met all the time. */
 export const TIGHT: WatchLimits = {
@@ -62,6 +73,7 @@ export class MemoryCall implements StreamCall {
       deadlineMs: undefined,
       peerAddress: options.address ?? "127.0.0.1:1",
       peerCommonName: undefined,
+      trace: undefined,
       cancelled: false,
       onCancel() {},
     };
@@ -189,12 +201,20 @@ export class WatchBench {
     await this.open();
   }
 
+  /** Why the client of a stream may not watch a range. */
+  forbids: StreamClient["forbids"] = () => undefined;
+
   call(options?: ConstructorParameters<typeof MemoryCall>[0]): {
     call: MemoryCall;
     stream: WatchStream;
   } {
     const call = new MemoryCall(options);
-    const stream = this.hub.open(call);
+    const stream = this.hub.open(call, {
+      client: clientOf(call.context),
+      ready: () => undefined,
+      forbids: (range) => this.forbids(range),
+      revoked: (range) => this.forbids(range),
+    });
     call.listener = {
       message: (bytes) => {
         const union = WatchRequest.decode(bytes).requestUnion!;

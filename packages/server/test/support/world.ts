@@ -18,11 +18,10 @@ import {
   toUtf8,
 } from "@quorate/proto";
 import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
-import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
-import type { PeerAnswer } from "../../src/lease/peer-call.ts";
 import type { ApplyLimits } from "../../src/member/applier.ts";
 import type { TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";

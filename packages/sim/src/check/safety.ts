@@ -27,7 +27,13 @@ import {
   raftpb,
   toLatin1,
 } from "@quorate/proto";
-import { type Alarm, type Applied, applyRange, checkEntryData, type Store } from "@quorate/store";
+import {
+  type Alarm,
+  type AppliedEntry,
+  applyRange,
+  checkEntryData,
+  type Store,
+} from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
 import { Acknowledged } from "./acknowledged.ts";
@@ -67,7 +73,7 @@ const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
 const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) });
 
 /** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
-function answerOf({ kind, response }: Applied): Answer | undefined {
+function answerOf({ kind, response }: AppliedEntry): Answer | undefined {
   if (response === undefined) return undefined;
   const revision = response.header?.revision ?? 0;
   if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
@@ -75,10 +81,10 @@ function answerOf({ kind, response }: Applied): Answer | undefined {
     return {
       revision,
       succeeded: true,
-      answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }],
+      answers: [{ kind: "delete", deleted: response.deleted }],
     };
   if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
-  if (kind === "txn") return txnAnswer(response as Parameters<typeof txnAnswer>[0]);
+  if (kind === "txn") return txnAnswer(response);
   return undefined;
 }
 
@@ -247,7 +253,7 @@ export class Safety {
     name: string,
     store: Store,
     entry: raftpb.Entry,
-    applied: Applied | undefined,
+    applied: AppliedEntry | undefined,
     isAltered = false,
   ): void {
     const { index, term, type } = entry;
@@ -288,7 +294,7 @@ export class Safety {
   #judge(
     name: string,
     entry: raftpb.Entry,
-    applied: Applied | undefined,
+    applied: AppliedEntry | undefined,
     answer: Answer | undefined | "altered",
     revision: number,
   ): string | undefined {

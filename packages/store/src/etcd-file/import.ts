@@ -5,7 +5,6 @@
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import { concat, KeyValue, leasepb, toHex, toLatin1 } from "@quorate/proto";
-import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "../auth-record.ts";
 import { Backend, Bucket } from "../backend.ts";
 import { currentFolder } from "../folders.ts";
 import { leaseKey } from "../lease/lessor.ts";
@@ -60,11 +59,6 @@ export interface ImportOptions {
   /** Told the bytes dealt with so far, and those of the whole file. */
   readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   readonly later?: LaterHistory | undefined;
-  /**
-   * Takes a file in which authentication is enabled, too. False refuses it, because users and roles
-   * are not enforced yet.
-   */
-  readonly ignoreAuth?: boolean | undefined;
 }
 
 /** Writes records in synced batches. */
@@ -93,7 +87,7 @@ class Batches {
 /**
  * Makes the store in the folder `storeDir`, where none may be. It is durable when the promise
  * resolves; a failure leaves nothing there.
- * @throws BoltDamageError, EtcdFileError, AuthEnabledError, DiskError
+ * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
@@ -107,7 +101,6 @@ export async function importEtcdFile(
   const file = BoltFile.open(deps.disk, path);
   try {
     const marks = marksOf(file);
-    if (options.ignoreAuth !== true && demandsAuth(file)) throw new AuthEnabledError(path);
     const keyspace = await deps.keyspaces.open(folder, { create: true });
     try {
       const inFile = await copyBuckets(
@@ -135,14 +128,6 @@ export async function importEtcdFile(
   } finally {
     file.close();
   }
-}
-
-function demandsAuth(file: BoltFile): boolean {
-  const name = toLatin1(AUTH_ENABLED);
-  for (const slice of file.records("auth")) {
-    for (const [key, value] of slice) if (toLatin1(key) === name) return isAuthEnabled(value);
-  }
-  return false;
 }
 
 interface Marks {

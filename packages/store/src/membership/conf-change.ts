@@ -3,7 +3,7 @@
  * from another.
  */
 import { raftpb, WireError } from "@quorate/proto";
-import { InvalidRequestError } from "../requests/entry-request.ts";
+import { InvalidRequestError } from "../requests/invalid-request.ts";
 import { decodeChangeContext, type Member } from "./member.ts";
 
 const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =

@@ -11,9 +11,11 @@ import {
   type TxnResponse,
   v3lockpb,
 } from "@quorate/proto";
-import type { CallContext, UnaryHandler } from "@quorate/rpc";
+import type { UnaryHandler } from "@quorate/rpc";
+import type { Caller } from "../member/caller.ts";
+import type { Member } from "../member/member.ts";
 import {
-  contestError,
+  contestHandlers,
   enterContest,
   firstOf,
   givenUp,
@@ -23,39 +25,27 @@ import {
   rangeOp,
   sessionLease,
   waitForDeletes,
-} from "../lease/contest.ts";
-import { LocalClient } from "../lease/local-client.ts";
-import type { Member } from "../member/member.ts";
+} from "./contest.ts";
+import type { LocalClient } from "./local-client.ts";
 
 const { LockRequest, LockResponse, UnlockRequest, UnlockResponse } = v3lockpb;
 
 /** The handlers of the Lock service, by path. */
 export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
-  const client = new LocalClient(member);
   const { Lock, Unlock } = LockService.methods;
-  const guarded =
-    (handler: UnaryHandler): UnaryHandler =>
-    async (bytes, context) => {
-      try {
-        return await handler(bytes, context);
-      } catch (error) {
-        throw contestError(error);
-      }
-    };
-  return new Map<string, UnaryHandler>([
+  return contestHandlers(member, [
     [
       Lock.path,
-      guarded(async (bytes, context) => {
+      async (bytes, caller, client) => {
         const request = LockRequest.decode(bytes);
-        const leave = enterContest(member.watches.contestBudget, context, request.name);
-        return LockResponse.encode(await lock(client.of(context), request, context).finally(leave));
-      }),
+        const leave = enterContest(member.watches.contestBudget, caller, request.name);
+        return LockResponse.encode(await lock(client, request, caller).finally(leave));
+      },
     ],
     [
       Unlock.path,
-      guarded(async (bytes) =>
+      async (bytes, _caller, client) =>
         UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }),
-      ),
     ],
   ]);
 }
@@ -63,7 +53,7 @@ export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
 async function lock(
   client: LocalClient,
   request: v3lockpb.LockRequest,
-  context: CallContext,
+  caller: Caller,
 ): Promise<v3lockpb.LockResponse> {
   const prefix = prefixOf(request.name);
   const lease = await sessionLease(client, request.lease);
@@ -78,7 +68,7 @@ async function lock(
     [rangeOp(own), owner],
   );
   const createRevision = answer.succeeded
-    ? answer.header!.revision
+    ? answer.header.revision
     : kvOf(answer, 0)!.createRevision;
   const first = kvOf(answer, 1);
   if (first === undefined || first.createRevision === createRevision)
@@ -86,7 +76,7 @@ async function lock(
 
   let held: Awaited<ReturnType<LocalClient["range"]>>;
   try {
-    if (!(await waitForDeletes(client, prefix, createRevision - 1, givenUp(context))))
+    if (!(await waitForDeletes(client, prefix, createRevision - 1, givenUp(caller))))
       throw errorOf("Canceled");
     held = await client.range(own);
   } catch (error) {

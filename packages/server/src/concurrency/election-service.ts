@@ -12,15 +12,14 @@ import {
   type TxnResponse,
   v3electionpb,
 } from "@quorate/proto";
-import type {
-  CallContext,
-  StreamCall,
-  StreamHandler,
-  StreamListener,
-  UnaryHandler,
-} from "@quorate/rpc";
+import type { StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import { type Caller, callerOf } from "../member/caller.ts";
+import type { Member } from "../member/member.ts";
+import { toStatusError } from "../services/status.ts";
+import type { ClientBudget } from "../watch/index.ts";
 import {
   contestError,
+  contestHandlers,
   enterContest,
   firstOf,
   givenUp,
@@ -31,11 +30,8 @@ import {
   rangeOp,
   sessionLease,
   waitForDeletes,
-} from "../lease/contest.ts";
-import { type KeyEvent, LocalClient } from "../lease/local-client.ts";
-import type { ClientBudget } from "../member/client-budget.ts";
-import type { Member } from "../member/member.ts";
-import { toStatusError } from "./status.ts";
+} from "./contest.ts";
+import { type KeyEvent, LocalClient } from "./local-client.ts";
 
 type LeaderKey = v3electionpb.LeaderKey;
 
@@ -45,25 +41,21 @@ const MISSING_LEADER_KEY = '"leader" field must be provided';
 
 /** The unary handlers of the Election service, by path. */
 export function electionService(member: Member): ReadonlyMap<string, UnaryHandler> {
-  const client = new LocalClient(member);
   const { Campaign, Proclaim, Leader, Resign } = ElectionService.methods;
-  const handlers: readonly [
-    path: string,
-    (bytes: Uint8Array, context: CallContext) => Promise<Uint8Array>,
-  ][] = [
+  return contestHandlers(member, [
     [
       Campaign.path,
-      async (bytes, context) => {
+      async (bytes, caller, client) => {
         const request = v3electionpb.CampaignRequest.decode(bytes);
-        const leave = enterContest(member.watches.contestBudget, context, request.name);
+        const leave = enterContest(member.watches.contestBudget, caller, request.name);
         return v3electionpb.CampaignResponse.encode(
-          await campaign(client.of(context), request, context).finally(leave),
+          await campaign(client, request, caller).finally(leave),
         );
       },
     ],
     [
       Proclaim.path,
-      async (bytes) => {
+      async (bytes, _caller, client) => {
         const { leader, value } = v3electionpb.ProclaimRequest.decode(bytes);
         if (leader === undefined) throw new Error(MISSING_LEADER_KEY);
         const lease = await sessionLease(client, leader.lease);
@@ -74,52 +66,35 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
     ],
     [
       Leader.path,
-      async (bytes, context) => {
-        const { header, kvs } = await client
-          .of(context)
-          .range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
+      async (bytes, _caller, client) => {
+        const { name } = v3electionpb.LeaderRequest.decode(bytes);
+        const { header, kvs } = await client.range(firstOf(prefixOf(name)));
         if (kvs[0] === undefined) throw new Error(NO_LEADER);
         return v3electionpb.LeaderResponse.encode({ header, kv: kvs[0] });
       },
     ],
     [
       Resign.path,
-      async (bytes) => {
+      async (bytes, _caller, client) => {
         const { leader } = v3electionpb.ResignRequest.decode(bytes);
         if (leader === undefined) throw new Error(MISSING_LEADER_KEY);
         return v3electionpb.ResignResponse.encode({ header: await resign(client, leader) });
       },
     ],
-  ];
-  return new Map<string, UnaryHandler>(
-    handlers.map(([path, handler]) => [
-      path,
-      async (bytes, context) => {
-        try {
-          return await handler(bytes, context);
-        } catch (error) {
-          throw contestError(error);
-        }
-      },
-    ]),
-  );
+  ]);
 }
 
 /** The streaming handlers of the Election service, by path. */
 export function electionStreams(member: Member): ReadonlyMap<string, StreamHandler> {
-  const client = new LocalClient(member);
   return new Map<string, StreamHandler>([
-    [
-      ElectionService.methods.Observe.path,
-      (call) => new Observation(client.of(call.context), call, member.watches.contestBudget),
-    ],
+    [ElectionService.methods.Observe.path, (call) => new Observation(member, call)],
   ]);
 }
 
 async function campaign(
   client: LocalClient,
   request: v3electionpb.CampaignRequest,
-  context: CallContext,
+  caller: Caller,
 ): Promise<v3electionpb.CampaignResponse> {
   const prefix = prefixOf(request.name);
   const lease = await sessionLease(client, request.lease);
@@ -130,14 +105,14 @@ async function campaign(
     [putOp(key, request.value, lease)],
     [rangeOp(RangeRequest.create({ key }))],
   );
-  const leader: LeaderKey = { name: request.name, key, rev: answer.header!.revision, lease };
+  const leader: LeaderKey = { name: request.name, key, rev: answer.header.revision, lease };
   try {
     if (!answer.succeeded) {
       const own = firstKv(answer)!;
       leader.rev = own.createRevision;
       if (!sameBytes(own.value, request.value)) await proclaim(client, leader, request.value);
     }
-    if (!(await waitForDeletes(client, prefix, leader.rev - 1, givenUp(context))))
+    if (!(await waitForDeletes(client, prefix, leader.rev - 1, givenUp(caller))))
       throw errorOf("Canceled");
   } catch (error) {
     await resign(client, leader).catch(() => {});
@@ -156,7 +131,7 @@ async function proclaim(
     putOp(leader.key, value, leader.lease),
   ]);
   if (!succeeded) throw new Error(NOT_LEADER);
-  return header!;
+  return header;
 }
 
 /** Deletes the leader's key, if it still is the leader's. */
@@ -164,7 +139,7 @@ async function resign(client: LocalClient, { key, rev }: LeaderKey): Promise<Res
   const remove = {
     request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key }) },
   } as const;
-  return (await client.txnIfCreatedAt(key, rev, [remove])).header!;
+  return (await client.txnIfCreatedAt(key, rev, [remove])).header;
 }
 
 function firstKv(answer: TxnResponse): KeyValue | undefined {
@@ -182,6 +157,7 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
  * does not read hears the newest when it does.
  */
 class Observation implements StreamListener {
+  readonly #caller: Caller;
   readonly #client: LocalClient;
   readonly #call: StreamCall;
   #prefix: Prefix | undefined;
@@ -193,16 +169,17 @@ class Observation implements StreamListener {
   readonly #budget: ClientBudget;
   #leave: () => void = () => {};
 
-  constructor(client: LocalClient, call: StreamCall, budget: ClientBudget) {
-    this.#client = client;
+  constructor(member: Member, call: StreamCall) {
+    this.#caller = callerOf(call.context);
+    this.#client = new LocalClient(member, this.#caller);
     this.#call = call;
-    this.#budget = budget;
+    this.#budget = member.watches.contestBudget;
   }
 
   message(bytes: Uint8Array): void {
     if (this.#prefix !== undefined) return;
     const { name } = v3electionpb.LeaderRequest.decode(bytes);
-    this.#leave = enterContest(this.#budget, this.#call.context, name);
+    this.#leave = enterContest(this.#budget, this.#caller, name);
     this.#prefix = prefixOf(name);
     this.#run(this.#prefix).catch((error: unknown) => {
       if (this.#isOver) return;

@@ -8,10 +8,8 @@ import {
   DeleteRangeRequest,
   Event,
   Event_EventType,
-  errorOf,
   KeyValue,
   LeaseGrantRequest,
-  type LeaseGrantResponse,
   type RangeRequest,
   type RequestOp,
   type ResponseHeader,
@@ -20,11 +18,12 @@ import {
   WatchCreateRequest,
   WatchResponse,
 } from "@quorate/proto";
-import { type CallContext, LOCAL_CALL, type MessageBytes } from "@quorate/rpc";
-import { checkDeleteRange, checkTxn, type RequestKind, rangeInto } from "@quorate/store";
+import { LOCAL_CALL, type MessageBytes, type StreamCall } from "@quorate/rpc";
+import { rangeInto } from "@quorate/store";
+import { asMembersOwn, type Caller, uncancelled } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
-import { callerOf, LOCAL_CALLER, pinned } from "../reads/pinned.ts";
-import type { Caller } from "../reads/slice-task.ts";
+import { pinned } from "../reads/pinned.ts";
+import { completed } from "../services/completed.ts";
 
 /** An event of a watch. */
 export interface KeyEvent {
@@ -42,46 +41,25 @@ export class LocalClient {
   readonly #member: Member;
   readonly #caller: Caller;
 
-  /** @param caller whose calls these are, for the fairness among reads */
-  constructor(member: Member, caller: Caller = LOCAL_CALLER) {
+  /**
+   * @param caller the caller of the service's call. Its cancellation is left to the service, which
+   *   has to take a key back when a caller gives up.
+   */
+  constructor(member: Member, caller: Caller) {
     this.#member = member;
-    this.#caller = caller;
-  }
-
-  /** The same for one call of a client's. */
-  of(context: CallContext): LocalClient {
-    // The call's one listener for its end belongs to whoever waits for a lock.
-    const { client, connection } = callerOf(context);
-    return new LocalClient(this.#member, {
-      client,
-      connection,
-      cancelled: false,
-      onCancel: () => {},
-    });
-  }
-
-  /** Rejects with EtcdError. The header is complete. */
-  async #propose<T extends { header: ResponseHeader | undefined }>(
-    kind: RequestKind,
-    request: Uint8Array,
-  ): Promise<T> {
-    const { error, response } = await this.#member.propose(kind, request);
-    if (error !== undefined) throw error;
-    const answer = response as unknown as T;
-    answer.header = this.#member.header(answer.header?.revision ?? 0);
-    return answer;
+    this.#caller = uncancelled(caller);
   }
 
   /**
    * Puts `then` through if `key` was created at `createRevision` (0: does not exist), else
    * `otherwise`.
    */
-  txnIfCreatedAt(
+  async txnIfCreatedAt(
     key: Uint8Array,
     createRevision: number,
     then: RequestOp[],
     otherwise: RequestOp[] = [],
-  ): Promise<TxnResponse> {
+  ): Promise<TxnResponse & { header: ResponseHeader }> {
     const request = TxnRequest.create({
       compare: [
         {
@@ -95,41 +73,43 @@ export class LocalClient {
       success: then,
       failure: otherwise,
     });
-    const wrong = checkTxn(request, this.#member.config.maxTxnOps);
-    if (wrong !== undefined) return Promise.reject(errorOf(wrong));
-    return this.#propose<TxnResponse>("txn", TxnRequest.encode(request));
+    const bytes = TxnRequest.encode(request);
+    return completed(this.#member, await this.#member.propose(this.#caller, "txn", bytes, request));
   }
 
   async delete(key: Uint8Array): Promise<ResponseHeader> {
     const request = DeleteRangeRequest.create({ key });
-    const wrong = checkDeleteRange(request);
-    if (wrong !== undefined) throw errorOf(wrong);
-    const { header } = await this.#propose("deleteRange", DeleteRangeRequest.encode(request));
-    return header!;
+    const bytes = DeleteRangeRequest.encode(request);
+    const applied = await this.#member.propose(this.#caller, "deleteRange", bytes, request);
+    return completed(this.#member, applied).header;
   }
 
   async grant(ttlSeconds: number): Promise<bigint> {
     const ID = this.#member.newLeaseId();
     const TTL = Math.max(ttlSeconds, this.#member.minLeaseTtlSeconds);
-    return (
-      await this.#propose<LeaseGrantResponse>("leaseGrant", LeaseGrantRequest.encode({ ID, TTL }))
-    ).ID;
+    const request = LeaseGrantRequest.create({ ID, TTL });
+    const bytes = LeaseGrantRequest.encode(request);
+    const applied = await this.#member.propose(this.#caller, "leaseGrant", bytes, request);
+    return completed(this.#member, applied).ID;
   }
 
   /** A linearizable range; the header is complete. */
   async range(request: RangeRequest): Promise<{ header: ResponseHeader; kvs: KeyValue[] }> {
-    await this.#member.linearizable();
-    await this.#member.servable();
     const member = this.#member;
     const kvs: Uint8Array[] = [];
-    const { revision } = await member.slices.run(this.#caller, (task) => {
-      kvs.length = 0;
-      return pinned(member, task, (view) => rangeInto(view, request, kvs));
+    const { revision } = await member.read(this.#caller, {
+      access: { kind: "range", request },
+      linearizable: true,
+      run: () =>
+        member.slices.run(this.#caller, (task) => {
+          kvs.length = 0;
+          return pinned(member, task, (view) => rangeInto(view, request, kvs));
+        }),
     });
     return { header: member.header(revision), kvs: kvs.map((kv) => KeyValue.decode(kv)) };
   }
 
-  /** Watches a range from a revision on, until the function that it gives is called. */
+  /** Watches a range from a revision on, until the function that it returns is called. */
   watch(
     range: Pick<WatchCreateRequest, "key" | "rangeEnd" | "startRevision">,
     onEvents: OnEvents,
@@ -143,7 +123,7 @@ export class LocalClient {
         onEvents(canceled ? undefined : events.map(eventOf), header!);
       if (canceled) closeLater();
     };
-    const stream = this.#member.watches.open({
+    const call: StreamCall = {
       context: { ...LOCAL_CALL, path: "/etcdserverpb.Watch/Watch" },
       send: (message) => {
         tell(message);
@@ -157,7 +137,8 @@ export class LocalClient {
       },
       pause: () => {},
       resume: () => {},
-    });
+    };
+    const stream = this.#member.watch(asMembersOwn(this.#caller), call);
     // Not amid the sending of its own events.
     const closeLater = () => this.#member.clock.endOfTurn(() => stream.close());
     stream.create(WatchCreateRequest.create(range));

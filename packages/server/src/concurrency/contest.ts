@@ -17,9 +17,11 @@ import {
   type RequestOp,
   WireError,
 } from "@quorate/proto";
-import { type CallContext, clientOf, GrpcCode, StatusError } from "@quorate/rpc";
-import type { ClientBudget } from "../member/client-budget.ts";
-import type { KeyEvent, LocalClient } from "./local-client.ts";
+import { GrpcCode, StatusError, type UnaryHandler } from "@quorate/rpc";
+import { type Caller, callerOf } from "../member/caller.ts";
+import type { Member } from "../member/member.ts";
+import type { ClientBudget } from "../watch/index.ts";
+import { type KeyEvent, LocalClient } from "./local-client.ts";
 
 /** The time to live of a lease for those who bring none, in seconds (etcd: defaultSessionTTL). */
 const SESSION_TTL_SECONDS = 60;
@@ -35,6 +37,31 @@ export function contestError(error: unknown): Error {
   return new StatusError(GRPC_UNKNOWN, error instanceof Error ? error.message : String(error));
 }
 
+/** A unary handler of these services, called with the caller and a client on its behalf. */
+export type ContestHandler = (
+  bytes: Uint8Array,
+  caller: Caller,
+  client: LocalClient,
+) => Promise<Uint8Array>;
+
+/** Makes handlers for rpc from those of these services, by path. */
+export function contestHandlers(
+  member: Member,
+  handlers: readonly (readonly [path: string, handler: ContestHandler])[],
+): ReadonlyMap<string, UnaryHandler> {
+  const guarded =
+    (handler: ContestHandler): UnaryHandler =>
+    async (bytes, context) => {
+      try {
+        const caller = callerOf(context);
+        return await handler(bytes, caller, new LocalClient(member, caller));
+      } catch (error) {
+        throw contestError(error);
+      }
+    };
+  return new Map(handlers.map(([path, handler]) => [path, guarded(handler)]));
+}
+
 /**
  * What a caller takes that waits: its call, a watch and its messages, a key and a lease; and for
  * each byte of the name besides.
@@ -45,15 +72,14 @@ const TOO_MANY =
   "etcdserver: too many requests: too many callers wait for locks and elections on this member";
 
 /**
- * Counts a caller that may wait for long, until the function that it gives is called. Throws
+ * Counts a caller that may wait for long, until the function that it returns is called. Throws
  * StatusError if too many wait already, of this client or of all.
  */
 export function enterContest(
   budget: ClientBudget,
-  context: CallContext,
+  { client }: Caller,
   name: Uint8Array,
 ): () => void {
-  const client = clientOf(context);
   const costBytes = CONTESTANT_BYTES + CONTEST_NAME_FACTOR * name.length;
   if (!budget.take(client, costBytes)) throw new StatusError(GrpcCode.ResourceExhausted, TOO_MANY);
   return () => budget.give(client, costBytes);
@@ -106,10 +132,10 @@ export function rangeOp(value: RangeRequest): RequestOp {
 }
 
 /** Resolves when the caller gives up. */
-export function givenUp(context: CallContext): Promise<void> {
+export function givenUp(caller: Caller): Promise<void> {
   return new Promise((resolve) => {
-    if (context.cancelled) resolve();
-    else context.onCancel(resolve);
+    if (caller.cancelled) resolve();
+    else caller.onCancel(resolve);
   });
 }
 

@@ -1,0 +1,257 @@
+/**
+ * The ways into a member, the same for every service, locks and elections, and the member's own
+ * work:
+ *
+ *     propose   check -> quota -> identity into the header -> Raft -> applied here -> result
+ *     read      ReadIndex round -> permitted? -> read what is applied -> still so?
+ *     watch     permitted? for each watch -> its events
+ *     operate   permitted? -> work that is neither, such as moving the leadership
+ *
+ * So identity, permission, quota and tracing have one place each.
+ */
+import { type ErrorName, errorOf, InternalRaftRequest } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import type { StreamCall } from "@quorate/rpc";
+import {
+  type Applied,
+  type AppliedEntry,
+  checkMessage,
+  costOfRequest,
+  decodeRequest,
+  type RequestKind,
+  type RequestLimits,
+  type RequestOf,
+} from "@quorate/store";
+import type { SpaceKeeper } from "../space/index.ts";
+import type { WatchHub, WatchStream } from "../watch/index.ts";
+import {
+  type Access,
+  type AccessKind,
+  type Admission,
+  type Authority,
+  NEEDED_STORE,
+} from "./authority.ts";
+import type { Caller, Identity } from "./caller.ts";
+import { MAX_APPLY_GAP_ENTRIES } from "./limits.ts";
+import type { MemberLoop } from "./loop.ts";
+import type { Proposals } from "./proposals.ts";
+import type { Reads } from "./reads.ts";
+import type { RequestIds } from "./request-ids.ts";
+import type { StoreRef } from "./store-ref.ts";
+
+export interface EntryPointOptions {
+  readonly limits: RequestLimits;
+  /** Size of the largest request, in bytes (--max-request-bytes). */
+  readonly maxRequestBytes: number;
+}
+
+export interface EntryPointDeps {
+  readonly raft: Raft;
+  readonly loop: Pick<MemberLoop<AppliedEntry>, "appliedIndex" | "withRaft">;
+  readonly proposals: Proposals<AppliedEntry>;
+  readonly reads: Reads;
+  readonly requestIds: RequestIds;
+  readonly store: StoreRef;
+  readonly quota: Pick<SpaceKeeper, "hasRoom" | "refuse">;
+  readonly readiness: Readiness;
+  readonly watches: Pick<WatchHub, "open">;
+  /** Users and roles. */
+  readonly authority: Authority;
+  /** True once the member is ending. */
+  readonly hasEnded: () => boolean;
+}
+
+/** Whether the store in use may be read now. */
+export interface Readiness {
+  readonly isServable: boolean;
+  /** Resolves when no received store is being put in place; rejects with Stopped. */
+  readable(): Promise<void>;
+  /** Resolves when, besides, this member is not about to replace its store by another's. */
+  servable(): Promise<void>;
+}
+
+/** A read of what is applied here. */
+export interface ReadRequest<T> {
+  readonly access: Access;
+  /** False: what is applied here now will do; true: all that was committed at the call. */
+  readonly linearizable: boolean;
+  /** Reads, when everything that it depends on is given; not called otherwise. */
+  readonly run: () => T | Promise<T>;
+}
+
+export class EntryPoints {
+  readonly #options: EntryPointOptions;
+  readonly #deps: EntryPointDeps;
+
+  constructor(options: EntryPointOptions, deps: EntryPointDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes a request through Raft. It is checked here, so that nothing malformed enters the log.
+   * @param request the request's bytes, as the client sent them
+   * @param decoded the message that these bytes hold, where the caller has decoded it already
+   * @returns a promise of the result of applying it here, an EtcdError of the store included.
+   *   Rejects with WireError, EtcdError or InvalidRequestError for a request that is not valid in
+   *   itself, finds no space, or was not applied in time (it may still be, later)
+   */
+  propose<K extends RequestKind>(
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    decoded?: RequestOf<K>,
+  ): Promise<Applied<K>> {
+    const { store, quota } = this.#deps;
+    const { limits } = this.#options;
+    try {
+      const message = decoded ?? decodeRequest(kind, request, limits);
+      const costBytes = costOfRequest(kind, message, store.current.mvcc.view);
+      if (!quota.hasRoom(costBytes)) return quota.refuse();
+      checkMessage(kind, message, limits);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const { authority } = this.#deps;
+    // A login proves the user by its password, whatever token it carries besides.
+    if (!authority.isEnforced || kind === "authenticate")
+      return this.#enqueue(caller, undefined, kind, request);
+    try {
+      const identity = authority.identify(caller);
+      if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
+      return identity.then((one) => this.#enqueue(caller, one, kind, request));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #enqueue<K extends RequestKind>(
+    caller: Caller,
+    identity: Identity | undefined,
+    kind: K,
+    request: Uint8Array,
+  ): Promise<Applied<K>> {
+    const { raft, loop, proposals, requestIds } = this.#deps;
+    if (raft.commitIndex - loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) {
+      return Promise.reject(errorOf("TooManyRequests"));
+    }
+    const id = requestIds.next();
+    const payload = payloadOf(id, identity, kind, request);
+    if (payload.length > this.#options.maxRequestBytes) {
+      return Promise.reject(errorOf("RequestTooLarge"));
+    }
+    // What is applied under this id is this very request.
+    const result = proposals.propose(id, payload) as Promise<Applied<K>>;
+    caller.trace?.proposed(result);
+    return result;
+  }
+
+  /**
+   * Takes requests of the member's own through Raft as leader of `term`: they are in its log when
+   * this returns, or their promises reject. They are never proposed in a later term, when the
+   * state that they rest on may have changed.
+   */
+  proposeInTerm<K extends RequestKind>(
+    term: number,
+    kind: K,
+    requests: readonly Uint8Array[],
+  ): readonly Promise<Applied<K>>[] {
+    const { raft, loop, proposals, requestIds, hasEnded, authority } = this.#deps;
+    const refused = (name: ErrorName) =>
+      requests.map(() => Promise.reject<Applied<K>>(errorOf(name)));
+    if (hasEnded() || raft.role !== "leader" || raft.term !== term) return refused("LeaderChanged");
+    const identity = authority.memberIdentity();
+    const ids = requests.map(() => requestIds.next());
+    const payloads = requests.map((request, i) => payloadOf(ids[i], identity, kind, request));
+    if (loop.withRaft((machine) => machine.propose(payloads)) !== "accepted") {
+      return refused("TooManyRequests");
+    }
+    return ids.map((id) => proposals.wait(id) as Promise<Applied<K>>);
+  }
+
+  /**
+   * Reads what is applied here, for a caller that may.
+   * @returns a promise of the result of `run`. Rejects with what that throws, and with EtcdError
+   *   where the read is not permitted, not linearizable in time, or the member ends
+   */
+  async read<T>(caller: Caller, { access, linearizable, run }: ReadRequest<T>): Promise<T> {
+    await this.#applied(access.kind, linearizable);
+    // Looked at last, after all that had to be waited for.
+    const admission = this.#admit(caller, access);
+    const admitted = admission instanceof Promise ? await admission : admission;
+    const result = run();
+    const settled = result instanceof Promise ? await result : result;
+    admitted?.confirm();
+    return settled;
+  }
+
+  /**
+   * Renews a lease, at once where nothing has to be waited for.
+   * @throws EtcdError, or rejects with one, where it is not permitted
+   */
+  renew<T>(caller: Caller, leaseId: bigint, run: () => T | Promise<T>): T | Promise<T> {
+    const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });
+    return admission instanceof Promise ? admission.then(run) : run();
+  }
+
+  /** Undefined while callers need no permission. */
+  #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
+    const { authority } = this.#deps;
+    return authority.isEnforced ? authority.admit(caller, access) : undefined;
+  }
+
+  /** Resolves when the store that the read needs is there, with everything that it must show. */
+  async #applied(kind: AccessKind, linearizable: boolean): Promise<void> {
+    const { reads, readiness } = this.#deps;
+    if (linearizable) await reads.wait();
+    if (readiness.isServable || NEEDED_STORE[kind] === "none") return;
+    if (NEEDED_STORE[kind] === "servable") await readiness.servable();
+    else await readiness.readable();
+  }
+
+  /**
+   * Opens a stream of watches. What the caller may watch is decided for each watch when it is
+   * created, and again at `WatchHub.recheck`.
+   */
+  watch(caller: Caller, call: StreamCall): WatchStream {
+    const watching = this.#deps.authority.watching(caller);
+    return this.#deps.watches.open(call, {
+      client: caller.client,
+      ready: () => watching.ready(),
+      forbids: (range) => watching.forbids(range),
+      revoked: (range) => watching.revoked(range),
+    });
+  }
+
+  /** Does work on this member that is neither a request of the log nor a read of the store. */
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
+    return this.read(caller, { access, linearizable: false, run });
+  }
+
+  /**
+   * Resolves when a read of the store by the member itself is linearizable (Raft dissertation,
+   * section 6.4); rejects with an EtcdError.
+   */
+  linearizable(): Promise<void> {
+    return this.#deps.reads.wait();
+  }
+
+  /** An id for a lease whose client has none in mind. */
+  newLeaseId(): bigint {
+    return this.#deps.requestIds.nextLeaseId();
+  }
+}
+
+function payloadOf(
+  id: bigint,
+  identity: Identity | undefined,
+  kind: RequestKind,
+  request: Uint8Array,
+): Uint8Array {
+  const header = {
+    ID: id,
+    username: identity?.user ?? "",
+    authRevision: identity?.authRevision ?? 0,
+  };
+  return InternalRaftRequest.encode({ header, [kind]: request });
+}

@@ -1,0 +1,64 @@
+/**
+ * What each method needs while users and roles are enforced, looked at before its handler is
+ * called. Permission for keys is decided in the handler's way into the member.
+ */
+
+import { AuthService, errorOf } from "@quorate/proto";
+import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
+import { RPC_RULES, type RpcRule } from "../auth/rpc-rules.ts";
+import { callerOf } from "../member/caller.ts";
+import type { Member } from "../member/member.ts";
+
+const AUTH_PATHS = `/${AuthService.typeName}/`;
+
+/** @throws EtcdError for a method that has no rule, which nobody may call */
+export function ruleOf(path: string): RpcRule {
+  const row = RPC_RULES.get(path);
+  if (row === undefined) throw errorOf("PermissionDenied");
+  return row.rule;
+}
+
+/**
+ * Permits a call by its method's rule.
+ * @throws EtcdError UserEmpty, UserNotFound, PermissionDenied, InvalidAuthToken
+ */
+export function admitByRule(member: Member, context: CallContext): void | Promise<void> {
+  const { authority } = member.auth;
+  if (!authority.isEnforced) return;
+  const rule = ruleOf(context.path);
+  if (rule === "open" || rule === "keys") return;
+  const access = { kind: rule === "root" ? "defragment" : "status" } as const;
+  const admission = authority.admit(callerOf(context), access);
+  if (admission instanceof Promise) return admission.then(() => {});
+}
+
+/** A handler behind its method's rule. */
+export function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
+  return (request, context) => {
+    if (!member.auth.authority.isEnforced) return handler(request, context);
+    if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
+    const admitted = admitByRule(member, context);
+    return admitted instanceof Promise
+      ? admitted.then(() => handler(request, context))
+      : handler(request, context);
+  };
+}
+
+/**
+ * Users and roles may have been changed by way of another member just now: what is refused is
+ * looked at once more when all of that is applied here, so that a call sees those before it.
+ */
+async function ruledAuth(
+  member: Member,
+  handler: UnaryHandler,
+  request: Uint8Array,
+  context: CallContext,
+): Promise<MessageBytes> {
+  try {
+    await admitByRule(member, context);
+  } catch {
+    await member.linearizable();
+    await admitByRule(member, context);
+  }
+  return handler(request, context);
+}

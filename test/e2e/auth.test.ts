@@ -1,0 +1,373 @@
+/**
+ * Users and roles on three members over real sockets: enabling them under load, permission that
+ * goes while watches and leases run, and the attacks that etcd's advisories tell of.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  AuthService,
+  ClusterService,
+  fromUtf8,
+  KeyValue as KV,
+  KVService,
+  LeaseService,
+  MaintenanceService,
+  TxnRequest,
+  toUtf8,
+  WatchRequest,
+  WatchResponse,
+  WatchService,
+} from "@quorate/proto";
+import { AuthClient, enableAuth, grantOf } from "../support/auth.ts";
+import { withCluster } from "../support/cluster.ts";
+import { until } from "../support/until.ts";
+
+const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
+const { RoleRevokePermission, UserRevokeRole, UserDelete, UserAdd, AuthDisable } =
+  AuthService.methods;
+const { LeaseGrant, LeaseRevoke, LeaseKeepAlive, LeaseTimeToLive, LeaseLeases } =
+  LeaseService.methods;
+const b = fromUtf8;
+const addressOf = (endpoint: string) => endpoint.replace(/^https?:\/\//, "");
+const USER_EMPTY = "etcdserver: user name is empty";
+const DENIED = "etcdserver: permission denied";
+const FLAGS = ["--bcrypt-cost=4"];
+const soon = (holds: () => boolean) => until("what the test waits for", holds, 5);
+
+/** Runs `body` on a cluster with a client for each member. */
+async function withClients(
+  size: number,
+  body: (clients: AuthClient[], open: (i: number) => AuthClient) => Promise<void>,
+): Promise<void> {
+  await withCluster({ size, flags: FLAGS }, async ({ endpoints }) => {
+    const opened: AuthClient[] = [];
+    const open = (i: number) => {
+      const client = new AuthClient(addressOf(endpoints[i]));
+      opened.push(client);
+      return client;
+    };
+    try {
+      await body(
+        endpoints.map((_, i) => open(i)),
+        open,
+      );
+    } finally {
+      for (const client of opened) client.close();
+    }
+  });
+}
+
+test("auth is enabled under load: no acknowledged write is lost, no anonymous call is served after", async () => {
+  await withClients(3, async (clients, open) => {
+    const [admin] = clients;
+    const acknowledged = new Map<string, string>();
+    let isOver = false;
+    let enabledAt = Number.POSITIVE_INFINITY;
+    const late: string[] = [];
+    /** Writes with the user's token once one is demanded. */
+    const user = async (client: AuthClient, name: string) => {
+      for (let i = 0; !isOver; i++) {
+        const [key, value] = [`load/${name}/${i % 50}`, String(i)];
+        const { code, text } = await client.try(Put, { key: b(key), value: b(value) });
+        if (code === 0) acknowledged.set(key, value);
+        else if (text === USER_EMPTY) await client.login("load");
+        else assert.match(text, /revision of auth store is old/);
+      }
+    };
+    /** Calls without a token, and notes those that were begun after auth and were served. */
+    const anonymous = async (client: AuthClient, i: number) => {
+      while (!isOver) {
+        const begun = performance.now();
+        const calls = [
+          client.try(Put, { key: b("load/anonymous"), value: b("x") }),
+          client.try(Range, { key: b("load/"), rangeEnd: b("load0"), limit: 1 }),
+        ];
+        for (const [n, { code }] of (await Promise.all(calls)).entries()) {
+          if (code === 0 && begun > enabledAt) late.push(`member ${i}, call ${n}`);
+        }
+      }
+    };
+    const running = clients.flatMap((_, i) => [user(open(i), `u${i}`), anonymous(open(i), i)]);
+    await soon(() => acknowledged.size > 60);
+    await enableAuth(admin, { load: [["load/", "load0", "readwrite"]] });
+    enabledAt = performance.now();
+    await admin.login("root");
+    const before = acknowledged.get("load/u2/0");
+    await soon(() => acknowledged.get("load/u2/0") !== before);
+    isOver = true;
+    await Promise.all(running);
+    assert.deepEqual(late, []);
+    for (const client of clients) {
+      client.token = admin.token;
+      const all = await client.call(Range, { key: b("load/u"), rangeEnd: b("load/v") });
+      const found = new Map(all.kvs.map((bytes) => keyAndValue(bytes)));
+      for (const [key, value] of acknowledged) assert.equal(found.get(key), value, key);
+      // A stale read is refused as soon as the member has the entry, which it has by now.
+      const stale = await client.try(Range, { key: b("load/"), serializable: true }, "");
+      assert.notEqual(stale.code, 0);
+    }
+  });
+});
+
+/** Key and value of a record. */
+function keyAndValue(bytes: Uint8Array): [string, string] {
+  const range = { kv: bytes };
+  const decoded = KV.decode(range.kv);
+  return [toUtf8(decoded.key), toUtf8(decoded.value)];
+}
+
+/** A watch: what it heard, in order. */
+class Watch {
+  readonly responses: WatchResponse[] = [];
+  readonly #stream;
+
+  constructor(client: AuthClient, key: string, rangeEnd = "") {
+    this.#stream = client.stream(WatchService.methods.Watch);
+    this.#stream.on("data", (bytes: Buffer) => this.responses.push(WatchResponse.decode(bytes)));
+    this.#stream.on("error", () => {});
+    const create = { key: b(key), rangeEnd: b(rangeEnd) };
+    const request = { requestUnion: { case: "createRequest", value: create } };
+    this.#stream.write(Buffer.from(WatchRequest.encode(request as never)));
+  }
+
+  get isCreated(): boolean {
+    return this.responses.some(({ created, canceled }) => created && !canceled);
+  }
+
+  get cancelReason(): string | undefined {
+    return this.responses.find(({ canceled }) => canceled)?.cancelReason;
+  }
+
+  get eventCount(): number {
+    return this.responses.reduce((sum, { events }) => sum + events.length, 0);
+  }
+
+  close(): void {
+    this.#stream.cancel();
+  }
+}
+
+/** Resolves when it is so; fails if that takes longer than a second. */
+async function withinASecond(what: string, isSo: () => boolean): Promise<void> {
+  const begun = performance.now();
+  await soon(isSo);
+  const tookMs = performance.now() - begun;
+  assert.ok(tookMs < 1000, `${what} took ${tookMs.toFixed(0)} ms`);
+}
+
+test("watches and lease streams end within a second when permission, role or user go", async () => {
+  await withClients(3, async (clients, open) => {
+    const [admin] = clients;
+    // A watch from before auth, of nobody's.
+    const anonymous = clients.map((client) => new Watch(client, "a", "z"));
+    await soon(() => anonymous.every(({ isCreated }) => isCreated));
+    await enableAuth(admin, {
+      ann: [["ann/", "ann0", "readwrite"]],
+      bob: [["bob/", "bob0", "readwrite"]],
+      eve: [["eve/", "eve0", "readwrite"]],
+    });
+    await withinASecond("the end of anonymous watches", () =>
+      anonymous.every(({ cancelReason }) => cancelReason?.includes(DENIED)),
+    );
+    await admin.login("root");
+    for (const [name, revoke] of [
+      [
+        "ann",
+        {
+          method: RoleRevokePermission,
+          request: { role: "ann", key: b("ann/"), rangeEnd: b("ann0") },
+        },
+      ],
+      ["bob", { method: UserRevokeRole, request: { name: "bob", role: "bob" } }],
+      ["eve", { method: UserDelete, request: { name: "eve" } }],
+    ] as const) {
+      const users = clients.map((_, i) => open(i));
+      for (const client of users) await client.login(name);
+      const watches = users.flatMap((client) => [
+        new Watch(client, `${name}/k`),
+        new Watch(client, `${name}/`, `${name}0`),
+      ]);
+      const { ID } = await users[0].call(LeaseGrant, { TTL: 600 });
+      await users[0].call(Put, { key: b(`${name}/k`), value: b("v"), lease: ID });
+      const ends: string[] = [];
+      const streams = users.map((client) => {
+        const stream = client.stream(LeaseKeepAlive);
+        let renewed = 0;
+        stream.on("data", () => renewed++);
+        stream.on("error", () => {});
+        stream.on("status", ({ details }: { details: string }) => ends.push(details));
+        stream.write(Buffer.from(LeaseKeepAlive.requestType.encode({ ID })));
+        return { count: () => renewed };
+      });
+      await soon(() => watches.every((watch) => watch.eventCount > 0));
+      await soon(() => streams.every(({ count }) => count() > 0));
+      // Root's watch of the same goes on.
+      const roots = new Watch(admin, `${name}/`, `${name}0`);
+      await soon(() => roots.isCreated);
+      await admin.call(revoke.method, revoke.request as never);
+      await withinASecond(`the end of ${name}'s watches`, () =>
+        watches.every(({ cancelReason }) => cancelReason?.includes(DENIED)),
+      );
+      await withinASecond(`the end of ${name}'s lease streams`, () => ends.length === users.length);
+      for (const end of ends) assert.match(end, /permission denied|invalid auth token/);
+      await admin.call(Put, { key: b(`${name}/k`), value: b("later") });
+      await soon(() => roots.eventCount > 0);
+      assert.deepEqual(
+        watches.map((watch) => watch.eventCount),
+        watches.map(() => 1),
+      );
+      roots.close();
+    }
+    // Without auth, all is open again; tokens have ended.
+    await admin.call(AuthDisable, {});
+    await clients[1].call(Range, { key: b("ann/k") });
+  });
+});
+
+/** A transaction around another, so deep. */
+function around(inner: object, depth: number): object {
+  if (depth === 0) return inner;
+  const value = around(inner, depth - 1);
+  return { success: [{ request: { case: "requestTxn", value } }], failure: [] };
+}
+
+test("what etcd's advisories tell of is refused", async () => {
+  await withClients(1, async ([admin], open) => {
+    await enableAuth(admin, {
+      ann: [["ann/", "ann0", "readwrite"]],
+      one: [["k", "", "readwrite"]],
+      writer: [["w", "", "write"]],
+    });
+    await admin.login("root");
+    for (const key of ["k", "k2", "w", "secret"]) {
+      await admin.call(Put, { key: b(key), value: b("of root") });
+    }
+    const user = open(0);
+    const denied = async (what: string, call: Promise<{ code: number; text: string }>) => {
+      const { code, text } = await call;
+      assert.deepEqual([code, text], [7, DENIED], what);
+    };
+
+    // Nested transactions bypassed the check of roles.
+    await user.login("ann");
+    const secret = b("secret");
+    const compare = {
+      key: secret,
+      target: 0,
+      result: 0,
+      targetUnion: { case: "version", value: 1 },
+    };
+    const op = (name: string, value: object) => ({ request: { case: name, value } });
+    for (const inner of [
+      { compare: [compare], success: [], failure: [] },
+      { compare: [], success: [op("requestRange", { key: secret })], failure: [] },
+      { compare: [], success: [], failure: [op("requestPut", { key: secret, value: b("x") })] },
+      { compare: [], success: [], failure: [op("requestDeleteRange", { key: secret })] },
+      { success: [op("requestDeleteRange", { key: b("ann/"), rangeEnd: b("\0") })], failure: [] },
+    ]) {
+      for (let depth = 0; depth < 3; depth++) {
+        const request = TxnRequest.decode(TxnRequest.encode(around(inner, depth) as never));
+        await denied(`depth ${depth}`, user.try(Txn, request));
+      }
+    }
+
+    // prev_kv and leases within transactions.
+    await user.login("writer");
+    await denied("prev_kv", user.try(Put, { key: b("w"), value: b("x"), prevKv: true }));
+    await denied("prev_kv", user.try(DeleteRange, { key: b("w"), prevKv: true }));
+    const { ID } = await admin.call(LeaseGrant, { TTL: 600 });
+    await admin.call(Put, { key: secret, value: b("leased"), lease: ID });
+    for (const value of [
+      { key: b("w"), value: b("x"), prevKv: true },
+      { key: b("w"), value: b("x"), lease: ID },
+    ]) {
+      const request = { success: [op("requestPut", value)], failure: [] };
+      const whole = TxnRequest.decode(TxnRequest.encode(request as never));
+      await denied("in a transaction", user.try(Txn, whole));
+    }
+    await denied("a lease of others", user.try(Put, { key: b("w"), value: b("x"), lease: ID }));
+    await denied("its end", user.try(LeaseRevoke, { ID }));
+    await denied("its keys", user.try(LeaseTimeToLive, { ID, keys: true }));
+    await denied("its renewal", user.try(LeaseKeepAlive, { ID }));
+    await denied("all leases", user.try(LeaseLeases, {}));
+
+    // A permission for one key opened a range, or a watch of all that follows.
+    await user.login("one");
+    await user.call(Range, { key: b("k") });
+    for (const rangeEnd of ["\0", "k3", "l"]) {
+      const range = { key: b("k"), rangeEnd: b(rangeEnd) };
+      await denied("a range", user.try(Range, range));
+      await denied("a stale range", user.try(Range, { ...range, serializable: true }));
+      const watch = new Watch(user, "k", rangeEnd);
+      await soon(() => watch.responses.length > 0);
+      assert.ok(watch.cancelReason?.includes(DENIED));
+      watch.close();
+    }
+
+    // Maintenance and cluster calls without a user (CVE-2023-32082 among others).
+    const anonymous = open(0);
+    const { Status, Defragment, Snapshot, HashKV, Hash, Alarm, MoveLeader } =
+      MaintenanceService.methods;
+    const { MemberList, MemberAdd } = ClusterService.methods;
+    for (const [method, request] of [
+      [Status, {}],
+      [Defragment, {}],
+      [Snapshot, {}],
+      [HashKV, {}],
+      [Hash, {}],
+      [Alarm, {}],
+      [MoveLeader, {}],
+      [MemberList, {}],
+      [MemberAdd, { peerURLs: ["http://127.0.0.9:9"] }],
+      [LeaseTimeToLive, { ID }],
+      [LeaseLeases, {}],
+      [Compact, { revision: 2 }],
+      [UserAdd, { name: "x", password: "y" }],
+    ] as const) {
+      const { code, text } = await anonymous.try(method, request as never);
+      assert.deepEqual([code, text], [3, USER_EMPTY], method.path);
+    }
+
+    // Many wrong passwords of one user from one address.
+    const { Authenticate } = AuthService.methods;
+    const wrong = { name: "one", password: "wrong" };
+    const answers = [];
+    for (let i = 0; i < 12; i++) answers.push((await anonymous.try(Authenticate, wrong)).text);
+    assert.equal(answers[0], "etcdserver: authentication failed, invalid user ID or password");
+    assert.equal(answers[11], "etcdserver: too many failed logins: try again later");
+    await user.login("ann");
+  });
+});
+
+test("a token of one member is accepted by all at once, and ends with its user's password", async () => {
+  await withClients(3, async (clients) => {
+    const [admin] = clients;
+    await enableAuth(admin, { ann: [["ann/", "ann0", "readwrite"]] });
+    await admin.login("root");
+    for (let i = 0; i < 20; i++) {
+      const from = clients[i % 3];
+      const saved = from.token;
+      const token = await from.login("ann");
+      from.token = saved;
+      for (const to of clients) {
+        const { code, text } = await to.try(Put, { key: b("ann/k"), value: b("v") }, token);
+        assert.equal(code, 0, text);
+        const read = await to.try(Range, { key: b("ann/k"), serializable: true }, token);
+        assert.equal(read.code, 0, read.text);
+      }
+      if (i < 19) continue;
+      const { UserChangePassword } = AuthService.methods;
+      await admin.call(UserChangePassword, { name: "ann", password: "another" });
+      const after = await clients[0].try(Range, { key: b("ann/k") }, token);
+      assert.equal(after.text, "etcdserver: invalid auth token");
+      const made = await clients[1].try(Range, { key: b("ann/k") }, "madeupmadeupmade.999999");
+      assert.equal(made.text, "etcdserver: invalid auth token");
+      await clients[2].login("ann", "another");
+    }
+    await sleep(0);
+    await admin.call(...grantOf("ann", ["z", "", "read"]));
+    await clients[2].login("ann", "another");
+    await clients[2].call(Range, { key: b("z") });
+  });
+});
