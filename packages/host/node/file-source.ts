@@ -38,11 +38,15 @@ export class FileSource<T> {
   readonly #timer: Timer;
   readonly #listeners = new Set<(value: T) => void>();
   #seen: string;
+  /** Whether the contents that were seen last could not be used. */
+  #isRefused = false;
   #value: T;
   #checking: Promise<void> | undefined;
   /** How often changed files were taken, and how often they could not be. */
   reloads = 0;
   failedReloads = 0;
+  /** True while the files cannot be used, so that `current` is from before. */
+  isStale = false;
 
   private constructor(
     options: FileSourceOptions<T>,
@@ -96,11 +100,19 @@ export class FileSource<T> {
     try {
       const contents = await readAll(paths);
       seen = textOf(contents);
-      if (seen === this.#seen) return;
+      if (seen === this.#seen) {
+        // A file that was gone is there again, as it was.
+        this.isStale = this.#isRefused;
+        return;
+      }
       this.#value = await parse(contents);
     } catch (error) {
       // A content that is wrong is said once, a file that cannot be read at each look.
-      if (seen !== undefined) this.#seen = seen;
+      if (seen !== undefined) {
+        this.#seen = seen;
+        this.#isRefused = true;
+      }
+      this.isStale = true;
       this.failedReloads++;
       this.#logger.warn("cannot use changed files; those from before stay in force", {
         what,
@@ -110,6 +122,8 @@ export class FileSource<T> {
       return;
     }
     this.#seen = seen;
+    this.#isRefused = false;
+    this.isStale = false;
     this.reloads++;
     this.#logger.info("changed files are in use", { what, files: paths });
     for (const listener of [...this.#listeners]) listener(this.#value);

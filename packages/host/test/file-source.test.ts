@@ -77,6 +77,7 @@ describe("a value that follows its files", () => {
     await one.check();
     await one.check();
     assert.deepEqual([one.current, one.failedReloads], [1, 1], "a bad content counts once");
+    assert.equal(one.isStale, true);
     rmSync(path);
     await one.check();
     await one.check();
@@ -89,7 +90,13 @@ describe("a value that follows its files", () => {
     assert.doesNotMatch(lines.join(), /secret/);
     writeFileSync(path, "5\n");
     await one.check();
-    assert.equal(one.current, 5);
+    assert.deepEqual([one.current, one.isStale], [5, false]);
+    renameSync(path, `${path}.away`);
+    await one.check();
+    assert.equal(one.isStale, true);
+    renameSync(`${path}.away`, path);
+    await one.check();
+    assert.deepEqual([one.current, one.isStale], [5, false]);
   });
 
   test("is not there at all where the first files are bad", async () => {

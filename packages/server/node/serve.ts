@@ -48,9 +48,11 @@ import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import { closeFolders } from "./private-folders.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
+import { reloadMetrics } from "./reload-metrics.ts";
 import { ensureSelfCert } from "./self-cert.ts";
 import { settingMetrics } from "./setting-metrics.ts";
 import { tlsMetrics } from "./tls-metrics.ts";
+import { openSignedTokens } from "./tokens.ts";
 import type { Tracing } from "./tracing/index.ts";
 
 /**
@@ -124,6 +126,9 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const peerTls = tlsSource(config.peerTls, "transport");
   const clientTls = tlsSource(config.clientTls, "rpc");
 
+  const signed =
+    config.jwt && (await openSignedTokens(config.jwt, { clock, logger: logger.child("auth") }));
+
   const servers: EngineServer[] = [];
   const random = nodeRandom();
   let member: Member | undefined;
@@ -138,6 +143,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const peerCalls = new PeerCalls(peerTls);
   let stopProcessMetrics: (() => void) | undefined;
   const release = () => {
+    signed?.keys.close();
     peerTls?.close();
     clientTls?.close();
     peerCalls.close();
@@ -195,7 +201,12 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       maxContestClientBytes: budgets.contestsClientBytes,
     },
     names: nodeNames,
-    secrets: { randomBytes, hasher: bcryptHasher(), threads: hashThreads() },
+    secrets: {
+      randomBytes,
+      hasher: bcryptHasher(),
+      threads: hashThreads(),
+      tokens: signed?.provider,
+    },
     onEnd: (error) => {
       release();
       Promise.all(servers.map((server) => server.close(0))).then(
@@ -250,6 +261,12 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       refusedLogins: () => started.auth.logins.refusals,
       waitingHashes: () => started.auth.passwords.waiting,
     });
+    reloadMetrics(started.metrics.registry, {
+      client_tls: clientTls,
+      peer_tls: peerTls,
+      tokens: signed?.keys,
+    });
+    signed?.declareMetrics(started.metrics.registry);
     settingMetrics(started.metrics.registry, config);
     const isHealing = () => (started.corruption.isHealing ? 1 : 0);
     started.metrics.registry.gauge(
@@ -348,7 +365,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     },
     reopenAudit: () => audit?.reopen(),
     checkTls: async () => {
-      await Promise.all([peerTls?.check(), clientTls?.check()]);
+      await Promise.all([peerTls?.check(), clientTls?.check(), signed?.keys.check()]);
     },
   };
 }

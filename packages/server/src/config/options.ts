@@ -5,12 +5,14 @@ import { clusterOptions } from "./options-cluster.ts";
 import { memberOptions } from "./options-member.ts";
 import { operationsOptions } from "./options-operations.ts";
 import { securityOptions } from "./options-security.ts";
+import { tokenOptions } from "./options-tokens.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 
 const declared = {
   ...memberOptions,
   ...clusterOptions,
   ...securityOptions,
+  ...tokenOptions,
   ...auditOptions,
   ...operationsOptions,
 };

@@ -5,8 +5,8 @@
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
+import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
 import type {
-  AuditConfig,
   AutoCompaction,
   LogConfig,
   LogOutput,
@@ -131,22 +131,6 @@ function checkTiming(values: OptionValues): void {
   }
 }
 
-function auditOf(values: OptionValues): AuditConfig | undefined {
-  const path = values["audit-log"];
-  if (values["audit-read-sampling"] === 0) contradiction("--audit-read-sampling must be >0");
-  if (path === "") return undefined;
-  return {
-    path,
-    level: values["audit-level"] as AuditConfig["level"],
-    prefixes: values["audit-prefixes"],
-    readSampling: values["audit-read-sampling"],
-    onFailure: values["audit-on-failure"] as AuditConfig["onFailure"],
-    maxFileBytes: values["audit-max-bytes"],
-    maxFileAgeMs: values["audit-max-age"],
-    keepFiles: values["audit-keep-files"],
-  };
-}
-
 function checkLimits(settings: Settings, values: OptionValues): void {
   for (const name of [
     "max-txn-ops",
@@ -161,9 +145,6 @@ function checkLimits(settings: Settings, values: OptionValues): void {
   }
   if (values["bcrypt-cost"] < 4 || values["bcrypt-cost"] > 31)
     contradiction(`--bcrypt-cost must be between 4 and 31 (set to ${values["bcrypt-cost"]})`);
-  const [tokenType = ""] = values["auth-token"].split(",");
-  if (tokenType !== "simple")
-    contradiction(`--auth-token: tokens of the type "${tokenType}" are not supported; use simple`);
   const samplingRate = values["distributed-tracing-sampling-rate"];
   if (values["enable-distributed-tracing"] && (samplingRate < 0 || samplingRate > 1_000_000)) {
     contradiction(
@@ -508,7 +489,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
-    authToken: values["auth-token"],
+    jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],
     metrics: values.metrics as "basic" | "extensive",
@@ -519,7 +500,7 @@ export function resolveConfig(
       instanceId: values["distributed-tracing-instance-id"],
       samplingRate: values["distributed-tracing-sampling-rate"],
     },
-    audit: auditOf(values),
+    audit: resolveAudit(values),
     log,
     featureGates,
   };

@@ -2,6 +2,7 @@
  * What a member is started with: everything read, checked and resolved. It is plain data and never
  * changes.
  */
+import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
@@ -198,7 +199,8 @@ export interface ServerConfig {
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 
-  readonly authToken: string;
+  /** How users' tokens are signed and checked; undefined for simple tokens. */
+  readonly jwt: JwtSettings | undefined;
   readonly authTokenTtlSeconds: number;
   readonly bcryptCost: number;
 
