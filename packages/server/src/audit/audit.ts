@@ -114,11 +114,11 @@ export class Audit {
       const startMs = clock.monotonicMs();
       const succeeded = (response: MessageBytes): MessageBytes => {
         if (!this.#isLeftOut(path, request))
-          this.ended(context, startMs, subjectOf(path, request), OK, revisionOf(response));
+          this.ended(context, startMs, this.subjectOf(path, request), OK, revisionOf(response));
         return response;
       };
       const failed = (error: unknown): never => {
-        this.ended(context, startMs, subjectOf(path, request), statusOf(error), 0);
+        this.ended(context, startMs, this.subjectOf(path, request), statusOf(error), 0);
         throw error;
       };
       let response: MessageBytes | Promise<MessageBytes>;
@@ -159,6 +159,11 @@ export class Audit {
       tookMs: clock.monotonicMs() - startMs,
     };
     sink.write(auditLine(call, this.#settings.level === "request" ? hashValue : undefined));
+  }
+
+  /** What a request is about, in as much detail as lines show. */
+  subjectOf(path: string, request: Uint8Array): Subject {
+    return subjectOf(path, request, this.#settings.level === "request");
   }
 
   /** The monotonic time, for streams. */

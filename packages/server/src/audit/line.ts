@@ -74,11 +74,15 @@ export function auditLine(call: AuditedCall, hashValue: HashValue | undefined): 
   const { accesses, fields } = subject;
   if (accesses.length > 0) line += `,"keys":${keysText(accesses, hashValue)}`;
   if (accesses.length > MAX_LISTED_KEYS) line += `,"moreKeys":${accesses.length - MAX_LISTED_KEYS}`;
-  const isShown =
-    hashValue !== undefined || accesses.every(({ op }) => op === "grant" || op === "revoke");
-  if (fields.length > 0 && isShown) line += `,"request":${fieldsText(fields)}`;
+  if (fields.length > 0 && (hashValue !== undefined || areShown(accesses)))
+    line += `,"request":${fieldsText(fields)}`;
   if (call.revision > 0) line += `,"revision":${call.revision}`;
-  return `${line},"verdict":"${call.verdict}","code":"${call.code}","ms":${call.tookMs.toFixed(3)}}`;
+  return `${line},"verdict":"${call.verdict}","code":"${call.code}","ms":${Math.round(call.tookMs * 1000) / 1000}}`;
+}
+
+/** Of requests about keys, fields are shown at level "request" alone. */
+function areShown(accesses: readonly KeyAccess[]): boolean {
+  return accesses.every(({ op }) => op === "grant" || op === "revoke");
 }
 
 function keysText(accesses: readonly KeyAccess[], hashValue: HashValue | undefined): string {

@@ -15,7 +15,7 @@ import type {
   StreamListener,
 } from "@quorate/rpc";
 import { isAboutWatch } from "./response-head.ts";
-import { type Subject, subjectOf, subjectOfWatch } from "./subjects.ts";
+import { type Subject, subjectOfWatch } from "./subjects.ts";
 import { OK, statusOf } from "./verdict.ts";
 
 const CANCELED: Status = { code: GrpcStatus.CANCELLED, message: "context canceled" };
@@ -30,6 +30,8 @@ export const MAX_KNOWN_WATCHES = 4096;
 export interface CallLog {
   /** The monotonic time. */
   nowMs(): number;
+  /** What the first message of a stream is about. */
+  subjectOf(path: string, request: Uint8Array): Subject;
   /** A call, or a part of a stream, has ended. */
   ended(
     context: CallContext,
@@ -102,7 +104,7 @@ class StreamLog {
   }
 
   received(bytes: Uint8Array): void {
-    this.#subject ??= subjectOf(this.context.path, bytes);
+    this.#subject ??= this.audit.subjectOf(this.context.path, bytes);
   }
 
   sent(_message: MessageBytes): void {}
