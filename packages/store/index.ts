@@ -35,15 +35,14 @@ export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cos
 export { checkEntryData } from "./src/requests/entry-request.ts";
 export * from "./src/requests/index.ts";
 export { InvalidRequestError } from "./src/requests/invalid-request.ts";
+export type { ApplyState, RequestLimits } from "./src/requests/request-record.ts";
 export {
-  type ApplyState,
   checkMessage,
   checkRequest,
   costOfRequest,
   decodeRequest,
   MAX_CHECKPOINT_LEASES,
   type RequestKind,
-  type RequestLimits,
   type RequestOf,
   type ResponseOf,
 } from "./src/requests/request-table.ts";

@@ -21,7 +21,7 @@ import {
   TxnRequest,
   WatchService,
 } from "@quorate/proto";
-import { RPC_RULES } from "../../packages/server/src/auth/rpc-rules.ts";
+import { RPC_RULES } from "@quorate/server";
 import { AuthClient, enableAuth, type Outcome, PASSWORD } from "../support/auth.ts";
 import { withCluster } from "../support/cluster.ts";
 import { memberUnderTest } from "../support/executables.ts";

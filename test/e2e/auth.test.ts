@@ -3,8 +3,9 @@
  * goes while watches and leases run, and the attacks that etcd's advisories tell of.
  */
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   AuthService,
   ClusterService,
@@ -32,6 +33,7 @@ const b = fromUtf8;
 const addressOf = (endpoint: string) => endpoint.replace(/^https?:\/\//, "");
 const USER_EMPTY = "etcdserver: user name is empty";
 const DENIED = "etcdserver: permission denied";
+const NO_PASSWORD = "auth: authentication failed, password was given for no password user";
 const FLAGS = ["--bcrypt-cost=4"];
 const soon = (holds: () => boolean) => until("what the test waits for", holds, 5);
 
@@ -365,9 +367,49 @@ test("a token of one member is accepted by all at once, and ends with its user's
       assert.equal(made.text, "etcdserver: invalid auth token");
       await clients[2].login("ann", "another");
     }
-    await sleep(0);
     await admin.call(...grantOf("ann", ["z", "", "read"]));
     await clients[2].login("ann", "another");
     await clients[2].call(Range, { key: b("z") });
   });
+});
+
+test("with --client-cert-auth the common name of a certificate is the user", async () => {
+  await withCluster(
+    { size: 1, tls: true, flags: FLAGS },
+    async ({ endpoints, identity, certs }) => {
+      const address = addressOf(endpoints[0]);
+      const name = new X509Certificate(readFileSync(certs!.client)).subject.replace(/^CN=/, "");
+      const client = new AuthClient(address, identity);
+      const root = new AuthClient(address, identity);
+      try {
+        const { UserGrantRole, RoleAdd } = AuthService.methods;
+        await client.call(UserAdd, { name, options: { noPassword: true } });
+        await client.call(RoleAdd, { name: "cert" });
+        await client.call(...grantOf("cert", ["cert/", "cert0", "readwrite"]));
+        await client.call(UserGrantRole, { user: name, role: "cert" });
+        await enableAuth(client, {});
+        await client.call(Put, { key: b("cert/k"), value: b("v") });
+        const other = await client.try(Put, { key: b("k"), value: b("v") });
+        assert.equal(other.text, DENIED);
+        const { Authenticate } = AuthService.methods;
+        const login = await client.try(Authenticate, { name, password: "" });
+        assert.equal(login.text, NO_PASSWORD);
+        // A token goes before the certificate.
+        await root.login("root");
+        await root.call(Put, { key: b("k"), value: b("v") });
+        const watch = new Watch(client, "cert/", "cert0");
+        await soon(() => watch.isCreated);
+        await root.call(UserDelete, { name });
+        await withinASecond(
+          "the end of its watch",
+          () => watch.cancelReason?.includes(DENIED) ?? false,
+        );
+        const gone = await client.try(Range, { key: b("cert/k") });
+        assert.equal(gone.text, DENIED);
+      } finally {
+        client.close();
+        root.close();
+      }
+    },
+  );
 });

@@ -22,7 +22,7 @@ import {
 } from "../support/snapshots.ts";
 
 const { Range, Put } = KVService.methods;
-const { UserGet, UserChangePassword, RoleGet, AuthStatus } = AuthService.methods;
+const { UserGet, UserChangePassword, RoleGet } = AuthService.methods;
 const b = fromUtf8;
 const asRoot = `root:${PASSWORD}`;
 
@@ -41,11 +41,10 @@ async function stateOf(cluster: TestCluster, annsPassword: string): Promise<obje
     await client.login("root");
     const { roles } = await client.call(UserGet, { name: "ann" });
     const { perm } = await client.call(RoleGet, { role: "ann" });
-    const { enabled } = await client.call(AuthStatus, {});
     const { hash, compactRevision } = await client.call(MaintenanceService.methods.HashKV, {
       revision: 0,
     });
-    return { roles, perm, enabled, hash, compactRevision };
+    return { roles, perm, hash, compactRevision };
   } finally {
     client.close();
   }

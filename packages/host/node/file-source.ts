@@ -81,7 +81,7 @@ export class FileSource<T> {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Looks at the files now; resolves once they are taken or a warning is written. Never rejects. */
+  /** Looks at the files now; resolves when they are taken or a warning is written. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;

@@ -199,10 +199,10 @@ export const SOURCE_BUGS = {
   },
   "refused-write-goes-on": {
     file: "server/src/member/entry-points.ts",
-    before: "if (!quota.hasRoom(costBytes)) return quota.refuse();",
-    after: `if (!quota.hasRoom(costBytes)) {
+    before: "if (refusal !== undefined) return refusal;",
+    after: `if (refusal !== undefined) {
         this.#enqueue(caller, undefined, kind, request).catch(() => {});
-        return quota.refuse();
+        return refusal;
       }`,
   },
   "quota-unchecked": {

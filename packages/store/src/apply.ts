@@ -2,8 +2,8 @@
  * From a committed entry to its effect: a chain that each entry goes through, the same on every
  * member.
  *
- *     decode the entry -> alarm CORRUPT? -> decode the request -> alarm NOSPACE? -> permitted? -> apply
- *                                                                    (authorize)    (REQUESTS)
+ *     decode the entry -> alarm CORRUPT? -> decode the request -> alarm NOSPACE?
+ *                      -> permitted? (authorize) -> apply (REQUESTS)
  *
  * A request that may take long is applied in steps (steps.ts), and its caller may do other work in
  * between; no other entry is applied meanwhile. The others are applied at once, which is cheaper.
@@ -18,9 +18,9 @@ import {
 } from "./auth/request-operations.ts";
 import { malformation } from "./requests/entry-request.ts";
 import { InvalidRequestError } from "./requests/invalid-request.ts";
+import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
-  type ApplyState,
   REQUEST_RECORDS,
   type RequestKind,
   type RequestOf,

@@ -45,7 +45,9 @@ function accessOf(operation: Operation): Need["access"] {
   return operation === "put" || operation === "delete" ? "WRITE" : "READ";
 }
 
-/** The roles of a user with their permissions. Rejects with ClientError where the user is unknown. */
+/**
+ * The roles of a user with their permissions. Rejects with ClientError where there is no such user.
+ */
 async function rolesOf({ auth }: Client, user: string): Promise<RoleGrants[]> {
   const { roles } = await auth.userGet(user);
   if (roles.includes(ROOT)) return [{ role: ROOT, permissions: [] }];

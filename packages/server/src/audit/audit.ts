@@ -5,7 +5,7 @@
  *              |
  *              +-> a line -> AuditSink                  bounded queue, no disk on the way
  *
- * Watches have a line each when they are created, or refused, or ended for want of permission; other
+ * A watch has a line when it is created or refused, and when it ends for want of permission; other
  * streams have one when they end.
  */
 import type { Clock } from "@quorate/host";

@@ -46,7 +46,7 @@ function varint(cursor: Cursor): number {
   return value;
 }
 
-/** The end of the header, with the cursor at its first field; undefined where there is no header. */
+/** The end of the header, with the cursor at its first field; undefined without a header. */
 function enterHeader(cursor: Cursor): number | undefined {
   if (cursor.bytes[cursor.at] !== HEADER) return undefined;
   cursor.at++;

@@ -1,6 +1,6 @@
 /**
- * What a request is about: its keys, and the fields that may be shown. Fields are shown by name from
- * one list, so that a password, a token or a value is never shown because it was forgotten.
+ * What a request is about: its keys, and the fields that may be shown. Fields are shown by name
+ * from one list, so that a password, a token or a value is never shown because it was forgotten.
  */
 import {
   AuthRoleGrantPermissionRequest,

@@ -14,7 +14,9 @@ export const auditOptions = {
     "metadata",
     {
       group,
-      doc: "What a line tells: 'metadata', or 'request' for what the request asks for as well. Values are hashed; passwords and tokens are in no line.",
+      doc:
+        "What a line has: 'metadata', or 'request' for what the request asks for as well. " +
+        "Values are hashed; passwords and tokens are in no line.",
     },
     ["metadata", "request"],
   ),
@@ -30,7 +32,9 @@ export const auditOptions = {
     "drop",
     {
       group,
-      doc: "While the audit log cannot be written: 'drop' drops and counts lines once the queue is full, 'refuse' refuses writes of clients until it can.",
+      doc:
+        "While the audit log cannot be written: 'drop' drops and counts lines once the queue is full, " +
+        "'refuse' refuses writes of clients until it can.",
     },
     ["drop", "refuse"],
   ),

@@ -1,9 +1,9 @@
 /**
- * The seam for users and roles on the serving side; the side of apply is `RequestGate` in
- * packages/store.
+ * The seam for users and roles on the serving side; the side of apply is in packages/store
+ * (src/apply.ts).
  *
- *     propose   identify -> header {username, auth_revision} -> Raft -> RequestGate at apply
- *     read      ReadIndex round -> admit -> read -> Admission.confirm   (etcd: doSerialize)
+ *     propose   identify -> header {username, auth_revision} -> Raft -> authorize at apply
+ *     read      ReadIndex round -> admit -> read -> confirm   (etcd: doSerialize)
  *     watch     admit when it is created, and again when users or roles have changed
  */
 import type { LeaseTimeToLiveRequest, RangeRequest, TxnRequest } from "@quorate/proto";

@@ -1,9 +1,9 @@
 /**
  * The caller: the party on whose behalf a request runs. Every way into the member takes one.
  *
- *     rpc's call context -> callerOf -> member.propose(caller, ...)    identity in the entry's header
- *                                       member.read(caller, ...)      permission before and after
- *                                       member.watches.open(call, caller)
+ *     rpc's call -> callerOf -> member.propose(caller, ...)   identity in the entry's header
+ *                               member.read(caller, ...)      permission before and after
+ *                               member.watch(caller, ...)     permission for each watch
  *
  * A caller carries the evidence of an identity (a token, a certificate's name), not the verdict:
  * `Authority` (authority.ts) turns evidence into an `Identity` when the request is admitted.

@@ -579,6 +579,11 @@ export class Member {
     return this.#entry.propose(caller, kind, request, decoded);
   }
 
+  /** As EntryPoints.spaceRefusal. */
+  spaceRefusal<K extends RequestKind>(kind: K, message: RequestOf<K>): Promise<never> | undefined {
+    return this.#entry.spaceRefusal(kind, message);
+  }
+
   /** As EntryPoints.read. */
   read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
     return this.#entry.read(caller, request);
@@ -595,7 +600,7 @@ export class Member {
   }
 
   /** As EntryPoints.operate. */
-  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
+  operate<T>(caller: Caller, access: Access, run: () => Promise<T>): Promise<T> {
     return this.#entry.operate(caller, access, run);
   }
 

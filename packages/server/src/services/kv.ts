@@ -125,20 +125,25 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     member.slices.run(caller, (task) =>
       pinned(member, task, (view) => checkWriteAnswer(view, request)),
     );
-  const readOnly = (request: TxnRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
+  const readOnly = (request: TxnRequest, caller: Caller): Promise<MessageBytes> => {
     refuse(checkTxn(request, maxTxnOps));
+    const steps = function* (task: SliceTask): Steps<MessageBytes> {
+      const sink = () => new RangeWriter(task.charge);
+      const read = yield* pinned(member, task, (view) => readTxn(view, request, sink));
+      return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
+    };
     return member.read(caller, {
       access: { kind: "txn", request },
       linearizable: !isSerializableTxn(request),
-      run: async () => {
-        const steps = (task: SliceTask) =>
-          pinned(member, task, (view) =>
-            readTxn(view, request, () => new RangeWriter(task.charge)),
-          );
-        const read = await member.slices.run(caller, steps);
-        return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
-      },
+      run: () => Promise.resolve(member.slices.run(caller, steps)),
     });
+  };
+  const writing = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
+    if (mayAnswerMuch(request)) {
+      await (member.spaceRefusal("txn", request) ?? mayAnswer(request, caller));
+    }
+    const applied = await member.propose(caller, "txn", bytes, request);
+    return encodeTxn({ turns, caller }, completed(member, applied));
   };
 
   return new Map<string, UnaryHandler>([
@@ -163,13 +168,10 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     ],
     [
       Txn.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = decodeTxn(bytes, maxTxnOps);
         const caller = callerOf(context);
-        if (isReadOnlyTxn(request)) return readOnly(request, caller);
-        if (mayAnswerMuch(request)) await mayAnswer(request, caller);
-        const applied = await member.propose(caller, "txn", bytes, request);
-        return encodeTxn({ turns, caller }, completed(member, applied));
+        return isReadOnlyTxn(request) ? readOnly(request, caller) : writing(bytes, request, caller);
       },
     ],
     [

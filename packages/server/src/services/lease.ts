@@ -33,7 +33,7 @@ import { toStatusError } from "./status.ts";
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
 
-/** Leases of a stream that are looked at again when users or roles change; the oldest is left out. */
+/** Leases of a stream that are looked at again when users or roles change; not the oldest. */
 export const MAX_RECHECKED_LEASES = 1024;
 
 /**

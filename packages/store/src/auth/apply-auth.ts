@@ -238,9 +238,10 @@ export function roleList(state: AuthState, header: Header): AuthRoleListResponse
 
 /**
  * Grants a permission, or changes its type where the role has one for the same range. (etcd looks
- * at the first permission with that key alone, and adds a second one beside others: docs/
- * divergence.md.)
- * @throws EtcdError PermissionNotGiven, InvalidAuthMgmt, RoleNotFound, and the bounds of permissions
+ * at the first permission with that key alone, and adds a second one beside others: see
+ * docs/divergence.md.)
+ * @throws EtcdError PermissionNotGiven, InvalidAuthMgmt, RoleNotFound, and the bounds of
+ *   permissions
  */
 export function roleGrantPermission(
   state: AuthState,

@@ -24,7 +24,7 @@ import {
 } from "@quorate/proto";
 import { headerAt } from "../requests/header.ts";
 import { InvalidRequestError } from "../requests/invalid-request.ts";
-import type { RequestRecord } from "../requests/request-table.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
 import type { Steps } from "../steps.ts";
 import * as apply from "./apply-auth.ts";
 import type { AuthState } from "./auth-state.ts";

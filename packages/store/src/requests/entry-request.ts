@@ -1,11 +1,12 @@
 /**
- * The data of a log entry, checked before it enters the log, and blamed where applying it has failed.
+ * The data of a log entry: checked before it enters the log, blamed where applying it has failed.
  *
- *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }    the request stays encoded
+ *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }   stays encoded
  */
 import { InternalRaftRequest, Reader, WireError } from "@quorate/proto";
 import { InvalidRequestError } from "./invalid-request.ts";
-import { checkRequest, REQUEST_RECORDS, type RequestLimits } from "./request-table.ts";
+import type { RequestLimits } from "./request-record.ts";
+import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
 
 /** Numbers of InternalRaftRequest's fields that are no requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);
@@ -50,9 +51,9 @@ export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint 
 }
 
 /**
- * Why an entry's data cannot be applied by any member: what does not decode, or carries no request at
- * all. Undefined where it decodes, also where its request is of a kind that only a newer version
- * knows. Slow: for when applying has failed.
+ * Why an entry's data cannot be applied by any member: it does not decode, or carries no request.
+ * Undefined where it decodes, also where its request is of a kind that only a newer version knows.
+ * Slow: for when applying has failed.
  */
 export function malformation(data: Uint8Array): InvalidRequestError | undefined {
   try {

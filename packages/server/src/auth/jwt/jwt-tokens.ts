@@ -3,7 +3,7 @@
  * username, revision (of the auth store) and exp.
  *
  *     Authenticate  -> assign("ann", 7)   -> a token that every member with the keys accepts
- *     a call        -> cached(token)      -> the identity, at once: the signature was checked before
+ *     a call        -> cached(token)      -> the identity: the signature was checked before
  *                   -> verify(token)      -> the identity, off the event loop, the first time
  *
  * A token of an identity provider (a key of the JWKS file) needs no revision: what its user may do

@@ -10,11 +10,11 @@ import { connect } from "@quorate/client";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { AuthService } from "@quorate/proto";
-import { openJwtKeys } from "../../packages/server/node/jwt-key-files.ts";
-import { JwtTokens } from "../../packages/server/src/auth/jwt/jwt-tokens.ts";
-import { ETCD_CLAIMS, parseAuthToken } from "../../packages/server/src/auth/jwt/settings.ts";
-import { startCluster } from "../support/cluster.ts";
-import { etcd, skipWithoutEtcd } from "../support/executables.ts";
+import { startCluster } from "../../../test/support/cluster.ts";
+import { etcd, skipWithoutEtcd } from "../../../test/support/executables.ts";
+import { openJwtKeys } from "../node/jwt-key-files.ts";
+import { JwtTokens } from "../src/auth/jwt/jwt-tokens.ts";
+import { ETCD_CLAIMS, parseAuthToken } from "../src/auth/jwt/settings.ts";
 
 const isOld = etcd === undefined || !/Version: 3\.[5-9]\./.test(versionOf(etcd.command[0]!));
 
