@@ -11,13 +11,16 @@ import type { AuditSink } from "../../src/audit/settings.ts";
 import { type AuditTarget, openAuditTarget } from "./audit-target.ts";
 import { rotate } from "./rotation.ts";
 
-/** Lines that wait, in characters; one that would go beyond is dropped. */
+/** Bytes of lines that wait; a line that would go beyond is dropped. */
 export const MAX_AUDIT_QUEUE_BYTES: number = 16 * 1024 * 1024;
 /** Writes are refused, where that is wanted, before lines have to be dropped. */
 export const REFUSING_QUEUE_BYTES: number = (MAX_AUDIT_QUEUE_BYTES * 3) / 4;
-/** Lines are collected for so long, or up to so many characters. */
+/** Lines are collected for so long, or up to so many bytes. */
 const FLUSH_AFTER_MS = 50;
 const BATCH_BYTES = 256 * 1024;
+/** The bytes of a character of a line, at most. */
+const MOST_UTF8_BYTES = 3;
+const NEWLINE = 0x0a;
 /** A target that failed is tried again after this time; a full pipe sooner. */
 export const RETRY_MS = 1000;
 const PIPE_RETRY_MS = 20;
@@ -47,8 +50,12 @@ export class AuditOutput implements AuditSink {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #open: typeof openAuditTarget;
-  #queue: string[] = [];
+  /** Lines as bytes, so that none lives on as a text: the last batch is being filled. */
+  #queue: Buffer[] = [];
+  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
+  #batchBytes = 0;
   #queueBytes = 0;
+  #waitingLines = 0;
   /** What a failed write left over, in front of the queue. */
   #rest: Uint8Array = new Uint8Array(0);
   /** Whether the last byte that was written is within a line. */
@@ -89,7 +96,7 @@ export class AuditOutput implements AuditSink {
     return !this.#isFailing && this.#queueBytes < REFUSING_QUEUE_BYTES;
   }
 
-  /** Characters that wait to be written. */
+  /** Bytes that wait to be written. */
   get queueBytes(): number {
     return this.#queueBytes;
   }
@@ -99,11 +106,27 @@ export class AuditOutput implements AuditSink {
       this.droppedLines++;
       return;
     }
-    this.#queue.push(line);
-    this.#queueBytes += line.length + 1;
+    this.#append(line);
     if (this.#writing !== undefined || this.#isFailing) return;
     if (this.#queueBytes >= BATCH_BYTES) this.#begin();
     else this.#timer ??= this.#clock.after(FLUSH_AFTER_MS, () => this.#begin());
+  }
+
+  #append(line: string): void {
+    const mostBytes = line.length * MOST_UTF8_BYTES + 1;
+    if (this.#batch.length - this.#batchBytes < mostBytes) this.#endBatch(mostBytes);
+    const length = this.#batch.write(line, this.#batchBytes) + 1;
+    this.#batchBytes += length;
+    this.#batch[this.#batchBytes - 1] = NEWLINE;
+    this.#queueBytes += length;
+    this.#waitingLines++;
+  }
+
+  /** Puts the batch into the queue and begins another. */
+  #endBatch(leastBytes: number): void {
+    if (this.#batchBytes > 0) this.#queue.push(this.#batch.subarray(0, this.#batchBytes));
+    this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, leastBytes));
+    this.#batchBytes = 0;
   }
 
   /** Opens the target again before the next line: something has moved the file away. */
@@ -118,8 +141,10 @@ export class AuditOutput implements AuditSink {
     this.#begin();
     await Promise.race([this.#writing, grace]);
     this.#timer?.cancel();
-    this.droppedLines += this.#queue.length;
+    this.droppedLines += this.#waitingLines;
+    this.#waitingLines = 0;
     this.#queue = [];
+    this.#batchBytes = 0;
     await this.#target?.close().catch(() => {});
     this.#target = undefined;
   }
@@ -137,7 +162,7 @@ export class AuditOutput implements AuditSink {
     try {
       // Nothing may wait: a pipe had no reader when the member started.
       if (this.#isFailing) await this.#ensureOpen();
-      while (this.#rest.length > 0 || this.#queue.length > 0) {
+      while (this.#rest.length > 0 || this.#waitingLines > 0) {
         await this.#ensureOpen();
         if (this.#rest.length === 0) this.#rest = this.#takeBatch();
         if (!(await this.#writeRest())) return;
@@ -158,14 +183,11 @@ export class AuditOutput implements AuditSink {
   }
 
   #takeBatch(): Uint8Array {
-    let count = 0;
-    let bytes = 0;
-    while (count < this.#queue.length && bytes < BATCH_BYTES)
-      bytes += this.#queue[count++]!.length + 1;
-    const lines = count === this.#queue.length ? this.#queue : this.#queue.slice(0, count);
-    this.#queue = count === this.#queue.length ? [] : this.#queue.slice(count);
-    this.#queueBytes -= bytes;
-    return Buffer.from(`${lines.join("\n")}\n`);
+    if (this.#queue.length === 0) this.#endBatch(0);
+    const batch = this.#queue.shift()!;
+    this.#queueBytes -= batch.length;
+    this.#waitingLines -= newlines(batch, batch.length);
+    return batch;
   }
 
   /** Writes what is taken from the queue; false where a pipe is full and is tried again later. */
@@ -182,7 +204,7 @@ export class AuditOutput implements AuditSink {
       this.#stalledSinceMs = undefined;
       this.#fileBytes += count;
       this.writtenLines += newlines(this.#rest, count);
-      this.#isCut = count === 0 ? this.#isCut : this.#rest[count - 1] !== 0x0a;
+      this.#isCut = count === 0 ? this.#isCut : this.#rest[count - 1] !== NEWLINE;
       this.#rest = this.#rest.subarray(count);
     }
     return true;
@@ -237,7 +259,7 @@ export class AuditOutput implements AuditSink {
   #endCutLine(): void {
     if (!this.#isCut) return;
     this.#isCut = false;
-    const next = this.#rest.indexOf(0x0a) + 1;
+    const next = this.#rest.indexOf(NEWLINE) + 1;
     this.#rest = Buffer.concat([Buffer.from("\n"), this.#rest.subarray(next)]);
     this.droppedLines++;
     this.writtenLines--;
@@ -254,6 +276,7 @@ export class AuditOutput implements AuditSink {
 
 function newlines(bytes: Uint8Array, end: number): number {
   let count = 0;
-  for (let at = bytes.indexOf(0x0a); at >= 0 && at < end; at = bytes.indexOf(0x0a, at + 1)) count++;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1))
+    count++;
   return count;
 }
