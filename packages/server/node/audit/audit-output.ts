@@ -54,6 +54,8 @@ export class AuditOutput implements AuditSink {
   #queue: Buffer[] = [];
   #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #batchBytes = 0;
+  /** A batch that was written, for the next one. */
+  #spare: Buffer | undefined;
   #queueBytes = 0;
   #waitingLines = 0;
   /** What a failed write left over, in front of the queue. */
@@ -125,7 +127,9 @@ export class AuditOutput implements AuditSink {
   /** Puts the batch into the queue and begins another. */
   #endBatch(leastBytes: number): void {
     if (this.#batchBytes > 0) this.#queue.push(this.#batch.subarray(0, this.#batchBytes));
-    this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, leastBytes));
+    const spare = leastBytes <= BATCH_BYTES ? this.#spare : undefined;
+    if (spare !== undefined) this.#spare = undefined;
+    this.#batch = spare ?? Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, leastBytes));
     this.#batchBytes = 0;
   }
 
@@ -165,7 +169,9 @@ export class AuditOutput implements AuditSink {
       while (this.#rest.length > 0 || this.#waitingLines > 0) {
         await this.#ensureOpen();
         if (this.#rest.length === 0) this.#rest = this.#takeBatch();
+        const { buffer } = this.#rest;
         if (!(await this.#writeRest())) return;
+        if (buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(buffer);
         await this.#rotateIfDue();
       }
       if (this.#isFailing) this.#recovered();
