@@ -1,6 +1,6 @@
 /**
- * The command line of a program of bench/: --help prints its help, and what makes no sense is told
- * in a line, with exit code 2.
+ * The command line of a program of bench/: --help prints its help, and an error is one line, with
+ * exit code 2.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
@@ -49,6 +49,6 @@ export function count(name: string, text: string): number {
 
 /** Ends the process: the command line makes no sense. */
 export function refuse(message: string): never {
-  console.error(`${message}; --help tells what there is`);
+  console.error(`${message}; --help lists the options`);
   process.exit(2);
 }

@@ -107,7 +107,7 @@ export class UnaryLoad implements Load {
   readonly #steps: Step[] = [];
   #connections: Connection[] = [];
 
-  /** `next` gives the steps, one for each call. */
+  /** `next` returns the steps, one for each call. */
   constructor(target: Target, clients: number, connections: number, next: () => Step) {
     this.#target = target;
     this.clients = clients;
@@ -176,7 +176,7 @@ export async function range(
   }
 }
 
-/** The store's revision, as a linearizable range tells it. */
+/** The store's revision, as a linearizable range reports it. */
 export async function revisionOf(url: string, identity: ClientIdentity): Promise<number> {
   return (await range(url, identity, { key: Buffer.alloc(keyBytes) })).header!.revision;
 }

@@ -137,17 +137,17 @@ export class Connection {
   /** Appends a unary call to this turn's write, which `flush` sends. */
   call(slot: number, template: Template, patch: Uint8Array = noPatch): void {
     const stream = this.#open(slot, template.path, false, template.message.length);
-    this.#data(stream, template.message, patch, template.patchAt, flags.endStream);
+    this.#data(stream, template.message, patch, template.patchAt, flags.EndStream);
   }
 
-  /** Opens a stream; gives its id for `send`. */
+  /** Opens a stream; returns its id for `send`. */
   openStream(slot: number, path: number): number {
     return this.#open(slot, path, true, 0);
   }
 
   /** Appends a message of an open stream to this turn's write. */
   send(stream: number, message: Uint8Array): void {
-    this.#room(frameHeaderBytes + grpcPrefixBytes + message.length);
+    this.#reserve(frameHeaderBytes + grpcPrefixBytes + message.length);
     this.#data(stream, message, noPatch, [], 0);
   }
 
@@ -171,11 +171,11 @@ export class Connection {
 
   #open(slot: number, path: number, isStream: boolean, messageBytes: number): number {
     const block = this.#blocks.take(path);
-    this.#room(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
+    this.#reserve(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
     const stream = this.#nextStream;
     this.#nextStream += 2;
     const at = this.#slabEnd;
-    writeFrameHeader(this.#slab, at, block.length, frameType.headers, flags.endHeaders, stream);
+    writeFrameHeader(this.#slab, at, block.length, frameType.Headers, flags.EndHeaders, stream);
     this.#slab.set(block, at + frameHeaderBytes);
     this.#slabEnd = at + frameHeaderBytes + block.length;
     this.#calls.set(stream, {
@@ -189,7 +189,7 @@ export class Connection {
     return stream;
   }
 
-  #room(bytes: number): void {
+  #reserve(bytes: number): void {
     if (this.#slabEnd + bytes <= slabBytes) return;
     this.flush();
     this.#slab = Buffer.allocUnsafeSlow(slabBytes);
@@ -205,7 +205,7 @@ export class Connection {
   ): void {
     const slab = this.#slab;
     const bodyBytes = grpcPrefixBytes + message.length;
-    writeFrameHeader(slab, this.#slabEnd, bodyBytes, frameType.data, flagBits, stream);
+    writeFrameHeader(slab, this.#slabEnd, bodyBytes, frameType.Data, flagBits, stream);
     const at = this.#slabEnd + frameHeaderBytes;
     slab[at] = 0;
     slab.writeUInt32BE(message.length, at + 1);
@@ -252,12 +252,12 @@ export class Connection {
     stream: number,
   ): void {
     const payload = at + frameHeaderBytes;
-    if (type === frameType.data) {
+    if (type === frameType.Data) {
       this.#receivedBytes += end - payload;
-      if (flagBits & flags.padded) throw new Error("padded frames are not read");
+      if (flagBits & flags.Padded) throw new Error("padded frames are not read");
       const call = this.#calls.get(stream);
       if (call === undefined) return;
-      const isLast = (flagBits & flags.endStream) !== 0;
+      const isLast = (flagBits & flags.EndStream) !== 0;
       if (call.isStream) this.#streamed(stream, call, bytes.subarray(payload, end));
       else if (end > payload) {
         if (call.firstByte < 0) call.firstByte = bytes[payload];
@@ -266,19 +266,19 @@ export class Connection {
           call.pieces.push(Buffer.from(bytes.subarray(payload, end)));
       }
       if (isLast) this.#finish(stream);
-    } else if (type === frameType.headers) {
-      if (flagBits & flags.endStream) this.#finish(stream);
-    } else if (type === frameType.settings) {
-      if (!(flagBits & flags.ack)) this.#socket.write(settingsAck());
-    } else if (type === frameType.ping) {
-      if (!(flagBits & flags.ack)) this.#socket.write(pingAck(bytes.subarray(payload, end)));
-    } else if (type === frameType.windowUpdate) {
+    } else if (type === frameType.Headers) {
+      if (flagBits & flags.EndStream) this.#finish(stream);
+    } else if (type === frameType.Settings) {
+      if (!(flagBits & flags.Ack)) this.#socket.write(settingsAck());
+    } else if (type === frameType.Ping) {
+      if (!(flagBits & flags.Ack)) this.#socket.write(pingAck(bytes.subarray(payload, end)));
+    } else if (type === frameType.WindowUpdate) {
       if (stream === 0) this.#sendWindowBytes += bytes.readUInt32BE(payload) & 0x7fff_ffff;
-    } else if (type === frameType.rstStream) {
+    } else if (type === frameType.RstStream) {
       const call = this.#calls.get(stream);
       if (call !== undefined) call.firstByte = -1;
       this.#finish(stream);
-    } else if (type === frameType.goAway) {
+    } else if (type === frameType.GoAway) {
       this.#fail(new Error(`the server says goodbye, error ${bytes.readUInt32BE(payload + 4)}`));
     }
   }

@@ -30,10 +30,10 @@ import { align } from "./report.ts";
 import { peakResidentBytes } from "./usage.ts";
 
 const help = `npm run bench:hold -- [options]: what each call of the API does to the other clients, ours and etcd's in turn
-  --keys N        keys in the store, 500000 unless told
-  --leased N      keys of one lease, 100000 unless told
-  --leases N      leases beside it, 100000 unless told
-  --size N        members, 1 unless told; the calls go to the leader
+  --keys N        keys in the store (default: 500000)
+  --leased N      keys of one lease (default: 100000)
+  --leases N      leases beside it (default: 100000)
+  --size N        members (default: 1); the calls go to the leader
   --calls TEXT    only the calls whose names hold one of these texts, parted by ";"
   --only NAME     quorate or etcd alone
   --spin          measures turns of the event loop in processor time too, for which the member never sleeps

@@ -33,7 +33,7 @@ export interface SoakOptions {
   readonly minutes: number;
   readonly ttlS: number;
   readonly size: number;
-  /** Told how it goes, every ten seconds. */
+  /** Called with the progress, every ten seconds. */
   readonly say: (text: string) => void;
 }
 
@@ -241,8 +241,8 @@ class Soak {
   }
 
   /**
-   * Renews every lease that is granted once in a third of its time, spread evenly, until it is told
-   * to stop.
+   * Renews every lease that is granted once in a third of its time, spread evenly, until it is
+   * stopped.
    */
   async #keepAlive(): Promise<void> {
     const { leases, ttlS } = this.#options;

@@ -16,7 +16,7 @@ export interface Load {
   close(): void;
 }
 
-/** What a load tells its driver. */
+/** What a load reports to its driver. */
 export interface LoadEvents {
   done(client: number, ok: boolean): void;
   /** It cannot go on. */
@@ -120,7 +120,7 @@ export async function runLoad(load: Load, options: LoadOptions): Promise<LoadRes
 
 /**
  * Runs each client's calls until `count` were begun, and waits for all. Throws if one is refused.
- * Gives the milliseconds it took.
+ * Returns the milliseconds it took.
  */
 export async function runCount(load: Load, count: number): Promise<number> {
   let begun = 0;

@@ -8,11 +8,11 @@ export const benchHelp = `npm run bench -- [options]
   --size N           1 or 3 members alone
   --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
   --only NAME        quorate or etcd alone
-  --rounds N         rounds, 3 unless told; the programs take turns to go first
-  --seconds S        measured seconds of each load, 3 unless told (1 if quick), after 2 s of warm-up (0.5 s if quick)
-  --keys N           keys of 8 bytes, 10000 unless told
-  --value-bytes N    bytes of each value, 256 unless told
-  --many-keys N      keys of the row "many keys", 1000000 unless told (200000 if quick)
+  --rounds N         rounds (default: 3); the programs take turns to go first
+  --seconds S        measured seconds of each load (default: 3) (1 if quick), after 2 s of warm-up (0.5 s if quick)
+  --keys N           keys of 8 bytes (default: 10000)
+  --value-bytes N    bytes of each value (default: 256)
+  --many-keys N      keys of the row "many keys" (default: 1000000) (200000 if quick)
   --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
   --json FILE        also write every measurement to a file, as it goes
   --from FILE        run nothing: the report of measurements from such a file

@@ -20,12 +20,12 @@ import { cpuSeconds } from "./usage.ts";
 
 const help = `npm run profile -- ROW [options]
   ROW                 a row of the benchmark, or a part of its name that only one has: npm run bench -- --list
-  --size N            members, 1 unless told
+  --size N            members (default: 1)
   --tls               mutual TLS
-  --member WHO        leader or follower, leader unless told
-  --seconds S         measured seconds, 5 unless told
-  --top N             lines of the table, 30 unless told
-  --out FILE          the flame picture; in the temporary directory unless told
+  --member WHO        leader or follower (default: leader)
+  --seconds S         measured seconds (default: 5)
+  --top N             lines of the table (default: 30)
+  --out FILE          the flame picture; default: in the temporary directory
 `;
 
 export interface ProfileOptions {

@@ -30,8 +30,8 @@ export interface Ground {
 }
 
 /**
- * A load, and how many revisions its calls so far must have made; undefined where the load cannot
- * tell.
+ * A load, and how many revisions its calls so far must have made; undefined if the load does not
+ * know.
  */
 export interface RunningLoad extends Load {
   readonly revisions: number;

@@ -19,11 +19,11 @@ import { runCount } from "./load.ts";
 import { align } from "./report.ts";
 
 const help = `npm run bench:space -- [options]: compaction and defragmentation of a full store under load, ours and etcd's in turn
-  --gib N              what is written, in GiB, each key twice; 2 unless told
-  --size N             members, 1 unless told
-  --clients N          clients that put without pause, 20 unless told
-  --quiet-seconds S    how long they put before and after, 10 unless told
-  --minutes N          the most that a program may take, 10 unless told: filling stops when its share is over
+  --gib N              what is written, in GiB, each key twice (default: 2)
+  --size N             members (default: 1)
+  --clients N          clients that put without pause (default: 20)
+  --quiet-seconds S    how long they put before and after (default: 10)
+  --minutes N          the most that a program may take (default: 10): filling stops when its share is over
   --only NAME          quorate or etcd alone
   --markdown           the table for docs/benchmarks.md (progress goes to standard error)`;
 

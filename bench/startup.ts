@@ -25,19 +25,19 @@ import { align, median } from "./report.ts";
 const GOAL_MS = 150;
 
 const help = `npm run bench:startup -- [options]: the time of \`get\` of one key, beside etcdctl
-  --runs N    how often each program runs, 20 unless told`;
+  --runs N    how often each program runs (default: 20)`;
 const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
 const runs = count("runs", args.runs);
 
 /**
- * Installs the programs in `dir` as a release does, but with a link to this process's Node; gives
+ * Installs the programs in `dir` as a release does, but with a link to this process's Node; returns
  * quoratectl's path.
  */
 async function install(dir: string): Promise<string> {
   if (ownPlatform === undefined)
     throw new Error(`there is no release for ${process.platform}-${process.arch}`);
   const programs = releasePrograms();
-  for (const folder of ["bin", "lib"]) mkdirSync(join(dir, folder));
+  for (const directory of ["bin", "lib"]) mkdirSync(join(dir, directory));
   for (const [name, content] of (await bundlePrograms(programs)).files)
     writeFileSync(join(dir, "lib", name), content);
   writeFileSync(join(dir, "lib", NATIVE_MODULE), nativeModule(ownPlatform));

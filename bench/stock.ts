@@ -1,5 +1,5 @@
 /**
- * Rows with clients that others wrote, so that nobody need trust our generator: npm's etcd3 in this
+ * Rows with clients that others wrote, as a check of our generator: npm's etcd3 in this
  * process, and etcd's own benchmark tool (Go's clientv3) where it is installed, as $ETCD_BENCHMARK
  * or `benchmark` on the PATH. To build it, in a clone of etcd:
  *

@@ -25,10 +25,10 @@ import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
 const help = `npm run bench:watch -- [options]: many watchers on one member, ours and etcd's in turn
-  --watchers N     how many, 10000 unless told
-  --streams N      on how many streams, 20 unless told
-  --events N       events that are aimed at, 400000 unless told
-  --rounds N       rounds, 3 unless told; the programs take turns to go first
+  --watchers N     how many (default: 10000)
+  --streams N      on how many streams (default: 20)
+  --events N       events that are aimed at (default: 400000)
+  --rounds N       rounds (default: 3); the programs take turns to go first
   --case TEXT      only the cases whose name holds it: "one key", "own key", "prefixes"
   --only NAME      quorate or etcd alone
   --markdown       the table for docs/benchmarks.md (progress goes to standard error)`;

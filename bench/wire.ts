@@ -7,41 +7,31 @@
  *   [user-agent]
  *   DATA frame:    00 (not compressed) | message length, 4 bytes | message
  */
+import { http2 } from "@quorate/proto";
 
-export const frameType = {
-  data: 0,
-  headers: 1,
-  rstStream: 3,
-  settings: 4,
-  ping: 6,
-  goAway: 7,
-  windowUpdate: 8,
-} as const;
-export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 } as const;
-export const frameHeaderBytes = 9;
+export const { Flag: flags, FRAME_HEADER_BYTES: frameHeaderBytes, FrameType: frameType } = http2;
 export const grpcPrefixBytes = 5;
 
 /** What a client says first. Its windows are large, so that updates are rare. */
 export const streamWindowBytes = 64 * 1024 * 1024;
 export const connectionWindowBytes = 256 * 1024 * 1024;
-const defaultWindowBytes = 65_535;
 
 export function preface(): Buffer {
   return Buffer.concat([
-    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
-    frame(frameType.settings, 0, 0, Buffer.concat([setting(2, 0), setting(4, streamWindowBytes)])),
-    windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
+    Buffer.from(http2.PREFACE, "latin1"),
+    frame(frameType.Settings, 0, 0, Buffer.concat([setting(2, 0), setting(4, streamWindowBytes)])),
+    windowUpdate(0, connectionWindowBytes - http2.DEFAULT_WINDOW_BYTES),
   ]);
 }
 
-export const settingsAck = (): Buffer => frame(frameType.settings, flags.ack, 0, Buffer.alloc(0));
+export const settingsAck = (): Buffer => frame(frameType.Settings, flags.Ack, 0, Buffer.alloc(0));
 export const pingAck = (payload: Uint8Array): Buffer =>
-  frame(frameType.ping, flags.ack, 0, payload);
+  frame(frameType.Ping, flags.Ack, 0, payload);
 
 export function windowUpdate(stream: number, bytes: number): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(bytes);
-  return frame(frameType.windowUpdate, 0, stream, payload);
+  return frame(frameType.WindowUpdate, 0, stream, payload);
 }
 
 function setting(id: number, value: number): Buffer {

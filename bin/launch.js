@@ -5,8 +5,8 @@
  *
  * Hand-over, best way first: replace this process (process.execve, one process remains, as a
  * supervisor wants it), else start a child and stand in for it: standard streams are shared,
- * signals go on to it, its end becomes ours, and a pipe tells it if this process dies without a
- * word (SIGKILL), upon which it kills itself.
+ * signals go on to it, its end becomes ours, and it kills itself when a pipe shows that this
+ * process was killed (SIGKILL).
  */
 import { spawn } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
@@ -19,9 +19,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const MIN_MAJOR = 26;
 
 /**
- * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of
- * the launcher's death; "flags" and "again" where this program has replaced itself, to be given
- * flags or to find its code translated.
+ * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 shows the
+ * launcher's death; "flags" and "again" where this program has replaced itself, to be given flags
+ * or to find its code translated.
  */
 const MARK = "QUORATE_LAUNCHER";
 
@@ -113,11 +113,11 @@ function findPinnedNode() {
 }
 
 /**
- * Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short
+ * Keeps compiled code between runs: reading TypeScript again costs more than the rest of a short
  * command. False if it cannot.
  */
 function keepCompiledCode() {
-  // Only where the code itself lies: a shared temporary folder could be filled by others.
+  // Only where the code itself lies: a shared temporary directory could be filled by others.
   const modules = join(root, "node_modules");
   if (!existsSync(modules)) return false;
   nodeModule.enableCompileCache(join(modules, ".cache/quorate"));
@@ -126,7 +126,7 @@ function keepCompiledCode() {
 
 /**
  * Whether TypeScript was translated in this process. What does that takes some 40 MiB and never
- * gives them back.
+ * releases them.
  */
 function hasTranslated() {
   return process.moduleLoadList?.some((name) => name.includes("deps/amaro")) ?? false;
@@ -175,7 +175,7 @@ function runAsChild(name, node, args, variables) {
     if (signal === null) {
       process.exit(code);
     } else {
-      // End in the same way, so that whoever waits sees what happened.
+      // End in the same way, so that the parent process sees what happened.
       process.removeAllListeners(signal);
       process.kill(process.pid, signal);
     }

@@ -12,7 +12,7 @@ Runs one of the benchmarks, installing what is missing first. Without a name it 
   space      compaction and defragmentation
   startup    how long the tools take to start
   leases     a soak of leases
-"scripts/bench.sh NAME --help" tells the options.
+"scripts/bench.sh NAME --help" lists the options.
 HELP
   exit 0
 fi

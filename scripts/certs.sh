@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes, checks and rotates a folder of certificates, also under a running cluster: scripts/certs.sh
-# --help
+# Makes, checks and rotates a directory of certificates, also under a running cluster:
+# scripts/certs.sh --help
 set -euo pipefail
 caller=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"
-# Folders are named from where the caller stands.
+# Directories are named from where the caller stands.
 script="$PWD/scripts/certs/main.ts"
 cd "$caller"
 exec node "$script" "$@"

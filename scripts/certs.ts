@@ -1,7 +1,7 @@
 /**
  * Certificates for the local cluster, for tests and for operators: authorities in memory, and the
- * leaf certificates that they sign. ECDSA on P-256. The authorities' keys are never written, so
- * nobody can add to a directory of certificates: new authorities replace all of it.
+ * leaf certificates that they sign. ECDSA on P-256. The authorities' keys are never written, so no
+ * certificate can be added to a directory later: new authorities replace all of it.
  *
  *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
  *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no
@@ -27,7 +27,7 @@ export interface LeafOptions {
   /** DNS names and IP addresses the holder answers at. Empty for a client that only calls. */
   readonly hosts: readonly string[];
   /**
-   * For whom it is good. A peer is both; so is etcd's server certificate, with which its own
+   * For which use it is valid. A peer is both; so is etcd's server certificate, with which its own
    * gateway calls.
    */
   readonly usage: "server" | "client" | "both";
@@ -161,7 +161,7 @@ export function certificateFiles(dir: string): CertificateFiles {
   };
 }
 
-/** What the certificates of a folder are made out for. */
+/** The names that the certificates of a directory are issued for. */
 export interface LeafNames {
   /** Names and addresses of the server and peer certificates. */
   readonly hosts: readonly string[];
@@ -170,8 +170,8 @@ export interface LeafNames {
 }
 
 /**
- * What the certificates of `dir` are made out for now. Throws an Error with the path if one cannot
- * be read.
+ * The names that the certificates of `dir` are issued for now. Throws an Error with the path if one
+ * cannot be read.
  */
 export function leafNamesOf(dir: string): LeafNames {
   const files = certificateFiles(dir);
@@ -194,7 +194,7 @@ export async function writeCertificates(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   chmodSync(dir, 0o700);
   const files = certificateFiles(dir);
-  // The names tell authorities apart that follow each other.
+  // The names distinguish successive authorities.
   const series = newSerial().slice(-8);
   const authority = await createAuthority(`Quorate CA ${series}`);
   const peerAuthority = await createAuthority(`Quorate peer CA ${series}`);

@@ -31,7 +31,7 @@ Three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3
   clean      stops them and removes their data, logs and certificates
   restore    saves a snapshot, takes all data away, and restores every member from the file
 
-  --dir FOLDER     where their files are (default: ${defaultDir})
+  --dir DIRECTORY     where their files are (default: ${defaultDir})
   --keep-certs     clean: keeps the certificates
   --help           this text
 `;
@@ -76,7 +76,7 @@ async function main(args: readonly string[]): Promise<boolean> {
   try {
     options = readOptions(args);
   } catch (error) {
-    console.error(`${(error as Error).message}\n--help tells more`);
+    console.error(`${(error as Error).message}\n--help prints the usage`);
     return false;
   }
   if (options === undefined) {

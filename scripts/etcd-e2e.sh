@@ -4,18 +4,18 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-e2e.sh --source FOLDER [OPTIONS]
+use: scripts/etcd-e2e.sh --source DIRECTORY [OPTIONS]
 
 Builds the end-to-end tests of etcd's source and runs them one by one, each with members of Quorate in the place of etcd's. Go is needed
 (as $GO or on the PATH). Nothing is written to the source. Tests that are known not to apply are left out: scripts/etcd-e2e.txt says why.
 
-  --source FOLDER    a checkout of etcd 3.7
+  --source DIRECTORY    a checkout of etcd 3.7
   --package NAME     common (every kind of cluster by etcdctl, the default) or e2e (the programs one by one)
   --tools NAME       etcd (etcdctl and etcdutl of the source, the default) or quorate (quoratectl and quorateutl in their place)
   --run PATTERN      only tests whose whole name matches this regular expression
   --all              those of scripts/etcd-e2e.txt, too
   --patience N       multiplies the tests' own limits of time, for machines that are slow or have other work (default: 1)
-  --logs FOLDER      keeps what each test printed, as NAME.log (default: only that of failed tests is shown)
+  --logs DIRECTORY      keeps what each test printed, as NAME.log (default: only that of failed tests is shown)
   --list             prints the names and runs nothing
   --help             this text
 
@@ -35,7 +35,7 @@ while [ $# -gt 0 ]; do
       ;;
     --all | --list) declare "${1#--}=yes"; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -57,8 +57,8 @@ mkdir "$work/bin" "$work/tmp" "$work/patient"
 mkdir -p "$logs"
 logs=$(realpath "$logs")
 
-# The tests ask for the version of the programs: they are to expect the one that a member of Quorate
-# tells.
+# The tests ask for the version of the programs: they must expect the version that a Quorate member
+# reports.
 version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
 flags="-X go.etcd.io/etcd/api/v3/version.Version=$version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"

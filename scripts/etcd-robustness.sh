@@ -4,14 +4,14 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-robustness.sh --source FOLDER [OPTIONS]
+use: scripts/etcd-robustness.sh --source DIRECTORY [OPTIONS]
 
 Builds the robustness tests of etcd's source (tests/robustness) and runs their scenarios one by one, with members of Quorate in the place of
 etcd's: clients write, read, compact, lease and watch while members are killed or replaced, and their network is cut, slowed or lossy. Then
 the tests judge what the clients saw, together with the members' logs as etcd's code reads them. Go is needed (as $GO or on the PATH).
 Nothing is written to the source. Scenarios whose fault is a failpoint inside etcd's own program (gofail) are left out.
 
-  --source FOLDER    a checkout of etcd 3.7
+  --source DIRECTORY    a checkout of etcd 3.7
   --run PATTERN      only scenarios whose whole name matches this regular expression
   --fault NAME       draws no faults for those scenarios that draw one, and takes this one: KillFailpoint, MemberReplace,
                      BlackholePeerNetwork, BlackholeUntilSnapshot, DelayPeerNetwork or DropPeerNetwork (all but the first: three members)
@@ -19,7 +19,7 @@ Nothing is written to the source. Scenarios whose fault is a failpoint inside et
   --minutes N        begins no further scenario after N minutes (default: no limit but that of each scenario, 10 minutes times --patience)
   --patience N       multiplies the tests' own limits of time, and divides the requests a second that they demand, for machines that are
                      slow or have other work (default: 1)
-  --results FOLDER   keeps each scenario's output as NAME.log, and the history and data of failed ones (default: the end of the output of
+  --results DIRECTORY   keeps each scenario's output as NAME.log, and the history and data of failed ones (default: the end of the output of
                      failed ones is shown)
   --list             prints the names and runs nothing
   --help             this text
@@ -41,7 +41,7 @@ while [ $# -gt 0 ]; do
       ;;
     --list) list=yes; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -67,10 +67,10 @@ mkdir "$work/bin" "$work/tmp" "$work/changed"
 mkdir -p "$results"
 results=$(realpath "$results")
 
-# The tests ask the program for its version: they are to expect the one that a member of Quorate
-# tells.
+# The tests ask the program for its version: they must expect the version that a Quorate member
+# reports.
 version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
-[ -n "$version" ] || fail "bin/quorate.js --version tells no etcd version"
+[ -n "$version" ] || fail "bin/quorate.js --version prints no etcd version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"
 
 # Some files are compiled from changed copies, the source stays as it is.
@@ -95,9 +95,9 @@ change() { # FILE (of tests/robustness) SED-EXPRESSION...: each expression must 
 # Random faults are drawn from those that need no failpoint; else the tests skip a scenario whose
 # member has none.
 change scenarios/scenarios.go '/^func Exploratory/,/^}/s/WithGoFailEnabled\(true\)/WithGoFailEnabled(false)/'
-# The proxy between members stops accepting after 16 failed dials in its life, for nobody reads its
-# errors: that is a member that takes some seconds to start. Then no member reaches that one any
-# more, and the test waits in vain.
+# The proxy between members stops accepting after 16 failed dials in its life, because no reader
+# takes its errors: that is a member that takes some seconds to start. Then no member reaches that
+# one any more, and the test waits in vain.
 change ../../pkg/proxy/server.go 's/make\(chan error, 16\)/make(chan error, 1<<16)/'
 faults=()
 [ -z "$fault" ] || faults+=("s/^var allFailpoints = \[\]Failpoint\{/var allFailpoints = []Failpoint{$fault}\n\nvar _ = []Failpoint{/")
@@ -135,7 +135,7 @@ cd "$tests"
 scenarios=$("$work/tests" -test.run '^TestQuorateNames$' -bin-dir "$work/bin" | sed -n 's/^name: //p')
 [ -n "$scenarios" ] || fail "the tests name no scenario"
 scenarios=$(awk -v pattern="^($pattern)\$" '$3 ~ pattern' <<< "$scenarios")
-[ -n "$scenarios" ] || fail "no scenario is called $pattern (--list tells their names)"
+[ -n "$scenarios" ] || fail "no scenario is called $pattern (--list prints their names)"
 if [ -n "$list" ]; then
   awk '{ print $3 ($2 == "true" ? "  (left out: needs failpoints in the program of etcd)" : "") }' <<< "$scenarios"
   exit 0

@@ -1,6 +1,6 @@
 /**
- * Writes the pictures of docs/pictures: rooms.svg from the import directions that the house's test
- * holds, and NAME.svg from each NAME.txt there.
+ * Writes the pictures of docs/pictures: packages.svg from the import directions that test/house
+ * checks, and NAME.svg from each NAME.txt there.
  *
  *   node scripts/gen-pictures.ts           write them
  *   node scripts/gen-pictures.ts --check   write nothing; exit 1 if one would change
@@ -8,21 +8,21 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { directions } from "../test/house/directions.ts";
-import { roomsPicture } from "./pictures/rooms.ts";
+import { packagesPicture } from "./pictures/packages.ts";
 import { sequencePicture } from "./pictures/sequence.ts";
 
-const folder = join(import.meta.dirname, "../docs/pictures");
+const directory = join(import.meta.dirname, "../docs/pictures");
 
 const words: Readonly<Record<string, readonly string[]>> = {
-  proto: ["the wire: codecs, errors"],
+  proto: ["codecs, errors"],
   host: ["clock, randomness,", "disk, network, logs"],
-  raft: ["agreement, as a state", "machine without effects"],
+  raft: ["consensus: a state", "machine without I/O"],
   rpc: ["HTTP/2 and gRPC", "for clients"],
   wal: ["the log on disk", "in etcd's format"],
   bolt: ["etcd's database files"],
   store: ["keys and history, leases,", "members; apply(entry)"],
-  backup: ["continuous backups,", "rebuilt at any revision"],
-  transport: ["members talking", "to members"],
+  backup: ["continuous backups,", "point-in-time restore"],
+  transport: ["connections between", "members"],
   server: ["one member: its loop,", "services, metrics"],
   client: ["the TypeScript client"],
   ctl: ["quoratectl and", "quorateutl"],
@@ -34,22 +34,22 @@ function main(args: string[]): number {
     return 2;
   }
   const imports = Object.fromEntries(
-    Object.entries(directions).map(([room, others]) => [room, Object.keys(others)]),
+    Object.entries(directions).map(([name, others]) => [name, Object.keys(others)]),
   );
-  const pictures = new Map([["rooms.svg", roomsPicture({ imports, words })]]);
-  for (const name of readdirSync(folder)
+  const pictures = new Map([["packages.svg", packagesPicture({ imports, words })]]);
+  for (const name of readdirSync(directory)
     .filter((one) => one.endsWith(".txt"))
     .sort())
     pictures.set(
       name.replace(/txt$/, "svg"),
-      sequencePicture(readFileSync(join(folder, name), "utf8")),
+      sequencePicture(readFileSync(join(directory, name), "utf8")),
     );
   const stale = [...pictures].filter(
     ([name, svg]) =>
-      !existsSync(join(folder, name)) || readFileSync(join(folder, name), "utf8") !== svg,
+      !existsSync(join(directory, name)) || readFileSync(join(directory, name), "utf8") !== svg,
   );
   if (args[0] !== "--check")
-    for (const [name, svg] of stale) writeFileSync(join(folder, name), svg);
+    for (const [name, svg] of stale) writeFileSync(join(directory, name), svg);
   else if (stale.length > 0) {
     console.error(
       `out of date: ${stale.map(([name]) => `docs/pictures/${name}`).join(", ")}; run node scripts/gen-pictures.ts`,

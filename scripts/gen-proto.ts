@@ -35,7 +35,7 @@ export function generate(): Map<string, string> {
 export function outdated(): string[] {
   const files = generate();
   const wrong = [...files].filter(([name, text]) => current(name) !== text).map(([name]) => name);
-  return [...wrong, ...strangers(files)].sort();
+  return [...wrong, ...unknownFiles(files)].sort();
 }
 
 function current(name: string): string | undefined {
@@ -43,7 +43,7 @@ function current(name: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
-function strangers(files: Map<string, string>): string[] {
+function unknownFiles(files: Map<string, string>): string[] {
   return existsSync(genDir) ? readdirSync(genDir).filter((name) => !files.has(name)) : [];
 }
 
@@ -62,7 +62,7 @@ function main(args: string[]): number {
   }
   mkdirSync(genDir, { recursive: true });
   const files = generate();
-  for (const name of strangers(files)) rmSync(join(genDir, name));
+  for (const name of unknownFiles(files)) rmSync(join(genDir, name));
   for (const [name, text] of files) {
     if (current(name) === text) continue;
     writeFileSync(join(genDir, name), text);

@@ -10,7 +10,7 @@ import { makeAuthority, makeLocalCertificate } from "../test/support/certs.ts";
 const host = "127.0.0.1";
 const { certPem, keyPem } = makeLocalCertificate(makeAuthority(), "h2spec");
 const server = new EngineServer(
-  // h2spec opens as many streams as it is told that it may.
+  // h2spec opens as many streams as the server allows.
   {
     listen: [false, true].map((secure) => ({ host, port: 0, secure })),
     tls: { certPem, keyPem },

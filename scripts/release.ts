@@ -4,8 +4,8 @@
  *
  *   npm run release -- [--platform linux-x64,linux-arm64] [--out dist]
  *
- * The same commit gives the same bytes: files are sorted, and every time stamp is the commit's (or
- * SOURCE_DATE_EPOCH).
+ * The same commit results in the same bytes: files are sorted, and every time stamp is the commit's
+ * (or SOURCE_DATE_EPOCH).
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -30,20 +30,20 @@ import { collectLicences } from "./release/licences.ts";
 import {
   libatomic,
   nativeModule,
-  nodeFolder,
+  nodeDirectory,
   ownPlatform,
   type Platform,
   platforms,
 } from "./release/platform.ts";
 import { releasePrograms, root } from "./release/programs.ts";
-import { type Entry, tar, withFolders } from "./release/tar.ts";
+import { type Entry, tar, withDirectories } from "./release/tar.ts";
 
 const HELP = `use: npm run release -- [OPTIONS]
 
 Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for those of Linux, and SHA256SUMS.
 
   --platform LIST    which, by commas: ${platforms.map((one) => one.name).join(", ")} (default: all)
-  --out FOLDER       where to (default: dist)
+  --out DIRECTORY       where to (default: dist)
   --no-deb           no Debian packages
   --node FILE        Node for the one platform: nodejs.org's archive (.tar.gz, .tar.xz) or its program bin/node, which you have verified
   --node-sums FILE   SHASUMS256.txt of that release of Node, to compare the archive with
@@ -51,7 +51,7 @@ Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.de
   --help             this text
 
 Without --node, Node comes from packages of a third party in the npm registry, whose checksums are in package-lock.json; those for other
-platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. docs/security.md says whom that trusts.
+platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. See docs/security/identity.md.
 SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
 `;
 
@@ -176,7 +176,7 @@ function inScratch<T>(task: (dir: string) => T): T {
   }
 }
 
-/** Writes a file under its name only when it is whole; gives its line of SHA256SUMS. */
+/** Writes a file under its name only when it is whole; returns its line of SHA256SUMS. */
 function write(out: string, name: string, content: Uint8Array): string {
   writeFileSync(join(out, `${name}.new`), content);
   renameSync(join(out, `${name}.new`), join(out, name));
@@ -200,9 +200,9 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
   const compress = (content: Uint8Array): Uint8Array => gzipSync(content, { level });
   const sums: string[] = [];
   for (const platform of wanted) {
-    const folder = nodeFolder(platform, say);
+    const directory = nodeDirectory(platform, say);
     const nodeVersion = (
-      JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }
+      JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as { version: string }
     ).version;
     const given =
       node === undefined ? undefined : givenNode(node, nodeSums, platform, nodeVersion, say);
@@ -216,10 +216,10 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
       platform,
       programs,
       bundle,
-      node: given?.binary ?? readFileSync(join(folder, "bin/node")),
+      node: given?.binary ?? readFileSync(join(directory, "bin/node")),
       native: nativeModule(platform),
       libatomic: libatomic(platform, say),
-      licences: collectLicences(bundle.packages, folder, nodeVersion, given?.licence),
+      licences: collectLicences(bundle.packages, directory, nodeVersion, given?.licence),
       manPages,
       completions,
     };
@@ -228,7 +228,7 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
       ...entry,
       path: `${name}/${entry.path}`,
     }));
-    sums.push(write(out, `${name}.tar.gz`, compress(tar(withFolders(contents), mtimeSeconds))));
+    sums.push(write(out, `${name}.tar.gz`, compress(tar(withDirectories(contents), mtimeSeconds))));
     if (!deb || platform.debian === undefined) continue;
     const files = debianContents(parts, (content) => gzipSync(content, { level: 9 }));
     const content = debianPackage(files, {
@@ -252,7 +252,7 @@ try {
   const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
   console.error(
     isUsage
-      ? `${message}\n"npm run release -- --help" tells more.`
+      ? `${message}\n"npm run release -- --help" prints the usage.`
       : `the release failed: ${message}`,
   );
   process.exitCode = isUsage ? 2 : 1;

@@ -11,7 +11,7 @@ member, reads on, stops, uninstalls. Then the same with the Debian package in a 
 
   --archive FILE   a quorate-VERSION-PLATFORM.tar.gz (default: one is made for this platform, and the package with it)
   --deb FILE       a quorate_VERSION_ARCH.deb
-  --base FOLDER    a clean Debian to copy (default: debootstrap makes a minimal one)
+  --base DIRECTORY    a clean Debian to copy (default: debootstrap makes a minimal one)
   --bare           no Debian: a root of the C and C++ libraries, a shell and small tools of this machine; without the package
   --keep           leaves the roots where they are
   --help           this text
@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
     --bare) bare=yes; shift ;;
     --keep) keep=yes; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 

@@ -10,7 +10,7 @@ Installs the Debian package in a clean Debian, boots systemd there as the first 
 loopback), and starts quorate.service: ready, reloaded, killed, frozen until the watchdog acts, backed up, stopped. Root only.
 
   --deb FILE       a quorate_VERSION_ARCH.deb (npm run release)
-  --base FOLDER    a Debian with systemd, dbus and libatomic1 to copy (default: debootstrap makes one)
+  --base DIRECTORY    a Debian with systemd, dbus and libatomic1 to copy (default: debootstrap makes one)
   --help           this text
 HELP
 }
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
       shift 2
       ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 started_ms=$(($(date +%s%N) / 1000000))
@@ -65,7 +65,7 @@ ETCD_INITIAL_CLUSTER=solo=http://127.0.0.1:2380
 SETTINGS
 echo ETCDCTL_ENDPOINTS=http://127.0.0.1:2379 >"$root/etc/quorate/backup.env"
 
-# In namespaces of its own: mounts as systemd expects them of whoever starts it in a container, then
+# In namespaces of its own: mounts as systemd expects them in a container, then
 # the root becomes the only one.
 cat >"$work/boot.sh" <<'BOOT'
 set -e
@@ -76,7 +76,7 @@ mount --rbind . .
 cd "$1"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
-for folder in run tmp dev; do mount -t tmpfs tmpfs $folder; done
+for directory in run tmp dev; do mount -t tmpfs tmpfs $directory; done
 for node in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0; do
   IFS=: read -r name major minor <<<"$node"
   mknod -m 666 "dev/$name" c "$major" "$minor"
@@ -126,7 +126,7 @@ is_another() { [ "$(of MainPID)" != "$1" ] && [ "$(of ActiveState)" = active ] &
 run systemctl start quorate.service
 [ "$(of StatusText)" = "serving clients" ] || fail "started, but its status is $(of StatusText)"
 run quoratectl put greeting hello >/dev/null
-wait_for "the member started, told that it is ready, and serves ($(of MemoryCurrent) bytes)" serves
+wait_for "the member started, reported that it is ready, and serves ($(of MemoryCurrent) bytes)" serves
 run systemctl reload quorate.service || { run journalctl --no-pager | tail -30; fail "a reload fails"; }
 [ "$(of ActiveState)" = active ] || fail "a reload ended it"
 say "it was reloaded"

@@ -1,6 +1,6 @@
 /**
  * Loaded into a member (node --import): measures how long each turn of its event loop takes, and
- * reports the longest one since the last question to whoever connects to the socket
+ * reports the longest one since the last request to each client of the socket
  * QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds, the longest pause for the collection of
  * garbage and, with QUORATE_BENCH_HOLD_SPIN, milliseconds of processor time of the member's main
  * thread, which other programs on the machine do not change. For that the loop never sleeps, so the

@@ -20,9 +20,9 @@ Installs the programs of this archive: quorate, quoratectl, quorateutl, quorate-
 installation to this archive's version; settings and data stay. As root it also makes the user quorate, installs the systemd units
 (without starting them) and examples of their settings in /etc/quorate.
 
-  --prefix FOLDER   where everything goes (default: /opt/quorate)
-  --bin FOLDER      where the links to the programs go (default: /usr/local/bin)
-  --share FOLDER    where man pages and completions go (default: /usr/local/share)
+  --prefix DIRECTORY   where everything goes (default: /opt/quorate)
+  --bin DIRECTORY      where the links to the programs go (default: /usr/local/bin)
+  --share DIRECTORY    where man pages and completions go (default: /usr/local/share)
   --no-system       no user, no units, no settings (the default for others than root)
   --uninstall       removes what was installed; keeps settings, data and the user, and says where they are
   --help            this text
@@ -37,16 +37,16 @@ fail() {
 while [ $# -gt 0 ]; do
   case $1 in
     --prefix | --bin | --share)
-      [ $# -ge 2 ] && [ -n "$2" ] || fail "$1 needs a folder"
-      case $2 in /*) folder=$2 ;; *) folder=$PWD/$2 ;; esac
-      folder=${folder%/}
-      case $1 in --prefix) prefix=$folder ;; --bin) bin=$folder ;; --share) share=$folder ;; esac
+      [ $# -ge 2 ] && [ -n "$2" ] || fail "$1 needs a directory"
+      case $2 in /*) directory=$2 ;; *) directory=$PWD/$2 ;; esac
+      directory=${directory%/}
+      case $1 in --prefix) prefix=$directory ;; --bin) bin=$directory ;; --share) share=$directory ;; esac
       shift 2
       ;;
     --no-system) system=no; shift ;;
     --uninstall) action=uninstall; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 
@@ -57,7 +57,7 @@ if [ "$system" = auto ]; then
 fi
 has_systemd() { [ -d /run/systemd/system ] && command -v systemctl >/dev/null; }
 
-# Removes the links in a folder that lead into the prefix.
+# Removes the links in a directory that lead into the prefix.
 unlink_ours() {
   [ -d "$1" ] || return 0
   for link in "$1"/*; do
@@ -68,14 +68,14 @@ unlink_ours() {
 
 unlink_all() {
   unlink_ours "$bin"
-  for folder in man/man1 man/man8 bash-completion/completions zsh/vendor-completions zsh/site-functions fish/vendor_completions.d; do
-    unlink_ours "$share/$folder"
+  for directory in man/man1 man/man8 bash-completion/completions zsh/vendor-completions zsh/site-functions fish/vendor_completions.d; do
+    unlink_ours "$share/$directory"
   done
 }
 
 uninstall() {
   case $here in "$prefix" | "$prefix"/*) cd / ;; esac
-  [ -f "$prefix/VERSION" ] || fail "nothing of ours is installed in $prefix (--prefix names another folder)"
+  [ -f "$prefix/VERSION" ] || fail "nothing of ours is installed in $prefix (--prefix names another directory)"
   if [ "$system" = yes ]; then
     if has_systemd; then systemctl disable --now --quiet quorate-backup.timer quorate.service 2>/dev/null || true; fi
     for unit in quorate.service quorate-backup.service quorate-backup.timer; do rm -f "$units/$unit"; done
@@ -101,7 +101,7 @@ verify() {
 copy_files() {
   mkdir -p "$(dirname "$prefix")"
   if [ -e "$prefix" ] && [ ! -f "$prefix/VERSION" ] && [ -n "$(ls -A "$prefix")" ]; then
-    fail "$prefix is there and not ours; name another folder with --prefix"
+    fail "$prefix is there and not ours; name another directory with --prefix"
   fi
   # Beside the old one first, so that an installation is whole or not there.
   rm -rf "$prefix.new"
@@ -116,12 +116,12 @@ copy_files() {
   rm -rf "$prefix.old"
 }
 
-link_into() { # SOURCE FOLDER: links all files of a folder of the prefix
+link_into() { # SOURCE DIRECTORY: links all files of a directory of the prefix
   [ -d "$1" ] || return 0
   mkdir -p "$2"
   for path in "$1"/*; do
     target=$2/$(basename "$path")
-    if [ -e "$target" ] && [ ! -h "$target" ]; then fail "$target is there and not ours; move it away or choose another folder"; fi
+    if [ -e "$target" ] && [ ! -h "$target" ]; then fail "$target is there and not ours; move it away or choose another directory"; fi
     ln -sf "$path" "$target"
   done
 }

@@ -1,24 +1,18 @@
 /**
- * Continuous backups: the files they are made of, and stores rebuilt from them as of any revision.
+ * Continuous backups: their files, stores rebuilt from them as of any revision, new members around
+ * a store.
  */
-export {
-  type BackupCatalog,
-  type BaseFile,
-  type Chain,
-  chainFor,
-  chainsOf,
-  readCatalog,
-  type SegmentFile,
-} from "./src/catalog.ts";
-export { BackupError } from "./src/errors.ts";
-export { applyLeases, type FollowState, followState, leasesOfBase } from "./src/follow-state.ts";
+export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
+export { BackupError, type BackupErrorCode } from "./src/errors.ts";
+export { followState } from "./src/follow-state.ts";
 export {
   type BackupRecord,
   baseName,
   MAX_LEASES_PER_RECORD,
-  parseSegmentName,
   type RevisionChange,
 } from "./src/format.ts";
+export { Journal } from "./src/journal.ts";
+export { type MakeMemberDeps, makeMember, type NewMember, newMember } from "./src/new-member.ts";
 export { prunable } from "./src/prune.ts";
 export { type RebuildPoint, type RebuildTarget, rebuild } from "./src/rebuild.ts";
 export { readSegment } from "./src/segment-reader.ts";

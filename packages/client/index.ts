@@ -1,6 +1,6 @@
 /**
  * The TypeScript client: connect() to a cluster, then get, put, delete, txn, watch, leases, locks,
- * elections, users. The pure parts are in src/, the sockets in node/.
+ * elections, users. src/ has no sockets; they are in node/.
  */
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";
@@ -9,10 +9,10 @@ export { Client } from "./src/client.ts";
 export { campaign, type Leadership, type Observed, observeElection } from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
 export { ClientError } from "./src/errors.ts";
-export type { LeaseEnd, LeaseKeeper } from "./src/lease-keeper.ts";
+export type { LeaseEnd, LeaseKeepAlive } from "./src/lease-keep-alive.ts";
 export type { Leases } from "./src/leases.ts";
 export { type Lock, lockNamed, SessionExpiredError } from "./src/lock.ts";
-export type { Place } from "./src/queue.ts";
+export type { QueueEntry } from "./src/queue.ts";
 export {
   type Bytes,
   type Comparison,

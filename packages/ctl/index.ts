@@ -6,7 +6,6 @@ export { type Command, commandName, type Program, variableOf } from "./src/comma
 export type { Flag } from "./src/flags.ts";
 export { shownDefault, usageOf } from "./src/help.ts";
 export { type ChildEnd, Exit, ExitCode, type Io, type StopSignal } from "./src/io.ts";
-export { type Machine, makeMember, type NewMember, newMember } from "./src/offline/new-member.ts";
 export { processIo } from "./src/process-io.ts";
 export { runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";

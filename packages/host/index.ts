@@ -6,6 +6,7 @@ export * from "./src/advice.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
+export * from "./src/duration.ts";
 export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
 export * from "./src/keyspace.ts";
 export { LineLimit } from "./src/line-limit.ts";

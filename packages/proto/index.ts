@@ -7,6 +7,8 @@
  * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
+export { ChunkQueue } from "./src/chunk-queue.ts";
+export { CodedError } from "./src/coded-error.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
@@ -24,7 +26,18 @@ export * as snappb from "./src/gen/snap.ts";
 export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
+export { GrpcCode } from "./src/grpc-code.ts";
+export * as http2 from "./src/http2.ts";
+export {
+  type Assert,
+  assertOf,
+  InvariantError,
+  type InvariantList,
+  type Violated,
+  violatedOf,
+} from "./src/invariant.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
+export { putVarint, varintSize } from "./src/wire/varint.ts";
 export { WRITER_INITIAL_BYTES, WRITER_MAX_KEPT_BYTES, Writer } from "./src/wire/writer.ts";

@@ -1,4 +1,4 @@
-/** Agreement: a state machine and nothing else. step(message) and tick() in, one Ready out. */
+/** Consensus: a state machine and nothing else. step(message) and tick() in, one Ready out. */
 export { MAX_TERM_LEAP } from "./src/check.ts";
 export {
   type InitialState,
@@ -16,7 +16,7 @@ export {
   isConfChange,
   toConfChangeV2,
 } from "./src/entries.ts";
-export { InvariantError, type InvariantNumber, invariants } from "./src/invariants.ts";
+export { type InvariantNumber, invariants } from "./src/invariants.ts";
 export { messageName } from "./src/message.ts";
 export { Raft } from "./src/raft.ts";
 export type { ReadState, Ready, Role, SoftState } from "./src/ready.ts";

@@ -1,6 +1,6 @@
 /**
- * Clients talking to members: how a service sees a call, and the engine that carries calls, without
- * its sockets; those are in ./node.
+ * The server engine for clients: a service's view of a call, and the HTTP/2 and gRPC engine without
+ * its sockets, which are in ./node.
  */
 export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";

@@ -9,7 +9,12 @@ export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/he
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
 export { BootstrapError } from "./src/member/bootstrap.ts";
 export type { MemberDeps, TransportRequest } from "./src/member/deps.ts";
-export { type FaultHook, type FaultPoint, noFaults } from "./src/member/fault-points.ts";
+export {
+  FAULT_POINTS,
+  type FaultHook,
+  type FaultPoint,
+  noFaults,
+} from "./src/member/fault-points.ts";
 export { Member } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";

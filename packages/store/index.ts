@@ -7,9 +7,9 @@ export {
 } from "./src/apply.ts";
 export * from "./src/auth/index.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
-export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
+export { dropIncoming, installReceived, recoverDirectories } from "./src/directories.ts";
+export { StoreDamageError } from "./src/errors.ts";
 export * from "./src/etcd-file/index.ts";
-export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
 export {
   type Lease,
   type LeaseObserver,

@@ -1,4 +1,14 @@
 /** Members talking to members: the transport's contract. The real twin is in ./node. */
+export { type ChannelKind, channelKindOf } from "./src/channel-kind.ts";
+export {
+  decodeMessage,
+  END_FRAME,
+  FrameBatch,
+  FrameError,
+  FrameReader,
+  PREFIX_BYTES,
+  takeMessages,
+} from "./src/frames.ts";
 export {
   type AskMembers,
   type DirectoryParts,
@@ -8,3 +18,4 @@ export {
 export type { PeerAnswer, PeerCall } from "./src/peer-call.ts";
 export { RareLog } from "./src/rare-log.ts";
 export * from "./src/transport.ts";
+export { FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "./src/tunnel.ts";

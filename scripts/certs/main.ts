@@ -1,6 +1,6 @@
 /**
  * The tool behind scripts/certs.sh, and quorate-certs of a release: makes, checks and rotates a
- * folder of certificates.
+ * directory of certificates.
  */
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
@@ -14,7 +14,7 @@ import {
   localHosts,
   writeCertificates,
 } from "../certs.ts";
-import { folderOwner, giveTo, type Owner, ownerOf } from "./owner.ts";
+import { directoryOwner, giveTo, type Owner, ownerOf } from "./owner.ts";
 import { nextStep, type RotationStep, rotate } from "./rotate.ts";
 
 /** In a release the program is a file of its name. */
@@ -23,27 +23,27 @@ const NAME =
     ? "quorate-certs"
     : "scripts/certs.sh";
 
-const HELP = `use: ${NAME} COMMAND --dir FOLDER [OPTIONS]
+const HELP = `use: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
 
   create    makes an authority for server and client certificates, one for peer certificates, and one certificate of each kind
   check     says what is wrong with the certificates, or nothing; the exit code is 1 then
   rotate    exchanges all of them, the authorities too, in three steps, while a cluster that reads them runs
 
-  --dir FOLDER      where the files are: ca.pem, server.pem, server-key.pem, client.pem and client-key.pem for clients,
+  --dir DIRECTORY      where the files are: ca.pem, server.pem, server-key.pem, client.pem and client-key.pem for clients,
                     peer-ca.pem, peer.pem and peer-key.pem for members among themselves
   --hosts LIST      names and addresses, by commas, for the server and peer certificates
                     (default: ${localHosts.join(",")}; for rotate those of the old ones)
   --client NAME     the client certificate's common name, which is its user's name (default: client; for rotate the old one)
   --owner USER[:GROUP]
-                    whose the folder and all files in it are to be: the user that the member runs as, who alone can read the keys
-                    (default: who runs this; for rotate the folder's owner)
+                    whose the directory and all files in it are to be: the user that the member runs as, who alone can read the keys
+                    (default: who runs this; for rotate the directory's owner)
   --days N          check: how long they must be good for (default: 30)
-  --step STEP       rotate: only this step of trust, issue and drop; copy the folder to all hosts after each, and wait
+  --step STEP       rotate: only this step of trust, issue and drop; copy the directory to all hosts after each, and wait
   --wait SECONDS    rotate: how long everybody has to read the files again after each step (default: 15; members do it every 5)
   --help            this text
 
 The hosts should be all names and addresses by which clients and members call, 127.0.0.1 too where something on the host itself does.
-The authorities' keys are never written: nobody can add a certificate to the folder, only replace all of them.
+The authorities' keys are never written: no certificate can be added to the directory later, only all of them replaced.
 `;
 
 /** A mistake on the command line. */
@@ -87,7 +87,7 @@ function readOptions(args: readonly string[]): Options | undefined {
     );
   }
   if (values.dir === undefined)
-    throw new UsageError("--dir is missing, the folder of the certificates");
+    throw new UsageError("--dir is missing, the directory of the certificates");
   const { step } = values;
   if (step !== undefined && step !== "trust" && step !== "issue" && step !== "drop") {
     throw new UsageError(`--step is ${JSON.stringify(step)}; it should be trust, issue or drop`);
@@ -128,10 +128,9 @@ function ownerFrom(text: string): Owner {
 }
 
 /**
- * Says where others than the caller are to read keys and cannot, before somebody finds that out by
- * a member that does not start.
+ * Warns where other users should read keys and cannot, before a member fails to start.
  */
-function sayWhoReads(dir: string, owner: Owner | undefined): void {
+function warnOfUnreadableKeys(dir: string, owner: Owner | undefined): void {
   if (owner === undefined && process.getuid?.() === 0) {
     console.log(
       `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER ` +
@@ -144,15 +143,15 @@ async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   const { ca } = certificateFiles(dir);
   if (existsSync(ca))
     throw new UsageError(
-      `${ca} is there already; "rotate" exchanges the certificates of the folder`,
+      `${ca} is there already; "rotate" exchanges the certificates of the directory`,
     );
   await writeCertificates(dir, { hosts: hosts ?? localHosts, client: client ?? "client" });
   if (owner !== undefined) giveTo(dir, owner);
   console.log(`made the certificates in ${dir}`);
-  sayWhoReads(dir, owner);
+  warnOfUnreadableKeys(dir, owner);
 }
 
-const TOLD = {
+const STEP_TEXTS = {
   trust: "trusts the old and the new authorities",
   issue: "has the new certificates",
   drop: "trusts the new authorities alone",
@@ -162,17 +161,17 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
   const { ca, peerCa } = certificateFiles(dir);
   if (existsSync(ca) && !existsSync(peerCa)) {
     throw new UsageError(
-      `${peerCa} is missing: the folder is of an earlier release, where one authority signed for clients and members. On every host, ` +
+      `${peerCa} is missing: the directory is of an earlier release, where one authority signed for clients and members. On every host, ` +
         "copy ca.pem to peer-ca.pem and name that with --peer-trusted-ca-file, then rotate: members get an authority of their own",
     );
   }
   const trouble = certificateTrouble(dir, 0);
-  // Expired ones are the reason why; a folder without some cannot be told what to make.
+  // Expired ones are the reason why; for a directory without some it is unknown what to create.
   if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);
   const old = leafNamesOf(dir);
   const names: LeafNames = { hosts: hosts ?? old.hosts, client: client ?? old.client };
   // Who runs this may be root, and the member not.
-  const keeper = owner ?? folderOwner(dir);
+  const keeper = owner ?? directoryOwner(dir);
   for (;;) {
     const next = step ?? nextStep(dir);
     await rotate(dir, next, names);
@@ -182,7 +181,7 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
       (owner !== undefined || process.getuid() === 0)
     )
       giveTo(dir, keeper);
-    console.log(`${next}: ${dir} ${TOLD[next]}`);
+    console.log(`${next}: ${dir} ${STEP_TEXTS[next]}`);
     if (step !== undefined || next === "drop") return;
     console.log(`waiting ${waitMs / 1000} s until everybody has read it`);
     await delay(waitMs);
@@ -206,7 +205,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
-    console.error(isUsage ? `${message}\n${NAME} --help tells more.` : message);
+    console.error(isUsage ? `${message}\n${NAME} --help prints the usage.` : message);
     return isUsage ? 2 : 1;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Who owns a folder of certificates: keys are 0600, so the program that uses them has to run as
+ * Who owns a directory of certificates: keys are 0600, so the program that uses them has to run as
  * their owner.
  */
 import { spawnSync } from "node:child_process";
@@ -54,12 +54,14 @@ function groupId(name: string): number | undefined {
   return found === undefined ? undefined : Number(found.split(":")[2]);
 }
 
-/** The owner of a folder that is there, or undefined. */
-export function folderOwner(dir: string): Owner | undefined {
+/** The owner of a directory that is there, or undefined. */
+export function directoryOwner(dir: string): Owner | undefined {
   return existsSync(dir) ? statSync(dir) : undefined;
 }
 
-/** Gives a folder and all that is in it to `owner`. Throws an Error where this process may not. */
+/**
+ * Changes the owner of a directory and all that is in it. Throws an Error if this process may not.
+ */
 export function giveTo(dir: string, owner: Owner): void {
   try {
     for (const entry of readdirSync(dir, { recursive: true }))

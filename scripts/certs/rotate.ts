@@ -1,6 +1,6 @@
 /**
- * Exchanges all certificates of a folder, the authorities too, while a cluster runs on them and
- * nobody is refused:
+ * Exchanges all certificates of a directory, the authorities too, while a cluster runs on them and
+ * no connection is refused:
  *
  *   1. trust ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts
  *      both
@@ -9,8 +9,8 @@
  *   3. drop    ca.pem and peer-ca.pem hold the new authorities alone
  *
  * Between the steps every reader of the files must have read them again: members do so every few
- * seconds, other programs when they start or as they do. A folder that is copied to other hosts is
- * copied after each step. What a step needs lies in next/ until the last one is done, so that a
+ * seconds, other programs when they start or as they do. A directory that is copied to other hosts
+ * is copied after each step. What a step needs lies in next/ until the last one is done, so that a
  * rotation that was cut short goes on where it was. The authorities' keys are never written.
  *
  *   DIR/next/       the new files (0700), from step 1 to step 2

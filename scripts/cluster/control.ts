@@ -40,7 +40,7 @@ const logTailLines = 20;
 
 /**
  * The process id of a running member, or undefined. A pid file can outlive its process, and the
- * number can pass to a stranger's process: only a process whose command line names the member's
+ * number can pass to another process: only a process whose command line names the member's
  * data directory is the member.
  */
 export function runningPid(plan: ClusterPlan, member: MemberPlan): number | undefined {
@@ -157,7 +157,7 @@ async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
       for (const member of [...waiting.keys()]) {
         // A process that replaces itself has no command line for a moment.
         if (runningPid(plan, member) === undefined && (await stillGone(plan, member))) {
-          sayDeath(plan, member, say);
+          reportDeath(plan, member, say);
           return false;
         }
         const trouble = await probe.trouble(clientUrl(member));
@@ -192,7 +192,7 @@ async function stillGone(plan: ClusterPlan, member: MemberPlan): Promise<boolean
   return runningPid(plan, member) === undefined;
 }
 
-function sayDeath(plan: ClusterPlan, member: MemberPlan, say: Say): void {
+function reportDeath(plan: ClusterPlan, member: MemberPlan, say: Say): void {
   say(`${member.name} died while starting`);
   sayLogTail(plan, member, say);
   const others = plan.members
@@ -227,9 +227,9 @@ export async function stopCluster(plan: ClusterPlan, say: Say): Promise<boolean>
   while (stopping.size > 0) {
     for (const [member, pid] of [...stopping]) {
       // Its ports are free for the next start only when all of it is gone, or its number has passed
-      // to a stranger.
-      const isStranger = commandLineOf(pid) !== undefined && runningPid(plan, member) === undefined;
-      if (!hasEnded(pid) && !isStranger) continue;
+      // to another process.
+      const isOther = commandLineOf(pid) !== undefined && runningPid(plan, member) === undefined;
+      if (!hasEnded(pid) && !isOther) continue;
       stopping.delete(member);
       rmSync(pidFile(plan, member), { force: true });
       say(

@@ -7,7 +7,7 @@
  *   DIR/logs/NAME.log   what it wrote to standard output and error
  *   DIR/pids/NAME.pid   its process id
  *
- * DIR is .quorate in the repository, and .quorate in the home folder where quorate-cluster is
+ * DIR is .quorate in the repository, and .quorate in the home directory where quorate-cluster is
  * installed.
  */
 import { join } from "node:path";

@@ -81,7 +81,7 @@ export async function portTrouble(
     await view.delay(ENDING_POLL_MS);
   }
   if (holder === undefined)
-    return "is in use, but nobody listens there: a connection of another program may have it as its own port";
+    return "is in use, but no process listens there: a connection of another program may use it as its own port";
   if (holder.pid !== undefined) return `is in use by pid ${holder.pid}, which is ending`;
   const isOther = holder.userId !== undefined && holder.userId !== view.ownUserId();
   const whose = isOther
@@ -97,7 +97,7 @@ const systemPorts: PortView = {
   delay: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/** True if nobody listens on 127.0.0.1:port. */
+/** True if no process listens on 127.0.0.1:port. */
 export async function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = net.createServer();
@@ -109,7 +109,10 @@ export async function isPortFree(port: number): Promise<boolean> {
   });
 }
 
-/** Who listens on a TCP port of this machine, on whatever address; undefined if nobody seems to. */
+/**
+ * The process that listens on a TCP port of this machine, on any address; undefined if none is
+ * found.
+ */
 export function portHolder(port: number): PortHolder | undefined {
   if (!existsSync("/proc/net/tcp")) return holderByLsof(port);
   const sockets = ["/proc/net/tcp", "/proc/net/tcp6"]

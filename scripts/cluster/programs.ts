@@ -1,6 +1,6 @@
 /**
- * Where the programs are, and what to tell people to type: in the repository, or beside this tool
- * where it is installed.
+ * Where the programs are, and the commands to print for users: in the repository, or beside this
+ * tool where it is installed.
  */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -20,7 +20,7 @@ export function commandOf(name: "quorate" | "quoratectl" | "quorateutl"): string
     : [process.execPath, join(repository, `bin/${name}.js`)];
 }
 
-/** Where the local cluster keeps its files unless told otherwise. */
+/** Where the local cluster keeps its files by default. */
 export const defaultDir: string = isReleased
   ? join(homedir(), ".quorate")
   : join(repository, ".quorate");

@@ -13,7 +13,7 @@ import { type ClusterPlan, dataDir, type MemberPlan, peerUrl } from "./layout.ts
 import { callOf } from "./programs.ts";
 import { ctl, ToolError, tool } from "./tools.ts";
 
-/** The hash of all keys up to a revision, as a member tells it. */
+/** The hash of all keys up to a revision, as a member reports it. */
 async function hashAt(plan: ClusterPlan, member: MemberPlan, revision: number): Promise<number> {
   const [answer] = JSON.parse(
     await ctl(plan, member, "endpoint", "hashkv", `--rev=${revision}`, "-w", "json"),

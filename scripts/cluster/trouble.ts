@@ -1,17 +1,17 @@
 /**
- * What to say when the system refuses something that the scripts need: a folder of somebody else's,
+ * What to say when the system refuses something that the scripts need: a directory of another user,
  * a full or a read-only disk.
  */
 
 const ADVICE: Readonly<Record<string, string>> = {
   EACCES:
-    "permission denied; run this as the user that it belongs to, or name another folder with --dir",
+    "permission denied; run this as the user that it belongs to, or name another directory with --dir",
   EPERM: "not permitted; run this as the user that it belongs to",
-  EROFS: "the file system is read-only; name a folder that can be written with --dir",
-  ENOSPC: "no space left on the disk; make room, or name a folder on another disk with --dir",
-  EDQUOT: "the disk quota is used up; make room, or name a folder on another disk with --dir",
-  ENOTDIR: "a part of the path is a file; name a folder with --dir",
-  EEXIST: "a file stands where a folder should be; name a folder with --dir",
+  EROFS: "the file system is read-only; name a directory that can be written with --dir",
+  ENOSPC: "no space left on the disk; free some, or name a directory on another disk with --dir",
+  EDQUOT: "the disk quota is used up; free some, or name a directory on another disk with --dir",
+  ENOTDIR: "a part of the path is a file; name a directory with --dir",
+  EEXIST: "a file stands where a directory should be; name a directory with --dir",
 };
 
 /**

@@ -128,7 +128,7 @@ Durations are written 300ms, 5s, 1h30m. An unknown option is refused, with the n
   page.item(
     "SIGHUP",
     "",
-    "Read certificates and the log level of the configuration file anew, and open log files anew.",
+    "Read certificates and the log level of the configuration file again, and reopen log files.",
   );
   page.section("Exit status");
   page.item("0", "", "It was asked to end, or has been removed from the cluster.");

@@ -86,8 +86,8 @@ ${lines.join("\n")}
 }
 
 /**
- * Gives all types of a file their full names; gives the files that it imports. @param packages file
- * names by package
+ * Sets the full names of all types of a file; returns the files that it imports. @param packages
+ * file names by package
  */
 function complete(
   root: protobufjs.Root,

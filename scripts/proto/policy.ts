@@ -60,7 +60,7 @@ export const BIGINT_FIELDS: readonly string[] = [
 /**
  * int64 fields of client requests for which any number beyond the safe integers means the same as
  * the nearest safe one: limits, and revisions no store reaches. Decoding clamps them, so such a
- * request gets the answer etcd gives. Other numbers are refused.
+ * request has etcd's result. Other numbers are refused.
  */
 export const CLAMPED_FIELDS: readonly string[] = [
   "etcdserverpb.RangeRequest.limit",

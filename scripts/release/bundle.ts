@@ -112,7 +112,7 @@ function entries(programs: readonly ReleaseProgram[]): Plugin {
 }
 
 /**
- * classic-level looks for its compiled part in its own folder; in a release that lies beside the
+ * classic-level looks for its compiled part in its own directory; in a release that lies beside the
  * bundle.
  */
 const nativeModule: Plugin = {

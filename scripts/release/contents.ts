@@ -41,7 +41,7 @@ export interface Parts {
   readonly completions: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The folder that the units name, and into which install.sh installs unless told otherwise. */
+/** The directory that the units name, and into which install.sh installs by default. */
 export const PREFIX = "/opt/quorate";
 
 const file = (path: string, content: Uint8Array | string, mode = 0o644): Entry => ({
@@ -70,13 +70,13 @@ function programFiles(parts: Parts, bringsLibatomic: boolean): Entry[] {
 }
 
 function unitFiles(): { readonly name: string; readonly content: Buffer }[] {
-  const folder = "deploy/systemd";
-  return readdirSync(join(root, folder))
+  const directory = "deploy/systemd";
+  return readdirSync(join(root, directory))
     .sort()
-    .map((name) => ({ name, content: ours(`${folder}/${name}`) }));
+    .map((name) => ({ name, content: ours(`${directory}/${name}`) }));
 }
 
-/** Everything in an archive, without the folder around it. */
+/** Everything in an archive, without the directory around it. */
 export function archiveContents(parts: Parts): Entry[] {
   const isLinux = parts.platform.debian !== undefined;
   const entries = [

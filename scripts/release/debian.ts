@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./programs.ts";
-import { ar, type Entry, tar, withFolders } from "./tar.ts";
+import { ar, type Entry, tar, withDirectories } from "./tar.ts";
 
 /** What the control file says besides constants. */
 export interface DebianOptions {
@@ -27,7 +27,7 @@ const SCRIPTS = ["postinst", "prerm", "postrm"];
 
 /** The package with these files (paths without the first slash). */
 export function debianPackage(files: readonly Entry[], options: DebianOptions): Buffer {
-  const inPackage = withFolders(files.map((entry) => ({ ...entry, path: `./${entry.path}` })));
+  const inPackage = withDirectories(files.map((entry) => ({ ...entry, path: `./${entry.path}` })));
   const size = inPackage.reduce(
     (total, entry) => total + Math.ceil((entry.content?.length ?? 1) / 1024),
     0,
@@ -63,7 +63,7 @@ export function debianPackage(files: readonly Entry[], options: DebianOptions): 
     mode,
     content: Buffer.from(content),
   });
-  const controlFiles = withFolders([
+  const controlFiles = withDirectories([
     text("control", control),
     text("md5sums", sums.join("")),
     text("conffiles", settings.sort().join("")),

@@ -8,17 +8,19 @@ import { dirname, join, posix, relative } from "node:path";
 import { root } from "./programs.ts";
 import type { Entry } from "./tar.ts";
 
-/** What nobody reads in a release: texts that pictures are drawn from, and what makes packages. */
+/**
+ * Files that a release does not need: texts that pictures are drawn from, and what makes packages.
+ */
 const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
 /** A link in Markdown to something that is no URL: its text, the path, the anchor. */
 const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;
 
-/** Files by path from the release's folder of documents. */
+/** Files by path from the release's directory of documents. */
 export function documents(): Entry[] {
   const paths = ["README.md", ...filesIn("docs"), ...filesIn("deploy")]
     .filter((path) => !LEFT_OUT.test(path))
     .sort();
-  const there = new Set(paths.flatMap((path) => [path, ...foldersOf(path)]));
+  const there = new Set(paths.flatMap((path) => [path, ...directoriesOf(path)]));
   return paths.map((path) => {
     const content = readFileSync(join(root, path));
     return {
@@ -31,20 +33,20 @@ export function documents(): Entry[] {
   });
 }
 
-function filesIn(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+function filesIn(directory: string): string[] {
+  return readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
-function foldersOf(path: string): string[] {
-  const folder = dirname(path);
-  return folder === "." ? [] : [folder, ...foldersOf(folder)];
+function directoriesOf(path: string): string[] {
+  const directory = dirname(path);
+  return directory === "." ? [] : [directory, ...directoriesOf(directory)];
 }
 
 /**
- * Where each relative link of a page leads, from the folder of documents; links inside the page are
- * not among them.
+ * Where each relative link of a page leads, from the directory of documents; links inside the page
+ * are not among them.
  */
 export function linksOf(path: string, text: string): string[] {
   return [...text.matchAll(LINK)]

@@ -100,7 +100,7 @@ function compare(
 function unpack(file: string): GivenNode {
   const dir = mkdtempSync(join(tmpdir(), "quorate-node-"));
   try {
-    // Everything in it lies in a folder of its own name.
+    // Everything in it lies in a directory of its own name.
     const top = basename(file).replace(/\.tar\.(?:gz|xz)$/, "");
     execFileSync("tar", ["-xf", file, "-C", dir, `${top}/bin/node`, `${top}/LICENSE`], {
       stdio: ["ignore", "ignore", "pipe"],

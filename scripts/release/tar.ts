@@ -1,6 +1,6 @@
 /**
- * tar (POSIX ustar) and ar, written here so that the same content gives the same bytes: entries in
- * the order given, one time stamp, everything owned by root.
+ * tar (POSIX ustar) and ar, written here so that the same content results in the same bytes:
+ * entries in the order given, one time stamp, everything owned by root.
  *
  *   tar: for each entry a header of 512 bytes (name 100, mode 8, uid 8, gid 8, size 12, time 12,
  *   checksum 8, type 1, link 100,
@@ -11,7 +11,7 @@
  *        content filled up to an even length
  */
 
-/** A file (`content`), a symbolic link (`link`) or a folder (neither). */
+/** A file (`content`), a symbolic link (`link`) or a directory (neither). */
 export interface Entry {
   /** Without a slash at either end. */
   readonly path: string;
@@ -76,17 +76,17 @@ export function tar(entries: readonly Entry[], mtimeSeconds: number): Buffer {
 }
 
 /**
- * Adds the folders that the entries lie in, each before what is in it, all sorted by path. Every
- * folder has mode 0755.
+ * Adds the directories that the entries lie in, each before what is in it, all sorted by path.
+ * Every directory has mode 0755.
  */
-export function withFolders(entries: readonly Entry[]): Entry[] {
-  const folders = new Set<string>();
+export function withDirectories(entries: readonly Entry[]): Entry[] {
+  const directories = new Set<string>();
   for (const { path } of entries) {
     for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1))
-      folders.add(path.slice(0, slash));
+      directories.add(path.slice(0, slash));
   }
-  for (const { path } of entries) folders.delete(path);
-  const all = [...entries, ...[...folders].map((path): Entry => ({ path, mode: 0o755 }))];
+  for (const { path } of entries) directories.delete(path);
+  const all = [...entries, ...[...directories].map((path): Entry => ({ path, mode: 0o755 }))];
   return all.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 

@@ -1,4 +1,4 @@
-/** Command lines of the programs in bench/: help, and mistakes that are told in a line. */
+/** Command lines of the programs in bench/: help, and mistakes, reported in a line. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -26,22 +26,22 @@ for (const program of programs) {
       assert.match(line, /^( {2,}\S|$|\w)/);
     const wrong = run(program, "--no-such-option");
     assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-    assert.equal(wrong.stderr, "Unknown option '--no-such-option'; --help tells what there is\n");
+    assert.equal(wrong.stderr, "Unknown option '--no-such-option'; --help lists the options\n");
   });
 }
 
 test("a number that is none, and a name that nothing has", () => {
   assert.equal(
     run("watch", "--rounds", "no").stderr,
-    '--rounds must be a number above 0, not "no"; --help tells what there is\n',
+    '--rounds must be a number above 0, not "no"; --help lists the options\n',
   );
   assert.equal(
     run("main", "--rounds", "no").stderr,
-    '--rounds must be a number above 0, not "no"; --help tells what there is\n',
+    '--rounds must be a number above 0, not "no"; --help lists the options\n',
   );
   assert.equal(
     run("startup", "--runs", "2.5").stderr,
-    '--runs must be a whole number, not "2.5"; --help tells what there is\n',
+    '--runs must be a whole number, not "2.5"; --help lists the options\n',
   );
   const [nothing, noRow] = [run("main", "--rows", "no such"), run("profile", "no such")];
   assert.equal(nothing.code, 2);

@@ -20,7 +20,7 @@ interface Call {
 
 /**
  * A server that hands each call to `answer` and sends back its message in two frames, or a bare
- * error where it gives undefined.
+ * error where it returns undefined.
  */
 async function withServer(
   answer: (call: Call) => Buffer | undefined,

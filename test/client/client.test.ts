@@ -11,7 +11,7 @@ import {
   opPut,
   opTxn,
 } from "@quorate/client";
-import { fromUtf8, GrpcStatus, LeaseService, toUtf8 } from "@quorate/proto";
+import { fromUtf8, GrpcCode, LeaseService, toUtf8 } from "@quorate/proto";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
 
@@ -90,7 +90,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     await client.compact(header.revision + 1, { physical: true });
     await assert.rejects(client.get("c", { revision: header.revision }), {
       name: "ClientError",
-      grpcCode: GrpcStatus.OUT_OF_RANGE,
+      grpcCode: GrpcCode.OutOfRange,
       code: "Compacted",
       message: "etcdserver: mvcc: required revision has been compacted",
       endpoint: cluster.endpoints[0],
@@ -124,7 +124,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     const other = connect({ endpoints: cluster.endpoints });
     await other.put("x", "y");
     other.close();
-    await assert.rejects(other.get("x"), { grpcCode: GrpcStatus.CANCELLED });
+    await assert.rejects(other.get("x"), { grpcCode: GrpcCode.Canceled });
   });
 });
 
@@ -139,9 +139,9 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
 
   test("without the certificate it is refused, with it the cluster answers", async () => {
     const { ca, cert, key } = cluster.identity;
-    const stranger = connect({ endpoints: cluster.endpoints, tls: { ca: ca! }, timeoutMs: 1000 });
-    await assert.rejects(stranger.get("a"), { name: "ClientError" });
-    stranger.close();
+    const outsider = connect({ endpoints: cluster.endpoints, tls: { ca: ca! }, timeoutMs: 1000 });
+    await assert.rejects(outsider.get("a"), { name: "ClientError" });
+    outsider.close();
     const plain = connect({ endpoints: [cluster.members[0].clientAddress], timeoutMs: 1000 });
     await assert.rejects(plain.get("a"), { name: "ClientError" });
     plain.close();
@@ -167,7 +167,7 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
   test("when members die one after the other, calls go on through the rest", async () => {
     const { ca, cert, key } = cluster.identity;
     const tls = { ca: ca!, cert: cert!, key: key! };
-    // Nobody listens on port 1: connecting to it fails at once.
+    // No process listens on port 1: connecting to it fails at once.
     const client = connect({
       endpoints: ["https://127.0.0.1:1", ...cluster.endpoints],
       tls,

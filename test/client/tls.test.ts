@@ -1,13 +1,13 @@
 /**
- * Whom the client trusts: the server's certificate must come from the CA and be good for the host,
- * be that a name or an address.
+ * Which servers the client trusts: the server's certificate must come from the CA and be valid for
+ * the host, a name or an address.
  */
 import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { type ClientError, connect } from "@quorate/client";
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import {
   makeAuthority,
   makeCertificate,
@@ -22,7 +22,8 @@ after(() => {
 });
 
 /**
- * A server that answers every call with UNIMPLEMENTED: whoever gets that has passed the handshake.
+ * A server that answers every call with UNIMPLEMENTED: a client that gets that has passed the
+ * handshake.
  */
 async function serve(certificate: TestCertificate): Promise<number> {
   const server = createSecureServer({ cert: certificate.certPem, key: certificate.keyPem });
@@ -60,20 +61,20 @@ async function ask(
 }
 
 /**
- * Why no connection came about. A client tries again until its time is up and then tells the last
- * reason: one that had no time for a whole handshake is given more.
+ * Why no connection came about. A client retries until its deadline and then reports the last
+ * reason: a client without time for a whole handshake gets more.
  */
 async function refusal(endpoint: string): Promise<string> {
   for (let timeoutMs = 600; ; timeoutMs *= 4) {
     const { cause, message, grpcCode } = await ask(endpoint, authority.certPem, false, timeoutMs);
-    assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED, message);
+    assert.equal(grpcCode, GrpcCode.DeadlineExceeded, message);
     if (cause instanceof Error && !/^no connection|in time$/.test(cause.message))
       return cause.message;
     assert.ok(timeoutMs < 100_000, `no reason is given: ${message}`);
   }
 }
 
-const reached = { grpcCode: GrpcStatus.UNIMPLEMENTED, message: "reached" };
+const reached = { grpcCode: GrpcCode.Unimplemented, message: "reached" };
 const shape = ({ grpcCode, message }: ClientError): object => ({ grpcCode, message });
 
 test("a certificate for the address and the name is good for both", async () => {
@@ -127,7 +128,7 @@ test("a closed client leaves no handshake open with a server that never answers"
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const { grpcCode } = await ask(`https://127.0.0.1:${port}`, authority.certPem, false, 600);
-  assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.equal(grpcCode, GrpcCode.DeadlineExceeded);
   assert.ok(ends.length > 0);
   await Promise.all(ends);
   server.close();

@@ -83,7 +83,7 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
   test("mistakes about roles", async () => {
     await refuses("role add", 128, "role add command requires role name as its argument");
     await refuses("role add reader", 1, "etcdserver: role name already exists");
-    await refuses("role delete nobody", 1, "etcdserver: role name not found");
+    await refuses("role delete absent", 1, "etcdserver: role name not found");
     await refuses("role grant-permission reader look k", 128, "invalid permission type: look");
     await refuses(
       "role grant-permission reader read a b --prefix",

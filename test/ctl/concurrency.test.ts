@@ -138,7 +138,7 @@ describe("lock", () => {
     assert.equal(await printed("get", "m/", "--prefix"), "");
   });
 
-  test("a process that is asked to end ends the program and gives the lock back", async () => {
+  test("a process that is asked to end ends the program and releases the lock", async () => {
     const child = spawn(process.execPath, [
       join(import.meta.dirname, "../../bin/quoratectl.js"),
       ...line(["lock", "n", "--", "sh", "-c", "echo in; exec sleep 60"]),

@@ -147,7 +147,7 @@ async function ctl(cluster: TestCluster, ...args: string[]): Promise<string> {
 }
 
 /**
- * A gRPC endpoint that passes a member's answers on, but tells another version. The caller stops
+ * A gRPC endpoint that passes a member's answers on, but reports another version. The caller stops
  * it.
  */
 async function impostor(
@@ -378,7 +378,7 @@ suite("a plain cluster", () => {
     assertFound(report, "healing", "m1", /^--self-heal: on, where most have off$/);
   });
 
-  test("alarms, a frozen member, a dead one, and nobody who leads", async () => {
+  test("alarms, a frozen member, a dead one, and no leader", async () => {
     const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
     const id = (await statusOf(cluster, m0)).header!.memberId;
     await withClient(cluster, m2, (client) =>
@@ -398,7 +398,7 @@ suite("a plain cluster", () => {
     m1.signal("SIGSTOP");
     await m0.kill();
     for (const member of [m2, learner]) {
-      await until(`${member.name} knows that nobody leads, or is a learner`, async () => {
+      await until(`${member.name} knows that there is no leader, or is a learner`, async () => {
         const { leader, isLearner } = await statusOf(cluster, member);
         return leader === 0n || isLearner;
       });

@@ -139,7 +139,7 @@ describe("make-mirror", () => {
 });
 
 describe("check", () => {
-  test("perf gives its verdict, and leaves no key", async () => {
+  test("perf prints its verdict, and leaves no key", async () => {
     // A minute of its clock is three seconds here.
     const faster = 20;
     const { code, stdout, stderr } = await runInProcess(
@@ -171,7 +171,7 @@ describe("check", () => {
     assert.equal((await ctl("get", "/etcdctl-check-perf/", "--prefix")).stdout, "");
   });
 
-  test("datascale tells the memory that keys take", async () => {
+  test("datascale prints the memory that keys take", async () => {
     const { code, stdout, stderr } = await ctl("check", "datascale");
     assert.equal(code, 0, stderr);
     assert.match(

@@ -101,7 +101,7 @@ test("mistakes are refused by name, with etcd's codes, and leave nothing behind"
   assert.deepEqual(readdirSync(scratch), []);
 });
 
-/** The content of every file below a folder. */
+/** The content of every file below a directory. */
 function fingerprint(dir: string): string {
   const hash = createHash("sha256");
   for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }).sort((a, b) =>

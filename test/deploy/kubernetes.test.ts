@@ -277,7 +277,7 @@ test("helm lints the chart and renders it for several settings; what it renders 
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const run = (...args: string[]) =>
     spawnSync(helm!, args, { encoding: "utf8", env: { ...process.env, HELM_CACHE_HOME: dir } });
-  // One that was built from source takes a version of Kubernetes that is long gone unless told.
+  // One that was built from source assumes an obsolete version of Kubernetes by default.
   const version = "--kube-version=1.31.0";
   for (const [name, values, kinds] of VARIANTS) {
     const file = join(dir, "values.json");
@@ -339,7 +339,7 @@ function kubeadmFlags(
   ];
 }
 
-/** Which flags kubeadm gives to the etcd of its time, and where it probes it. */
+/** The flags that kubeadm passes to the etcd of its time, and where it probes it. */
 const KUBEADM: readonly (readonly [release: string, features: string[], probes: string[]])[] = [
   [
     "1.29, etcd 3.5",

@@ -36,7 +36,7 @@ const ETCD = read("etcd-3.7.json") as Record<string, Metric>;
 const MISSING = read("missing.json") as Record<string, string>;
 /**
  * Registered without a series until something happens; declared all the same, so that their type is
- * told.
+ * known.
  */
 const EMPTY_AT_FIRST = new Set([
   "etcd_debugging_server_alarms",

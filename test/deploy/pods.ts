@@ -189,7 +189,7 @@ export class Kubernetes {
     if (pod.exitCode !== 0) throw new Error(`job ${pod.name} ended with ${pod.exitCode}`);
   }
 
-  /** A pod that is no member, with a command of the test's. Its name is nobody's. */
+  /** A pod that is no member, with a command of the test's. Its name is no member's. */
   async runClient(
     like: Manifest,
     command: readonly string[],

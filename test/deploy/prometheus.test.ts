@@ -17,7 +17,7 @@ import { get } from "../support/http.ts";
 import { freePorts } from "../support/ports.ts";
 import { until } from "../support/until.ts";
 
-const folder = join(import.meta.dirname, "../../deploy/prometheus");
+const directory = join(import.meta.dirname, "../../deploy/prometheus");
 const skip =
   findProgram("prometheus") === undefined
     ? "prometheus is not installed (Debian: apt-get install prometheus)"
@@ -74,7 +74,7 @@ test("promtool has nothing against the rules and the configuration", { skip }, (
     ["config", "prometheus.yml"],
   ]) {
     const { status, stdout, stderr } = spawnSync("promtool", ["check", ...args], {
-      cwd: folder,
+      cwd: directory,
       encoding: "utf8",
     });
     assert.equal(status, 0, `${stdout}${stderr}`);
@@ -82,9 +82,9 @@ test("promtool has nothing against the rules and the configuration", { skip }, (
 });
 
 test("each alert leads to its entry in the runbook, and each entry has its alert", () => {
-  const { groups } = parse(readFileSync(join(folder, "alerts.yml"), "utf8")) as Rules;
+  const { groups } = parse(readFileSync(join(directory, "alerts.yml"), "utf8")) as Rules;
   const rules = groups.flatMap(({ rules: all }) => all);
-  const runbook = readFileSync(join(folder, "../../docs/runbook.md"), "utf8");
+  const runbook = readFileSync(join(directory, "../../docs/runbook.md"), "utf8");
   for (const { alert, annotations, labels } of rules) {
     assert.equal(annotations.runbook_url, `docs/runbook.md#${alert.toLowerCase()}`);
     assert.ok(annotations.summary !== "" && (annotations.description ?? "") !== "", alert);
@@ -128,7 +128,7 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-prometheus-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const rules = parse(readFileSync(join(folder, "alerts.yml"), "utf8")) as Rules;
+  const rules = parse(readFileSync(join(directory, "alerts.yml"), "utf8")) as Rules;
   await withCluster({ size: 3, flags: ["--metrics=extensive"] }, async (cluster) => {
     // None of them waits for something to happen first.
     const exposed = (
@@ -140,7 +140,7 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
       all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []),
     );
     for (const name of new Set([...ETCD_NAMES, ...ours])) {
-      // Alarms, and what tells of TLS, are declared without a sample until there is one.
+      // Alarms, and metrics of TLS, are declared without a sample until there is one.
       if (!NOT_OURS.has(name))
         assert.ok(new RegExp(`^(?:# TYPE )?${name}[ {]`, "m").test(exposed), `no ${name}`);
     }

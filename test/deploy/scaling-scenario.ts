@@ -3,7 +3,7 @@
  * scale-down by kubectl, while a client writes. Run by scaling.test.ts in a network and mount
  * namespace of its own; ends with 0 if all is as it must be.
  *
- *     node test/deploy/scaling-scenario.ts FOLDER
+ *     node test/deploy/scaling-scenario.ts DIRECTORY
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -106,7 +106,7 @@ async function ctl(pid: number, endpoint: string, ...args: string[]): Promise<st
       await promisify(execFile)(nsenter, inside, { encoding: "utf8", maxBuffer: 64 << 20, env: {} })
     ).stdout;
   } catch (error) {
-    // The pod is not up yet, or nobody can be asked just now.
+    // The pod is not up yet, or no member can be reached now.
     if (!/No such file|cannot be resolved|deadline exceeded/.test(String(error)))
       say(String(error));
     return "";

@@ -1,4 +1,4 @@
-/** The units pass systemd's own check, and a member tells a service manager of its life. */
+/** The units pass systemd's own check, and a member reports its state to a service manager. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -73,7 +73,7 @@ test("the environment file starts a member: every variable in it is known", () =
   }
 });
 
-test("a member says that it is ready, feeds the watchdog, and tells of reloads and of its end", async (t) => {
+test("a member says that it is ready, feeds the watchdog, and reports reloads and its end", async (t) => {
   const dir = scratch(t);
   const heard = join(dir, "heard");
   const bin = join(dir, "bin");

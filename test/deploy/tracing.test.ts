@@ -272,7 +272,7 @@ test("a collector that is not there does not matter, and without the flag nothin
   const without = await load([]);
   assert.match(without, /server\/node\/serve\.ts/);
   assert.doesNotMatch(without, /tracing/);
-  // Nobody listens on the discard port.
+  // No process listens on the discard port.
   const rate = "--distributed-tracing-sampling-rate=1000000";
   assert.match(
     await load(["--enable-distributed-tracing", "--distributed-tracing-address=127.0.0.1:9", rate]),

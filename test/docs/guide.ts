@@ -1,6 +1,6 @@
 /**
  * Runs a guide of docs/: its blocks marked "sh run" and "sh serve", in order, as a reader would
- * paste them into one terminal, in an empty folder, with our programs on PATH. What one block
+ * paste them into one terminal, in an empty directory, with our programs on PATH. What one block
  * exports the next ones have. Addresses of the guide, 127.0.0.N, become 127.A.B.N for an A and B of
  * this process, so that neither other tests nor a cluster that runs on this machine are in the way.
  */
@@ -39,7 +39,7 @@ export function blocksOf(markdown: string): Block[] {
 }
 
 /**
- * Runs the guide of that name; gives its run blocks, each with what it printed. Rejects with the
+ * Runs the guide of that name; returns its run blocks, each with what it printed. Rejects with the
  * block that failed.
  */
 export async function runGuide(

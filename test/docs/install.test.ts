@@ -107,7 +107,7 @@ test("the commands of the installation guide bring three members up, as the unit
   const third = (text: string): string =>
     text.replaceAll("infra1", "infra2").replaceAll("10.0.0.11", "10.0.0.12");
   const waits = join(dir, "waits.sh");
-  // The reader looks when the members are up; here somebody has to wait for that.
+  // The reader looks when the members are up; the test has to wait for that.
   writeFileSync(
     waits,
     `export ETCDCTL_CACERT=/etc/quorate/pki/ca.pem ETCDCTL_CERT=/etc/quorate/pki/client.pem ETCDCTL_KEY=/etc/quorate/pki/client-key.pem

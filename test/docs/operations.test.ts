@@ -28,7 +28,7 @@ test("the commands of the operations guide do what it says", { skip: skipGuides 
   assert.match(printed("snapshot save"), /^Snapshot saved at today\.db\n[\s\S]*│ +2 │ +1 │/);
   assert.match(
     printed("backup run"),
-    /base snapshot at revision 2 [\s\S]*going on behind revision 2 [\s\S]*stopped at revision 3\n$/,
+    /base snapshot at revision 2 [\s\S]*continuing behind revision 2 [\s\S]*stopped at revision 3\n$/,
   );
   assert.match(printed("backup verify"), /^revisions 2 to 3: good; \d hashes compared\n$/m);
   assert.match(

@@ -1,6 +1,6 @@
 /**
  * README.md, executed: its blocks marked "sh run" and "sh serve", in order, in this very checkout.
- * Where that would touch somebody's running cluster, data or ports, the test is skipped and says
+ * Where that would touch a running cluster, data or ports, the test is skipped and says
  * what stands in the way.
  */
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ async function obstacle(): Promise<string | false> {
     return `${path} exists, and the README's commands would change it (scripts/clean.sh removes .quorate)`;
   for (const port of ports)
     if (!(await isPortFree(port)))
-      return `port ${port} is in use by ${portHolder(port)?.command ?? "somebody"}`;
+      return `port ${port} is in use by ${portHolder(port)?.command ?? "another process"}`;
   return false;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Stands for systemctl where systemd does not run: reads a unit and starts what it says, as its
-# user, with its variables and folders.
+# user, with its variables and directories.
 set -euo pipefail
 
 command=${1:?}
@@ -11,9 +11,9 @@ for word in "$@"; do
 done
 
 file_of() {
-  local folder
-  for folder in /etc/systemd/system /usr/lib/systemd/system; do
-    if [ -e "$folder/$1" ]; then echo "$folder/$1"; return; fi
+  local directory
+  for directory in /etc/systemd/system /usr/lib/systemd/system; do
+    if [ -e "$directory/$1" ]; then echo "$directory/$1"; return; fi
   done
   echo "Unit $1 could not be found." >&2
   return 1
@@ -25,7 +25,7 @@ setting() { # FILE NAME: the last value
 
 # Runs one of a unit's commands in the place of this shell.
 as_unit() { # FILE COMMAND
-  local file=$1 user folder line variables=()
+  local file=$1 user directory line variables=()
   user=$(setting "$file" User)
   while read -r line; do variables+=("$line"); done < <(sed -n 's/^Environment=//p' "$file")
   while read -r line; do
@@ -34,10 +34,10 @@ as_unit() { # FILE COMMAND
     # systemd reads it as root.
     while read -r line; do variables+=("$line"); done < <(grep -E '^[A-Za-z_]+=' "$path")
   done < <(sed -n 's/^EnvironmentFile=//p' "$file")
-  folder=$(setting "$file" StateDirectory)
-  if [ -n "$folder" ]; then
-    install -d -o "$user" -g "$(setting "$file" Group)" -m "$(setting "$file" StateDirectoryMode)" "/var/lib/$folder"
-    variables+=("STATE_DIRECTORY=/var/lib/$folder")
+  directory=$(setting "$file" StateDirectory)
+  if [ -n "$directory" ]; then
+    install -d -o "$user" -g "$(setting "$file" Group)" -m "$(setting "$file" StateDirectoryMode)" "/var/lib/$directory"
+    variables+=("STATE_DIRECTORY=/var/lib/$directory")
   fi
   umask "$(setting "$file" UMask)"
   cd "$(setting "$file" WorkingDirectory | grep . || echo /)"

@@ -1,6 +1,6 @@
 /**
- * A reader's terminal: runs blocks of commands in one folder, one after the other; what one block
- * exports the next ones have. Some stay, as a reader would give them a terminal of their own.
+ * A reader's terminal: runs blocks of commands in one directory, one after the other; what one
+ * block exports the next ones have. Some stay, as a reader would give them a terminal of their own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +37,7 @@ export class Terminal {
   }
 
   /**
-   * Runs a block to its end and gives what it printed. Rejects, with the block and all that it
+   * Runs a block to its end and returns what it printed. Rejects, with the block and all that it
    * printed, if any command of it fails.
    */
   run(block: string): Promise<string> {

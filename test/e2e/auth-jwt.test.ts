@@ -5,7 +5,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { fromUtf8, GrpcStatus, KVService } from "@quorate/proto";
+import { fromUtf8, GrpcCode, KVService } from "@quorate/proto";
 import { SignJWT } from "jose";
 import { AuthClient, enableAuth } from "../support/auth.ts";
 import { startCluster } from "../support/cluster.ts";
@@ -72,35 +72,35 @@ describe("signed tokens", () => {
       assert.equal(login.split(".").length, 3);
       await one!.call(Put, { ...request, value: fromUtf8("v") });
       // Another member has never seen it.
-      assert.equal(await code(login, two), GrpcStatus.OK);
+      assert.equal(await code(login, two), GrpcCode.OK);
 
       const ann = await issue(old, "ann@example.org");
-      assert.equal(await code(ann), GrpcStatus.OK);
+      assert.equal(await code(ann), GrpcCode.OK);
       const checks = await metric("quorate_auth_jwt_verifications_total");
-      for (let i = 0; i < 10; i++) assert.equal(await code(ann), GrpcStatus.OK);
+      for (let i = 0; i < 10; i++) assert.equal(await code(ann), GrpcCode.OK);
       assert.equal(await metric("quorate_auth_jwt_verifications_total"), checks);
-      assert.equal(await code(await issue(old, "eve@example.org")), GrpcStatus.PERMISSION_DENIED);
+      assert.equal(await code(await issue(old, "eve@example.org")), GrpcCode.PermissionDenied);
       const elsewhere = await issue(old, "ann@example.org", "billing");
-      assert.equal(await code(elsewhere), GrpcStatus.UNAUTHENTICATED);
+      assert.equal(await code(elsewhere), GrpcCode.Unauthenticated);
       const after = await issue(next, "ann@example.org");
-      assert.equal(await code(after), GrpcStatus.UNAUTHENTICATED);
+      assert.equal(await code(after), GrpcCode.Unauthenticated);
 
       publish(old, next);
       reload();
-      await until("the new key is taken", async () => (await code(after)) === GrpcStatus.OK);
-      assert.equal(await code(ann), GrpcStatus.OK);
+      await until("the new key is taken", async () => (await code(after)) === GrpcCode.OK);
+      assert.equal(await code(ann), GrpcCode.OK);
       publish(next);
       reload();
-      const isRefused = async () => (await code(ann)) === GrpcStatus.UNAUTHENTICATED;
+      const isRefused = async () => (await code(ann)) === GrpcCode.Unauthenticated;
       await until("the old key is gone", isRefused);
-      assert.equal(await code(after), GrpcStatus.OK);
+      assert.equal(await code(after), GrpcCode.OK);
 
       replace("{");
       reload();
       await until("the bad file is noticed", async () => {
         return (await metric("quorate_security_reload_failures_total")) >= 1;
       });
-      assert.equal(await code(after), GrpcStatus.OK);
+      assert.equal(await code(after), GrpcCode.OK);
     } finally {
       one!.close();
       two!.close();

@@ -84,9 +84,9 @@ test("three members over TLS without a certificate of anybody's", {
     assert.equal((await one.get("over")).kvs.length, 1, endpoint);
     one.close();
   }
-  const stranger = connect({ endpoints, tls: {}, timeoutMs: 1000 });
-  await assert.rejects(stranger.get("over"), /self-signed|context deadline exceeded/);
-  stranger.close();
+  const outsider = connect({ endpoints, tls: {}, timeoutMs: 1000 });
+  await assert.rejects(outsider.get("over"), /self-signed|context deadline exceeded/);
+  outsider.close();
   const plain = connect({
     endpoints: endpoints.map((url) => url.replace("https", "http")),
     timeoutMs: 1000,

@@ -119,7 +119,7 @@ test("requests of a million parts, floods of members, invented versions, bombs o
         .length < 50,
     );
 
-    // The first one to be added cannot be started by anybody, but as a learner it harms nobody; the
+    // The first one to be added cannot be started, but as a learner it does no harm; the
     // others are refused.
     await beside(cluster, async (channel) => {
       const adds = Array.from({ length: 500 }, (_, i) => {

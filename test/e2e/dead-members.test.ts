@@ -1,7 +1,7 @@
 /**
  * Dead members are replaced while a majority lives: one of three, two of five, with the commands of
- * the operations guide. And commands that change the membership can be repeated when nobody heard
- * how they ended.
+ * the operations guide. And commands that change the membership can be repeated when their outcome
+ * is unknown.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
  * What programs write is for their user alone, whatever the umask: stores, logs, snapshots,
- * backups, and folders of earlier releases.
+ * backups, and directories of earlier releases.
  */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -27,7 +27,7 @@ function openPaths(dir: string): string[] {
   });
 }
 
-test("a member's data, what is saved from it, and what is restored are open to nobody else", async () => {
+test("a member's data, what is saved from it, and what is restored are readable by no other user", async () => {
   await withCluster(
     { executable: quorate, size: 1, flags: ["--snapshot-count=10", "--log-outputs=stderr"] },
     async (cluster) => {
@@ -71,7 +71,7 @@ test("a member's data, what is saved from it, and what is restored are open to n
       assert.equal(run.code, 0, run.stderr);
       assert.deepEqual(openPaths(backup), []);
 
-      // Of an earlier release, or made by an operator: the member's own folders are closed, the
+      // Of an earlier release, or made by an operator: the member's own directories are closed, the
       // data directory is warned of.
       assert.equal((await member.terminate()).code, 0);
       for (const path of ["", "member", "member/wal", "member/snap", "member/store"])
@@ -84,10 +84,7 @@ test("a member's data, what is saved from it, and what is restored are open to n
         member.log(),
         /check file permission.*but the permission is \\"0755\\"\. The recommended permission is \\"0700\\"/,
       );
-      assert.match(
-        member.log(),
-        /closed a folder of the member to other users.*"mode-before":"0755"/,
-      );
+      assert.match(member.log(), /closed a \w+ of the member to other users.*"mode-before":"0755"/);
       await write();
 
       await member.kill();
@@ -105,7 +102,7 @@ test("a member's data, what is saved from it, and what is restored are open to n
   );
 });
 
-test("a data directory that others made is used, and a log in a folder of its own is closed too", async () => {
+test("a data directory that others made is used, and a log in a directory of its own is closed too", async () => {
   const walDir = join(process.env["TMPDIR"] ?? "/tmp", `quorate-wal-${process.pid}`);
   mkdirSync(walDir, { mode: 0o777 });
   try {

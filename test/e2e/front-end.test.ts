@@ -98,7 +98,7 @@ describe("beside etcd's services", () => {
     );
   });
 
-  test("reflection lists the services, and gives files from which their messages can be written", async () => {
+  test("reflection lists the services, and returns files from which their messages can be written", async () => {
     const asked = client.makeBidiStreamRequest(REFLECTION, same, same);
     const ask = async (field: number, text: string): Promise<Buffer> => {
       asked.write(Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]));
@@ -160,7 +160,7 @@ describe("beside etcd's services", () => {
     assert.equal(await metric("quorate_rpc_http2_connection_errors_total"), before + 1);
   });
 
-  test("health says that the member serves, and tells who watches when it stops", async () => {
+  test("health says that the member serves, and notifies watches when it stops", async () => {
     const check = (service: string) =>
       new Promise<Buffer>((resolve, reject) => {
         const asked =
@@ -172,7 +172,7 @@ describe("beside etcd's services", () => {
         );
       });
     assert.deepEqual(await check(""), SERVING);
-    await assert.rejects(check("nobody"), { code: grpc.status.NOT_FOUND });
+    await assert.rejects(check("absent"), { code: grpc.status.NOT_FOUND });
     const watch = client.makeServerStreamRequest(`${HEALTH}/Watch`, same, same, Buffer.alloc(0));
     const seen: Buffer[] = [];
     watch.on("data", (bytes: Buffer) => seen.push(bytes));

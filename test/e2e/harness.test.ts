@@ -79,7 +79,7 @@ test("a member that cannot start says so with its log", { skip: skipWithoutEtcd 
   );
 });
 
-test("a port that somebody took meanwhile is told apart from other deaths", {
+test("a port that another process took meanwhile is distinguished from other deaths", {
   skip: skipWithoutEtcd,
 }, async () => {
   const [client, peer] = await freePorts(2);

@@ -1,6 +1,6 @@
 /**
- * Three members with the certificates that scripts/certs.sh makes, and somebody with other
- * certificates of that folder, or with a member's that was stolen and an id that no member has:
+ * Three members with the certificates that scripts/certs.sh makes, and a client with other
+ * certificates of that directory, or with a member's that was stolen and an id that no member has:
  * nothing of theirs is heard.
  */
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ import { quorate } from "../support/executables.ts";
 import { clientOf } from "../support/snapshots.ts";
 import { until } from "../support/until.ts";
 
-const STRANGER = 0x99n;
+const UNKNOWN_ID = 0x99n;
 
 test("clients' certificates do not speak on the peer port, and a member that does not exist is not heard", async () => {
   await withCluster({ executable: quorate, size: 3, tls: true }, async (cluster) => {
@@ -77,9 +77,9 @@ test("clients' certificates do not speak on the peer port, and a member that doe
         keyPem: pair.key,
         trustedCaPem: read(certs.peerCa) + read(ca),
       };
-      const stranger = new Http2Transport(
+      const outsider = new Http2Transport(
         {
-          ...{ selfId: STRANGER, clusterId, localUrls: ["https://127.0.0.1:1"], listen: [], tls },
+          ...{ selfId: UNKNOWN_ID, clusterId, localUrls: ["https://127.0.0.1:1"], listen: [], tls },
           ...{ serverVersion: "3.7.0", minClusterVersion: "3.0.0", mostRetryMs: 50 },
         },
         {
@@ -90,24 +90,24 @@ test("clients' certificates do not speak on the peer port, and a member that doe
           http: () => ({ status: 404, headers: {}, body: "" }),
         },
       );
-      for (const [i, { id }] of before.entries()) stranger.addPeer(id, [urls[i]]);
+      for (const [i, { id }] of before.entries()) outsider.addPeer(id, [urls[i]]);
       const message = (to: bigint, type: raftpb.MessageType) =>
         raftpb.Message.create({
-          ...{ type, to, from: STRANGER, term: 1_000_000 },
+          ...{ type, to, from: UNKNOWN_ID, term: 1_000_000 },
           entries: [raftpb.Entry.create({ data: new Uint8Array([0x08]) })],
         });
       const { MsgProp, MsgHeartbeat, MsgVote, MsgApp } = raftpb.MessageType;
       for (let round = 0; round < 20; round++) {
         for (const { id } of before)
-          stranger.send([MsgProp, MsgHeartbeat, MsgVote, MsgApp].map((type) => message(id, type)));
+          outsider.send([MsgProp, MsgHeartbeat, MsgVote, MsgApp].map((type) => message(id, type)));
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      assert.ok(stranger.peers().every(({ activeSinceMs }) => activeSinceMs === undefined));
-      await stranger.close();
+      assert.ok(outsider.peers().every(({ activeSinceMs }) => activeSinceMs === undefined));
+      await outsider.close();
     }
     for (const member of cluster.members) {
-      await until(`${member.name} says whom it has turned away`, () =>
-        /rejected stream from a stranger: no member of the cluster knows the remote peer.*"remote-peer-id":"99"/.test(
+      await until(`${member.name} says which peer it has refused`, () =>
+        /rejected stream from [^:]+: no member of the cluster knows the remote peer.*"remote-peer-id":"99"/.test(
           member.log(),
         ),
       );
@@ -121,7 +121,7 @@ test("clients' certificates do not speak on the peer port, and a member that doe
       before.map(({ id }) => id),
     );
     assert.ok(
-      after.every(({ term, leader }) => term < 1000 && leader !== STRANGER),
+      after.every(({ term, leader }) => term < 1000 && leader !== UNKNOWN_ID),
       JSON.stringify(after.map(({ term }) => term)),
     );
     assert.ok(cluster.members.every((member) => member.isRunning));

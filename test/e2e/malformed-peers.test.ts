@@ -112,7 +112,7 @@ async function assertServes(cluster: TestCluster, what: string): Promise<void> {
     assert.ok(member.isRunning, `${what} ended ${member.name}\n${member.logTail(5)}`);
   const client = new TestClient(cluster.members[0].clientAddress, cluster.identity);
   try {
-    // A campaign that somebody was sent into may be under way.
+    // A campaign that a member was sent into may be under way.
     await until(`a write after ${what}`, () =>
       client.call(KVService.methods.Put, { key: fromUtf8("serves"), value: fromUtf8(what) }).then(
         () => true,

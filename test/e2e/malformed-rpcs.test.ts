@@ -1,6 +1,6 @@
 /**
  * Every method of every service, walked from its descriptor over a real socket, with requests that
- * are cut, spoilt, endless or random: each gives an error or an answer, and the three members live
+ * are cut, spoilt, endless or random: each has an error or a response, and the three members live
  * on and hold the same.
  */
 import assert from "node:assert/strict";
@@ -43,7 +43,7 @@ function bodiesFor(method: Walked, maker: MessageMaker): Uint8Array[] {
   return [...valid, ...cuts, ...spoilt, nested(method.requestTypeName, 100_000)];
 }
 
-/** What a call may come to: an answer, or an error that the member itself gives. */
+/** What a call may come to: an answer, or an error of the member itself. */
 function isSound(method: Walked, { code, details }: Outcome): boolean {
   if (code === DEADLINE) return method.waits;
   // Of a member that is there, only its own words.
@@ -60,7 +60,7 @@ async function walk(cluster: TestCluster, method: Walked, maker: MessageMaker): 
     const refused = await rawCall(clients[0], method, [Uint8Array.of(8)], ANSWER_MS);
     assert.ok(
       [INTERNAL, UNIMPLEMENTED].includes(refused.code),
-      `${method.path}: the byte 08 gives ${JSON.stringify(refused)}`,
+      `${method.path}: the byte 08 results in ${JSON.stringify(refused)}`,
     );
     const bodies = bodiesFor(method, maker);
     const limitMs = method.waits ? WAIT_MS : ANSWER_MS;

@@ -1,7 +1,7 @@
 /**
  * An operator's day: a cluster of three grows to five through learners, loses a member for good and
  * gets another in its place, hands leadership on, and shrinks to three again, while clients write
- * without pause. Nothing acknowledged may be lost, and nobody may wait long.
+ * without pause. Nothing acknowledged may be lost, and no client may wait long.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,8 +25,8 @@ const gapLimitMs = 3000;
 const stepLimitMs = 60_000;
 
 /**
- * An answer that a busy machine gives late is waited for: a change that is asked for twice may be
- * refused.
+ * An answer that comes late on a busy machine is waited for: a change that is asked for twice may
+ * be refused.
  */
 const PATIENT = "--command-timeout=30s";
 
@@ -135,8 +135,8 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   cluster.members.splice(cluster.members.indexOf(dead), 1, member);
   const third = await runQuoratectl(cluster.endpoints, args);
   assert.deepEqual([third.code, third.stderr], [0, ""]);
-  // The dead one comes back with its data, which does not know that it was removed: the others tell
-  // it.
+  // The dead one comes back with its data, which does not know that it was removed: the others
+  // notify it.
   dead.start();
   assert.deepEqual(await dead.exited, { code: 0, signal: null });
   assert.match(dead.log(), /the member has been permanently removed from the cluster/);

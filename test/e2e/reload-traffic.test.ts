@@ -1,7 +1,7 @@
 /**
  * Certificates, authorities and revocation lists are exchanged under three members and their
  * clients while these work: good clients feel nothing, revoked ones are cut off, files that are
- * broken change nothing, and no TLS session of before opens a door that was shut.
+ * broken change nothing, and no TLS session of before passes a check that refuses new ones.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * SIGHUP to a real member: the log level of its file, its certificates and its log files are taken
- * anew, nothing else changes.
+ * SIGHUP to a real member: the log level of its file, its certificates and its log files are read
+ * again, nothing else changes.
  */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
  * Two members, of which one is removed: it ends soon, and started again it waits for the other
- * alone, and serves nobody meanwhile.
+ * alone, and serves no client meanwhile.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -97,19 +97,19 @@ export class Fuzzer {
   }
 
   /**
-   * Runs for the time that the options give. Throws Found. @param tell takes lines that say how far
-   * it is
+   * Runs for the time in the options. Throws Found. @param report called with lines about the
+   * progress
    */
-  async run(tell: (line: string) => void): Promise<void> {
+  async run(report: (line: string) => void): Promise<void> {
     const { minutes, logEveryMs } = this.#options;
     const startMs = performance.now();
     this.#endMs = startMs + minutes * 60_000;
-    let toldMs = startMs;
+    let loggedMs = startMs;
     while (performance.now() < this.#endMs) {
       await this.#round();
-      if (performance.now() - toldMs < logEveryMs && performance.now() < this.#endMs) continue;
-      toldMs = performance.now();
-      tell(`${((toldMs - startMs) / 60_000).toFixed(1)} min: ${JSON.stringify(this.counts)}`);
+      if (performance.now() - loggedMs < logEveryMs && performance.now() < this.#endMs) continue;
+      loggedMs = performance.now();
+      report(`${((loggedMs - startMs) / 60_000).toFixed(1)} min: ${JSON.stringify(this.counts)}`);
     }
   }
 

@@ -36,7 +36,7 @@ const VOUCHING: ReadonlySet<number> = new Set([
   ],
 ]);
 
-/** Who seems to send to whom, and what is known of the cluster. */
+/** The pretended sender, the receiver, and what is known of the cluster. */
 export interface Scene {
   readonly from: bigint;
   readonly to: bigint;

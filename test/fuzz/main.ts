@@ -13,7 +13,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Gives the exit code: 0 clean, 1 something was found, 2 a wrong command line. */
+/** Returns the exit code: 0 clean, 1 something was found, 2 a wrong command line. */
 async function main(): Promise<number> {
   let options: FuzzOptions | undefined;
   try {
@@ -34,7 +34,7 @@ async function main(): Promise<number> {
   });
   const keep = (): void => {
     if (!existsSync(cluster.dir)) {
-      print(`data and logs are gone: somebody has removed ${cluster.dir}`);
+      print(`data and logs are gone: another process has removed ${cluster.dir}`);
       return;
     }
     const kept = mkdtempSync(join(tmpdir(), "quorate-fuzz-"));

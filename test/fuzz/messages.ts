@@ -203,7 +203,7 @@ export class MessageMaker {
     return Uint8Array.from([...bytes, ...tag, ...varint(this.#random.pick(EDGES)), 1, 2, 3]);
   }
 
-  /** Some hundred repetitions of what is there. */
+  /** Some hundred repetitions of the message. */
   #repeated(typeName: string, bytes: number[]): Uint8Array {
     const one = bytes.length === 0 ? [...this.valid(typeName)] : bytes;
     const times = 1 + this.#random.below(200);

@@ -5,7 +5,7 @@ const OPTIONS = {
   minutes: { initial: "10", doc: "how long, in minutes; may be a fraction" },
   seed: {
     initial: "",
-    doc: "the seed of all choices; a new one each time unless told, and printed",
+    doc: "the seed of all choices; printed; by default a new one each time",
   },
   "round-seconds": {
     initial: "20",
@@ -17,7 +17,7 @@ const OPTIONS = {
     initial: "1024",
     doc: "more memory than this, resident in one member, is a failure",
   },
-  "log-every-seconds": { initial: "30", doc: "how often a line tells how far it is" },
+  "log-every-seconds": { initial: "30", doc: "interval between lines with the progress" },
 } as const;
 
 const SWITCHES = {

@@ -8,7 +8,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { idToHex } from "@quorate/proto";
 
-/** As whom a peer introduces itself, to whom. */
+/** The member that a peer pretends to be, and the member that it connects to. */
 export interface PeerIdentity {
   readonly from: bigint;
   readonly to: bigint;
@@ -130,7 +130,7 @@ export class PeerStream {
   }
 }
 
-/** Sends bytes as a snapshot; gives the status, 0 where the connection broke. */
+/** Sends bytes as a snapshot; returns the status, 0 where the connection broke. */
 export function sendSnapshot(
   url: string,
   identity: PeerIdentity,

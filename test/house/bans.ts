@@ -62,15 +62,15 @@ const consoleBan: Ban = {
 const bufferHome = "packages/proto/src/bytes.ts";
 
 /**
- * Rooms with no pure part: command lines, and the world in a box, whose scheduler stands on the
- * real loop.
+ * Packages without pure code: the command lines, and the simulator, whose scheduler uses the real
+ * event loop.
  */
-const effectRooms = new Set(["ctl", "sim"]);
+const effectPackages = new Set(["ctl", "sim"]);
 
-/** True where time, randomness and node: must not appear: a package's door and src/. */
+/** True where time, randomness and node: must not appear: a package's entry point and src/. */
 export function isPure(path: string): boolean {
   const match = /^packages\/([\w-]+)\/(?:index\.ts|src\/)/.exec(path);
-  return match !== null && !effectRooms.has(match[1]);
+  return match !== null && !effectPackages.has(match[1]);
 }
 
 /**

@@ -4,10 +4,10 @@
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |
  *
- * where the second cell lists rooms of packages/ and top directories that may import it, or "tool"
+ * where the second cell lists the packages and top directories that may import it, or "tool"
  * for one that is run, not imported.
  */
-import { importsOf, npmPackageOf, roomOf } from "./imports.ts";
+import { importsOf, npmPackageOf, packageOf } from "./imports.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
 const documentPath = "docs/dependencies.md";
@@ -125,12 +125,12 @@ function checkUse(
     if (name === undefined) continue;
     used.add(name);
     const where = `${one.from.path}:${one.line}`;
-    const room = roomOf(one.from.path);
-    const manifests = ["package.json", `packages/${room}/package.json`];
+    const importer = packageOf(one.from.path);
+    const manifests = ["package.json", `packages/${importer}/package.json`];
     if (!declared.some((other) => other.name === name && manifests.includes(other.manifest))) {
       findings.push({ where, what: `imports ${name}, which no package.json declares` });
     } else if (!/^packages\/[\w-]+\/test\//.test(one.from.path)) {
-      const place = room ?? one.from.path.split("/")[0];
+      const place = importer ?? one.from.path.split("/")[0];
       const row = rows.get(name);
       if (row !== undefined && !row.places.includes(place))
         findings.push({ where, what: `${documentPath} does not let ${place} import ${name}` });

@@ -1,9 +1,9 @@
-/** Imports run one way, and only through doors. */
-import { type Import, importsOf, roomOf } from "./imports.ts";
+/** Imports run one way, and only through entry points. */
+import { type Import, importsOf, packageOf } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
 /**
- * For each room the rooms it may import. "types" allows `import type` only. The simulator may
+ * For each package the packages it may import. "types" allows `import type` only. The simulator may
  * import all.
  */
 export const directions: Readonly<Record<string, Readonly<Record<string, "all" | "types">>>> = {
@@ -14,7 +14,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   wal: { proto: "all", host: "all", raft: "types" },
   bolt: { proto: "all", host: "all" },
   store: { proto: "all", host: "all", raft: "types", bolt: "all" },
-  backup: { proto: "all", host: "all", store: "all", bolt: "all" },
+  backup: { proto: "all", host: "all", wal: "all", store: "all", bolt: "all", client: "types" },
   transport: { proto: "all", host: "all", raft: "types" },
   server: {
     proto: "all",
@@ -37,7 +37,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   },
 };
 
-/** Tests, contract suites, the simulator, scripts and benchmarks may import any door. */
+/** Tests, contract suites, the simulator, scripts and benchmarks may import any entry point. */
 function mayImportAnything(path: string): boolean {
   return (
     /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) ||
@@ -45,8 +45,8 @@ function mayImportAnything(path: string): boolean {
   );
 }
 
-/** Places that may use the doors with effects (`@quorate/X/node`). */
-function mayUseNodeDoors(path: string): boolean {
+/** Places that may use the entry points with effects (`@quorate/X/node`). */
+function mayUseNodeEntryPoints(path: string): boolean {
   return (
     mayImportAnything(path) ||
     /^packages\/[\w-]+\/(?:node|bin)\//.test(path) ||
@@ -56,8 +56,8 @@ function mayUseNodeDoors(path: string): boolean {
 }
 
 /**
- * Imports against the plan: wrong direction, past a door, or of a door with effects from a pure
- * room.
+ * Imports against the plan: wrong direction, past an entry point, or of an entry point with effects
+ * from a pure package.
  */
 export function checkDirections(files: readonly SourceFile[]): Finding[] {
   return importsOf(files).flatMap((one) => {
@@ -68,8 +68,8 @@ export function checkDirections(files: readonly SourceFile[]): Finding[] {
 
 function wrongWith(one: Import): string | undefined {
   if (one.target === undefined) return undefined;
-  const here = roomOf(one.from.path);
-  const there = roomOf(one.target);
+  const here = packageOf(one.from.path);
+  const there = packageOf(one.target);
   if (here === there) {
     if (one.specifier.startsWith("@quorate/") && !mayImportAnything(one.from.path))
       return `imports its own package as ${one.specifier}`;
@@ -80,16 +80,16 @@ function wrongWith(one: Import): string | undefined {
     return `a package imports ${one.target}, which is outside packages/`;
   }
   if (one.specifier.startsWith(".") && !one.from.path.startsWith("bin/"))
-    return `reaches into packages/${there}: import its door, @quorate/${there}`;
+    return `reaches into packages/${there}: import its entry point, @quorate/${there}`;
   if (
     !/^@quorate\/[\w-]+(?:\/(?:node|testing))?$/.test(one.specifier) &&
     !one.specifier.startsWith(".")
   ) {
-    return `${one.specifier} is not a door: only @quorate/${there}, its /node and its /testing are`;
+    return `${one.specifier} is not an entry point: only @quorate/${there}, its /node and its /testing are`;
   }
   if (one.specifier.endsWith("/testing") && !mayImportAnything(one.from.path))
     return `${one.specifier} is for tests`;
-  if (one.specifier.endsWith("/node") && !mayUseNodeDoors(one.from.path))
+  if (one.specifier.endsWith("/node") && !mayUseNodeEntryPoints(one.from.path))
     return `${one.specifier} has effects: pure code takes an interface`;
   if (there === "sim" && !/^(?:packages\/sim|test|scripts)\//.test(one.from.path))
     return "nothing imports sim";
@@ -101,29 +101,33 @@ function wrongWith(one: Import): string | undefined {
 }
 
 /**
- * Each package with code has one door, index.ts, which only re-exports; package.json names no other
- * than it, node and testing.
+ * Each package with code has one entry point, index.ts, which only re-exports; package.json names
+ * no other than it, node and testing.
  */
-export function checkDoors(files: readonly SourceFile[]): Finding[] {
+export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
   const findings: Finding[] = [];
   const paths = new Set(files.map((file) => file.path));
   for (const file of files) {
-    const room = /^packages\/([\w-]+)\/package\.json$/.exec(file.path)?.[1];
-    if (room === undefined) continue;
+    const name = /^packages\/([\w-]+)\/package\.json$/.exec(file.path)?.[1];
+    if (name === undefined) continue;
     const hasCode = files.some(
-      (other) => isCode(other) && other.path.startsWith(`packages/${room}/src/`),
+      (other) => isCode(other) && other.path.startsWith(`packages/${name}/src/`),
     );
-    if (hasCode && !paths.has(`packages/${room}/index.ts`))
-      findings.push({ where: `packages/${room}`, what: "has code but no index.ts" });
-    const doors = (JSON.parse(file.text) as { exports?: Record<string, string> }).exports ?? {};
-    for (const [name, target] of Object.entries(doors)) {
+    if (hasCode && !paths.has(`packages/${name}/index.ts`))
+      findings.push({ where: `packages/${name}`, what: "has code but no index.ts" });
+    const entryPoints =
+      (JSON.parse(file.text) as { exports?: Record<string, string> }).exports ?? {};
+    for (const [name, target] of Object.entries(entryPoints)) {
       const expected = {
         ".": "./index.ts",
         "./node": "./node/index.ts",
         "./testing": "./testing/index.ts",
       }[name];
       if (expected !== target)
-        findings.push({ where: file.path, what: `exports ${name} as ${target}: not a door` });
+        findings.push({
+          where: file.path,
+          what: `exports ${name} as ${target}: not an entry point`,
+        });
     }
   }
   for (const file of files.filter((one) =>
@@ -136,7 +140,7 @@ export function checkDoors(files: readonly SourceFile[]): Finding[] {
     if (rest !== "")
       findings.push({
         where: file.path,
-        what: `a door only re-exports, but holds: ${rest.split("\n")[0]}`,
+        what: `an entry point only re-exports, but holds: ${rest.split("\n")[0]}`,
       });
   }
   return findings;

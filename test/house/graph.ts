@@ -1,5 +1,5 @@
 /** Rules over the import graph: no cycles, no dead files. */
-import { type Import, importsOf, roomOf, startedFiles } from "./imports.ts";
+import { type Import, importsOf, packageOf, startedFiles } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
 /**
@@ -39,18 +39,18 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
 }
 
 /**
- * Where reachability starts: doors, main files, executables, tests, and what package.json scripts
- * and shell scripts name.
+ * Where reachability starts: entry points, main files, executables, tests, and what package.json
+ * scripts and shell scripts name.
  */
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
   if (/^bin\//.test(path) || /\.test\.ts$/.test(path)) return true;
   if (named.includes(path)) return true;
-  return roomOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
+  return packageOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
 }
 
-/** Code files that no door, main file, test, package script or shell script reaches. */
+/** Code files that no entry point, main file, test, package script or shell script reaches. */
 export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
   const named = files
     .filter(

@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
-import { checkDirections, checkDoors } from "./directions.ts";
+import { checkDirections, checkEntryPoints } from "./directions.ts";
+import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
-import { checkFileSize, checkLeftovers, checkLineWidth } from "./text.ts";
+import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
+import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
 const files = readTree();
@@ -14,15 +16,16 @@ const rules: readonly (readonly [
   name: string,
   rule: (files: readonly SourceFile[]) => Finding[],
 ])[] = [
-  ["imports run one way and through doors", checkDirections],
-  ["each package has one door", checkDoors],
+  ["imports run one way and through entry points", checkDirections],
+  ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
+  ["error classes follow the convention", checkErrorClasses],
+  ["each invariant is enforced in one file", checkInvariants],
   ["no import cycles", checkCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
-  ["no file too long without a reason", (all) => checkFileSize(all)],
   ["dependencies are pinned, justified and declared", checkDependencies],
 ];
 
@@ -35,6 +38,13 @@ test("the tree is read", () => {
 for (const [name, rule] of rules) {
   test(name, () => {
     const findings = rule(files);
+    assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
+  });
+}
+
+for (const kind of kinds) {
+  test(`ratchet: ${kind}`, () => {
+    const findings = compareFigures(kind, figuresNow(kind, files), readRatchet(kind));
     assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
   });
 }

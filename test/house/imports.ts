@@ -1,6 +1,6 @@
 /**
- * Who imports whom: the import statements of each file, resolved to files of ours, doors of ours or
- * packages from npm.
+ * Which file imports which: the import statements of each file, resolved to files of ours, entry
+ * points of ours or packages from npm.
  */
 import { posix } from "node:path";
 import { codeOnly } from "./scan.ts";
@@ -14,7 +14,7 @@ export interface Import {
   readonly specifier: string;
   /** True for `import type` and `export type`, which vanish when the code runs. */
   readonly typeOnly: boolean;
-  /** The file of ours it names, where the specifier is relative or one of our doors. */
+  /** The file of ours it names, where the specifier is relative or one of our entry points. */
   readonly target: string | undefined;
 }
 
@@ -69,13 +69,14 @@ export function startedFiles(file: SourceFile): string[] {
 }
 
 /**
- * The file behind a relative specifier or one of our doors; undefined for node: and npm packages.
+ * The file behind a relative specifier or one of our entry points; undefined for node: and npm
+ * packages.
  */
 function targetOf(from: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return posix.join(posix.dirname(from), specifier);
-  const door = /^@quorate\/([\w-]+)(?:\/(.+))?$/.exec(specifier);
-  if (door === null) return undefined;
-  return `packages/${door[1]}/${door[2] === undefined ? "" : `${door[2]}/`}index.ts`;
+  const entryPoint = /^@quorate\/([\w-]+)(?:\/(.+))?$/.exec(specifier);
+  if (entryPoint === null) return undefined;
+  return `packages/${entryPoint[1]}/${entryPoint[2] === undefined ? "" : `${entryPoint[2]}/`}index.ts`;
 }
 
 /**
@@ -90,7 +91,7 @@ export function npmPackageOf(specifier: string): string | undefined {
     .join("/");
 }
 
-/** The package (room) that a file belongs to; undefined outside packages/. */
-export function roomOf(path: string): string | undefined {
+/** The package that a file belongs to; undefined outside packages/. */
+export function packageOf(path: string): string | undefined {
   return /^packages\/([\w-]+)\//.exec(path)?.[1];
 }

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
-import { checkDirections, checkDoors } from "./directions.ts";
+import { checkDirections, checkEntryPoints } from "./directions.ts";
+import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { codeOnly } from "./scan.ts";
-import { checkFileSize, checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkLeftovers, checkLineWidth } from "./text.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
 type Rule = (files: readonly SourceFile[]) => Finding[];
@@ -46,9 +47,38 @@ describe("scanner", () => {
   });
 });
 
+describe("errors", () => {
+  const at = "packages/wal/src/a.ts";
+  test("a class that extends Error itself", () => {
+    finds(
+      checkErrorClasses,
+      { [at]: "let a;\nclass OddError extends Error {}" },
+      `${at}:2`,
+      /OddError extends Error/,
+    );
+    clean(checkErrorClasses, {
+      [at]: 'class OddError extends CodedError<"Odd"> {}',
+      "packages/wal/test/a.ts": "class Mine extends Error {}",
+    });
+  });
+  test("an invariant without its one place", () => {
+    const list = "packages/wal/src/invariants.ts";
+    const text = 'export const invariants = {\n  "WAL-1": "x",\n};';
+    finds(checkInvariants, { [list]: text }, list, /WAL-1 is enforced in no file/);
+    const use = 'assert(a, "WAL-1");';
+    finds(
+      checkInvariants,
+      { [list]: text, [at]: use, "packages/wal/src/b.ts": use },
+      list,
+      /enforced in .*a\.ts, .*b\.ts/,
+    );
+    clean(checkInvariants, { [list]: text, [at]: use });
+  });
+});
+
 describe("directions", () => {
   const at = "packages/raft/src/a.ts";
-  test("a room that may not be imported", () => {
+  test("a package that may not be imported", () => {
     finds(
       checkDirections,
       { [at]: 'import { x } from "@quorate/store";' },
@@ -93,7 +123,7 @@ describe("directions", () => {
       "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
     });
   });
-  test("past a door", () => {
+  test("past an entry point", () => {
     finds(
       checkDirections,
       { [at]: 'import { x } from "../../proto/src/a.ts";' },
@@ -104,7 +134,7 @@ describe("directions", () => {
       checkDirections,
       { [at]: 'import { x } from "@quorate/proto/src/a.ts";' },
       `${at}:1`,
-      /not a door/,
+      /not an entry point/,
     );
     finds(
       checkDirections,
@@ -113,7 +143,7 @@ describe("directions", () => {
       /reaches into/,
     );
   });
-  test("a door with effects from pure code, a door for tests from real code", () => {
+  test("an entry point with effects from pure code, an entry point for tests from real code", () => {
     finds(
       checkDirections,
       { "packages/server/src/a.ts": 'import { x } from "@quorate/host/node";' },
@@ -155,31 +185,31 @@ describe("directions", () => {
   });
 });
 
-describe("doors", () => {
+describe("entry points", () => {
   const manifest = { "packages/raft/package.json": '{ "exports": { ".": "./index.ts" } }' };
-  test("code without a door", () => {
+  test("code without an entry point", () => {
     finds(
-      checkDoors,
+      checkEntryPoints,
       { ...manifest, "packages/raft/src/a.ts": "" },
       "packages/raft",
       /no index.ts/,
     );
   });
-  test("a second door", () => {
+  test("a second entry point", () => {
     finds(
-      checkDoors,
+      checkEntryPoints,
       { "packages/raft/package.json": '{ "exports": { "./log": "./src/log.ts" } }' },
       "packages/raft/package.json",
-      /not a door/,
+      /not an entry point/,
     );
   });
-  test("a door with furniture", () => {
-    const door =
+  test("an entry point that declares something", () => {
+    const entryPoint =
       '/** Words. */\nexport * from "./src/a.ts";\nexport {\n  b,\n} from "./src/b.ts";\n';
-    clean(checkDoors, { ...manifest, "packages/raft/index.ts": door });
+    clean(checkEntryPoints, { ...manifest, "packages/raft/index.ts": entryPoint });
     finds(
-      checkDoors,
-      { ...manifest, "packages/raft/index.ts": `${door}export const x = 1;\n` },
+      checkEntryPoints,
+      { ...manifest, "packages/raft/index.ts": `${entryPoint}export const x = 1;\n` },
       "packages/raft/index.ts",
       /export const x/,
     );
@@ -236,7 +266,7 @@ describe("bans", () => {
 });
 
 describe("graph", () => {
-  test("a cycle through three files and a door, types included", () => {
+  test("a cycle through three files and an entry point, types included", () => {
     const texts = {
       "packages/raft/index.ts": 'export * from "./src/a.ts";',
       "packages/raft/src/a.ts": 'import { b } from "./b.ts";',
@@ -304,20 +334,6 @@ describe("text", () => {
       "scripts/a.ts":
         't.skip("no etcd here");\ntest("a", { skip: missing }, f);\nconst todos = "test.only(";',
     });
-  });
-  test("a long file, a listed one, and a stale entry", () => {
-    const long = "x\n".repeat(701);
-    const size = (allowed: Record<string, string>): Rule => {
-      return (files) => checkFileSize(files, allowed);
-    };
-    finds(size({}), { "scripts/a.ts": long }, "scripts/a.ts", /701 lines/);
-    clean(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": long });
-    finds(
-      size({ "scripts/a.ts": "a state machine" }),
-      { "scripts/a.ts": "x\n" },
-      "scripts/a.ts",
-      /not one/,
-    );
   });
 });
 

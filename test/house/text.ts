@@ -1,22 +1,12 @@
-/** Rules over plain text: line width, leftovers, file size. */
+/** Rules over plain text: line width and leftovers. */
 import { codeOnly, withoutLiterals } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
 /** Columns a line of code or shell may have. */
 export const maxLineColumns = 100;
 
-/** Lines a file may have without standing in `largeFiles`. */
-export const maxFileLines = 700;
-
-/** Files that may be longer than `maxFileLines`, each with the reason. */
-export const largeFiles: Readonly<Record<string, string>> = {
-  "packages/rpc/src/http2/connection.ts":
-    "to be cut: HEADERS and the abuse budgets are parts of it",
-  "packages/rpc/test/engine-grpc.test.ts": "to be cut",
-  "packages/server/src/member/member.ts":
-    "to be cut: the composition root becomes a file of its own",
-  "packages/server/test/config.test.ts": "to be cut",
-};
+/** Lines a code file may have; longer ones stand in ratchets/files.json and may only shrink. */
+export const maxFileLines = 400;
 
 /** Columns that a line may have where the text of a literal makes it wide, and in shell. */
 export const maxLiteralColumns = 140;
@@ -83,27 +73,4 @@ export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
         ...find(code, unexplainedSkip, "skipped without a reason"),
       ];
     });
-}
-
-/**
- * Code files over `maxFileLines` that `allowed` does not list, and entries of `allowed` that are no
- * longer needed.
- */
-export function checkFileSize(
-  files: readonly SourceFile[],
-  allowed: Readonly<Record<string, string>> = largeFiles,
-): Finding[] {
-  const long = files
-    .filter(isCode)
-    .filter((file) => file.text.split("\n").length - 1 > maxFileLines);
-  const tooLong = long
-    .filter((file) => allowed[file.path] === undefined)
-    .map((file) => ({
-      where: file.path,
-      what: `${file.text.split("\n").length - 1} lines, more than ${maxFileLines}`,
-    }));
-  const stale = Object.keys(allowed)
-    .filter((path) => !long.some((file) => file.path === path))
-    .map((path) => ({ where: path, what: "listed as a large file, but it is not one" }));
-  return [...tooLong, ...stale];
 }

@@ -18,7 +18,12 @@ export interface Finding {
 }
 
 const skippedDirs = new Set(["node_modules", ".git", ".quorate", "dist", "coverage", "gen"]);
-const readExtensions = [".ts", ".js", ".mjs", ".sh", ".json", ".md", ".proto", ".yml", ".yaml"];
+const readExtensions = [
+  ...[".ts", ".js", ".mjs", ".sh", ".py", ".json", ".md", ".txt", ".proto", ".yml", ".yaml"],
+  ...[".tpl", ".service", ".timer", ".env", ".svg"],
+];
+/** Text files without an extension. */
+const readNames = /^(?:\.ci\/run|deploy\/Containerfile|deploy\/package\/debian\/\w+)$/;
 
 /** Where the repository starts. */
 export const repositoryRoot = join(import.meta.dirname, "../..");
@@ -35,7 +40,7 @@ export function readTree(root: string = repositoryRoot): SourceFile[] {
         if (!skippedDirs.has(entry.name) && !entry.name.endsWith(".quorate")) walk(path);
       } else if (
         readExtensions.some((extension) => path.endsWith(extension)) ||
-        path === ".ci/run"
+        readNames.test(path)
       ) {
         files.push({ path, text: readFileSync(join(root, path), "utf8") });
       }

@@ -85,7 +85,7 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
     await sendModel(client, model, steps >> 3);
     // Of the two members that it may watch, either goes away while it runs.
     const second = new BackupRun(t, cluster.endpoints.slice(1), dir);
-    await second.says(/going on behind revision/);
+    await second.says(/continuing behind revision/);
     await cluster.members[2].kill();
     await sendModel(client, model, steps >> 3);
     cluster.members[2].start();
@@ -169,12 +169,12 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
     assert.equal(refused.code, 1);
     assert.match(
       refused.stderr,
-      /the cluster was restored from an earlier state; begin a new backup in another folder/,
+      /the cluster was restored from an earlier state; begin a new backup in another directory/,
     );
   });
 });
 
-test("what was compacted while no backup ran is a gap that is told, listed and cannot be rebuilt", {
+test("what was compacted while no backup ran is a gap that is reported, listed and cannot be rebuilt", {
   timeout,
 }, async () => {
   const cluster = await startCluster({ executable: quorate, size: 1 });
@@ -211,7 +211,7 @@ test("what was compacted while no backup ran is a gap that is told, listed and c
     assert.equal(third.code, 0, third.stderr);
     assert.match(
       third.stdout,
-      new RegExp(`GAP: what happened behind revision ${known} was compacted`),
+      new RegExp(`GAP: the cluster compacted changes behind revision ${known} `),
     );
     const newest = await put(5);
     assert.equal((await once()).code, 0);

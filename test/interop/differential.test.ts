@@ -48,7 +48,7 @@ test("a random history of puts, deletions, transactions, ranges and compactions"
             `step ${index} of seed ${seed}: ${step.method.name} ${show(step.request)}`,
           );
           if (step.method === KVService.methods.Range) {
-            // The member has just answered a linearizable read and nobody writes: its own state
+            // The member has just answered a linearizable read and no client writes: its own state
             // must say the same.
             const local: Step = {
               method: step.method,

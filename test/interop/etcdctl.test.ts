@@ -84,7 +84,7 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     assert.equal(await run("get a/1 --consistency=s --print-value-only"), "v0\n");
   });
 
-  test("del counts what it deletes and gives the pairs with --prev-kv; a new put starts a new generation", async () => {
+  test("del counts what it deletes and returns the pairs with --prev-kv; a new put starts a new generation", async () => {
     await run("put d/1 x");
     await run("put d/2 y");
     assert.equal(await run("del d/1 --prev-kv"), "1\nd/1\nx\n");
@@ -236,9 +236,9 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     }
   });
 
-  test("no certificate, or one of another authority, and nobody gets in", async () => {
-    const stranger = await createAuthority("stranger");
-    const { certPem, keyPem } = await stranger.issue({
+  test("no certificate, or one of another authority, and no connection is accepted", async () => {
+    const outsider = await createAuthority("unknown");
+    const { certPem, keyPem } = await outsider.issue({
       commonName: "client",
       hosts: [],
       usage: "client",

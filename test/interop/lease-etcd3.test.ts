@@ -45,11 +45,11 @@ describe("etcd3", () => {
   });
 
   test("a lock excludes and is passed on", async () => {
-    const first = client.lock("door");
+    const first = client.lock("gate");
     await first.acquire();
-    await assert.rejects(other.lock("door").acquire());
+    await assert.rejects(other.lock("gate").acquire());
     await first.release();
-    assert.equal(await other.lock("door").do(async () => "inside"), "inside");
+    assert.equal(await other.lock("gate").do(async () => "inside"), "inside");
   });
 
   test("a campaign is won, observed, and lost by resigning", async () => {

@@ -117,7 +117,7 @@ async function play(cluster: TestCluster): Promise<string[]> {
 /** Nothing here takes as long; what does is killed, and has printed too little then. */
 const PROGRAM_LIMIT_MS = 60_000;
 
-/** Runs etcdctl until a line of its output is as wanted, then interrupts it; gives the lines. */
+/** Runs etcdctl until a line of its output is as wanted, then interrupts it; returns the lines. */
 async function interrupted(
   cluster: TestCluster,
   args: readonly string[],
@@ -170,7 +170,7 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
     }
   });
 
-  test("keep-alive goes on until it is interrupted, and elect -l tells who leads", async () => {
+  test("keep-alive goes on until it is interrupted, and elect -l prints the leader", async () => {
     const printed = async (cluster: TestCluster): Promise<string[]> => {
       const etcdctl = etcdctlFor(cluster, cluster.endpoints.slice(0, 1));
       const [lease] = /[0-9a-f]{15,16}/.exec((await etcdctl(["lease", "grant", "15"])).stdout)!;
@@ -185,7 +185,7 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
       try {
         await Promise.race([
           once(leader.stdout!, "data"),
-          once(leader, "close").then(() => assert.fail("nobody was elected")),
+          once(leader, "close").then(() => assert.fail("no leader was elected")),
         ]);
         const heard = await interrupted(cluster, ["elect", "-l", "post"], 2);
         return [...kept.slice(0, 2), ...heard].map(plain);

@@ -44,7 +44,7 @@ const urls = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"] 
  */
 async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
   const names = new Map<string, string>();
-  const told: string[] = [];
+  const reported: string[] = [];
   for (const member of cluster.members) {
     const { header } = await statusOf(cluster, member);
     names.set(header!.memberId.toString(16), `<id of ${member.name}>`);
@@ -53,21 +53,20 @@ async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
     names.set(member.options.peerUrl, `<peer of ${member.name}>`);
   }
   const plain = (text: string): string => {
-    // Ids are filled up to 16 places; that one was added as a learner is told by later releases
-    // only.
+    // Ids are filled up to 16 places; only later releases print that one was added as a learner.
     let result = text
       .replace(/(?<=^Member| cluster) +/gm, " ")
       .replaceAll("added as learner to", "added to");
     for (const [from, to] of names) result = result.replaceAll(from, to);
     return result;
   };
-  const tell = (args: readonly string[], { code, stdout, stderr }: Output): void => {
+  const report = (args: readonly string[], { code, stdout, stderr }: Output): void => {
     const errors = stderr.split("\n").filter((line) => line.startsWith("Error: "));
     // Members come in the order of their ids, which are others in every cluster.
     const lines = plain(stdout)
       .replace(/(?<=^ETCD_INITIAL_CLUSTER=")[^"]*/m, (list) => list.split(",").sort().join(","))
       .split("\n");
-    told.push(
+    reported.push(
       `$ ${plain(args.join(" "))}\n${(args[1] === "list" ? lines.sort() : lines).join("\n")}\n${plain(errors.join("\n"))}\n= ${code}`,
     );
   };
@@ -84,7 +83,7 @@ async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
       }
       const id = /^Member +([0-9a-f]+) added/m.exec(output.stdout)?.[1];
       if (id !== undefined) names.set(id, "<id of the new one>");
-      tell(args, output);
+      report(args, output);
       return output;
     }
   };
@@ -123,7 +122,7 @@ async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
   assert.equal(single.code, 128);
   await run(["move-leader", await idOf(to!)]);
   assert.equal(await leaderOf(cluster), to);
-  return told;
+  return reported;
 }
 
 test("member and move-leader print the same on a cluster of ours and on one of etcd", {

@@ -146,7 +146,7 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
 });
 
 /**
- * Waits until a member takes writes, which may need an election; it writes to a key that nobody
+ * Waits until a member takes writes, which may need an election; it writes to a key without
  * watches.
  */
 async function writable(address: string): Promise<void> {

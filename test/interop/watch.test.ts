@@ -96,7 +96,7 @@ const scripts: Readonly<Record<string, Script>> = {
       watch.create(request);
       await saw(1);
     }
-    // One by one: of one change, watches may be told in any order.
+    // One by one: the watches of one change may be notified in any order.
     const reach = { "k/b": [0, 1, 2, 4], "k/c": [1, 2, 3, 4], "k/d": [2, 3, 4], j: [4], l: [3, 4] };
     for (const [name, ids] of Object.entries(reach)) {
       await side.put(name, "x");
@@ -453,7 +453,7 @@ async function memberOfWatch(cluster: TestCluster): Promise<TestMember> {
 describe("the member that a watch is on ends", () => {
   for (const [how, end] of [
     ["killed", (member: TestMember) => member.kill()],
-    ["told to stop", (member: TestMember) => member.terminate()],
+    ["asked to stop", (member: TestMember) => member.terminate()],
   ] as const) {
     test(`${how}: etcd3 of npm goes on at another member, and sees every change once`, async () => {
       await withCluster({ size: 3 }, async (cluster) => {
@@ -540,7 +540,7 @@ describe("a member without a leader", () => {
 });
 
 /**
- * A member through which one can write, which takes an election. The write is to a key that nobody
+ * A member through which one can write, which takes an election. The write is to a key without
  * watches.
  */
 async function untilWritable(members: readonly TestMember[]): Promise<TestMember> {

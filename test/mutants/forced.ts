@@ -5,8 +5,7 @@
 import type { Changes, PlantedBug } from "@quorate/sim";
 
 /**
- * Long waits of members that have little to do cost less where they seldom have to tell each other
- * so.
+ * Long waits of members that have little to do cost less if they seldom report them to each other.
  */
 const SABOTAGE = {
   sabotageEveryMs: 600,
@@ -57,7 +56,7 @@ const READS = {
 export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
   "names-another-member": SABOTAGE,
-  // Half a second, in which somebody has to read what was altered.
+  // Half a second, in which a client has to read what was altered.
   "serves-while-named": {
     ...{
       ...SABOTAGE,
@@ -95,6 +94,14 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "survivor-drops-its-tail": { losesMajority: true, faultPhaseMs: 3000 },
   "proposes-unchecked": { hostileEveryMs: 100, faultPhaseMs: 3000 },
   "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
+  "damage-passed-over": { corruption: 0.01, faultPhaseMs: 3000 },
+  "snapshot-frame-unchecked": {
+    corruption: 0.05,
+    snapshotCount: 3,
+    catchUpEntries: 1,
+    members: 3,
+    faultPhaseMs: 4000,
+  },
   // What a failed sync left is lost where nothing is written behind it in the same sector.
   "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
   "flip-taken-for-tear": HARSH_DISKS,

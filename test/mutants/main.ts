@@ -21,7 +21,7 @@ const help = `npm run mutants -- OPTIONS: plants bugs in the members' source, on
   --minutes N     begins with no further bug after so many minutes
   --quick         plants nothing: each place is in the source once, and reads as TypeScript with the bug in it
   --list          the names
-  --write         puts what came of it into the table of docs/correctness.md; other rows stay
+  --write         puts what came of it into the table of docs/correctness/planted-bugs.md; other rows stay
   --help          prints this
 
 Ends with 1 if no layer catches a bug or its tests cannot be run, with 2 if the command line makes no sense.`;
@@ -51,7 +51,7 @@ const { values } = (() => {
 })();
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
-const DOCS = join(import.meta.dirname, "../../docs/correctness.md");
+const DOCS = join(import.meta.dirname, "../../docs/correctness/planted-bugs.md");
 
 /** Runs the layers that were asked for and have not run yet. */
 async function layersOf(mutant: Mutant, earlier: Outcome): Promise<Outcome> {

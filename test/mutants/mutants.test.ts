@@ -59,9 +59,9 @@ test("rows are replaced or added in the table, and others stay, as does a layer 
 });
 
 test("results are kept in a file, and a file that holds something else is refused", (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "quorate-mutants-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "results.json");
+  const directory = mkdtempSync(join(tmpdir(), "quorate-mutants-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "results.json");
   assert.equal(readResults(path).size, 0);
   const results = new Map<string, Outcome>([
     ["x", { tests: null }],

@@ -153,7 +153,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a lease outlives an order to campaign",
     file: "read.ts",
-    before: "if (core.leaseGivenAway) return false;",
+    before: "if (core.leaseWaived) return false;",
     after: "if (core.id < 0n) return false;",
   },
   {
@@ -213,8 +213,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "acknowledgements of an old term count",
     file: "step.ts",
-    before: "    answerStale(core, message);\n    return false;",
-    after: "    answerStale(core, message);\n    return message.type === MsgAppResp;",
+    before: "    notifyStale(core, message);\n    return false;",
+    after: "    notifyStale(core, message);\n    return message.type === MsgAppResp;",
   },
   {
     name: "a lost hard state hides committed configuration changes",

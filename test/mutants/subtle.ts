@@ -136,7 +136,7 @@ export const SUBTLE: readonly Mutant[] = [
     sim: "no",
   },
   {
-    name: "a watch that lags is told of progress",
+    name: "a watch that lags is notified of progress",
     file: "server/src/watch/watch-stream.ts",
     before: "if (!watcher.isSynced || revision < watcher.startRevision) return;",
     after: "if (revision < watcher.startRevision) return;",
@@ -196,6 +196,6 @@ export const SUBTLE: readonly Mutant[] = [
     before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
     after: "    if (this.#chunks[0]",
     tests: ["packages/transport/test/frames.test.ts"],
-    sim: "no",
+    sim: "default",
   },
 ];

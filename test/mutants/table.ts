@@ -1,6 +1,6 @@
 /**
- * The table of mutants in docs/correctness.md, between two marks; rows that were not run again stay
- * as they are.
+ * The table of mutants in docs/correctness/planted-bugs.md, between two marks; rows that were not
+ * run again stay as they are.
  */
 import type { Found } from "./layers.ts";
 import type { Outcome } from "./results.ts";

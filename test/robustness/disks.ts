@@ -10,8 +10,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /**
- * The small disk: a log and a store of several rounds, and a received snapshot beside it, find
- * room.
+ * The small disk: a log and a store of several rounds, and a received snapshot beside it, fit.
  */
 const DISK_BYTES = 1_500_000_000;
 /** What a filled disk may still take. */
@@ -85,7 +84,7 @@ export class MemberDisk {
     }
   }
 
-  /** Gives the space back. */
+  /** Frees the space. */
   free(): void {
     if (this.#isMounted) this.#remount(DISK_BYTES);
     else this.#control({ ...this.#faults, isFull: false });
@@ -103,7 +102,7 @@ export class MemberDisk {
   }
 
   /**
-   * Copies what would go with the mount to a folder beside it, for whoever looks into a violation.
+   * Copies what would go with the mount to a directory beside it, for the analysis of a violation.
    */
   keep(): void {
     if (this.#isMounted) cpSync(this.#dir, `${this.#dir}-kept`, { recursive: true });

@@ -104,7 +104,7 @@ function pause(source: FaultSource): Fault {
 }
 
 /** Sets wires of pairs, and opens them again. */
-function hurtWires(
+function disturbWires(
   source: FaultSource,
   text: string,
   wires: readonly (readonly [from: string, to: string])[],
@@ -133,7 +133,7 @@ function isolate(source: FaultSource): Fault {
     .map(({ name }) => name);
   const state = source.random.below(2) === 0 ? "cut" : "blackhole";
   const wires = others.flatMap((name) => [[node.name, name] as const, [name, node.name] as const]);
-  return hurtWires(source, `isolate ${role(node, source)} (${state})`, wires, { state }, [
+  return disturbWires(source, `isolate ${role(node, source)} (${state})`, wires, { state }, [
     node.name,
   ]);
 }
@@ -145,7 +145,7 @@ function isolateAll(source: FaultSource): Fault {
     names.filter((to) => to !== from).map((to) => [from, to] as const),
   );
   return {
-    ...hurtWires(source, "isolate all", wires, {
+    ...disturbWires(source, "isolate all", wires, {
       state: source.random.below(2) === 0 ? "cut" : "blackhole",
     }),
   };
@@ -161,7 +161,7 @@ function twoOf(source: FaultSource): [string, string] {
 
 function cutPair(source: FaultSource): Fault {
   const [a, b] = twoOf(source);
-  return hurtWires(
+  return disturbWires(
     source,
     `cut ${a} from ${b}`,
     [
@@ -174,12 +174,12 @@ function cutPair(source: FaultSource): Fault {
 
 function oneWay(source: FaultSource): Fault {
   const [from, to] = twoOf(source);
-  return hurtWires(source, `lose ${from}>${to}`, [[from, to]], { state: "blackhole" });
+  return disturbWires(source, `lose ${from}>${to}`, [[from, to]], { state: "blackhole" });
 }
 
 function stall(source: FaultSource): Fault {
   const [from, to] = twoOf(source);
-  return hurtWires(source, `stall ${from}>${to}`, [[from, to]], { state: "stalled" });
+  return disturbWires(source, `stall ${from}>${to}`, [[from, to]], { state: "stalled" });
 }
 
 function slow(source: FaultSource): Fault {
@@ -187,7 +187,7 @@ function slow(source: FaultSource): Fault {
   const delayMs = between(source.random, 5, 300);
   const jitterMs = between(source.random, 0, 2 * delayMs);
   const wires = [[a, b] as const, ...(source.random.below(2) === 0 ? [[b, a] as const] : [])];
-  return hurtWires(source, `slow ${a}>${b} by ${delayMs}+${jitterMs} ms`, wires, {
+  return disturbWires(source, `slow ${a}>${b} by ${delayMs}+${jitterMs} ms`, wires, {
     delayMs,
     jitterMs,
   });
@@ -196,7 +196,7 @@ function slow(source: FaultSource): Fault {
 function throttle(source: FaultSource): Fault {
   const [from, to] = twoOf(source);
   const bytesPerSecond = 1000 * between(source.random, 2, 100);
-  return hurtWires(
+  return disturbWires(
     source,
     `throttle ${from}>${to} to ${bytesPerSecond / 1000} kB/s`,
     [[from, to]],
@@ -231,7 +231,8 @@ function fullDisk(source: FaultSource): Fault {
     begin: () => node.disk.fill(),
     end: async () => {
       node.disk.free();
-      // One that could go on is started anew as well: what it wrote meanwhile must have been whole.
+      // One that could go on is started again as well: what it wrote meanwhile must have been
+      // whole.
       if (node.test.isRunning) await node.kill();
       node.disk.wasFull = false;
       node.start();

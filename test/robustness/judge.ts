@@ -5,7 +5,7 @@
  * A round begins with all of its keys gone, at some revision. The judges begin at revision 1 with
  * nothing, so all revisions of a history are moved by the same amount first. A lease that ends
  * deletes its key, at a revision that no client wrote: such a deletion stands in the history as a
- * write of unknown outcome that nobody called before the lease's time was up, or its owner asked
+ * write of unknown outcome that no client called before the lease's time was up, or its owner asked
  * for its end.
  */
 import {
@@ -49,7 +49,7 @@ export interface Judgement {
 
 /** A history as the judges take it: revisions moved, ends of leases added. */
 export interface History {
-  /** With the ends of leases, which nobody called. */
+  /** With the ends of leases, which no client called. */
   readonly operations: readonly Operation[];
   /** How many these are. */
   readonly ends: number;
@@ -137,7 +137,7 @@ export function historyOf(lines: readonly Line[]): History {
     through,
   }));
   const leases = leaseLines
-    // Where nobody knows whether the key was put, nobody can say that it should be gone.
+    // If it is unknown whether the key was put, it need not be gone.
     .filter(({ key, wasPut }) => wasPut || goneMs.has(key))
     .map(({ name, key, renewals, revokeCalledMs }) => ({
       name: `${name} of ${key}`,
@@ -158,7 +158,7 @@ export function historyOf(lines: readonly Line[]): History {
 
 /**
  * A linearizable read that does not find a lease's key, after that was put, knows that it is gone:
- * also where no watch has told.
+ * even if no watch has reported it.
  */
 function noteReads(operations: readonly Operation[], goneMs: Map<string, number>): void {
   const putAt = new Map<string, number>();
@@ -217,7 +217,7 @@ function endOf({ name, key, renewals, revokeCalledMs }: Extract<Line, { t: "leas
     atRevision: 0,
     calledAt: Math.min(dueMs, revokeCalledMs ?? Number.POSITIVE_INFINITY) * 1000,
     returnedAt: undefined,
-    outcome: { kind: "unknown", error: "nobody is told" },
+    outcome: { kind: "unknown", error: "there is no response" },
   };
 }
 

@@ -27,7 +27,7 @@ export async function judgeFile(path: string): Promise<Judgement> {
 }
 
 /**
- * Draws what is wrong with a history beside its file; gives the page's path, or undefined if the
+ * Draws what is wrong with a history beside its file; returns the page's path, or undefined if the
  * calls themselves are well.
  */
 export async function drawFile(path: string, violation: string): Promise<string | undefined> {

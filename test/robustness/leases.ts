@@ -1,6 +1,6 @@
 /**
  * Owners of leases: each takes one, hangs a key of its own on it, keeps it alive for a while and
- * looks whether the key is there, and then gives it back or lets it run out.
+ * looks whether the key is there, and then revokes it or lets it expire.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";

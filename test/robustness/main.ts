@@ -14,8 +14,8 @@ import { canMount } from "./disks.ts";
 import { drawFile, judgeFile } from "./judging.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
 import { helpText, type Options, readOptions } from "./options.ts";
-import { canTellOwners } from "./owner.ts";
-import { ProgressLines, print, Totals, tell } from "./report.ts";
+import { canFindOwners } from "./owner.ts";
+import { log, ProgressLines, print, Totals } from "./report.ts";
 import { BrokenPromise, runRound, wipe } from "./round.ts";
 
 /** A last round shorter than this is left out. */
@@ -35,7 +35,7 @@ function namespaceFlags(): readonly string[] | undefined {
   return undefined;
 }
 
-/** Runs this command again in a namespace; gives its exit code. */
+/** Runs this command again in a namespace; returns its exit code. */
 function runInNamespace(flags: readonly string[]): Promise<number> {
   const child = spawn("unshare", [...flags, process.execPath, ...process.argv.slice(1)], {
     stdio: "inherit",
@@ -88,7 +88,7 @@ async function run(options: Options): Promise<boolean> {
       flags,
       onEnd: (_node, what) => ended(`PROCESS: ${what}`),
     });
-    tell(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0].disk.kind}`);
+    log(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0].disk.kind}`);
     let base = await wipe(running, options.healLimitMs);
     const endMs = performance.now() + options.minutes * 60_000;
     for (let number = 1; number === 1 || endMs - performance.now() >= SHORTEST_ROUND_MS; number++) {
@@ -108,14 +108,14 @@ async function run(options: Options): Promise<boolean> {
             historyPath,
             base,
             ended: hasEnded,
-            tell,
+            log,
           },
           lines.watch,
         );
         totals.add(result);
         const { operations, unknown, revisions, streams, events, leases, decided } =
           result.judgement;
-        tell(
+        log(
           `round ${number} judged: ${operations} operations, ${unknown} unknown, ${revisions} revisions, ${events} events in ${streams} ` +
             `streams, ${leases} leases; ${decided ? "all promises held" : "no violation found, not every order was tried"}`,
         );
@@ -167,8 +167,8 @@ async function main(): Promise<number> {
     if (path) print(`picture: ${path}`);
     return judgement.violation === undefined ? 0 : 1;
   }
-  if (!canTellOwners())
-    throw new Error("this needs Linux: /proc tells which member opened a connection");
+  if (!canFindOwners())
+    throw new Error("this needs Linux: /proc shows which member opened a connection");
   if (!canMount && process.env[MOUNTS] === undefined) {
     const flags = namespaceFlags();
     if (flags !== undefined) return runInNamespace(flags);

@@ -16,9 +16,9 @@ import { MemberDisk } from "./disks.ts";
 import { ownerOfPort } from "./owner.ts";
 import { Wires } from "./proxy.ts";
 
-/** How often a start is tried with other ports, when somebody took one. */
+/** How often a start is tried with other ports, when another process took one. */
 const START_ATTEMPTS = 5;
-/** How often a member whose port somebody took is started again. */
+/** How often a member whose port another process took is started again. */
 const PORT_ATTEMPTS = 40;
 
 /** Why a process may end now. */
@@ -68,7 +68,7 @@ export class Node {
     if (this.excuse === "killed") return;
     if (this.excuse === "stopped" && code === 0) return;
     const log = this.log();
-    // A process that was told to stop before it had come so far as to listen for that: its first
+    // A process that was asked to stop before it had come so far as to listen for that: its first
     // line was not logged yet.
     if (this.excuse === "stopped" && signal === "SIGTERM" && log.trim() === "") return;
     // Its disk was full, and it said so.
@@ -129,7 +129,7 @@ export interface RunningClusterOptions {
   readonly members: number;
   /** For every member, after the usual ones. */
   readonly flags?: readonly string[];
-  /** Told of a member that ended and should not have. */
+  /** Called with a member that ended and should not have. */
   readonly onEnd: (node: Node, what: string) => void;
 }
 

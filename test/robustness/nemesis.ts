@@ -13,8 +13,8 @@ export interface NemesisOptions {
   /** Mean time between two faults. */
   readonly everyMs: number;
   readonly maxPauseMs: number;
-  /** Told of each beginning and end. */
-  readonly tell: (text: string) => void;
+  /** Called with each beginning and end. */
+  readonly log: (text: string) => void;
 }
 
 /**
@@ -124,7 +124,7 @@ export class Nemesis {
 
   #begin(kind: string, fault: Fault): void {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    this.#options.tell(`${fault.text}, ${(fault.durationMs / 1000).toFixed(1)} s`);
+    this.#options.log(`${fault.text}, ${(fault.durationMs / 1000).toFixed(1)} s`);
     this.#move(async () => {
       // The targets are taken from now on, the time counts from when it has begun.
       this.#active.set(
@@ -145,7 +145,7 @@ export class Nemesis {
     clearTimeout(this.#active.get(fault));
     await fault.end();
     this.#active.delete(fault);
-    this.#options.tell(`end of ${fault.text}`);
+    this.#options.log(`end of ${fault.text}`);
   }
 
   #move(what: () => Promise<void>): void {

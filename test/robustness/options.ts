@@ -17,7 +17,7 @@ const OPTIONS = {
   seed: {
     value: "N",
     initial: "",
-    doc: "the seed of all choices; a new one each time unless told, and printed",
+    doc: "the seed of all choices; printed; by default a new one each time",
   },
   members: { value: "N", initial: "3", doc: "members of the cluster, 3 to 7" },
   clients: { value: "N", initial: "10", doc: "clients that read and write" },
@@ -40,7 +40,7 @@ const OPTIONS = {
   dir: {
     value: "DIR",
     initial: "",
-    doc: "where data, logs and histories go; a new folder under the temporary one unless told",
+    doc: "where data, logs and histories go; by default a new directory under the temporary one",
   },
   check: {
     value: "FILE",

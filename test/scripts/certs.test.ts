@@ -31,7 +31,7 @@ test("the directory holds the eight files with the right modes, and is usable un
   assert.equal(server.checkIP("::1"), "::1");
   const client = new X509Certificate(readFileSync(files.client));
   assert.match(client.subject, /CN=someone/);
-  // Members have an authority of their own, and nobody but them has a certificate of it.
+  // Members have an authority of their own, and only they have a certificate of it.
   const peer = new X509Certificate(readFileSync(files.peer));
   const peerCa = new X509Certificate(readFileSync(files.peerCa));
   const usages = ({ keyUsage }: X509Certificate) =>
@@ -59,7 +59,7 @@ test("the directory holds the eight files with the right modes, and is usable un
 
 test("a server that demands a client certificate takes one of its authority and refuses one of another", async () => {
   const authority = await createAuthority("a");
-  const stranger = await createAuthority("b");
+  const outsider = await createAuthority("b");
   const server = await authority.issue({
     commonName: "server",
     hosts: ["127.0.0.1"],
@@ -93,7 +93,7 @@ test("a server that demands a client certificate takes one of its authority and 
   };
   try {
     assert.equal(await call(authority), "hello");
-    await assert.rejects(call(stranger));
+    await assert.rejects(call(outsider));
   } finally {
     listener.close();
   }

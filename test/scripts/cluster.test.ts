@@ -112,7 +112,10 @@ test("a port in use is named with the process that holds it, and nothing starts"
   assert.equal(portHolder(plan.members[1].peerPort), undefined);
 });
 
-/** Ports as they are while a process ends: in use for so many looks, by whom `holder` says. */
+/**
+ * Ports as they are while a process ends: in use for so many looks, by the process that `holder`
+ * names.
+ */
 function portsThatStayInUse(
   looks: number,
   holder: PortHolder | undefined,
@@ -127,7 +130,7 @@ function portsThatStayInUse(
   return view;
 }
 
-test("a port of a process that is ending is waited for; what is told of a holder is what is known", async () => {
+test("a port of a process that is ending is waited for; the error has what is known of the holder", async () => {
   const unseen = (userId: number | undefined): PortHolder => ({
     pid: undefined,
     command: undefined,
@@ -145,18 +148,18 @@ test("a port of a process that is ending is waited for; what is told of a holder
   assert.equal(await portTrouble(4711, known), "is in use by pid 7: etcd --name x");
   assert.equal(known.looked, 1);
   const hint = 'as root, "ss -ltnp sport = :4711" shows it';
-  for (const [holder, told] of [
+  for (const [holder, reported] of [
     [unseen(1000), `is in use by a process that cannot be determined; ${hint}`],
     [unseen(undefined), `is in use by a process that cannot be determined; ${hint}`],
     [unseen(104), `is in use by a process of the user with the id 104; ${hint}`],
     [{ pid: 7, command: undefined, userId: 1000 }, "is in use by pid 7, which is ending"],
     [
       undefined,
-      "is in use, but nobody listens there: a connection of another program may have it as its own port",
+      "is in use, but no process listens there: a connection of another program may have it as its own port",
     ],
   ] as const) {
     const view = portsThatStayInUse(1000, holder);
-    assert.equal(await portTrouble(4711, view), told);
+    assert.equal(await portTrouble(4711, view), reported);
     assert.ok(view.looked < 200);
   }
 });
@@ -265,27 +268,27 @@ test("status shows members that run, that stand still and that are down, and its
   ]);
 });
 
-test("a pid file that names a stranger's process is stale: the stranger lives on", async () => {
-  const stranger = endsWith(
+test("a pid file that names another process is stale: that process lives on", async () => {
+  const outsider = endsWith(
     spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }),
   );
-  const gone = new Promise((resolve) => stranger.on("exit", resolve));
+  const gone = new Promise((resolve) => outsider.on("exit", resolve));
   const member = plan.members[0];
   mkdirSync(join(plan.dir, "pids"), { recursive: true });
   try {
-    for (const text of [`${stranger.pid}\n`, "1\n", "-1\n", "rubbish"]) {
+    for (const text of [`${outsider.pid}\n`, "1\n", "-1\n", "rubbish"]) {
       writeFileSync(pidFile(plan, member), text);
       assert.equal(runningPid(plan, member), undefined, text);
     }
-    writeFileSync(pidFile(plan, member), `${stranger.pid}\n`);
+    writeFileSync(pidFile(plan, member), `${outsider.pid}\n`);
     assert.equal(await startCluster(plan, say), true, said.join("\n"));
     assert.match(words(), /m0: its pid file is stale/);
-    process.kill(stranger.pid!, 0);
+    process.kill(outsider.pid!, 0);
   } finally {
-    stranger.kill("SIGKILL");
+    outsider.kill("SIGKILL");
     await gone;
   }
-  assert.equal(stranger.signalCode, "SIGKILL");
+  assert.equal(outsider.signalCode, "SIGKILL");
 });
 
 test("a member that dies while starting is reported with its last words", async () => {
@@ -324,22 +327,22 @@ test("variables of the caller that a flag would shadow are not handed to members
 test("what the system refuses is one line with the path and what to do", () => {
   const file = join(dir, "file");
   writeFileSync(file, "");
-  for (const [command, folder, expected] of [
+  for (const [command, directory, expected] of [
     [
       "start",
       file,
-      `${file}: a file stands where a folder should be; name a folder with --dir (EEXIST, mkdir)\n`,
+      `${file}: a file stands where a directory should be; name a directory with --dir (EEXIST, mkdir)\n`,
     ],
     [
       "stop",
       join(file, "x"),
-      `${join(file, "x")}: a part of the path is a file; name a folder with --dir (ENOTDIR, mkdir)\n`,
+      `${join(file, "x")}: a part of the path is a file; name a directory with --dir (ENOTDIR, mkdir)\n`,
     ],
   ] as const) {
     const tool = join(import.meta.dirname, "../../scripts/cluster.ts");
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
-      [tool, command, "--dir", folder],
+      [tool, command, "--dir", directory],
       { encoding: "utf8" },
     );
     assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: "", stderr: expected });
@@ -348,7 +351,7 @@ test("what the system refuses is one line with the path and what to do", () => {
     Object.assign(new Error("words"), { code, syscall, path });
   assert.match(
     systemTrouble(error("ENOSPC", "write"), "/d")!,
-    /^\/d: no space left on the disk; make room, .* \(ENOSPC, write\)$/,
+    /^\/d: no space left on the disk; free some, .* \(ENOSPC, write\)$/,
   );
   assert.match(
     systemTrouble(error("EACCES", "open", "/d/lock"), "/d")!,

@@ -42,26 +42,29 @@ esac
 const SCENARIOS = "func Exploratory() {\n\te2e.WithGoFailEnabled(true),\n}\n";
 
 /**
- * The folder of a fake checkout, and the path of a fake of Go, which writes the tests to what
+ * The directory of a fake checkout, and the path of a fake of Go, which writes the tests to what
  * follows -o.
  */
 function fakes(
   context: TestContext,
   scenarios = SCENARIOS,
-): { folder: string; source: string; go: string } {
-  const folder = mkdtempSync(join(tmpdir(), "quorate-robustness-script-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  const source = join(folder, "etcd");
+): { directory: string; source: string; go: string } {
+  const directory = mkdtempSync(join(tmpdir(), "quorate-robustness-script-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const source = join(directory, "etcd");
   mkdirSync(join(source, "tests/robustness/scenarios"), { recursive: true });
   writeFileSync(join(source, "tests/robustness/scenarios/scenarios.go"), scenarios);
   mkdirSync(join(source, "pkg/proxy"), { recursive: true });
   writeFileSync(join(source, "pkg/proxy/server.go"), "errc: make(chan error, 16),\n");
-  writeFileSync(join(folder, "tests"), TESTS);
-  chmodSync(join(folder, "tests"), 0o755);
-  const go = join(folder, "go");
-  writeFileSync(go, `#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp "${folder}/tests" "$2"\n`);
+  writeFileSync(join(directory, "tests"), TESTS);
+  chmodSync(join(directory, "tests"), 0o755);
+  const go = join(directory, "go");
+  writeFileSync(
+    go,
+    `#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp "${directory}/tests" "$2"\n`,
+  );
   chmodSync(go, 0o755);
-  return { folder, source, go };
+  return { directory, source, go };
 }
 
 function run(
@@ -76,8 +79,8 @@ function run(
 }
 
 test("each scenario's outcome is printed and counted, and one that judged less than all has failed", (context) => {
-  const { folder, source, go } = fakes(context);
-  const results = join(folder, "results");
+  const { directory, source, go } = fakes(context);
+  const results = join(directory, "results");
   const { status, stdout, stderr } = run(go, "--source", source, "--results", results);
   assert.equal(status, 1, stderr);
   assert.match(stdout, /^left out {2}Issue1: needs failpoints in the program of etcd$/m);
@@ -116,7 +119,7 @@ test("rounds repeat the scenarios of a name, and all that passes ends with 0", (
 });
 
 test("what makes no sense is refused with what would", (context) => {
-  const { folder, source, go } = fakes(context);
+  const { directory, source, go } = fakes(context);
   const refused = (expected: RegExp, ...args: string[]) => {
     const { status, stderr } = run(go, ...args);
     assert.deepEqual([status, expected.test(stderr)], [1, true], stderr);
@@ -126,7 +129,7 @@ test("what makes no sense is refused with what would", (context) => {
   refused(
     /tests\/robustness\/scenarios is not there: is .* a checkout of etcd 3\.7\?/,
     "--source",
-    folder,
+    directory,
   );
   refused(/--rounds is a whole number from 1 to 9999, not 0/, "--source", source, "--rounds", "0");
   refused(
@@ -150,13 +153,13 @@ test("what makes no sense is refused with what would", (context) => {
     "--patience",
     "100",
   );
-  refused(/unknown: --fast \(--help tells what there is\)/, "--fast");
+  refused(/unknown: --fast \(--help lists the options\)/, "--fast");
   refused(
-    /no scenario is called Nobody \(--list tells their names\)/,
+    /no scenario is called Absent \(--list prints their names\)/,
     "--source",
     source,
     "--run",
-    "Nobody",
+    "Absent",
   );
   const other = fakes(context, "func Exploratory() {\n}\n");
   refused(

@@ -43,7 +43,7 @@ function archive(name: string): { file: string; line: string } {
   };
 }
 
-test("an archive is compared with the project's list, and gives its program and its licence", {
+test("an archive is compared with the project's list, and its program and its licence are extracted", {
   skip,
 }, () => {
   const platform = ownPlatform!;

@@ -79,7 +79,7 @@ test("man shows them", { skip: has("man") ? false : "man is not installed" }, ()
   }
 });
 
-test("without a folder it says how it is used", () => {
+test("without a directory it says how it is used", () => {
   for (const args of [["--out"], ["--nosuch", "x"]]) {
     assert.deepEqual(genMan(...args), { status: 2, stderr: "usage: gen-man.ts --out DIR\n" });
   }

@@ -1,6 +1,6 @@
 /**
- * quorate-certs --owner: whose the folder and its keys are, after making and after each step of a
- * rotation.
+ * quorate-certs --owner: whose the directory and its keys are, after making and after each step of
+ * a rotation.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ function certs(...args: string[]): { status: number | null; stdout: string; stde
   return spawnSync(process.execPath, [program, ...args], { encoding: "utf8" });
 }
 
-/** "uid:gid" of everything in a folder, itself too, each once. */
+/** "uid:gid" of everything in a directory, itself too, each once. */
 function owners(dir: string): string[] {
   const paths = [
     dir,
@@ -28,7 +28,7 @@ function owners(dir: string): string[] {
 
 const isRoot = process.getuid?.() === 0;
 
-test("root gives the folder to a user, by name or number, and each step of a rotation leaves it with them", {
+test("root makes a user the owner of the directory, by name or number, and each step of a rotation leaves it with them", {
   skip: isRoot ? false : "only root can give files away",
 }, () => {
   const dir = join(scratch, "given");
@@ -82,7 +82,7 @@ test("an owner that is none is refused before anything is made", () => {
 });
 
 test("who is not root cannot give files to others, and the refusal comes before anything is made", {
-  skip: isRoot ? false : "needs root to become somebody else",
+  skip: isRoot ? false : "needs root to become another user",
 }, () => {
   const dir = join(scratch, "not-root");
   const words = JSON.stringify(["x", "create", "--dir", dir, "--owner", "0"]);

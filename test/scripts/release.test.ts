@@ -16,7 +16,7 @@ import { linksOf } from "../../scripts/release/documents.ts";
 import { launcherText } from "../../scripts/release/launcher.ts";
 import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
-import { ar, type Entry, tar, withFolders } from "../../scripts/release/tar.ts";
+import { ar, type Entry, tar, withDirectories } from "../../scripts/release/tar.ts";
 import { findProgram } from "../support/executables.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -79,7 +79,7 @@ test("every link of every page in a package leads to something in the package", 
       ...(platform.debian === undefined ? [] : [debianContents(partsOf(platform), gzip)]),
     ];
     for (const entries of packages) {
-      const there = new Set(withFolders(entries).map(({ path }) => path.replace(/\/$/, "")));
+      const there = new Set(withDirectories(entries).map(({ path }) => path.replace(/\/$/, "")));
       const pages = entries.filter(
         ({ path, content }) => path.endsWith(".md") && content !== undefined,
       );
@@ -104,8 +104,8 @@ test("every link of every page in a package leads to something in the package", 
   }
 });
 
-test("tar reads what we write: files, modes, links, folders and long names", () => {
-  const long = `${"folder/".repeat(20)}file`;
+test("tar reads what we write: files, modes, links, directories and long names", () => {
+  const long = `${"directory/".repeat(20)}file`;
   const entries: Entry[] = [
     { path: "a/program", mode: 0o755, content: bytes("#!/bin/sh\n") },
     { path: "a/b/text", mode: 0o644, content: bytes("x".repeat(1000)) },
@@ -113,7 +113,7 @@ test("tar reads what we write: files, modes, links, folders and long names", () 
     { path: long, mode: 0o644, content: bytes("deep") },
   ];
   const file = join(dir, "a.tar");
-  writeFileSync(file, tar(withFolders(entries), 1_700_000_000));
+  writeFileSync(file, tar(withDirectories(entries), 1_700_000_000));
   const listing = execFileSync("tar", ["-tvf", file, "--utc", "--full-time"], { encoding: "utf8" });
   assert.match(listing, /^drwxr-xr-x root\/root +0 2023-11-14 22:13:20 a\/$/m);
   assert.match(listing, /^-rwxr-xr-x root\/root +10 2023-11-14 22:13:20 a\/program$/m);
@@ -192,7 +192,7 @@ test("each program's launcher is a shell script that is well formed, with the fl
   );
 });
 
-test("mistakes on the command line are told, with what would be right", () => {
+test("mistakes on the command line are reported, with a correction", () => {
   const call = (...args: string[]) =>
     spawnSync(process.execPath, [join(root, "scripts/release.ts"), ...args], { encoding: "utf8" });
   const wrong = call("--platform", "amiga");

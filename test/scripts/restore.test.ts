@@ -67,9 +67,9 @@ test("the round of three members, from a file, and a file that is damaged", asyn
   process.env["ETCDCTL_CACERT"] = "elsewhere.pem";
   assert.equal(await restoreCluster(plan, undefined, say), true, said.join("\n"));
   delete process.env["ETCDCTL_CACERT"];
-  const told = words();
-  assert.match(told, /has 25 keys at revision 41\n/);
-  assert.match(told, /(?:m\d has 25 keys, hash \d+\n){3}every member has what was saved$/);
+  const reported = words();
+  assert.match(reported, /has 25 keys at revision 41\n/);
+  assert.match(reported, /(?:m\d has 25 keys, hash \d+\n){3}every member has what was saved$/);
   for (const member of [0, 1, 2]) assert.deepEqual(await count(member), { keys: 25, revision: 41 });
   assert.deepEqual(readdirSync(plan.dir).sort(), ["certs", "data", "logs", "pids", "snapshots"]);
   const [name] = readdirSync(join(plan.dir, "snapshots"));

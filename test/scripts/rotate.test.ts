@@ -21,7 +21,7 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 
 const tool = join(import.meta.dirname, "../../scripts/certs.sh");
 
-test("three steps, without a failed call, and then the old authority is nobody", {
+test("three steps, without a failed call, and then the old authority is not trusted", {
   timeout: 600_000,
 }, async () => {
   const cluster = await startCluster({ size: 3, tls: true });
@@ -102,7 +102,7 @@ test("three steps, without a failed call, and then the old authority is nobody",
       "a certificate of the old authority is refused",
     );
     old.close();
-    // Members find each other by the new ones: one that starts anew takes part again.
+    // Members find each other by the new ones: one that restarts takes part again.
     await cluster.members[1].kill();
     cluster.members[1].start();
     const again = new TestClient(cluster.members[1].clientAddress, identityNow());
@@ -118,7 +118,7 @@ test("three steps, without a failed call, and then the old authority is nobody",
   }
 });
 
-test("the tool makes, checks and rotates a folder, keeps names, goes on with what was cut short, and tells mistakes", async () => {
+test("the tool makes, checks and rotates a directory, keeps names, goes on with what was cut short, and reports mistakes", async () => {
   const dir = join(scratch, "pki");
   const call = (...args: string[]) => spawnSync(tool, args, { encoding: "utf8", cwd: scratch });
   assert.equal(
@@ -157,7 +157,7 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
   assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
 
-  // A folder of an earlier release has one authority for all.
+  // A directory of an earlier release has one authority for all.
   rmSync(files.peerCa);
   assert.match(
     call("rotate", "--dir", "pki").stderr,
@@ -172,7 +172,7 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   assert.match(call("--help").stdout, /rotate {4}exchanges all of them/);
 });
 
-test("a rotation that was cut short while it made the new files begins anew", async () => {
+test("a rotation that was cut short while it wrote the new files starts again", async () => {
   const dir = join(scratch, "cut");
   const files = await writeCertificates(dir);
   const next = await writeCertificates(join(dir, "next"));

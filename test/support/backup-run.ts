@@ -58,7 +58,7 @@ export class BackupRun {
   }
 
   /**
-   * Asks it to end and gives its exit code. Throws if it has not ended within a minute; it is
+   * Asks it to end and returns its exit code. Throws if it has not ended within a minute; it is
    * killed then.
    */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {

@@ -20,7 +20,7 @@ export interface TestCertificateOptions {
   /** Who signs; itself if absent. */
   readonly issuer?: TestCertificate | undefined;
   readonly isCa?: boolean | undefined;
-  /** For whom it is good: extended key usage; both if absent. */
+  /** For which use it is valid: extended key usage; both if absent. */
   readonly usage?: "server" | "client" | "both" | undefined;
   readonly dnsNames?: readonly string[] | undefined;
   readonly ipAddresses?: readonly string[] | undefined;

@@ -48,7 +48,7 @@ export async function leaderOf(cluster: TestCluster, limitMs = 120_000): Promise
     }
     await delay(20);
   }
-  throw new Error(`nobody leads after ${limitMs} ms`);
+  throw new Error(`there is no leader after ${limitMs} ms`);
 }
 
 /**
@@ -87,8 +87,8 @@ export async function pairsOf(
 }
 
 /**
- * Asserts that every member has every acknowledged pair, and that all have the same hash. Nobody
- * may be writing.
+ * Asserts that every member has every acknowledged pair, and that all have the same hash. No client
+ * may write meanwhile.
  */
 export async function assertNothingLost(
   cluster: TestCluster,
@@ -108,7 +108,8 @@ export async function assertNothingLost(
 }
 
 /**
- * Asserts that all members give the same HashKV at one revision, the newest. Nobody may be writing.
+ * Asserts that all members give the same HashKV at one revision, the newest. No client may write
+ * meanwhile.
  */
 export async function assertEqualHashes(cluster: TestCluster): Promise<void> {
   const hashes = await Promise.all(

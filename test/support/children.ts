@@ -36,7 +36,7 @@ export function endsWithUs(child: ChildProcess, isGroup = false): void {
   child.once("exit", () => alive.delete(child));
 }
 
-/** The same, and the child ends with the test, if it is told which. Gives the child back. */
+/** The same, and the child ends with the test, if one is passed. Returns the child. */
 export function endsWith<T extends ChildProcess>(child: T, t?: TestContext): T {
   endsWithUs(child);
   t?.after(() => child.kill("SIGKILL"));

@@ -7,7 +7,7 @@ import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 
 /**
- * Longer than any call takes where machines are busy; a member itself gives a request up after some
+ * Longer than any call takes where machines are busy; a member itself ends a request after some
  * 7 s.
  */
 const CALL_LIMIT_MS = 30_000;
@@ -24,7 +24,7 @@ export class CallError extends Error {
   }
 }
 
-/** What a method takes (fields may be missing) and gives. */
+/** What a method takes (fields may be missing) and returns. */
 export type RequestOf<M extends MethodDescriptor> = Parameters<M["requestType"]["encode"]>[0];
 export type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"]["decode"]>;
 
@@ -80,7 +80,7 @@ export class TestClient {
   }
 
   /**
-   * Sends one request on a stream of its own and gives the first response, such as that of a
+   * Sends one request on a stream of its own and returns the first response, such as that of a
    * keep-alive. Throws CallError.
    */
   callStream<M extends MethodDescriptor>(

@@ -13,11 +13,11 @@ import { freePorts } from "./ports.ts";
 
 /** What to start. */
 export interface ClusterOptions {
-  /** The member under test unless told. */
+  /** The member under test by default. */
   readonly executable?: Executable;
-  /** Members, 3 unless told. */
+  /** Members, 3 by default. */
   readonly size?: number;
-  /** Mutual TLS for clients and peers; plain connections unless told. */
+  /** Mutual TLS for clients and peers; plain connections by default. */
   readonly tls?: boolean;
   /** Flags for every member, after the usual ones. */
   readonly flags?: readonly string[];
@@ -25,9 +25,11 @@ export interface ClusterOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Variables for single members, by name; they win over those for all. */
   readonly envOf?: (name: string) => Readonly<Record<string, string>>;
-  /** The cluster token, "test" unless told. */
+  /** The cluster token, "test" by default. */
   readonly token?: string;
-  /** Client and peer port of each member, for tests that need fixed ones. Free ones unless told. */
+  /** The peer URL that a member advertises, where it is not the one on which it listens. */
+  readonly advertisedPeerUrlOf?: (name: string) => string | undefined;
+  /** Client and peer port of each member, for tests that need fixed ones. Free ones by default. */
   readonly ports?: readonly (readonly [client: number, peer: number])[];
 }
 
@@ -113,8 +115,8 @@ export class TestCluster {
 }
 
 /**
- * A running, ready cluster. The caller destroys it. A port that somebody took meanwhile makes it
- * try again with others.
+ * A running, ready cluster. The caller destroys it. A port that another process took meanwhile
+ * makes it try again with others.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   for (let attempt = 1; ; attempt++) {
@@ -148,6 +150,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
     envOf = () => ({}),
     token = "test",
   } = options;
+  const { advertisedPeerUrlOf = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
   const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
   const read = (path: string): string => readFileSync(path, "utf8");
@@ -174,7 +177,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         `--listen-client-urls=${clientUrl}`,
         `--advertise-client-urls=${clientUrl}`,
         `--listen-peer-urls=${peerUrl}`,
-        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--initial-advertise-peer-urls=${advertisedPeerUrlOf(name) ?? peerUrl}`,
         ...clusterFlags,
         ...(certs === undefined ? [] : tlsFlags(certs)),
         ...flags,
@@ -187,7 +190,9 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
       identity,
     });
   };
-  const initialCluster = plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",");
+  const initialCluster = plans
+    .map(({ name, peerUrl }) => `${name}=${advertisedPeerUrlOf(name) ?? peerUrl}`)
+    .join(",");
   const clusterFlags = [
     `--initial-cluster=${initialCluster}`,
     `--initial-cluster-token=${token}`,

@@ -18,9 +18,9 @@ export interface ProgramResult {
 export interface ProgramWorld extends Partial<Io> {
   /** What stands on standard input. */
   readonly input?: string | Uint8Array;
-  /** Told of each piece as it is printed. */
+  /** Called with each piece as it is printed. */
   readonly onStdout?: (text: string) => void;
-  /** Told of each piece of standard error. */
+  /** Called with each piece of standard error. */
   readonly onStderr?: (text: string) => void;
 }
 
@@ -71,7 +71,7 @@ export class LiveRun {
     }
   }
 
-  /** Sends a signal, and gives how the program ends. */
+  /** Sends a signal, and returns how the program ends. */
   stop(signal: StopSignal = "SIGINT"): Promise<ProgramResult> {
     for (const stop of this.#stops) stop(signal);
     return this.result;

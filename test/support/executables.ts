@@ -46,7 +46,7 @@ export const skipWithoutEtcdctl: string | false =
 
 /**
  * The member that the end-to-end tests run: ours, or the original with QUORATE_TEST_MEMBER=etcd,
- * which tells whether it is the test or the member that is wrong.
+ * which shows whether the test or the member is wrong.
  */
 export const memberUnderTest: Executable =
   process.env["QUORATE_TEST_MEMBER"] === "etcd" && etcd !== undefined ? etcd : quorate;

@@ -43,7 +43,7 @@ export interface Revisions {
   readonly compacted: number;
 }
 
-/** The next request, given what the answers so far have told of the store's revisions. */
+/** The next request, given the store's revisions in the responses so far. */
 export function nextStep(random: SeededRandom, revisions: Revisions): Step {
   const revision = revisions.current;
   const dice = random.below(100);

@@ -1,7 +1,7 @@
 /**
  * A naive model of the store for point-in-time tests: random changes, and for each revision
- * everything that existed then, as plain copies. Revisions are counted as etcd counts them; whoever
- * sends the changes to a cluster compares the revision in the answer.
+ * everything that existed then, as plain copies. Revisions are counted as etcd counts them; a test
+ * that sends the changes to a cluster compares the revision in the response.
  */
 import {
   fromLatin1,
@@ -30,7 +30,7 @@ export interface ModelState {
   readonly leases: ReadonlyMap<bigint, number>;
 }
 
-/** A change of a revision, as a watch or the store gives it. */
+/** A change of a revision, as a watch or the store returns it. */
 export interface ModelChange {
   readonly deleted: boolean;
   readonly record: Uint8Array;

@@ -162,7 +162,7 @@ export class MemberDied extends Error {
     this.#log = log;
   }
 
-  /** True if it ended because somebody else took its port between our look and its start. */
+  /** True if it ended because another process took its port between our look and its start. */
   get portWasTaken(): boolean {
     return /address already in use|EADDRINUSE/i.test(this.#log);
   }

@@ -1,10 +1,10 @@
 /**
  * Sends the model's requests to a cluster whose members come and go. A request that was with a
  * leader when that was killed is lost without an answer; another may be done although its answer
- * was lost. Which it is, a read behind it tells: the revisions are the model's own.
+ * was lost. Which it is, a later read shows: the revisions are the model's own.
  */
 import assert from "node:assert/strict";
-import { GrpcStatus, LeaseService } from "@quorate/proto";
+import { GrpcCode, LeaseService } from "@quorate/proto";
 import { CallError, type TestClient } from "./client.ts";
 import type { KvModel, ModelStep } from "./kv-model.ts";
 import { revisionOf } from "./snapshots.ts";
@@ -18,7 +18,7 @@ const CALL_LIMIT_MS = 15_000;
 
 /**
  * Sends so many requests, each when the one before is done, and holds the revisions that the
- * cluster gives against the model's.
+ * cluster returns against the model's.
  */
 export async function sendModel(client: TestClient, model: KvModel, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
@@ -40,7 +40,7 @@ async function sendStep(client: TestClient, step: ModelStep, before: number): Pr
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
       if (isRepeated && wasDone(step, error)) return;
-      if (error.code !== GrpcStatus.UNAVAILABLE && error.code !== GrpcStatus.DEADLINE_EXCEEDED)
+      if (error.code !== GrpcCode.Unavailable && error.code !== GrpcCode.DeadlineExceeded)
         throw error;
     }
     const now = await revisionWhenAnswered(client);
@@ -54,8 +54,8 @@ async function sendStep(client: TestClient, step: ModelStep, before: number): Pr
 
 /** Whether a refusal says that the request had been done before: leases change no revision. */
 function wasDone({ method }: ModelStep, { code }: CallError): boolean {
-  if (method === LeaseService.methods.LeaseGrant) return code === GrpcStatus.FAILED_PRECONDITION;
-  return method === LeaseService.methods.LeaseRevoke && code === GrpcStatus.NOT_FOUND;
+  if (method === LeaseService.methods.LeaseGrant) return code === GrpcCode.FailedPrecondition;
+  return method === LeaseService.methods.LeaseRevoke && code === GrpcCode.NotFound;
 }
 
 async function revisionWhenAnswered(client: TestClient): Promise<number> {

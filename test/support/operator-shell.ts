@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A folder with quoratectl under its name, as an installation puts it on PATH. */
+/** A directory with quoratectl under its name, as an installation puts it on PATH. */
 function programs(dir: string): string {
   const bin = join(dir, "bin");
   mkdirSync(bin, { recursive: true });
@@ -15,8 +15,8 @@ function programs(dir: string): string {
 }
 
 /**
- * Runs a command line with these variables exported. @param dir a folder of the caller's, for the
- * programs and as the home
+ * Runs a command line with these variables exported. @param dir a directory of the caller's, for
+ * the programs and as the home
  */
 export async function shell(
   dir: string,

@@ -1,5 +1,5 @@
 /**
- * A collector of OpenTelemetry's traces: takes what members export, and gives it in the form of
+ * A collector of OpenTelemetry's traces: takes what members export, and returns it in the form of
  * JSON.
  */
 import * as grpc from "@grpc/grpc-js";
@@ -52,7 +52,7 @@ export class OtlpCollector {
   readonly #server = new grpc.Server();
   readonly #request = otlpSchema.lookupType("Request");
 
-  /** Starts to listen; gives the address, host:port. */
+  /** Starts to listen; returns the address, host:port. */
   async listen(): Promise<string> {
     const method: grpc.MethodDefinition<Buffer, Buffer> = {
       path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export",

@@ -1,7 +1,7 @@
 /**
  * Ports for members under test. Test files run beside each other, each in a process of its own, so
  * ports are given out in blocks: a block belongs to the process that listens on its first port,
- * which ends with the process whatever becomes of that. Nobody else is given a port between our
+ * which ends with the process whatever becomes of that. No other process gets a port between our
  * look and a member's start, or while a member is away.
  */
 import { createServer } from "node:net";
@@ -9,7 +9,7 @@ import { isPortFree } from "../../scripts/cluster/processes.ts";
 
 /**
  * Below 32768, where Linux starts to take ports for outgoing connections: a port that is free now
- * cannot be taken by somebody's connection before the member listens on it.
+ * cannot be taken by another connection before the member listens on it.
  */
 const LOWEST_PORT = 12_000;
 const BLOCK_PORTS = 50;
@@ -23,8 +23,8 @@ const left: number[] = [];
 let nextBlock = (process.pid * 7) % BLOCKS;
 
 /**
- * `count` ports of 127.0.0.1 on which nobody listens; none is given twice, by this process or by
- * another one that lives.
+ * `count` ports of 127.0.0.1 on which no process listens; none is returned twice, by this process
+ * or by another one that lives.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
@@ -49,7 +49,7 @@ async function takeBlock(): Promise<void> {
   );
 }
 
-/** Listens on a port until this process ends; false if somebody else does. */
+/** Listens on a port until this process ends; false if another process does. */
 function listensOn(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());

@@ -10,7 +10,9 @@ export function tlsClientFlags({ certs }: TestCluster): string[] {
     : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
 }
 
-/** Runs a command line against endpoints. @param onStdout is told each piece as it is printed */
+/**
+ * Runs a command line against endpoints. @param onStdout called with each piece as it is printed
+ */
 export function runQuoratectl(
   endpoints: readonly string[],
   args: readonly string[],

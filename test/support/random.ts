@@ -1,6 +1,6 @@
 /** Random choices that a seed repeats. */
 
-/** A source of random numbers; the same seed gives the same ones. */
+/** A source of random numbers; the same seed yields the same ones. */
 export class SeededRandom {
   #state: number;
 

@@ -64,7 +64,7 @@ export const ourTool = (
 export const etcdRestores: readonly string[] = [findProgram("etcdutl") ?? "etcdctl"];
 export const ETCDCTL_3: Readonly<Record<string, string>> = { ETCDCTL_API: "3" };
 
-/** The flags of a member that a restore must be told as well. */
+/** The flags of a member that a restore needs as well. */
 export function restoreFlags(member: TestMember): string[] {
   const wanted = [
     "name",
@@ -79,8 +79,8 @@ export function restoreFlags(member: TestMember): string[] {
 }
 
 /**
- * Stops all members of a cluster, removes what they had, makes their data anew with `restore`, and
- * starts them.
+ * Stops all members of a cluster, removes what they had, creates their data again with `restore`,
+ * and starts them.
  */
 export async function startRestored(
   cluster: TestCluster,
@@ -125,7 +125,7 @@ export function clientOf(cluster: TestCluster, index = 0): TestClient {
 
 /**
  * Sends a random history: requests of all kinds, compactions, keys on leases, leases that are
- * revoked. Gives the newest revision.
+ * revoked. Returns the newest revision.
  */
 export async function sendHistory(
   client: TestClient,
@@ -213,7 +213,7 @@ export async function visibleState(
   return { atRevisions, granted, alarms, hash };
 }
 
-/** The peer URLs of a cluster's members, as it tells them. */
+/** The peer URLs of a cluster's members, as it reports them. */
 export async function peerUrls(client: TestClient): Promise<string[]> {
   const { members } = await client.call(ClusterService.methods.MemberList, {});
   return members.flatMap((member) => member.peerURLs).sort();

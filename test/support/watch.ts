@@ -16,9 +16,9 @@ const limitMs = 120_000;
 
 export class WatchClient {
   readonly responses: WatchResponse[] = [];
-  /** Told of each response instead of keeping it. */
+  /** Called with each response instead of keeping it. */
   onResponse: ((response: WatchResponse) => void) | undefined;
-  /** Told of the stream's end. */
+  /** Called at the stream's end. */
   onEnd: ((status: grpc.StatusObject) => void) | undefined;
   /** How the stream ended. */
   status: grpc.StatusObject | undefined;

@@ -44,7 +44,7 @@ export class Writers {
   }
 
   /**
-   * Resolves at the first acknowledgement of a write that starts after this call; gives the
+   * Resolves at the first acknowledgement of a write that starts after this call; returns the
    * milliseconds from call to then.
    */
   async nextStarted(): Promise<number> {

@@ -72,6 +72,7 @@ export function readCatalog(disk: Disk, dir: string): BackupCatalog {
   for (const segment of segments) {
     if (segment.clusterId === segments[0].clusterId) continue;
     throw new BackupError(
+      "OtherHistory",
       dir,
       `it holds two clusters' backups: ${segments[0].path} is of cluster ${idToHex(segments[0].clusterId)}, ` +
         `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one elsewhere`,
@@ -109,6 +110,7 @@ function readSegmentFile(
     if (record.kind === "changes") {
       if (record.revision !== found!.last + 1) {
         throw new BackupError(
+          "Damaged",
           path,
           `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`,
         );
@@ -149,7 +151,11 @@ export function chainFor(catalog: BackupCatalog, revision: number): Chain {
     .filter(({ base, last }) => base.revision <= revision && revision <= last)
     .at(-1);
   if (chain !== undefined) return chain;
-  throw new BackupError(catalog.dir, `revision ${revision} is not in it; ${whatIsThere(chains)}`);
+  throw new BackupError(
+    "OutOfRange",
+    catalog.dir,
+    `revision ${revision} is not in it; ${whatIsThere(chains)}`,
+  );
 }
 
 /** The spans of revisions that can be rebuilt, in words. */

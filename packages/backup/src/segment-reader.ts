@@ -36,6 +36,7 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
   const sizeBytes = file.size();
   const damaged = (offset: number, problem: string): never => {
     throw new BackupError(
+      "Damaged",
       path,
       `damaged at byte ${offset}: ${problem}; keep a copy of it elsewhere and cut it there ("truncate -s ${offset} ${path}"): ` +
         `what is before that byte can be rebuilt, and "quorateutl backup list" tells what is missing then`,
@@ -76,6 +77,7 @@ function read(file: DiskFile, offset: number, sizeBytes: number): Uint8Array {
     const count = file.read(bytes.subarray(done), offset + done);
     if (count === 0)
       throw new BackupError(
+        "Damaged",
         file.path,
         `it became shorter while it was read: byte ${offset + done} is missing`,
       );

@@ -43,6 +43,7 @@ export async function verifyChain(
     try {
       if (store.mvcc.currentRevision !== upTo) {
         throw new BackupError(
+          "Damaged",
           chain.base.path,
           `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`,
         );
@@ -92,6 +93,7 @@ async function compareHash(
   const { hash } = await mvcc.hashKV(recorded.revision);
   if (hash === recorded.hash) return true;
   throw new BackupError(
+    "HashMismatch",
     path,
     `the hash at revision ${recorded.revision} is ${hash}, and the cluster said ${recorded.hash} ` +
       `(${new Date(recorded.timeMs).toISOString()}): the backup is not what the cluster had; begin a new one in another folder`,

@@ -1,4 +1,4 @@
-/** Connecting: options, credentials, links. */
+/** connect(): makes a client from options, with one link per endpoint. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ChannelOptions, credentials } from "@grpc/grpc-js";
 import { Client, type Credentials } from "../src/client.ts";
@@ -8,20 +8,19 @@ import type { ClientTimer, Link } from "../src/link.ts";
 import { GrpcLink } from "./grpc-link.ts";
 import { TlsCredentials, tlsContext } from "./tls-credentials.ts";
 
-/** TLS towards the cluster. All are PEM contents, not paths. */
+/** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
-  /** The CA that the servers' certificates must come from; the system's CAs if absent. */
+  /** CA certificates that verify the servers; the system's if absent. */
   readonly ca?: Uint8Array | string;
-  /** The client's own certificate and key, where servers ask for one. */
+  /** The client's own certificate and key, for servers that require one. */
   readonly cert?: Uint8Array | string;
   readonly key?: Uint8Array | string;
-  /** The name that the servers' certificates must carry, in place of the host of each endpoint. */
+  /** The name that the servers' certificates must contain, instead of each endpoint's host. */
   readonly serverName?: string;
   /** Accept any server certificate. For tests. */
   readonly insecureSkipVerify?: boolean;
   /**
-   * Talk plainly to endpoints without a scheme, so that these options count for https:// and unixs:
-   * alone.
+   * Connect without TLS to endpoints without a scheme; TLS applies to https:// and unixs: only.
    */
   readonly plainByDefault?: boolean;
 }
@@ -32,22 +31,22 @@ export interface ClientOptions {
   readonly tls?: TlsOptions;
   /** A user, or a token, where the cluster has users. */
   readonly auth?: Credentials;
-  /** How long a call may take with all its repetitions; 5000 unless told. */
+  /** Timeout of a call with all its retries; default 5000. */
   readonly timeoutMs?: number;
-  /** How long connecting to one endpoint may take before the next is tried; 2000 unless told. */
+  /** Timeout of connecting to one endpoint, before the next is tried; default 2000. */
   readonly dialTimeoutMs?: number;
   /**
-   * Ping a silent connection so often; never unless told. The server disconnects whom it finds too
-   * eager (5 s by default).
+   * Interval between pings on a silent connection; absent for none. The server closes connections
+   * that ping more often than its minimum (5 s by default).
    */
   readonly keepaliveTimeMs?: number;
-  /** How long a ping's answer may take; 6000 unless told. */
+  /** How long a ping may stay unanswered; default 6000. */
   readonly keepaliveTimeoutMs?: number;
-  /** More calls than this at once are refused; 10000 unless told. */
+  /** Concurrent calls beyond this are refused; default 10000. */
   readonly maxPendingCalls?: number;
-  /** Longer requests are not sent; no limit unless told, since the server has its own. */
+  /** Longer requests are refused; default no limit, since the server has its own. */
   readonly maxRequestBytes?: number;
-  /** Longer answers are refused; no limit unless told. */
+  /** Longer responses are refused; default no limit. */
   readonly maxResponseBytes?: number;
 }
 
@@ -65,8 +64,8 @@ function pem(content: Uint8Array | string | undefined): Buffer | string | undefi
 }
 
 /**
- * A client of the cluster at `endpoints`. Connections are made when calls need them. Throws
- * RangeError for an endpoint that is none.
+ * Makes a client of the cluster at `endpoints`. Connections open with the first call that needs
+ * them. Throws RangeError for a malformed endpoint.
  */
 export function connect(options: ClientOptions): Client {
   const { tls } = options;
@@ -76,8 +75,7 @@ export function connect(options: ClientOptions): Client {
     return new TlsCredentials(context, tls ?? {});
   };
   const channelOptions: ChannelOptions = {
-    // A member that was restarted should be found again within a blink, not after the second that
-    // is the default.
+    // The default of one second would delay calls to a member that has just restarted.
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 3000,
     "grpc.max_receive_message_length": options.maxResponseBytes ?? -1,

@@ -1,4 +1,4 @@
-/** A link over @grpc/grpc-js: one channel to one endpoint, messages passed through as bytes. */
+/** A Link over @grpc/grpc-js: one channel to one endpoint; messages stay bytes. */
 import {
   type ChannelCredentials,
   type ChannelOptions,
@@ -11,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
-import { neverLeft, reasonOf } from "./grpc-words.ts";
+import { reasonOf, wasNeverSent } from "./grpc-errors.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
 
 const passBuffer = (bytes: Buffer): Buffer => bytes;
@@ -27,14 +27,14 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** grpc-js's own stream, read by pulling. */
+/** A stream of grpc-js as an async iterable. */
 class GrpcStream implements LinkStream {
   readonly #call: ClientDuplexStream<Buffer, Buffer>;
   #isCancelled = false;
 
   constructor(call: ClientDuplexStream<Buffer, Buffer>) {
     this.#call = call;
-    // An error is thrown to whoever reads; without a reader it must not end the process.
+    // The iterator throws the error; without an iterator it must not end the process.
     call.on("error", () => {});
   }
 
@@ -51,7 +51,7 @@ class GrpcStream implements LinkStream {
     this.#call.cancel();
   }
 
-  async *answers(): AsyncGenerator<Uint8Array> {
+  async *responses(): AsyncGenerator<Uint8Array> {
     try {
       for await (const answer of this.#call as AsyncIterable<Buffer>) {
         yield new Uint8Array(answer.buffer, answer.byteOffset, answer.byteLength);
@@ -73,7 +73,7 @@ export class GrpcLink implements Link {
   readonly #client: Client;
   readonly #credentials: ChannelCredentials;
 
-  /** @param credentials of this link alone, which closes them */
+  /** @param credentials owned by this link, which closes them */
   constructor(endpoint: Endpoint, credentials: ChannelCredentials, options: ChannelOptions) {
     this.endpoint = endpoint.text;
     this.#credentials = credentials;
@@ -103,7 +103,7 @@ export class GrpcLink implements Link {
               new LinkError(
                 error.code,
                 reasonOf(error.details, request.length),
-                !neverLeft(error.details),
+                !wasNeverSent(error.details),
               ),
             );
           else resolve(new Uint8Array(answer!.buffer, answer!.byteOffset, answer!.byteLength));
@@ -125,8 +125,8 @@ export class GrpcLink implements Link {
   }
 
   /**
-   * Waits until the channel has connected or failed to. A call on a failed channel fails at once
-   * and says why, so that is left to it.
+   * Waits until the channel has connected or failed. A call on a failed channel rejects at once
+   * with the reason.
    */
   async #connected(dialEndMs: number): Promise<void> {
     const channel = this.#client.getChannel();

@@ -1,7 +1,7 @@
 /**
- * TLS for grpc-js's channels. Its own credentials name the host in the handshake even where it is
- * an address, which TLS does not allow and Node 26 refuses; these name it only where it is a name,
- * and check addresses against the certificate all the same.
+ * TLS credentials for grpc-js's channels. grpc-js sends the host as SNI even where it is an IP
+ * address, which TLS does not allow and Node 26 refuses. These send SNI only for host names, and
+ * check addresses against the certificate all the same.
  */
 import { isIP, type Socket } from "node:net";
 import { createSecureContext, type SecureContextOptions, connect as tlsConnect } from "node:tls";
@@ -18,18 +18,18 @@ type SecureConnectResult = Awaited<ReturnType<SecureConnector["connect"]>>;
 
 type SecureContext = ReturnType<typeof createSecureContext>;
 
-/** What certificates and keys are made into. Throws the reason if they cannot be read. */
+/** Loads certificates and keys. Throws if they cannot be read. */
 export function tlsContext(options: SecureContextOptions): SecureContext {
   return createSecureContext({ ...options, minVersion: "TLSv1.2" });
 }
 
-/** The credentials of one link, which closes them. */
+/** The credentials of one link; the link closes them. */
 export class TlsCredentials extends ChannelCredentials {
   readonly #context: SecureContext;
   readonly #verifies: boolean;
   readonly #serverName: string | undefined;
 
-  /** Sockets whose handshakes are under way. */
+  /** Sockets with a handshake in progress. */
   readonly #handshakes = new Set<Socket>();
   #isClosed = false;
 
@@ -66,9 +66,9 @@ export class TlsCredentials extends ChannelCredentials {
   }
 
   /**
-   * Ends the handshakes that are under way; there are no more after that. grpc-js does not: a
-   * server that takes a connection and never says a word (a member that is stopped by a signal)
-   * would keep the process of the client alive for ever.
+   * Ends the handshakes in progress and refuses new ones. grpc-js does not: a server that accepts a
+   * connection and stays silent (a member stopped by SIGSTOP) would keep the client's process alive
+   * for ever.
    */
   close(): void {
     this.#isClosed = true;
@@ -96,7 +96,7 @@ export class TlsCredentials extends ChannelCredentials {
         resolve({ socket: secure, secure: true });
       });
       secure.once("error", reject);
-      // A server that refuses without a word leaves neither of the two.
+      // A server that closes the connection during the handshake causes neither event.
       secure.once("close", () => {
         this.#handshakes.delete(socket);
         reject(new Error("the connection was closed during the TLS handshake"));

@@ -1,24 +1,27 @@
-/** What the parts of the client need of it, so that none of them imports the whole. */
+/** The interface of the client that its components use, so that they do not import Client. */
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { ClientTimer } from "./link.ts";
 import type { ClientStream, StreamMethod } from "./stream.ts";
 
-/** How a stream is to be opened. */
+/** Options for opening a stream. */
 export interface StreamOptions {
   /**
-   * Have the member end the stream when it loses its leader, so that it can be opened at another.
+   * The member ends the stream when it loses its leader, so that it can reopen at another member.
    */
   readonly requireLeader?: boolean;
-  /** Show the server's credentials anew, because it refused those that it gave. */
+  /** Authenticate again, because the server refused the present token. */
   readonly renewToken?: boolean;
 }
 
-/** Makes calls and streams at whichever endpoint answers. Both reject with ClientError. */
+/** Makes calls and opens streams, with failover. Both reject with ClientError. */
 export interface Caller {
   readonly timer: ClientTimer;
-  /** How long a call may take with all its repetitions. */
+  /** Timeout of a call with all its retries. */
   readonly timeoutMs: number;
-  /** One request, one response. @param repeatable whether doing it twice is as good as once */
+  /**
+   * One request, one response.
+   * @param repeatable whether the call is idempotent
+   */
   call<T>(
     method: MethodDescriptor & { readonly responseType: MessageType<T> },
     request: object,

@@ -83,7 +83,7 @@ import { Session } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
 
-/** Name and password of a user, or a token that is theirs already. */
+/** Name and password of a user, or a token that the user already has. */
 export type Credentials =
   | { readonly name: string; readonly password: string }
   | { readonly token: string };
@@ -126,7 +126,7 @@ export class Client implements Caller {
     else if (credentials?.name !== "" && credentials?.password !== "") this.#user = credentials;
   }
 
-  /** How long a call may take with all its repetitions. */
+  /** Timeout of a call with all its retries. */
   get timeoutMs(): number {
     return this.#failover.timeoutMs;
   }
@@ -139,19 +139,19 @@ export class Client implements Caller {
     if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
   }
 
-  /** Watches a key or a range; begins when it is iterated. */
+  /** Watches a key or a range; starts when iterated. */
   watch(key: Bytes, options: WatchOptions = {}): Watch {
     return new Watch(this, key, options);
   }
 
-  /** Opens a session, a lease that is kept alive; 60 seconds unless told. */
+  /** Opens a session: a lease that is kept alive; default 60 seconds. */
   session(options: { ttlSeconds?: number } = {}): Promise<Session> {
     return Session.open(this.leases, options.ttlSeconds ?? 60);
   }
 
   /**
-   * Asks whether the cluster may go back to a version, has it do so, or calls that off (with an
-   * empty version).
+   * Checks whether the cluster can be downgraded to a version, starts the downgrade, or cancels it
+   * (with an empty version).
    */
   downgrade(action: "validate" | "enable" | "cancel", version: string): Promise<DowngradeResponse> {
     const request = DowngradeRequest.create({ action: downgradeActions[action], version });
@@ -169,22 +169,22 @@ export class Client implements Caller {
     );
   }
 
-  /** Deletes the key or the keys of a range; `deleted` tells how many there were. */
+  /** Deletes the key or the keys of a range; `deleted` is their number. */
   async delete(key: Bytes, options: DeleteOptions = {}): Promise<DeleteResult> {
     return deleteResult(
       await this.call(KVService.methods.DeleteRange, deleteRequest(key, options), false),
     );
   }
 
-  /** Does `success` if all comparisons hold, else `failure`; all of it at one revision. */
+  /** Runs `success` if all comparisons hold, else `failure`; all at one revision. */
   async txn(parts: TxnParts): Promise<TxnResult> {
     const request = txnRequest(parts);
     return txnResult(await this.call(KVService.methods.Txn, request, readsOnly(request)));
   }
 
   /**
-   * Forgets the history before `revision`. With `physical`, answers only when it is gone from the
-   * store.
+   * Compacts the history before `revision`. With `physical`, responds only once the store has
+   * removed it.
    */
   compact(revision: number, options: { physical?: boolean } = {}): Promise<CompactionResponse> {
     return this.call(
@@ -194,7 +194,7 @@ export class Client implements Caller {
     );
   }
 
-  /** The members of the cluster; `linearizable: false` asks one member what it knows. */
+  /** The members of the cluster; with `linearizable: false`, as one member knows them. */
   memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
     return this.call(
       ClusterService.methods.MemberList,
@@ -203,7 +203,7 @@ export class Client implements Caller {
     );
   }
 
-  /** Adds a member, which is then started with --initial-cluster-state existing. */
+  /** Adds a member; start it with --initial-cluster-state existing. */
   memberAdd(
     peerURLs: readonly string[],
     options: { isLearner?: boolean } = {},
@@ -223,7 +223,7 @@ export class Client implements Caller {
     );
   }
 
-  /** Gives a member other peer URLs. */
+  /** Replaces the peer URLs of a member. */
   memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
     return this.call(
       ClusterService.methods.MemberUpdate,
@@ -232,7 +232,7 @@ export class Client implements Caller {
     );
   }
 
-  /** Makes a learner that has caught up a voter. */
+  /** Makes a learner a voter, once it has caught up. */
   memberPromote(id: bigint): Promise<MemberPromoteResponse> {
     return this.call(
       ClusterService.methods.MemberPromote,
@@ -241,7 +241,7 @@ export class Client implements Caller {
     );
   }
 
-  /** Hands leadership to a voter; `endpoint` has to be the leader's. */
+  /** Transfers leadership to a voter; `endpoint` must be the leader's. */
   moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
     return this.#at(
       endpoint,
@@ -251,8 +251,7 @@ export class Client implements Caller {
   }
 
   /**
-   * The state of the member at `endpoint`, which need not be one that the client was connected
-   * with.
+   * The state of the member at `endpoint`, which need not be one of the client's own.
    */
   status(endpoint: string): Promise<StatusResponse> {
     return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
@@ -263,13 +262,13 @@ export class Client implements Caller {
     return this.call(MaintenanceService.methods.Alarm, AlarmRequest.create(), true);
   }
 
-  /** Ends an alarm of a member; gives what was ended. */
+  /** Disarms an alarm of a member; returns the disarmed alarms. */
   alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
     const request = AlarmRequest.create({ ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
     return this.call(MaintenanceService.methods.Alarm, request, true);
   }
 
-  /** Has the member at `endpoint` rewrite its files so that they give unused space back. */
+  /** Makes the member at `endpoint` rewrite its files to release unused space. */
   defragment(endpoint: string): Promise<DefragmentResponse> {
     return this.#at(endpoint, MaintenanceService.methods.Defragment, DefragmentRequest.create());
   }
@@ -284,10 +283,9 @@ export class Client implements Caller {
   }
 
   /**
-   * Calls any method with one request and one response, such as those that have no function of
-   * their own here yet.
-   * @param repeatable true if the call may be made again elsewhere after a failure that leaves open
-   * whether it was done
+   * Calls any unary method.
+   * @param repeatable whether the call is idempotent: it may be retried elsewhere after a failure
+   * with an unknown outcome
    */
   async call<T>(
     method: MethodDescriptor & { readonly responseType: MessageType<T> },
@@ -298,8 +296,8 @@ export class Client implements Caller {
   }
 
   /**
-   * The snapshot file of the member at `endpoint`, or of the one in use, message by message; the
-   * last holds the SHA-256.
+   * The snapshot file of the member at `endpoint`, or of the one in use, message by message. The
+   * last message holds the SHA-256.
    */
   async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
     const stream = await this.stream(MaintenanceService.methods.Snapshot, endpoint);
@@ -309,8 +307,8 @@ export class Client implements Caller {
   }
 
   /**
-   * Opens a stream of any method that has one, at `endpoint` or at the one in use. When it fails,
-   * the next one is opened at the next endpoint. Rejects with ClientError.
+   * Opens a stream of any streaming method, at `endpoint` or at the one in use. After a failure the
+   * next stream opens at the next endpoint. Rejects with ClientError.
    */
   async stream<Q, A>(
     method: StreamMethod<Q, A>,
@@ -338,7 +336,7 @@ export class Client implements Caller {
     }
   }
 
-  /** Ends all connections; calls under way fail. */
+  /** Closes all connections; pending calls fail. */
   close(): void {
     this.#failover.close();
   }
@@ -372,8 +370,8 @@ export class Client implements Caller {
         only,
       );
     } catch (error) {
-      // A token grows old, or users have changed since. The server refuses it before it does
-      // anything: once more is safe even for a write.
+      // The token has expired, or users have changed. The server refuses such a call before it does
+      // anything, so even a write can be retried.
       if (
         !(error instanceof ClientError) ||
         !isStaleToken(error.message) ||
@@ -390,8 +388,7 @@ export class Client implements Caller {
   }
 
   /**
-   * Gets a token; calls that need one at the same time share the round. A server without users
-   * needs none.
+   * Fetches a token; concurrent calls share the request. Without authentication the token is empty.
    */
   #authenticate(): Promise<void> {
     this.#authenticating ??= this.#fetchToken().finally(() => {
@@ -404,13 +401,13 @@ export class Client implements Caller {
     const request = AuthenticateRequest.encode(this.#user!);
     const path = AuthService.methods.Authenticate.path;
     try {
-      const answer = await this.#failover.call({
+      const response = await this.#failover.call({
         path,
         request,
         repeatable: true,
         metadata: { token: undefined },
       });
-      this.#token = AuthenticateResponse.decode(answer).token;
+      this.#token = AuthenticateResponse.decode(response).token;
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== "AuthNotEnabled") throw error;
       this.#token = "";

@@ -1,30 +1,30 @@
-/** Elections of one leader among sessions, as etcd's own clients hold them. */
+/** Elections of one leader among sessions, with the keys of etcd's own clients. */
 import { Event, Event_EventType, KeyValue, type ResponseHeader } from "@quorate/proto";
 import type { Client } from "./client.ts";
-import { leavePlace, type Place, takePlace, waitTurn } from "./queue.ts";
+import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
 import type { GetResult } from "./responses.ts";
 import type { Session } from "./session.ts";
 
-/** The office that was won. */
+/** An election that was won. */
 export class Leadership {
-  readonly place: Place;
+  readonly entry: QueueEntry;
   readonly #client: Client;
 
   /** Made by campaign(). */
-  constructor(client: Client, place: Place) {
+  constructor(client: Client, entry: QueueEntry) {
     this.#client = client;
-    this.place = place;
+    this.entry = entry;
   }
 
-  /** Leaves the office to the next one. Rejects with ClientError. */
+  /** Ends the leadership; the next candidate wins. Rejects with ClientError. */
   resign(): Promise<void> {
-    return leavePlace(this.#client, this.place);
+    return leaveQueue(this.#client, this.entry);
   }
 }
 
 /**
- * Stands for election with a value, and waits until it is won. When `signal` is aborted the
- * candidacy is given up and it rejects with the signal's reason. Rejects with ClientError.
+ * Campaigns with a value and resolves when the election is won. When `signal` is aborted, the
+ * candidate withdraws and the promise rejects with the signal's reason. Rejects with ClientError.
  */
 export async function campaign(
   client: Client,
@@ -33,22 +33,22 @@ export async function campaign(
   value: string,
   signal = new AbortController().signal,
 ): Promise<Leadership> {
-  const place = await takePlace(client, name, session.lease, value);
+  const entry = await enqueue(client, name, session.lease, value);
   try {
-    await waitTurn(client, name, place, signal);
+    await waitTurn(client, name, entry, signal);
   } catch (error) {
-    await leavePlace(client, place).catch(() => {});
+    await leaveQueue(client, entry).catch(() => {});
     throw error;
   }
-  return new Leadership(client, place);
+  return new Leadership(client, entry);
 }
 
-/** Who leads, and what the store's revision was. */
+/** The leader's key and value, with the store's revision. */
 export type Observed = Pick<GetResult, "header"> & { readonly kv: KeyValue };
 
 /**
- * Gives the leader's key and value, at once if there is a leader, and again whenever one of them
- * changes, until `signal` is aborted.
+ * Yields the leader's key and value: at once if there is a leader, then after every change, until
+ * `signal` is aborted.
  */
 export async function* observeElection(
   client: Client,
@@ -90,8 +90,8 @@ export async function* observeElection(
 }
 
 /**
- * The changes of keys one by one; ends without them where history was compacted, to be looked at
- * anew.
+ * The changes of keys, one at a time. Ends early where the history was compacted; the caller reads
+ * the keys again.
  */
 async function* changes(
   client: Client,
@@ -108,7 +108,7 @@ async function* changes(
       for (const bytes of response.events) {
         const event = Event.decode(bytes);
         const kv = KeyValue.decode(event.kv!);
-        // A response may hold several revisions; each change is told with its own.
+        // A response may hold several revisions; each change carries its own.
         const header: ResponseHeader = { ...response.header!, revision: kv.modRevision };
         yield { header, kv, deleted: event.type === Event_EventType.DELETE };
       }

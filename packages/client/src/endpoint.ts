@@ -4,7 +4,7 @@
  */
 
 export interface Endpoint {
-  /** As it was written; what messages and the printed tables show. */
+  /** The endpoint as written; messages and tables show this text. */
   readonly text: string;
   /** True for TLS. */
   readonly secure: boolean;
@@ -13,9 +13,8 @@ export interface Endpoint {
 }
 
 /**
- * Reads an endpoint. Without a scheme it is secure if `hasTls`; the schemes say it themselves, as
- * in etcd's client. Throws RangeError for a text that names no host or path, or a port that is
- * none.
+ * Parses an endpoint. The scheme decides whether it is secure, as in etcd's client; without a
+ * scheme `hasTls` does. Throws RangeError if the host or path is missing or the port is malformed.
  */
 export function parseEndpoint(text: string, hasTls: boolean): Endpoint {
   const trimmed = text.trim();

@@ -1,12 +1,12 @@
 /**
- * Which endpoint is asked, and what is done when it does not answer. The rules are those of etcd's
- * Go client: what only reads is repeated elsewhere while the answer is UNAVAILABLE; what writes is
- * repeated only if the request never left, since a write must not be done twice.
+ * Chooses the endpoint of each call and retries failed calls. The rules are those of etcd's Go
+ * client: a read is retried at the next endpoint while the status is UNAVAILABLE; a write is
+ * retried only if the request was never sent, since it must not be applied twice.
  *
- * A client stays with one endpoint until that fails, then goes on to the next. After a whole round
- * without success it pauses, longer each time, until the call's time is up.
+ * A client stays with one endpoint until that fails, then moves to the next. After a whole round
+ * without success it pauses, longer each time, until the call's timeout.
  */
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
 import {
   type CallMetadata,
@@ -20,24 +20,24 @@ import {
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1000;
 
-/** The Go client gives up after this many tries as well. */
+/** As in etcd's Go client. */
 const MAX_ATTEMPTS = 100;
 
-/** How a call is to be made. */
+/** A call to make. */
 export interface CallPlan {
   readonly path: string;
   readonly request: Uint8Array;
-  /** True if doing it twice is as good as once. */
+  /** Whether the call is idempotent. */
   readonly repeatable: boolean;
   readonly metadata: CallMetadata;
 }
 
 export interface FailoverOptions {
-  /** For a call with all its repetitions. */
+  /** Timeout of a call with all its retries. */
   readonly timeoutMs: number;
-  /** For connecting to one endpoint before the next is tried. */
+  /** Timeout of connecting to one endpoint, before the next is tried. */
   readonly dialTimeoutMs: number;
-  /** More calls than this at once are refused. */
+  /** Concurrent calls beyond this are refused. */
   readonly maxPendingCalls: number;
 }
 
@@ -49,7 +49,7 @@ export class Failover {
   #pending = 0;
   #closed = false;
 
-  /** @param first the index of the link to begin with */
+  /** @param first index of the first link to use */
   constructor(links: readonly Link[], options: FailoverOptions, clock: ClientClock, first: number) {
     if (links.length === 0) throw new RangeError("no endpoints");
     this.#links = links;
@@ -58,17 +58,17 @@ export class Failover {
     this.#current = first % links.length;
   }
 
-  /** How long a call may take with all its repetitions. */
+  /** Timeout of a call with all its retries. */
   get timeoutMs(): number {
     return this.#options.timeoutMs;
   }
 
-  /** Makes a call; rejects with ClientError. With `only`, that link alone is asked. */
+  /** Makes a call over `only`, or with failover. Rejects with ClientError. */
   async call(plan: CallPlan, only?: Link): Promise<Uint8Array> {
-    if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");
+    if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
     if (this.#pending >= this.#options.maxPendingCalls) {
       throw new ClientError(
-        GrpcStatus.RESOURCE_EXHAUSTED,
+        GrpcCode.ResourceExhausted,
         `more than ${this.#options.maxPendingCalls} calls are pending`,
       );
     }
@@ -99,23 +99,22 @@ export class Failover {
       } catch (error) {
         if (!(error instanceof LinkError)) throw error;
         // The link's own clock may be a little ahead.
-        const isOver =
-          this.#clock.nowMs() >= endMs || error.grpcCode === GrpcStatus.DEADLINE_EXCEEDED;
+        const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
         if (
           isOver ||
           !mayRepeat(error, plan.repeatable) ||
           attempt >= MAX_ATTEMPTS ||
           this.#closed
         ) {
-          // An attempt that the call's end cut short says less than the one before it.
-          const told =
+          // If the timeout cut the last attempt short, the error of the attempt before says more.
+          const reported =
             isOver && leftMs < this.#options.dialTimeoutMs
               ? (before ?? { error, link })
               : { error, link };
-          throw this.#failure(told.error, told.link, isOver);
+          throw this.#failure(reported.error, reported.link, isOver);
         }
         before = { error, link };
-        // Another call may have moved on meanwhile.
+        // A concurrent call may have moved to the next endpoint already.
         if (only === undefined && this.#current === index) this.#current = (index + 1) % round;
         if (attempt % round === 0) {
           const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt / round - 1), LONGEST_PAUSE_MS);
@@ -128,21 +127,18 @@ export class Failover {
   }
 
   #failure(error: LinkError, link: Link, isOver: boolean): ClientError {
-    if (!isOver || error.grpcCode === GrpcStatus.OK)
+    if (!isOver || error.grpcCode === GrpcCode.OK)
       return new ClientError(error.grpcCode, error.message, link.endpoint);
-    // Go's text; what really happened last is the cause.
-    return new ClientError(
-      GrpcStatus.DEADLINE_EXCEEDED,
-      "context deadline exceeded",
-      link.endpoint,
-      { cause: error },
-    );
+    // Go's text; the last attempt's error is the cause.
+    return new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded", link.endpoint, {
+      cause: error,
+    });
   }
 
   /**
-   * Opens a stream at `only`, or at the endpoint in use, which is left for the next one if it
-   * cannot be reached: once round all of them. Rejects with ClientError. What happens to the stream
-   * later is the caller's to deal with; `leave` takes the next call elsewhere.
+   * Opens a stream at `only`, or at the endpoint in use and then at each of the others once.
+   * Rejects with ClientError. The caller handles later failures of the stream, and calls `leave` to
+   * move the next call to another endpoint.
    */
   async stream(
     path: string,
@@ -150,7 +146,7 @@ export class Failover {
     only?: Link,
   ): Promise<{ stream: LinkStream; link: Link }> {
     for (let attempt = 1; ; attempt++) {
-      if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");
+      if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
       const link = only ?? this.#links[this.#current];
       try {
         return { stream: await link.stream(path, metadata, this.#options.dialTimeoutMs), link };
@@ -163,7 +159,7 @@ export class Failover {
     }
   }
 
-  /** Goes on at the next endpoint if `link` is the one in use. */
+  /** Moves to the next endpoint if `link` is the one in use. */
   leave(link: Link): void {
     if (this.#links[this.#current] === link)
       this.#current = (this.#current + 1) % this.#links.length;
@@ -175,13 +171,13 @@ export class Failover {
     for (const link of this.#links) link.close();
   }
 
-  /** The link to an endpoint of the client's own, or undefined. */
+  /** The link to one of the client's own endpoints, or undefined. */
   linkTo(endpoint: string): Link | undefined {
     return this.#links.find((link) => link.endpoint === endpoint);
   }
 }
 
 function mayRepeat(error: LinkError, repeatable: boolean): boolean {
-  if (error.grpcCode !== GrpcStatus.UNAVAILABLE) return false;
+  if (error.grpcCode !== GrpcCode.Unavailable) return false;
   return repeatable || !error.sent;
 }

@@ -1,6 +1,6 @@
 /** Calls about leases: client.leases. */
 import {
-  GrpcStatus,
+  GrpcCode,
   LeaseGrantRequest,
   type LeaseGrantResponse,
   type LeaseKeepAliveResponse,
@@ -14,7 +14,7 @@ import {
 } from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
-import { LeaseKeeper } from "./lease-keeper.ts";
+import { LeaseKeepAlive } from "./lease-keep-alive.ts";
 import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 
 export class Leases {
@@ -26,8 +26,9 @@ export class Leases {
   }
 
   /**
-   * Makes a lease of `ttlSeconds`; the server may give it longer. @param id 0n has the server
-   * choose
+   * Grants a lease.
+   * @param ttlSeconds time to live; the server may grant more
+   * @param id 0n lets the server choose
    */
   grant(ttlSeconds: number, id = 0n): Promise<LeaseGrantResponse> {
     return this.#caller.call(
@@ -37,7 +38,7 @@ export class Leases {
     );
   }
 
-  /** Ends a lease; its keys are deleted. */
+  /** Ends a lease and deletes its keys. */
   revoke(id: bigint): Promise<LeaseRevokeResponse> {
     return this.#caller.call(
       LeaseService.methods.LeaseRevoke,
@@ -47,8 +48,8 @@ export class Leases {
   }
 
   /**
-   * What is left of a lease, in seconds; TTL -1 for one that is not there. With `keys`, the keys
-   * that are attached to it as well.
+   * The remaining time of a lease, in seconds; TTL is -1 if it does not exist. With `keys`, also
+   * the keys attached to it.
    */
   timeToLive(id: bigint, options: { keys?: boolean } = {}): Promise<LeaseTimeToLiveResponse> {
     const request = LeaseTimeToLiveRequest.create({ ID: id, keys: options.keys ?? false });
@@ -61,15 +62,15 @@ export class Leases {
   }
 
   /**
-   * Renews a lease once. Rejects with ClientError LeaseNotFound where there is none, or after the
-   * time of a call.
+   * Renews a lease once. Rejects with ClientError: LeaseNotFound if it does not exist, or a
+   * deadline after `timeoutMs`.
    */
   async keepAliveOnce(id: bigint): Promise<LeaseKeepAliveResponse> {
     const stop = new AbortController();
     const forget = this.#caller.timer.after(this.#caller.timeoutMs, () => stop.abort());
     const backoff = new Backoff();
     let renewToken = false;
-    let failure = new ClientError(GrpcStatus.DEADLINE_EXCEEDED, "context deadline exceeded");
+    let failure = new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded");
     try {
       while (!stop.signal.aborted) {
         try {
@@ -80,14 +81,14 @@ export class Leases {
           stream.send({ ID: id });
           for await (const response of stream) {
             if (response.TTL <= 0)
-              throw new ClientError(GrpcStatus.NOT_FOUND, "etcdserver: requested lease not found");
+              throw new ClientError(GrpcCode.NotFound, "etcdserver: requested lease not found");
             return response;
           }
         } catch (error) {
           if (!(error instanceof ClientError) || !mayResume(error)) throw error;
           renewToken = isStaleToken(error.message);
           failure = new ClientError(
-            GrpcStatus.DEADLINE_EXCEEDED,
+            GrpcCode.DeadlineExceeded,
             "context deadline exceeded",
             error.endpoint,
             { cause: error },
@@ -102,13 +103,13 @@ export class Leases {
   }
 
   /**
-   * Renews a lease again and again until it is stopped or the lease is gone. @param onRenewed told
-   * of each answer
+   * Keeps a lease alive until stop() is called or the lease ends.
+   * @param onRenewed called with each response
    */
   keepAlive(
     id: bigint,
     onRenewed: (response: LeaseKeepAliveResponse) => void = () => {},
-  ): LeaseKeeper {
-    return new LeaseKeeper(this.#caller, id, onRenewed);
+  ): LeaseKeepAlive {
+    return new LeaseKeepAlive(this.#caller, id, onRenewed);
   }
 }

@@ -1,14 +1,13 @@
 /**
- * One connection to one endpoint, as the failover sees it. The gRPC twin is in node/grpc-link.ts,
- * tests bring their own.
+ * The connection to one endpoint, as an interface. node/grpc-link.ts implements it over gRPC; tests
+ * have fakes.
  */
 
 /** Why a call over a link failed. */
 export class LinkError extends Error {
   readonly grpcCode: number;
   /**
-   * False if it is certain that the request never left: repeating it elsewhere then cannot do it
-   * twice.
+   * False if the request was certainly never sent, so that a retry cannot apply it twice.
    */
   readonly sent: boolean;
   constructor(grpcCode: number, message: string, sent: boolean) {
@@ -19,31 +18,31 @@ export class LinkError extends Error {
   }
 }
 
-/** What goes with a call besides its request. */
+/** Metadata of a call. */
 export interface CallMetadata {
-  /** The auth token, or undefined. */
+  /** The authentication token, or undefined. */
   readonly token: string | undefined;
-  /** Have the member end the stream when it loses its leader. */
+  /** The member ends the stream when it loses its leader. */
   readonly requireLeader?: boolean;
 }
 
-/** A stream of messages as a link carries it. */
+/** A stream of encoded messages. */
 export interface LinkStream {
   send(message: Uint8Array): void;
-  /** No message will follow. */
+  /** Half-closes the stream: no message follows. */
   finish(): void;
-  /** Ends it from this side; `answers` ends without an error then. */
+  /** Cancels the stream; `responses` then ends without an error. */
   cancel(): void;
-  /** The server's messages; to be called once. Rejects with LinkError. */
-  answers(): AsyncIterable<Uint8Array>;
+  /** The server's messages. Call once. Rejects with LinkError. */
+  responses(): AsyncIterable<Uint8Array>;
 }
 
 export interface Link {
   /** The endpoint as the user wrote it. */
   readonly endpoint: string;
   /**
-   * Sends one request and gives the response's bytes. Connects first if need be, for at most
-   * `dialTimeoutMs`. Rejects with LinkError; after `timeoutMs` in all with code 4
+   * Sends one request and returns the response's bytes. Connects first if needed, for at most
+   * `dialTimeoutMs`. Rejects with LinkError; after `timeoutMs` in total with code 4
    * (DEADLINE_EXCEEDED).
    */
   call(
@@ -54,20 +53,20 @@ export interface Link {
     timeoutMs: number,
   ): Promise<Uint8Array>;
   /**
-   * Opens a stream, without a limit of time. Connects first if need be, for at most
-   * `dialTimeoutMs`. Rejects with LinkError.
+   * Opens a stream, which has no timeout. Connects first if needed, for at most `dialTimeoutMs`.
+   * Rejects with LinkError.
    */
   stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream>;
   close(): void;
 }
 
-/** Time as watches and leases need it. */
+/** Timers for watches and leases. */
 export interface ClientTimer {
-  /** Calls `task` after `delayMs`, unless the function that it gives is called before. */
+  /** Calls `task` after `delayMs`. Returns a function that cancels it. */
   after(delayMs: number, task: () => void): () => void;
 }
 
-/** Time as the failover needs it. */
+/** The clock of the failover. */
 export interface ClientClock {
   /** Monotonic milliseconds. */
   nowMs(): number;

@@ -1,50 +1,50 @@
 /**
- * A lock that one session holds at a time, as etcd's own clients take it.
+ * A lock that one session holds at a time, with the keys of etcd's own clients.
  *
  *   const session = await client.session({ ttlSeconds: 10 });
  *   const lock = await lockNamed(client, session, "jobs");
  *   ... and when `session.ended` resolves, the lock is lost ...
  *   await lock.release();
  */
+import { CodedError } from "@quorate/proto";
 import type { Client } from "./client.ts";
-import { leavePlace, type Place, takePlace, waitTurn } from "./queue.ts";
+import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
 import type { Session } from "./session.ts";
 
-/** The session was over before the lock was had. */
-export class SessionExpiredError extends Error {
+/** The session ended before it acquired the lock. */
+export class SessionExpiredError extends CodedError<"SessionExpired"> {
   constructor() {
-    super("mutex: session is expired");
-    this.name = "SessionExpiredError";
+    super("SessionExpiredError", "SessionExpired", "mutex: session is expired");
   }
 }
 
 export class Lock {
   /**
-   * The key whose existence is the lock: a transaction that compares its creation with
-   * `place.revision` acts only while it is held.
+   * The key that represents the lock. A transaction that compares the key's create revision with
+   * `entry.revision` takes effect only while the lock is held.
    */
-  readonly place: Place;
-  /** The store's revision when the lock was had. */
+  readonly entry: QueueEntry;
+  /** The store's revision when the lock was acquired. */
   readonly headerRevision: number;
   readonly #client: Client;
 
   /** Made by lockNamed(). */
-  constructor(client: Client, place: Place, headerRevision: number) {
+  constructor(client: Client, entry: QueueEntry, headerRevision: number) {
     this.#client = client;
-    this.place = place;
+    this.entry = entry;
     this.headerRevision = headerRevision;
   }
 
-  /** Lets the next one have it. Rejects with ClientError. */
+  /** Releases the lock; the next session acquires it. Rejects with ClientError. */
   release(): Promise<void> {
-    return leavePlace(this.#client, this.place);
+    return leaveQueue(this.#client, this.entry);
   }
 }
 
 /**
- * Waits for the lock. When `signal` is aborted the place in the line is given up and it rejects
- * with the signal's reason. Rejects with SessionExpiredError if the session was over meanwhile, and
- * with ClientError.
+ * Waits for the lock. When `signal` is aborted, the session leaves the queue and the promise
+ * rejects with the signal's reason. Rejects with SessionExpiredError if the session ended
+ * meanwhile, and with ClientError.
  */
 export async function lockNamed(
   client: Client,
@@ -52,15 +52,15 @@ export async function lockNamed(
   name: string,
   signal = new AbortController().signal,
 ): Promise<Lock> {
-  const place = await takePlace(client, name, session.lease, "");
+  const entry = await enqueue(client, name, session.lease, "");
   try {
-    await waitTurn(client, name, place, signal);
+    await waitTurn(client, name, entry, signal);
   } catch (error) {
-    await leavePlace(client, place).catch(() => {});
+    await leaveQueue(client, entry).catch(() => {});
     throw error;
   }
-  // While it waited the session may have expired, and its key with it.
-  const { header, kvs } = await client.get(place.key);
-  if (kvs[0]?.createRevision !== place.revision) throw new SessionExpiredError();
-  return new Lock(client, place, header.revision);
+  // The session, and its key with it, may have expired during the wait.
+  const { header, kvs } = await client.get(entry.key);
+  if (kvs[0]?.createRevision !== entry.revision) throw new SessionExpiredError();
+  return new Lock(client, entry, header.revision);
 }

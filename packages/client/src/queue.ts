@@ -1,31 +1,31 @@
 /**
- * Standing in line: each who waits has a key below one prefix, on the lease of its session, and it
- * is the turn of the one whose key was created first. Locks and elections are both this, with the
- * same keys as etcd's own clients make, so that they wait for one another.
+ * A queue of sessions: each has a key below one prefix, attached to its lease, and the session with
+ * the oldest key has its turn. Locks and elections are such queues. The keys are those of etcd's
+ * own clients (client/v3/concurrency), so both kinds of client wait for one another.
  */
-import { Event, Event_EventType, GrpcStatus, idToHex } from "@quorate/proto";
+import { Event, Event_EventType, GrpcCode, idToHex } from "@quorate/proto";
 import type { Client } from "./client.ts";
 import { ClientError } from "./errors.ts";
 import { compareCreateRevision, opDelete, opGet, opPut } from "./requests.ts";
 import type { OpResult } from "./responses.ts";
 
-/** One place in a line. */
-export interface Place {
+/** One session's entry in a queue. */
+export interface QueueEntry {
   readonly key: string;
   /** The revision that made the key. */
   readonly revision: number;
 }
 
 /**
- * Takes a place in the line of `name` with a value, or finds that of the same lease again and gives
- * it the value.
+ * Adds an entry with a value to the queue `name`. An existing entry of the same lease is reused and
+ * gets the value.
  */
-export async function takePlace(
+export async function enqueue(
   client: Client,
   name: string,
   lease: bigint,
   value: string,
-): Promise<Place> {
+): Promise<QueueEntry> {
   const key = `${name}/${idToHex(lease)}`;
   const { succeeded, header, responses } = await client.txn({
     compare: [compareCreateRevision(key, "=", 0)],
@@ -37,18 +37,18 @@ export async function takePlace(
 
 function createRevisionOf(result: OpResult | undefined): number {
   const kv = result?.kind === "get" ? result.result.kvs[0] : undefined;
-  if (kv === undefined) throw new TypeError("the server found a key but did not give it");
+  if (kv === undefined) throw new TypeError("the server found a key but did not return it");
   return kv.createRevision;
 }
 
 /**
- * Resolves when nobody is before `place` any more. Rejects with the signal's reason when it is
- * aborted, and with ClientError.
+ * Resolves when no older entry is left. Rejects with the signal's reason when it is aborted, and
+ * with ClientError.
  */
 export async function waitTurn(
   client: Client,
   name: string,
-  place: Place,
+  entry: QueueEntry,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -58,7 +58,7 @@ export async function waitTurn(
       sortBy: "create",
       order: "descend",
       limit: 1,
-      maxCreateRevision: place.revision - 1,
+      maxCreateRevision: entry.revision - 1,
     });
     const before = kvs[0];
     if (before === undefined) return;
@@ -78,10 +78,10 @@ async function waitDeleted(
   try {
     signal.throwIfAborted();
     for await (const response of watch) {
-      // Compacted away: what became of the key is seen by looking again.
+      // The watch's history was compacted: the caller reads the queue again.
       if (response.canceled && response.compactRevision > 0) return;
       if (response.canceled)
-        throw new ClientError(GrpcStatus.FAILED_PRECONDITION, response.cancelReason);
+        throw new ClientError(GrpcCode.FailedPrecondition, response.cancelReason);
       if (response.events.some((bytes) => Event.decode(bytes).type === Event_EventType.DELETE))
         return;
     }
@@ -92,10 +92,10 @@ async function waitDeleted(
   }
 }
 
-/** Leaves the line, if the place is still the same one. Rejects with ClientError. */
-export async function leavePlace(client: Client, place: Place): Promise<void> {
+/** Removes the entry, unless its key was created again since. Rejects with ClientError. */
+export async function leaveQueue(client: Client, entry: QueueEntry): Promise<void> {
   await client.txn({
-    compare: [compareCreateRevision(place.key, "=", place.revision)],
-    success: [opDelete(place.key)],
+    compare: [compareCreateRevision(entry.key, "=", entry.revision)],
+    success: [opDelete(entry.key)],
   });
 }

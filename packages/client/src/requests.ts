@@ -1,6 +1,5 @@
 /**
- * Building requests: keys as texts or bytes, ranges by prefix, comparisons and operations of
- * transactions.
+ * Builds requests: keys as texts or bytes, ranges, comparisons and operations of transactions.
  */
 import {
   type Compare,
@@ -16,7 +15,7 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 
-/** Bytes, or a text that stands for its UTF-8. */
+/** Bytes, or a text that is encoded as UTF-8. */
 export type Bytes = string | Uint8Array;
 
 function toBytes(value: Bytes): Uint8Array {
@@ -26,8 +25,8 @@ function toBytes(value: Bytes): Uint8Array {
 const EVERYTHING = new Uint8Array(1);
 
 /**
- * The end of the range of all keys that begin with `prefix`: the first key after them, or a zero
- * byte (no end) if there is none.
+ * The end of the range of all keys with this prefix: the first key after them, or a zero byte (no
+ * end) if there is none.
  */
 export function prefixEnd(prefix: Bytes): Uint8Array {
   const end = toBytes(prefix).slice();
@@ -40,7 +39,7 @@ export function prefixEnd(prefix: Bytes): Uint8Array {
   return EVERYTHING;
 }
 
-/** Which keys, beside the one given. At most one of these may be set. */
+/** Extends a key to a range of keys. At most one of these may be set. */
 export interface RangeOptions {
   /** All keys that begin with the key. An empty key with `prefix` means every key. */
   readonly prefix?: boolean;
@@ -82,8 +81,7 @@ export interface GetOptions extends RangeOptions {
   readonly sortBy?: "key" | "version" | "create" | "mod" | "value";
   readonly order?: "ascend" | "descend";
   /**
-   * Read from the member that is asked, without a round through the cluster: quicker, but it may be
-   * behind.
+   * Read from one member without a round through the cluster: faster, but possibly stale.
    */
   readonly serializable?: boolean;
   readonly keysOnly?: boolean;
@@ -107,8 +105,8 @@ const sortOrders = {
 };
 
 /**
- * A Range request. Sorting by something other than the key without an order sorts upwards; keys
- * come sorted from the server anyway.
+ * A Range request. Without an order, any sort target but the key sorts ascending; the server
+ * returns keys sorted anyway.
  */
 export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
   const target = sortTargets[options.sortBy ?? "key"];
@@ -281,7 +279,7 @@ export function opTxn(parts: TxnParts): RequestOp {
   return { request: { case: "requestTxn", value: txnRequest(parts) } };
 }
 
-/** The parts of a transaction: if all of `compare` hold, `success` is done, else `failure`. */
+/** A transaction: if all of `compare` hold, `success` runs, else `failure`. */
 export interface TxnParts {
   readonly compare?: readonly Compare[];
   readonly success?: readonly RequestOp[];

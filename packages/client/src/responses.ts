@@ -1,6 +1,6 @@
 /**
- * Answers with their stored records decoded. On the wire's side the records stay bytes, because
- * members pass them through unread.
+ * Responses with their KeyValue records decoded. The codecs leave records as bytes, because members
+ * pass them through unread.
  */
 import {
   type DeleteRangeResponse,
@@ -17,13 +17,13 @@ export interface GetResult {
   readonly kvs: readonly KeyValue[];
   /** True if `limit` cut the range short. */
   readonly more: boolean;
-  /** How many keys the range has, whatever `limit` says. */
+  /** How many keys the range has, regardless of `limit`. */
   readonly count: number;
 }
 
 export interface PutResult {
   readonly header: ResponseHeader;
-  /** What the key held before, if that was asked for and it held something. */
+  /** The previous record, if it was requested and existed. */
   readonly prevKv: KeyValue | undefined;
 }
 
@@ -37,11 +37,11 @@ export interface TxnResult {
   readonly header: ResponseHeader;
   /** Whether all comparisons held. */
   readonly succeeded: boolean;
-  /** One answer for each operation, in their order. */
+  /** One result per operation, in their order. */
   readonly responses: readonly OpResult[];
 }
 
-/** The answer to one operation of a transaction. */
+/** The result of one operation of a transaction. */
 export type OpResult =
   | { readonly kind: "get"; readonly result: GetResult }
   | { readonly kind: "put"; readonly result: PutResult }
@@ -93,6 +93,6 @@ function opResult({ response }: ResponseOp): OpResult {
     case "responseTxn":
       return { kind: "txn", result: txnResult(response.value) };
     case undefined:
-      throw new TypeError("the server answered an operation of a transaction with nothing");
+      throw new TypeError("the server returned no result for an operation of a transaction");
   }
 }

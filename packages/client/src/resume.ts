@@ -1,21 +1,21 @@
-/** When a stream that broke is opened again, and how long is waited before. */
-import { GrpcStatus } from "@quorate/proto";
+/** When a broken stream is reopened, and after which pause. */
+import { GrpcCode } from "@quorate/proto";
 import type { ClientError } from "./errors.ts";
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2000;
 
-/** True for what another member, or the same one a little later, may do better. */
+/** Whether another member, or a retry a little later, may succeed. */
 export function mayResume(error: ClientError): boolean {
   return (
-    error.grpcCode === GrpcStatus.UNAVAILABLE ||
-    error.grpcCode === GrpcStatus.INTERNAL ||
+    error.grpcCode === GrpcCode.Unavailable ||
+    error.grpcCode === GrpcCode.Internal ||
     isStaleToken(error.message)
   );
 }
 
 /**
- * True for a text that says that the token is not, or no longer, good: with a new one the same
+ * Whether an error text means that the token is invalid or expired: with a new token the same
  * request may succeed.
  */
 export function isStaleToken(message: string): boolean {
@@ -33,7 +33,7 @@ export class Backoff {
     return pauseMs;
   }
 
-  /** Something succeeded: the next pause is the shortest. */
+  /** Called after a success: the next pause is the shortest. */
   reset(): void {
     this.#nextMs = FIRST_PAUSE_MS;
   }

@@ -1,25 +1,24 @@
 /**
- * A session: a lease that is kept alive, which locks and candidacies hang on. When the process dies
- * the lease expires and what hung on it is free again.
+ * A session: a lease that is kept alive, with the locks and candidacies attached to it. When the
+ * process dies the lease expires and releases them.
  */
-import type { LeaseEnd, LeaseKeeper } from "./lease-keeper.ts";
+import type { LeaseEnd, LeaseKeepAlive } from "./lease-keep-alive.ts";
 import type { Leases } from "./leases.ts";
 
 export class Session {
   readonly lease: bigint;
   /**
-   * Resolves when the session is over: closed, or its lease is gone. Whoever holds a lock by it
-   * holds it no more.
+   * Resolves when the session was closed or its lease ended. Its locks are lost then.
    */
   readonly ended: Promise<LeaseEnd>;
   readonly #leases: Leases;
-  readonly #keeper: LeaseKeeper;
+  readonly #keepAlive: LeaseKeepAlive;
 
   private constructor(leases: Leases, lease: bigint) {
     this.#leases = leases;
     this.lease = lease;
-    this.#keeper = leases.keepAlive(lease);
-    this.ended = this.#keeper.ended;
+    this.#keepAlive = leases.keepAlive(lease);
+    this.ended = this.#keepAlive.ended;
   }
 
   /** Opens a session. Rejects with ClientError. */
@@ -28,11 +27,11 @@ export class Session {
   }
 
   /**
-   * Ends the session and revokes its lease: everything that hangs on it is gone. Rejects with
+   * Ends the session and revokes its lease, which deletes all keys attached to it. Rejects with
    * ClientError.
    */
   async close(): Promise<void> {
-    this.#keeper.stop();
+    this.#keepAlive.stop();
     await this.ended;
     await this.#leases.revoke(this.lease);
   }

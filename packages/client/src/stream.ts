@@ -1,20 +1,19 @@
 /**
- * A stream of messages with one member, such as a snapshot or a watch: what the client gives to its
- * callers.
+ * A stream of messages with one member, such as a snapshot or a watch, as the client returns it.
  */
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
 import { LinkError, type LinkStream } from "./link.ts";
 
-/** A method whose types are known. */
+/** A method with its request and response types. */
 export type StreamMethod<Q, A> = MethodDescriptor & {
   readonly requestType: MessageType<Q>;
   readonly responseType: MessageType<A>;
 };
 
 /**
- * One stream. Answers are taken by iterating; those that are not taken hold the server back.
- * Leaving the loop cancels the stream; an error of it is thrown there as a ClientError.
+ * One stream. Iterate over it to receive responses; responses not consumed hold the server back by
+ * flow control. Leaving the loop cancels the stream; a failure is thrown there as ClientError.
  */
 export class ClientStream<Q, A> implements AsyncIterable<A> {
   readonly #method: StreamMethod<Q, A>;
@@ -23,7 +22,7 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
   readonly #ended: (failed: boolean) => void;
   #isAbandoned = false;
 
-  /** @param ended called when the stream is over, with whether it failed */
+  /** @param ended called once when the stream has ended, with whether it failed */
   constructor(
     method: StreamMethod<Q, A>,
     stream: LinkStream,
@@ -40,19 +39,19 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
     this.#stream.send(this.#method.requestType.encode(request));
   }
 
-  /** Says that no request will follow. */
+  /** Half-closes the stream: no request follows. */
   finish(): void {
     this.#stream.finish();
   }
 
-  /** Gives the stream up; the loop over its answers ends. */
+  /** Cancels the stream; the loop over its responses ends. */
   cancel(): void {
     this.#stream.cancel();
   }
 
   /**
-   * Gives up the stream and the endpoint that it is at, which answers too little: the next call and
-   * stream go to the next one.
+   * Cancels the stream and leaves its endpoint, which does not respond as it should: the next call
+   * and stream go to the next endpoint.
    */
   abandon(): void {
     this.#isAbandoned = true;
@@ -62,7 +61,7 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
   async *[Symbol.asyncIterator](): AsyncGenerator<A, undefined> {
     let failed = false;
     try {
-      for await (const bytes of this.#stream.answers())
+      for await (const bytes of this.#stream.responses())
         yield this.#method.responseType.decode(bytes);
     } catch (error) {
       failed = true;

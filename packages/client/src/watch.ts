@@ -1,14 +1,14 @@
 /**
- * A watch that goes on at another member when its own is lost.
+ * A watch that continues at another member when its own is lost.
  *
  *   const watch = client.watch("config/", { prefix: true });
  *   for await (const { events } of watch) for (const bytes of events)
  *   console.log(Event.decode(bytes));
  *
- * It gives every change from its first revision on, once and in order: after a break it is created
- * anew from the revision after the last one that it gave. What it gives are the server's responses,
- * without the ones that say that a watch was created. The last response may have `canceled` set:
- * the server refused the watch, or the history that it wanted is compacted.
+ * It yields every change from its first revision on, once and in order: after a break it is created
+ * again from the revision after the last one yielded. It yields the server's responses except those
+ * that confirm a creation. The last response may have `canceled` set: the server refused the watch,
+ * or compacted the history that it needs.
  */
 import {
   Event,
@@ -25,13 +25,13 @@ import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
 export interface WatchOptions extends RangeOptions {
-  /** The first revision to give; 0 for what changes from now on. */
+  /** The first revision to yield; 0 for changes from now on. */
   readonly revision?: number;
-  /** With each change, what the key held before. */
+  /** Include the previous record with each change. */
   readonly prevKv?: boolean;
-  /** Have the server tell its revision from time to time while nothing changes. */
+  /** The server reports its revision at intervals while nothing changes. */
   readonly progressNotify?: boolean;
-  /** Told of each break, before the watch is opened again. */
+  /** Called with each break, before the watch is reopened. */
   readonly onBreak?: (error: ClientError) => void;
 }
 
@@ -57,7 +57,7 @@ export class Watch implements AsyncIterable<WatchResponse> {
     });
   }
 
-  /** Asks the server to tell its revision as soon as the watch has given everything up to it. */
+  /** Requests the server's revision, reported once the watch has yielded all changes up to it. */
   requestProgress(): void {
     if (!this.#isCreated) this.#wantsProgress = true;
     else this.#stream?.send({ requestUnion: { case: "progressRequest", value: {} } });
@@ -70,8 +70,8 @@ export class Watch implements AsyncIterable<WatchResponse> {
   }
 
   /**
-   * The responses; to be iterated once. Throws ClientError for a failure that no other member would
-   * spare.
+   * The responses. Iterate once. Throws ClientError for a failure that a retry at another member
+   * cannot fix.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
     const backoff = new Backoff();
@@ -124,8 +124,8 @@ export class Watch implements AsyncIterable<WatchResponse> {
   #advance({ header, created, events }: WatchResponse): void {
     const revision = header?.revision ?? 0;
     if (created) {
-      // A watch of what comes from now on begins after the revision at which it was created,
-      // wherever it is created again.
+      // A watch from now on starts behind the revision of its first creation, also when it is
+      // created again.
       if (this.#next === 0) this.#next = revision + 1;
       this.#isCreated = true;
       if (this.#wantsProgress) this.requestProgress();

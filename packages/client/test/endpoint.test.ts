@@ -35,7 +35,7 @@ test("endpoints come with or without a scheme", () => {
   });
 });
 
-test("a port that is none is refused, and an IPv6 address without brackets", () => {
+test("a malformed port is refused, and an IPv6 address without brackets", () => {
   for (const text of ["h:99999", "http://h:abc", "http://h:", "[::1]:x", "h:-1"]) {
     assert.throws(
       () => parseEndpoint(text, false),
@@ -49,7 +49,7 @@ test("a port that is none is refused, and an IPv6 address without brackets", () 
   for (const text of ["h", "http://h", "[::1]", "h:65535"]) parseEndpoint(text, false);
 });
 
-test("what names no host is refused", () => {
+test("an endpoint without a host is refused", () => {
   assert.throws(() => parseEndpoint("", false), RangeError);
   assert.throws(() => parseEndpoint("http://", false), RangeError);
   assert.throws(() => parseEndpoint("ftp://h:1", false), {

@@ -1,12 +1,12 @@
-/** The rules of repeating a call elsewhere, on links and a clock that the test drives. */
+/** The rules of retrying a call at another endpoint, with fake links and a manual clock. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GrpcStatus, MaintenanceService } from "@quorate/proto";
+import { GrpcCode, MaintenanceService } from "@quorate/proto";
 import { Client, type ClientError } from "../index.ts";
 import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 
-/** What a link does with a call: an answer, or an error. */
+/** What a fake link does with a call: respond, or fail. */
 type Behaviour = (call: {
   path: string;
   metadata: CallMetadata;
@@ -50,9 +50,9 @@ class FakeLink implements Link {
       send: () => {},
       finish: () => {},
       cancel: () => {},
-      async *answers() {
+      async *responses() {
         yield OK;
-        throw new LinkError(GrpcStatus.UNAVAILABLE, `${endpoint} went away`, true);
+        throw new LinkError(GrpcCode.Unavailable, `${endpoint} went away`, true);
       },
     };
   }
@@ -79,8 +79,8 @@ const noTimer = { after: () => assert.fail("no timer is needed") };
 const OK = new Uint8Array(0);
 const answers: Behaviour = () => OK;
 const refuses: Behaviour = () =>
-  new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
-const drops: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "connection dropped", true);
+  new LinkError(GrpcCode.Unavailable, "No connection established", false);
+const drops: Behaviour = () => new LinkError(GrpcCode.Unavailable, "connection dropped", true);
 const read = { path: "/read", request: OK, repeatable: true, metadata: { token: undefined } };
 const write = { ...read, path: "/write", repeatable: false };
 
@@ -105,7 +105,7 @@ function setUp(...behaviours: Behaviour[]): {
 
 const counts = (links: readonly FakeLink[]): number[] => links.map((link) => link.calls.length);
 
-test("a client stays with an endpoint that answers", async () => {
+test("a client stays with an endpoint that responds", async () => {
   const { failover, links } = setUp(answers, answers);
   for (let i = 0; i < 5; i++) await failover.call(read);
   assert.deepEqual(counts(links), [5, 0]);
@@ -117,7 +117,7 @@ test("a client stays with an endpoint that answers", async () => {
   });
 });
 
-test("reads and writes go on where nobody could be reached, and stay there", async () => {
+test("reads and writes move on from endpoints that cannot be reached, and stay where they succeed", async () => {
   const { failover, links, clock } = setUp(refuses, refuses, answers);
   await failover.call(write);
   await failover.call(read);
@@ -125,49 +125,49 @@ test("reads and writes go on where nobody could be reached, and stay there", asy
   assert.deepEqual(clock.pauses, []);
 });
 
-test("a read is repeated after a lost connection, a write is not", async () => {
+test("a read is retried after a lost connection, a write is not", async () => {
   const reading = setUp(drops, answers);
   await reading.failover.call(read);
   assert.deepEqual(counts(reading.links), [1, 1]);
   const writing = setUp(drops, answers);
   await assert.rejects(writing.failover.call(write), {
     name: "ClientError",
-    grpcCode: GrpcStatus.UNAVAILABLE,
+    grpcCode: GrpcCode.Unavailable,
     message: "connection dropped",
     endpoint: "e0",
   });
   assert.deepEqual(counts(writing.links), [1, 0]);
 });
 
-test("errors other than UNAVAILABLE are the answer", async () => {
+test("errors other than UNAVAILABLE are not retried", async () => {
   const { failover, links } = setUp(
     () =>
       new LinkError(
-        GrpcStatus.OUT_OF_RANGE,
+        GrpcCode.OutOfRange,
         "etcdserver: mvcc: required revision has been compacted",
         true,
       ),
     answers,
   );
   await assert.rejects(failover.call(read), {
-    grpcCode: GrpcStatus.OUT_OF_RANGE,
+    grpcCode: GrpcCode.OutOfRange,
     code: "Compacted",
   });
   assert.deepEqual(counts(links), [1, 0]);
 });
 
-test("after a round without success it pauses, longer each time up to a second, until the time is up", async () => {
+test("after a round without success it pauses, longer each time up to a second, until the timeout", async () => {
   const { failover, links, clock } = setUp(refuses, drops);
   const failure = await failover.call(read).then(
     () => assert.fail("it answered"),
     (error: ClientError) => error,
   );
-  assert.equal(failure.grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.equal(failure.grpcCode, GrpcCode.DeadlineExceeded);
   assert.equal(failure.message, "context deadline exceeded");
   assert.equal((failure.cause as LinkError).message, "connection dropped");
   assert.deepEqual(clock.pauses, [25, 50, 100, 200, 400, 800, 1000, 1000, 1000]);
   assert.deepEqual(counts(links), [10, 10]);
-  // Each try is told how much time is left.
+  // Each attempt gets the remaining time.
   assert.equal(
     links[0].calls.at(-1)!.timeoutMs,
     5000 - clock.pauses.reduce((sum, pause) => sum + pause),
@@ -175,12 +175,12 @@ test("after a round without success it pauses, longer each time up to a second, 
   assert.equal(links[0].calls.at(-1)!.dialTimeoutMs, 425);
 });
 
-test("an attempt that the end of the call cut short is not told, but the one before it", async () => {
+test("when the timeout cuts the last attempt short, the error of the attempt before is reported", async () => {
   const { failover, clock } = setUp(() => {
     if (clock.timeMs < 4600)
-      return new LinkError(GrpcStatus.UNAVAILABLE, "connection refused", false);
+      return new LinkError(GrpcCode.Unavailable, "connection refused", false);
     clock.timeMs = 5000;
-    return new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true);
+    return new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true);
   });
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
   assert.deepEqual(
@@ -189,21 +189,21 @@ test("an attempt that the end of the call cut short is not told, but the one bef
   );
 });
 
-test("an endpoint that comes back is found", async () => {
+test("an endpoint that comes back is used again", async () => {
   const { failover, links, clock } = setUp(refuses);
   links[0].behaviour = () =>
-    clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK;
+    clock.timeMs < 300 ? new LinkError(GrpcCode.Unavailable, "", false) : OK;
   await failover.call(write);
   assert.deepEqual(clock.pauses, [25, 50, 100, 200]);
 });
 
-test("more calls at once than the bound are refused", async () => {
+test("concurrent calls beyond the limit are refused", async () => {
   const { failover, links } = setUp(answers);
   const gate = Promise.withResolvers<Uint8Array>();
   links[0].behaviour = () => gate.promise;
   const pending = [failover.call(read), failover.call(read), failover.call(read)];
   await assert.rejects(failover.call(read), {
-    grpcCode: GrpcStatus.RESOURCE_EXHAUSTED,
+    grpcCode: GrpcCode.ResourceExhausted,
     message: "more than 3 calls are pending",
   });
   gate.resolve(OK);
@@ -218,7 +218,7 @@ test("a closed client refuses calls and closes its links", async () => {
     links.map((link) => link.closed),
     [true, true],
   );
-  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.CANCELLED });
+  await assert.rejects(failover.call(read), { grpcCode: GrpcCode.Canceled });
 });
 
 test("closing ends the pauses of pending calls", async () => {
@@ -232,7 +232,7 @@ test("closing ends the pauses of pending calls", async () => {
   assert.deepEqual(clock.pauses, [25]);
 });
 
-test("status asks the endpoint that is named, over a link of its own if need be", async () => {
+test("status calls the named endpoint, over a link of its own if needed", async () => {
   const { failover, links } = setUp(answers, answers);
   const opened: FakeLink[] = [];
   const open = (endpoint: string): Link => {
@@ -257,7 +257,7 @@ function guarded(refusal = "etcdserver: invalid auth token"): Behaviour & { issu
     if (path.endsWith("/Authenticate")) return tokenAnswer(`t${++server.issued}`);
     return metadata.token === `t${server.issued}`
       ? OK
-      : new LinkError(GrpcStatus.UNAUTHENTICATED, refusal, true);
+      : new LinkError(GrpcCode.Unauthenticated, refusal, true);
   };
   const server = Object.assign(behaviour, { issued: 0 });
   return server;
@@ -272,7 +272,7 @@ function tokenAnswer(token: string): Uint8Array {
   ]);
 }
 
-test("a user's token is fetched once for many calls, and again when it has grown old", async () => {
+test("a user's token is fetched once for many calls, and again when it has expired", async () => {
   const server = guarded();
   const { failover, links } = setUp(server);
   const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" }, noTimer);
@@ -294,18 +294,18 @@ test("a user's token is fetched again when users have changed since", async () =
   assert.equal(server.issued, 8);
 });
 
-test("a link whose own clock says that time is up ends the call in Go's words", async () => {
+test("a link whose clock reaches the deadline first ends the call with Go's text", async () => {
   const { failover } = setUp(
-    () => new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true),
+    () => new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true),
   );
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
   assert.deepEqual(
     [failure.message, failure.grpcCode, (failure.cause as Error).message],
-    ["context deadline exceeded", GrpcStatus.DEADLINE_EXCEEDED, "no answer in time"],
+    ["context deadline exceeded", GrpcCode.DeadlineExceeded, "no response in time"],
   );
 });
 
-test("a token that is given is shown and never fetched", async () => {
+test("a configured token is sent and never fetched", async () => {
   const server = guarded();
   server.issued = 3;
   const { failover } = setUp(server);
@@ -317,11 +317,11 @@ test("a token that is given is shown and never fetched", async () => {
   assert.equal(server.issued, 3);
 });
 
-test("where users are not enabled, a name and password do no harm", async () => {
+test("without authentication a name and password are ignored", async () => {
   const { failover, links } = setUp(({ path }) =>
     path.endsWith("/Authenticate")
       ? new LinkError(
-          GrpcStatus.FAILED_PRECONDITION,
+          GrpcCode.FailedPrecondition,
           "etcdserver: authentication is not enabled",
           true,
         )
@@ -343,7 +343,7 @@ test("a stream is opened at the next endpoint where one cannot be reached, and a
     };
     await assert.rejects(read, (error: ClientError) => {
       endpoints.push(error.endpoint);
-      return error.grpcCode === GrpcStatus.UNAVAILABLE && /went away/.test(error.message);
+      return error.grpcCode === GrpcCode.Unavailable && /went away/.test(error.message);
     });
   }
   assert.deepEqual(endpoints, ["e1", "e2", "e1"]);

@@ -28,7 +28,7 @@ test("the end of a prefix is the first key after all that begin with it", () => 
   assert.deepEqual(prefixEnd(""), bytes(0));
 });
 
-test("ranges are given by prefix, from a key on, or up to a key, and by one of them only", () => {
+test("a range is a prefix, from a key on, or up to a key, and only one of them", () => {
   const ends = (...args: Parameters<typeof getRequest>): [Uint8Array, Uint8Array] => [
     getRequest(...args).key,
     getRequest(...args).rangeEnd,
@@ -43,14 +43,14 @@ test("ranges are given by prefix, from a key on, or up to a key, and by one of t
   assert.throws(() => deleteRequest("k", { prefix: true, fromKey: true }), TypeError);
 });
 
-test("a key that is a text is its UTF-8, and the caller's bytes stay as they were", () => {
+test("a text key is encoded as UTF-8, and the caller's bytes are not changed", () => {
   const prefix = bytes(1, 2);
   assert.deepEqual(deleteRequest(prefix, { prefix: true }).rangeEnd, bytes(1, 3));
   assert.deepEqual(prefix, bytes(1, 2));
   assert.deepEqual(putRequest("ключ", "☃").value, fromUtf8("☃"));
 });
 
-test("sorting asks for the least that does it", () => {
+test("a sort is requested only where the server's order differs", () => {
   const sort = (options: Parameters<typeof getRequest>[1]): [number, number] => {
     const request = getRequest("k", options);
     return [request.sortTarget, request.sortOrder];

@@ -1,9 +1,9 @@
-/** A watch that goes on where it was, on streams that the test writes. */
+/** A watch that continues where it was, over fake streams. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   Event,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   ResponseHeader,
   WatchCreateRequest,
@@ -17,7 +17,7 @@ import { LinkError, type LinkStream } from "../src/link.ts";
 import { ClientStream } from "../src/stream.ts";
 import { Watch, type WatchOptions } from "../src/watch.ts";
 
-/** What a stream gives before it breaks, or why it cannot be opened. */
+/** The responses of a stream before it breaks, or why it cannot be opened. */
 type Script = readonly WatchResponse[] | ClientError;
 
 const header = (revision: number): ResponseHeader => ResponseHeader.create({ revision });
@@ -30,7 +30,7 @@ const put = (revision: number): WatchResponse =>
   });
 const refused = (reason: string): WatchResponse =>
   WatchResponse.create({ created: true, canceled: true, cancelReason: reason });
-const away = new ClientError(GrpcStatus.UNAVAILABLE, "went away", "e0");
+const away = new ClientError(GrpcCode.Unavailable, "went away", "e0");
 
 /**
  * Runs a watch over streams that follow one another; the last one stands still until the watch is
@@ -68,9 +68,9 @@ async function run(
         },
         finish: () => {},
         cancel: () => {},
-        async *answers() {
+        async *responses() {
           for (const response of script) yield WatchResponse.encode(response);
-          throw new LinkError(GrpcStatus.UNAVAILABLE, "went away", true);
+          throw new LinkError(GrpcCode.Unavailable, "went away", true);
         },
       };
       return new ClientStream(WatchService.methods.Watch as never, link, "e0", () => {});
@@ -99,7 +99,7 @@ async function run(
   };
 }
 
-test("after a break it goes on from the revision after the last one given", async () => {
+test("after a break it continues from the revision after the last one yielded", async () => {
   const { starts, revisions, breaks } = await run(
     [[created(5), put(7), put(9)], away, [created(12), put(10)]],
     {},
@@ -110,12 +110,12 @@ test("after a break it goes on from the revision after the last one given", asyn
   assert.deepEqual(breaks, ["went away", "went away"]);
 });
 
-test("a watch of what comes from now on goes on from when it was created, even if nothing came", async () => {
+test("a watch from now on continues from its creation, even if no change came", async () => {
   const { starts } = await run([[created(5)], [created(8), put(6)]], {}, 1);
   assert.deepEqual(starts, [0, 6]);
 });
 
-test("what a progress notification covers is not asked for again", async () => {
+test("revisions covered by a progress notification are not requested again", async () => {
   const { starts } = await run(
     [
       [created(5), WatchResponse.create({ header: header(20) })],
@@ -127,7 +127,7 @@ test("what a progress notification covers is not asked for again", async () => {
   assert.deepEqual(starts, [3, 21]);
 });
 
-test("a member without a leader ends the stream, and a token that grew old is renewed", async () => {
+test("a member without a leader ends the stream, and an expired token is renewed", async () => {
   const stale = "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token";
   const { opened, revisions } = await run([[refused(stale)], [created(1), put(2)]], {}, 1);
   assert.deepEqual(opened, [
@@ -137,7 +137,7 @@ test("a member without a leader ends the stream, and a token that grew old is re
   assert.deepEqual(revisions, [2]);
 });
 
-test("a watch that the server refuses tells so and ends", async () => {
+test("a watch that the server refuses reports it and ends", async () => {
   const { last, error } = await run([[refused("etcdserver: permission denied")]]);
   assert.deepEqual(
     [last?.canceled, last?.cancelReason, error],
@@ -145,9 +145,9 @@ test("a watch that the server refuses tells so and ends", async () => {
   );
 });
 
-test("what no other member would spare is thrown", async () => {
+test("an error that no other member can fix is thrown", async () => {
   const denied = new ClientError(
-    GrpcStatus.UNAUTHENTICATED,
+    GrpcCode.Unauthenticated,
     "etcdserver: authentication failed, invalid user ID or password",
   );
   assert.equal((await run([denied])).error, denied);

@@ -4,7 +4,7 @@ import { processIo } from "../src/process-io.ts";
 import { runProgram } from "../src/program.ts";
 import { quorateutl } from "../src/quorateutl.ts";
 
-// Stores that it makes are for their owner alone; LevelDB gives its files no mode of its own.
+// Only the owner may read the stores it makes; LevelDB sets no mode on its files.
 process.umask(0o077);
 const args = process.argv.slice(2);
 const trouble = argumentTrouble(args);

@@ -1,6 +1,6 @@
 /**
- * Telling people of calls that failed: which endpoint, why, and on a terminal what to try; scripts
- * read what etcdctl writes.
+ * Messages about failed calls: the endpoint, the reason, and on a terminal a hint. Standard output
+ * stays etcdctl's, since scripts read it.
  */
 import type { ClientError } from "@quorate/client";
 import type { Io } from "./io.ts";
@@ -8,19 +8,19 @@ import type { Io } from "./io.ts";
 const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   [
     /connection refused|no socket at|ECONNREFUSED/,
-    "nobody listens there; is the member running, and does --endpoints (or ETCDCTL_ENDPOINTS) name its client URL?",
+    "no member listens there; is the member running, and does --endpoints (or ETCDCTL_ENDPOINTS) name its client URL?",
   ],
   [
     /cannot be resolved|ENOTFOUND|EAI_AGAIN/,
-    "the host's name is not known here; is it spelled right in --endpoints?",
+    "the DNS resolver does not know the host; is it spelled right in --endpoints?",
   ],
   [
     /self.signed|unable to (?:get|verify)|UNABLE_TO|issuer certificate/,
-    "the certificate comes from a CA that is not known here; name it in --cacert",
+    "the certificate comes from an unknown CA; pass the CA in --cacert",
   ],
   [
     /altnames|does not match certificate|Hostname\/IP/,
-    "the certificate is not made out for this name; use one of the names or addresses that it has",
+    "the certificate is not valid for this name; use one of the names or addresses in it",
   ],
   [
     /certificate has expired|CERT_HAS_EXPIRED/,
@@ -28,15 +28,15 @@ const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   ],
   [
     /certificate required|bad certificate|unknown ca|TLS alert/i,
-    "the member wants to see a certificate of its CA; give --cert and --key",
+    "the member requires a client certificate from its CA; pass --cert and --key",
   ],
   [
     /wrong version number|packet length too long|EPROTO|during the TLS handshake/,
-    "one side talks TLS and the other does not; write https:// or http:// before the endpoint",
+    "one side uses TLS and the other does not; write https:// or http:// before the endpoint",
   ],
   [
     /the connection was closed$/,
-    "it may want TLS: write https:// before the endpoint and name the CA in --cacert; or it is no member's client URL",
+    "the member may require TLS: write https:// before the endpoint and pass the CA in --cacert; or the endpoint is no member's client URL",
   ],
   [
     /does not speak gRPC/,
@@ -44,43 +44,37 @@ const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   ],
   [
     /user name is empty/,
-    "the cluster asks for users; give --user NAME, and the password when asked",
+    "the cluster requires a user; pass --user NAME, and enter the password when prompted",
   ],
-  [
-    /permission denied/,
-    "a role of this user has to allow it; see quoratectl user get NAME --detail",
-  ],
+  [/permission denied/, "no role of this user permits it; see quoratectl user get NAME --detail"],
   [
     /no leader|leader failure|request timed out|leader changed/,
-    "most members have to be reachable to agree; see quoratectl endpoint health --cluster",
+    "a majority of the members must be reachable; see quoratectl endpoint health --cluster",
   ],
   [
     /database space exceeded/,
     "compact, defragment and disarm the alarm; quoratectl doctor says how",
   ],
+  [/too many requests|RESOURCE_EXHAUSTED/, "the member is overloaded; retry a little later"],
   [
-    /too many requests|RESOURCE_EXHAUSTED/,
-    "the member has too much to do; try again a little later",
-  ],
-  [
-    /no connection|no answer in time|nobody answers|no way to|deadline exceeded/,
-    "nobody answered in time; is the network there, or is --dial-timeout or --command-timeout too short?",
+    /no connection|no response in time|timed out at|no route to|deadline exceeded/,
+    "no member responded in time; is the network up, or is --dial-timeout or --command-timeout too short?",
   ],
 ];
 
-/** Mistakes on a command line that a variable of the shell brings about. */
+/** Usage errors that an environment variable causes. */
 const usageAdvice: readonly (readonly [reason: RegExp, text: string])[] = [
   [
     /^conflicting environment variable "(\w+)"/,
-    "for this command alone, put the value before it in place of the flag: $1=VALUE quoratectl ...; or for all: unset $1",
+    "for this command only, set the variable instead of the flag: $1=VALUE quoratectl ...; for all: unset $1",
   ],
   [
     /^snapshot must be requested to one selected node/,
-    "name one member; where the variable is set, before the command: ETCDCTL_ENDPOINTS=ENDPOINT quoratectl snapshot save FILE",
+    "name one member; if the variable is set, override it: ETCDCTL_ENDPOINTS=ENDPOINT quoratectl snapshot save FILE",
   ],
 ];
 
-/** On a terminal, says what to do about a mistake on the command line, where that is known. */
+/** On a terminal, prints a hint about a usage error, if there is one. */
 export function usageHint(io: Io, message: string): void {
   const found = usageAdvice.find(([pattern]) => pattern.test(message));
   if (found === undefined || !io.stderrIsTerminal) return;
@@ -88,20 +82,20 @@ export function usageHint(io: Io, message: string): void {
   io.stderr(`Hint: ${text.replaceAll("$1", pattern.exec(message)![1] ?? "")}\n`);
 }
 
-/** A sentence that says what to try, or undefined. @param reason the text of the failure */
+/** A hint for a failure, or undefined. @param reason the text of the failure */
 export function adviceFor(reason: string): string | undefined {
   return advice.find(([pattern]) => pattern.test(reason))?.[1];
 }
 
-/** On a terminal, says what to try about a failure, where that is known. */
+/** On a terminal, prints a hint about a failure, if there is one. */
 export function hint(io: Io, reason: string): void {
   const advice = io.stderrIsTerminal ? adviceFor(reason) : undefined;
   if (advice !== undefined) io.stderr(`Hint: ${advice}\n`);
 }
 
 /**
- * Says which endpoint failed and why: where time was up, what happened last.
- * @param sequel what is done about it, after the reason
+ * Prints which endpoint failed and why; for a timeout, the error of the last attempt.
+ * @param sequel appended to the reason: what the program does about it
  */
 export function warnOfFailure(
   io: Io,

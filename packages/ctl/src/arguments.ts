@@ -1,16 +1,15 @@
 /**
- * Node gives a program its arguments as text, and puts U+FFFD in the place of bytes that are no
- * UTF-8: a key of such bytes would quietly become another one. Where the system tells the bytes
- * they are looked at, and such an argument is refused.
+ * Refuses arguments that are not UTF-8. Node decodes arguments and replaces invalid bytes by
+ * U+FFFD, which would silently change a key. On Linux the original bytes are in /proc/self/cmdline.
  */
 import { readFileSync } from "node:fs";
 
 const ADVICE =
-  'give a key of other bytes to txn, in double quotes ("\\xff"), and a value of other bytes to put on its standard input';
+  'pass such a key to txn, in double quotes ("\\xff"), and such a value to put on standard input';
 
 /**
- * What is wrong with a program's arguments, for the user, or undefined. `readBytes` gives the
- * command line as the system has it.
+ * The error for arguments that are not UTF-8, or undefined.
+ * @param readBytes returns the command line as the system has it
  */
 export function argumentTrouble(
   args: readonly string[],
@@ -22,10 +21,10 @@ export function argumentTrouble(
   try {
     bytes = readBytes();
   } catch {
-    // Not Linux: nobody tells.
+    // Not Linux.
     return undefined;
   }
-  // The last ones are the program's: before them stand Node, its flags and the program.
+  // Node, its flags and the program's path come before the arguments.
   const raw = splitAtZeros(bytes).slice(-args.length);
   const at = raw.findIndex((arg) => !isUtf8(arg));
   return at < 0
@@ -37,7 +36,7 @@ function systemCommandLine(): Uint8Array {
   return readFileSync("/proc/self/cmdline");
 }
 
-/** Each argument ends with a zero. */
+/** Each argument ends with a zero byte. */
 function splitAtZeros(bytes: Uint8Array): Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; ) {

@@ -1,24 +1,27 @@
 /**
- * Reading a command line as etcdctl's library (cobra) does: the words that are neither flags nor
- * flags' values name the command, which may be shortened as long as it is the only one ("mem li" is
- * "member list"); then all flags are read as that command's, wherever they stand.
+ * Parses a command line as cobra, etcdctl's library, does: words that are neither flags nor flags'
+ * values name the command; an unambiguous prefix is enough ("mem li" is "member list"). All flags
+ * are then read as that command's, wherever they stand.
  */
+import { CodedError } from "@quorate/proto";
 import { type Command, type CommandLine, commandName, flagsOf, type Program } from "./command.ts";
 import { type Flag, FlagValues, readFlags } from "./flags.ts";
 
-/** A word that should name a command and names none. */
-export class UnknownCommand extends Error {
+/** A word in the place of a command that names no command. */
+export class UnknownCommand extends CodedError<"UnknownCommand"> {
   constructor(program: Program, word: string) {
     const similar = similarCommands(program, word).map((name) => `\t${name}\n`);
     const hint = similar.length === 0 ? "" : `\n\nDid you mean this?\n${similar.join("")}`;
-    super(`unknown command ${JSON.stringify(word)} for ${JSON.stringify(program.name)}${hint}`);
-    this.name = "UnknownCommand";
+    super(
+      "UnknownCommand",
+      "UnknownCommand",
+      `unknown command ${JSON.stringify(word)} for ${JSON.stringify(program.name)}${hint}`,
+    );
   }
 }
 
 /**
- * Fills `path` with the commands that are named, even if it then throws FlagError or
- * UnknownCommand.
+ * Appends the named commands to `path`, even if it then throws FlagError or UnknownCommand.
  */
 export function readCommandLine(
   program: Program,
@@ -57,8 +60,8 @@ function choicesAfter(program: Program, path: readonly Command[]): readonly Comm
 }
 
 /**
- * Where the next command is named, or -1: the first word that is neither a flag nor what follows
- * one that takes a value or is unknown.
+ * The index of the word that names the next command, or -1: the first word that is neither a flag
+ * nor the value of one. An unknown flag is taken to have a value.
  */
 function commandIndex(words: readonly string[], flags: ReadonlyMap<string, Flag>): number {
   for (let at = 0; at < words.length; at++) {
@@ -87,7 +90,7 @@ function isBool(flag: Flag | undefined): boolean {
   return flag?.kind === "bool";
 }
 
-/** The command of that name, or else the only one whose name begins so. */
+/** The command of that name, or else the only one whose name has that prefix. */
 export function commandCalled(word: string, choices: readonly Command[]): Command | undefined {
   const exact = choices.find((command) => commandName(command) === word);
   if (exact !== undefined) return exact;
@@ -95,10 +98,10 @@ export function commandCalled(word: string, choices: readonly Command[]): Comman
   return beginning.length === 1 ? beginning[0] : undefined;
 }
 
-/** The most letters by which a name may differ from what was typed to be meant by it. */
+/** The largest edit distance of a suggested name. */
 const MAX_TYPOS = 2;
 
-/** The program's commands that may have been meant by a word that is none. */
+/** The commands to suggest for a word that names none. */
 function similarCommands(program: Program, word: string): string[] {
   const names = choicesAfter(program, []).map(commandName);
   const typed = word.toLowerCase();
@@ -107,7 +110,7 @@ function similarCommands(program: Program, word: string): string[] {
     .sort();
 }
 
-/** How many letters must be put in, left out or changed to make one word of the other. */
+/** The Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

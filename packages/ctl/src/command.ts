@@ -1,28 +1,28 @@
 /**
- * What a program and its commands are: declarations, from which command lines are read and help,
- * completion and manual pages are made.
+ * Declarations of programs and commands. The parser, help, completion and manual pages derive from
+ * them.
  */
 import type { Flag, Flags, FlagValues } from "./flags.ts";
 import type { Io } from "./io.ts";
 
-/** A command line that was read. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly args: readonly string[];
   readonly flags: FlagValues;
   readonly io: Io;
-  /** How many of the arguments stand before "--"; undefined if there is no "--". */
+  /** The number of arguments before "--"; undefined without "--". */
   readonly dash?: number | undefined;
 }
 
-/** What a command runs with. */
+/** The argument of a command's run(). */
 export interface Invocation extends CommandLine {
   /** The program that the command belongs to. */
   readonly program: Program;
 }
 
-/** A command: either it has subcommands, or it runs. */
+/** A command: it has either subcommands or run(). */
 export interface Command {
-  /** The name, then what comes after it, such as "get [options] <key> [range_end]". */
+  /** The name and the arguments, such as "get [options] <key> [range_end]". */
   readonly use: string;
   readonly short: string;
   /** In place of `short` in the command's own help. */
@@ -31,7 +31,7 @@ export interface Command {
   /** True if subcommands take the flags as well. */
   readonly inherits?: boolean;
   readonly commands?: readonly Command[];
-  /** What an argument may be, where that is one of a few words; shells complete it. */
+  /** The possible arguments, where they are a few words; shells complete them. */
   readonly words?: (program: Program) => readonly string[];
   readonly run?: (invocation: Invocation) => Promise<void> | void;
 }
@@ -44,9 +44,9 @@ export interface Program {
   readonly groups: readonly { readonly title: string; readonly commands: readonly Command[] }[];
   /** Flags of every command. */
   readonly globals: Flags;
-  /** Before the names of environment variables, such as "ETCDCTL"; undefined if there are none. */
+  /** The prefix of environment variables, such as "ETCDCTL"; undefined if there are none. */
   readonly envPrefix?: string;
-  /** Variables with the prefix that are no flags and not to be warned of. */
+  /** Variables with the prefix that are no flags and cause no warning. */
   readonly otherVariables?: ReadonlySet<string>;
 }
 
@@ -68,7 +68,7 @@ export function variableOf(prefix: string, flag: string): string {
 }
 
 /**
- * The flags that may stand after the commands of `path`: those of every command first, "help" last.
+ * The flags of the command at `path`: the global flags first, "help" last.
  */
 export function flagsOf(program: Program, path: readonly Command[]): Map<string, Flag> {
   const own = path.flatMap((command, depth) =>

@@ -1,12 +1,12 @@
 /**
- * The members' endpoints by SRV records, as etcdctl finds them (etcd: client/pkg/srv, GetClient):
+ * Discovers endpoints by SRV records, as etcdctl does (etcd: client/pkg/srv, GetClient):
  *
  *     _etcd-client-ssl[-NAME]._tcp.DOMAIN   https://host:port
  *     _etcd-client[-NAME]._tcp.DOMAIN       http://host:port
  */
 
 /**
- * The SRV records of _service._tcp.domain, by priority. Rejects with Node's error where there are
+ * The SRV records of _service._tcp.domain, by priority. Rejects with Node's error if there are
  * none.
  */
 export type LookupSrv = (
@@ -16,13 +16,13 @@ export type LookupSrv = (
 
 export interface SrvQuestion {
   readonly domain: string;
-  /** What --discovery-srv-name adds to the service; may be empty. */
+  /** Suffix of the service from --discovery-srv-name; may be empty. */
   readonly serviceName: string;
-  /** Whether plain endpoints are taken. */
+  /** Whether endpoints without TLS are accepted. */
   readonly takesPlain: boolean;
 }
 
-/** Words of Go's for what a resolver says. */
+/** Go's texts for error codes of the DNS resolver. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: "no such host",
   ENODATA: "no such host",
@@ -32,9 +32,9 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The endpoints that the records name, those with TLS first; none if all are plain and not taken,
- * which `warn` is told of each.
- * @throws Error with both reasons where neither kind of record is there
+ * The endpoints in the records, those with TLS first. Calls `warn` for each one without TLS that is
+ * not accepted.
+ * @throws Error with both reasons if neither kind of record exists
  */
 export async function discoverEndpoints(
   question: SrvQuestion,

@@ -1,44 +1,46 @@
 /**
- * Flags as etcdctl's library (pflag) reads them: "--name value", "--name=value", "-n value",
+ * Parses flags as pflag, etcdctl's library, does: "--name value", "--name=value", "-n value",
  * "-nvalue", "-n=value", booleans without a value, flags and arguments in any order, "--" before
- * arguments that begin with a dash. A general library reads some of these otherwise: it takes the
- * key "true" after "--prefix" for the flag's value, for one.
+ * arguments that begin with a dash. General libraries differ: for example, they take the key "true"
+ * after "--prefix" for the flag's value.
  */
 
+import { parseDuration } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
+
 /**
- * The kinds of value, as help names them. "strings" is a comma-separated list; given more than
- * once, it grows.
+ * The kinds of value, as help names them. "strings" is a comma-separated list; a repeated flag
+ * appends to it.
  */
 export type FlagKind = "bool" | "string" | "int" | "duration" | "strings";
 
-/** One declared flag. */
+/** The declaration of a flag. */
 export interface Flag {
   readonly kind: FlagKind;
   /** One letter, or undefined. */
   readonly shorthand?: string;
-  /** In the form that the command line takes. */
+  /** In the syntax of the command line. */
   readonly defaultText: string;
   readonly doc: string;
-  /** True if the command does not run without it. */
+  /** Whether the command refuses to run without it. */
   readonly required?: boolean;
-  /** What the value may be, where that is one of a few words; shells complete it. */
+  /** The possible values, where they are a few words; shells complete them. */
   readonly values?: readonly string[];
 }
 
 /** Flags by name. */
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** A command line that cannot be read. */
-export class FlagError extends Error {
+/** A malformed command line. */
+export class FlagError extends CodedError<"BadFlag"> {
   constructor(message: string) {
-    super(message);
-    this.name = "FlagError";
+    super("FlagError", "BadFlag", message);
   }
 }
 
 /**
- * The values of flags, given or default. Reading one that is not declared, or of another kind, is a
- * mistake in the program.
+ * The values of flags, set or default. Reading an undeclared flag, or one of another kind, is a bug
+ * and throws TypeError.
  */
 export class FlagValues {
   readonly #flags: ReadonlyMap<string, Flag>;
@@ -48,7 +50,7 @@ export class FlagValues {
     this.#flags = flags;
   }
 
-  /** Checks and takes a value; `shown` is how the flag stands in messages. Throws FlagError. */
+  /** Checks and stores a value. Throws FlagError. @param shown the flag as messages show it */
   set(name: string, text: string, shown = `--${name}`): void {
     const flag = this.#flags.get(name)!;
     try {
@@ -62,7 +64,7 @@ export class FlagValues {
     this.#texts.set(name, [...earlier, text]);
   }
 
-  /** Whether the flag was given. */
+  /** Whether the flag was set. */
   isSet(name: string): boolean {
     return this.#texts.has(name);
   }
@@ -75,7 +77,7 @@ export class FlagValues {
     return this.#last(name, "string");
   }
 
-  /** A whole number; beyond the safe integers the nearest safe one. */
+  /** A whole number; clamped to the safe integers. */
   int(name: string): number {
     return parsers.int(this.#last(name, "int"));
   }
@@ -124,8 +126,8 @@ function parseBool(text: string): boolean {
 const INT64_LIMIT = 1n << 63n;
 
 /**
- * An int64 in Go's words, as a bigint. `base` is that of digits without a prefix; 0 allows
- * prefixes. Throws Error with Go's text.
+ * Parses an int64 as Go's strconv.ParseInt. Throws Error with Go's text.
+ * @param base of the digits; 0 allows the prefixes 0x, 0b, 0o and 0
  */
 export function parseBigInt64(text: string, base: 0 | 10 | 16): bigint {
   const digits = {
@@ -145,7 +147,7 @@ export function parseBigInt64(text: string, base: 0 | 10 | 16): bigint {
 }
 
 /**
- * An int64 as a number; beyond the safe integers the nearest safe one, which no revision or count
+ * An int64 as a number; clamped to the safe integers, which no revision or count
  * reaches.
  */
 export function toSafeNumber(value: bigint): number {
@@ -157,53 +159,27 @@ function parseInt64(text: string): number {
   return toSafeNumber(parseBigInt64(text, 0));
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-};
-
 function parseDurationMs(text: string): number {
-  const body = text.replace(/^[+-]/, "");
-  if (body === "0") return 0;
-  let totalMs = 0;
-  let end = 0;
-  for (const part of body.matchAll(/([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/g)) {
-    if (part.index !== end) break;
-    if (part[2] === "") throw new Error(`time: missing unit in duration ${JSON.stringify(text)}`);
-    const unitMs = UNIT_MS[part[2]];
-    if (unitMs === undefined)
-      throw new Error(
-        `time: unknown unit ${JSON.stringify(part[2])} in duration ${JSON.stringify(text)}`,
-      );
-    totalMs += Number(part[1]) * unitMs;
-    end = part.index + part[0].length;
-  }
-  if (end === 0 || end !== body.length)
-    throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
-  return text.startsWith("-") ? -totalMs : totalMs;
+  const result = parseDuration(text);
+  if (typeof result === "number") return result;
+  throw new Error(result.message);
 }
 
 function parseStrings(text: string): readonly string[] {
   return text === "" ? [] : text.split(",");
 }
 
-/** What is met while a command line is read. */
+/** Receives the parts of a command line in order. */
 export interface FlagSink {
-  /** The flags that may stand here; it may change as arguments are met. */
+  /** The flags known at this point; arguments may change it. */
   readonly flags: ReadonlyMap<string, Flag>;
   flag(name: string, text: string, shown: string): void;
   argument(text: string): void;
-  /** Told of "--"; only arguments follow. */
+  /** Called at "--"; only arguments follow. */
   dashes?(): void;
 }
 
-/** Reads a command line in order. Throws FlagError. */
+/** Parses a command line in order. Throws FlagError. */
 export function readFlags(argv: readonly string[], sink: FlagSink): void {
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i];
@@ -232,7 +208,7 @@ function readLong(word: string, sink: FlagSink, following: () => string | undefi
 }
 
 /**
- * "-abc" is three flags if a and b are booleans; the rest after one that takes a value is its
+ * "-abc" is three flags if a and b are booleans; the rest behind a flag that takes a value is its
  * value.
  */
 function readShort(word: string, sink: FlagSink, following: () => string | undefined): void {

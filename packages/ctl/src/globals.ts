@@ -1,4 +1,4 @@
-/** The flags that every command of quoratectl takes, and the client that they make. */
+/** quoratectl's global flags, and the client that they configure. */
 import type { Client, ClientError, ClientOptions } from "@quorate/client";
 import { KVService, MaintenanceService } from "@quorate/proto";
 import { hint, warnOfFailure } from "./advice.ts";
@@ -7,94 +7,94 @@ import { Exit, ExitCode, type Io } from "./io.ts";
 import type { Invocation } from "./program.ts";
 
 export const globalFlags: Flags = {
-  endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "members to talk to" },
+  endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "endpoints of the members" },
   debug: { kind: "bool", defaultText: "false", doc: "print the flags as variables" },
   "write-out": {
     kind: "string",
     shorthand: "w",
     defaultText: "simple",
-    doc: "form of the output: fields, json, protobuf, simple, table",
+    doc: "output format: fields, json, protobuf, simple, table",
     values: ["fields", "json", "protobuf", "simple", "table"],
   },
   hex: { kind: "bool", defaultText: "false", doc: "print keys, values and ids in hexadecimal" },
   "dial-timeout": {
     kind: "duration",
     defaultText: "2s",
-    doc: "how long connecting to a member may take",
+    doc: "timeout of connecting to a member",
   },
   "command-timeout": {
     kind: "duration",
     defaultText: "5s",
-    doc: "how long a short command may take",
+    doc: "timeout of a short command",
   },
   "keepalive-time": {
     kind: "duration",
     defaultText: "2s",
-    doc: "time between pings of a silent connection (10s at least)",
+    doc: "interval between pings on an idle connection (at least 10s)",
   },
   "keepalive-timeout": {
     kind: "duration",
     defaultText: "6s",
-    doc: "how long a ping's answer may take",
+    doc: "timeout of a ping",
   },
   "max-request-bytes": {
     kind: "int",
     defaultText: "0",
-    doc: "longest request to send in bytes (0 for 2 MiB)",
+    doc: "largest request in bytes (0 for 2 MiB)",
   },
   "max-recv-bytes": {
     kind: "int",
     defaultText: "0",
-    doc: "longest answer to take in bytes (0 for no limit)",
+    doc: "largest response in bytes (0 for no limit)",
   },
   "insecure-transport": {
     kind: "bool",
     defaultText: "true",
-    doc: "talk without TLS where neither an endpoint nor a certificate asks for it",
+    doc: "connect without TLS, unless an endpoint's scheme or a certificate selects it",
   },
   "insecure-discovery": {
     kind: "bool",
     defaultText: "true",
-    doc: "take SRV records of plain connections",
+    doc: "accept SRV records of endpoints without TLS",
   },
   "insecure-skip-tls-verify": {
     kind: "bool",
     defaultText: "false",
-    doc: "take any server certificate (tests only)",
+    doc: "accept any server certificate (tests only)",
   },
-  cert: { kind: "string", defaultText: "", doc: "certificate to show to the members" },
-  key: { kind: "string", defaultText: "", doc: "private key of the certificate" },
+  cert: { kind: "string", defaultText: "", doc: "client certificate" },
+  key: { kind: "string", defaultText: "", doc: "private key of the client certificate" },
   cacert: {
     kind: "string",
     defaultText: "",
-    doc: "CA that the members' certificates must come from",
+    doc: "CA that verifies the members' certificates",
   },
   "auth-jwt-token": {
     kind: "string",
     defaultText: "",
-    doc: "token to show instead of a name and password",
+    doc: "authentication token, instead of a user and password",
   },
   user: {
     kind: "string",
     defaultText: "",
-    doc: "user as name[:password]; the password is asked for if there is none",
+    doc: "user as name[:password]; prompts for a missing password",
   },
   password: { kind: "string", defaultText: "", doc: "password of the user" },
   "discovery-srv": {
     kind: "string",
     shorthand: "d",
     defaultText: "",
-    doc: "domain whose SRV records name the members",
+    doc: "domain whose SRV records list the endpoints",
   },
-  "discovery-srv-name": { kind: "string", defaultText: "", doc: "service name to ask for there" },
+  "discovery-srv-name": { kind: "string", defaultText: "", doc: "suffix of the SRV service name" },
 };
 
-/** Pinging more often makes servers close the connection. */
+/** Servers close connections that ping more often. */
 const MIN_KEEPALIVE_MS = 10_000;
 
 const DEFAULT_MAX_REQUEST_BYTES = 2 * 1024 * 1024;
 
-/** A client with what commands need to use it. */
+/** A client, with the library functions that commands use. */
 export interface ClientKit {
   readonly client: Client;
   /** The client library, for its functions that build requests. */
@@ -111,8 +111,7 @@ const methods = {
 };
 
 /**
- * The endpoints that SRV records name where --discovery-srv asks for them, else those of
- * --endpoints.
+ * The endpoints from SRV records with --discovery-srv, else those of --endpoints.
  */
 export async function endpointsOf({ flags, io }: Invocation): Promise<readonly string[]> {
   const domain = flags.string("discovery-srv");
@@ -137,14 +136,14 @@ export async function endpointsOf({ flags, io }: Invocation): Promise<readonly s
   }
 }
 
-/** What takes the place of the flags when a client is made. */
+/** Options that replace flags when a client is made. */
 export interface ClientOverrides {
   readonly timeoutMs?: number;
-  /** How to come to other endpoints than the flags' own. */
+  /** TLS and credentials for endpoints of another cluster. */
   readonly access?: Access;
 }
 
-/** How a client shows itself to a cluster. */
+/** TLS and credentials of a client. */
 export interface Access {
   readonly tls: ClientOptions["tls"];
   readonly auth: ClientOptions["auth"];
@@ -179,7 +178,7 @@ export async function clientOf(
     ...(tls === undefined ? {} : { tls }),
     ...(auth === undefined ? {} : { auth }),
   };
-  // Loading it takes longer than anything else here, so help and mistakes do not wait for it.
+  // A dynamic import: the library takes the longest to load, and help does not need it.
   const build = await import("@quorate/client");
   try {
     return { client: build.connect(options), build, methods };
@@ -188,7 +187,7 @@ export async function clientOf(
     if (/key values mismatch/.test(message)) {
       throw new Exit(
         ExitCode.badArguments,
-        `${flags.string("key")} is not the key of the certificate in ${flags.string("cert")}: give the two that were made together`,
+        `${flags.string("key")} is not the key of the certificate in ${flags.string("cert")}: use a certificate with its own key`,
       );
     }
     throw new Exit(ExitCode.badArguments, message);
@@ -203,8 +202,8 @@ function printFlags(flags: FlagValues, io: Io): void {
 }
 
 /**
- * The certificates that flags name, with `prefix` before the flags' usual names. Throws Exit where
- * a file cannot be read.
+ * The certificate files of flags whose names start with `prefix`. Throws Exit if a file cannot be
+ * read.
  */
 function tlsFiles(
   flags: FlagValues,
@@ -241,14 +240,12 @@ function tlsFiles(
 }
 
 /**
- * TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be
- * read.
+ * The TLS options of the flags; undefined without TLS. Throws Exit if a file cannot be read.
  */
 export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   const files = tlsFiles(flags, io, "");
   const insecureSkipVerify = flags.bool("insecure-skip-tls-verify");
-  // Who does not take plain records wants certificates that are made out for the domain: records
-  // can be forged.
+  // SRV records can be forged, so certificates must be valid for the domain.
   const serverName = flags.bool("insecure-discovery") ? "" : flags.string("discovery-srv");
   const isAsked =
     files.cert !== undefined ||
@@ -260,13 +257,13 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
     insecureSkipVerify,
     ...files,
     ...(serverName === "" ? {} : { serverName }),
-    // An endpoint without a scheme is plain unless a certificate or a flag asks for TLS.
+    // An endpoint without a scheme has no TLS unless a certificate or a flag selects it.
     plainByDefault: !isAsked,
   };
 }
 
 /**
- * How the flags show this program to the cluster; a password is asked for once, here. Throws Exit.
+ * TLS and credentials of the flags. Prompts for a missing password. Throws Exit.
  */
 export async function accessOf({ flags, io }: Invocation): Promise<Access> {
   return { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
@@ -278,7 +275,7 @@ async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]>
   return userOf(flags, io, "", "Password: ");
 }
 
-/** The user that flags name, with `prefix` before the flags' usual names. Throws Exit. */
+/** The user of flags whose names start with `prefix`. Throws Exit. */
 async function userOf(
   flags: FlagValues,
   io: Io,
@@ -298,7 +295,7 @@ async function userOf(
   }
 }
 
-/** How the flags that begin with --dest show this program to another cluster. Throws Exit. */
+/** TLS and credentials of the --dest flags. Throws Exit. */
 export async function destinationAccess({ flags, io }: Invocation): Promise<Access> {
   const files = tlsFiles(flags, io, "dest-");
   const isAsked =
@@ -310,8 +307,8 @@ export async function destinationAccess({ flags, io }: Invocation): Promise<Acce
 }
 
 /**
- * Runs `task` with a client and closes that; a call that fails ends the program with its text.
- * @param failure the program's end for the text of a call that fails, if not exit code 1
+ * Runs `task` with a client and closes it. A failed call becomes an Exit with its text.
+ * @param failure makes the Exit from the text; default exit code 1
  */
 export async function withClient<T>(
   invocation: Invocation,
@@ -355,8 +352,8 @@ function loginExit(error: unknown, io: Io): unknown {
 }
 
 /**
- * A failed call as the program's end. What lies behind a deadline is told first; a connection that
- * failed is named with its endpoint.
+ * Converts a failed call to an Exit. For a timeout, first prints the error of the last attempt. A
+ * failed connection's text names the endpoint.
  */
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
@@ -375,23 +372,22 @@ const UNIMPLEMENTED = 12;
 const UNAVAILABLE = 14;
 
 /**
- * What a server says of a method that it does not have ("method UserList not implemented", "unknown
- * method ..."), in words that help.
+ * Rewrites the error of a missing method ("method UserList not implemented", "unknown method ...").
  */
 function unsupported(message: string): string {
   const method = /method (?:"?\/?[\w.]+\/)?"?(\w+)/.exec(message)?.[1];
   if (method !== undefined && /^(?:User|Role|Auth)/.test(method)) {
     return (
-      `this server does not support users and roles yet (${method} is not implemented); whoever can connect to it may read and write ` +
-      "everything: have it demand client certificates (--client-cert-auth with --trusted-ca-file)"
+      `this server does not support users and roles yet (${method} is not implemented); every client that can connect may read and write ` +
+      "everything: require client certificates (--client-cert-auth with --trusted-ca-file)"
     );
   }
   return `this server does not support this command: ${message}`;
 }
 
 /**
- * Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the
- * caller have words of their own.
+ * Go's names of gRPC codes, for errors outside etcd's catalogue. Deadlines and cancellations have
+ * texts of their own.
  */
 const FOREIGN_CODES: Readonly<Record<number, string>> = {
   2: "Unknown",

@@ -1,6 +1,6 @@
 /**
- * Values in the forms that Go prints and reads them: quoted strings, durations, sizes, JSON.
- * Scripts compare etcdctl's output bytewise.
+ * Formats values as Go does: quoted strings, sizes, JSON. Scripts compare etcdctl's output byte by
+ * byte.
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 
@@ -16,12 +16,14 @@ const NAMED: ReadonlyMap<number, string> = new Map([
   [0x5c, "\\\\"],
 ]);
 
-/** What Go prints as it is: letters, marks, numbers, punctuation, symbols and the plain space. */
+/**
+ * Characters that Go prints unescaped: letters, marks, numbers, punctuation, symbols and the space.
+ */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /**
- * Bytes as Go's %q prints them: a double-quoted string, bytes that are no UTF-8 as \x80, characters
- * without a glyph as \u00ad.
+ * Bytes as Go's %q prints them: a double-quoted string, invalid UTF-8 as \x80, unprintable
+ * characters as \u00ad.
  */
 export function goQuote(bytes: Uint8Array): string {
   let out = '"';
@@ -82,7 +84,7 @@ const ESCAPES: Readonly<Record<string, number>> = {
 
 /**
  * Reads a Go string literal at the start of `text`: double quotes with escapes, or back quotes.
- * Gives its bytes and how many characters it took, or undefined if there is none.
+ * Returns its bytes and its length in characters, or undefined if there is none.
  */
 export function goUnquote(
   text: string,
@@ -127,25 +129,6 @@ export function goUnquote(
   return undefined;
 }
 
-/** A whole number of nanoseconds as Go prints a time.Duration: "1.5µs", "2.978392ms", "1m0.25s". */
-export function goDuration(nanoseconds: bigint): string {
-  if (nanoseconds < 1000n) return `${nanoseconds}ns`;
-  if (nanoseconds < 1_000_000n) return `${fraction(nanoseconds, 1000n)}µs`;
-  if (nanoseconds < 1_000_000_000n) return `${fraction(nanoseconds, 1_000_000n)}ms`;
-  const minutes = nanoseconds / 60_000_000_000n;
-  const seconds = `${fraction(nanoseconds % 60_000_000_000n, 1_000_000_000n)}s`;
-  if (minutes === 0n) return seconds;
-  return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
-}
-
-function fraction(value: bigint, unit: bigint): string {
-  const rest = (value % unit)
-    .toString()
-    .padStart(unit.toString().length - 1, "0")
-    .replace(/0+$/, "");
-  return rest === "" ? String(value / unit) : `${value / unit}.${rest}`;
-}
-
 /** A size for people in decimal units: "512 B", "20 kB", "2.1 GB". */
 export function humanBytes(sizeBytes: number): string {
   if (sizeBytes < 10) return `${sizeBytes} B`;
@@ -162,7 +145,7 @@ function roundHalfEven(value: number): number {
   return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;
 }
 
-/** What goJson takes. Bytes become base64, undefined members are left out. */
+/** A value for goJson. Bytes become base64; undefined members are left out. */
 export type JsonValue =
   | string
   | number
@@ -174,7 +157,7 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue | undefined };
 
 /**
- * JSON as Go's encoding/json writes it: no spaces, members in the given order, <, > and & escaped.
+ * JSON as Go's encoding/json writes it: no spaces, members in their order, <, > and & escaped.
  */
 export function goJson(value: JsonValue): string {
   if (typeof value === "string") return jsonString(value);

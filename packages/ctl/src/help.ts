@@ -1,15 +1,14 @@
 /**
- * The texts of --help, made from the declarations: what it is, how it is written, its commands, its
- * flags, and apart from those the flags that every command takes.
+ * The texts of --help, from the declarations: description, usage, commands, flags, global flags.
  */
 
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import type { Flag } from "./flags.ts";
 
-/** Lines are broken before this column where the words allow it, as a page of text is read. */
+/** Lines wrap before this column. */
 const WIDTH = 130;
 
-/** The help of the command that `path` leads to, or of the program if it is empty. */
+/** The help of the command at `path`, or of the program if it is empty. */
 export function helpText(program: Program, path: readonly Command[]): string {
   const lines = path.length === 0 ? programHelp(program) : commandHelp(program, path);
   return `${lines.join("\n")}\n`;
@@ -50,12 +49,12 @@ function commandHelp(program: Program, path: readonly Command[]): string[] {
   return lines;
 }
 
-/** How a command is written, from the program's name on. */
+/** The usage line of a command, from the program's name on. */
 export function usageOf(program: Program, path: readonly Command[]): string {
   return [program.name, ...path.slice(0, -1).map(commandName), path.at(-1)!.use].join(" ");
 }
 
-/** What help says of a program's variables, or nothing if it has none. */
+/** The paragraph about environment variables; empty if the program has none. */
 function variableLines({ envPrefix, globals }: Program): string[] {
   if (envPrefix === undefined) return [];
   const example =
@@ -64,7 +63,7 @@ function variableLines({ envPrefix, globals }: Program): string[] {
     ? []
     : [
         "",
-        `A global flag can be set by a variable as well: --${example} is ${variableOf(envPrefix, example)}.`,
+        `A global flag can also be set by a variable: --${example} is ${variableOf(envPrefix, example)}.`,
       ];
 }
 
@@ -78,7 +77,7 @@ function commandLines(commands: readonly Command[], width: number): string[] {
   );
 }
 
-/** The default as help shows it, or undefined where it is nothing, zero or false. */
+/** The default as help shows it; undefined for an empty, zero or false default. */
 export function shownDefault({ kind, defaultText }: Flag): string | undefined {
   if (["", "0", "false", "0s"].includes(defaultText)) return undefined;
   return kind === "string"
@@ -88,7 +87,7 @@ export function shownDefault({ kind, defaultText }: Flag): string | undefined {
       : defaultText;
 }
 
-/** Flags in the order of their names, one a line or more. */
+/** Flags in the order of their names. */
 export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
   const rows = [...flags]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -105,13 +104,13 @@ export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
   return rows.flatMap((row) => rowLines(row.left.padEnd(width), row.right));
 }
 
-/** A row whose text goes on under itself where it is too long for one line. */
+/** A row whose text wraps below itself. */
 function rowLines(left: string, text: string): string[] {
-  const room = Math.max(WIDTH - left.length, 40);
+  const columns = Math.max(WIDTH - left.length, 40);
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > room) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
       lines.push(line);
       line = word;
     } else line = line === "" ? word : `${line} ${word}`;

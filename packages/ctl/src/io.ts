@@ -1,23 +1,23 @@
-/** The world as a command sees it. The real one is in process-io.ts; tests bring their own. */
+/** The platform interface of commands. process-io.ts implements it; tests have a fake. */
 
-/** A terminal that a command draws on. */
+/** The terminal that a command draws on. */
 export interface Terminal {
-  /** Its size in characters at this moment. */
+  /** The current size in characters. */
   size(): { readonly columns: number; readonly rows: number };
   /**
-   * Whether it has not taken yet what was written: a slow line, or one that is stopped (control-S).
+   * Whether output is pending: the terminal is slow or stopped (Ctrl-S).
    */
   isBehind(): boolean;
   /**
-   * Takes a screen of its own, without a cursor, until the function it gives is called or the
-   * process ends in whatever way it can tell.
+   * Switches to the alternate screen, without a cursor. Returns the function that switches back; so
+   * does the end of the process.
    */
   enter(): () => void;
-  /** Calls back when its size has changed, until the function it gives is called. */
+  /** Calls `changed` when the size changes. Returns the function that unsubscribes. */
   onResize(changed: () => void): () => void;
   /**
-   * Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until
-   * the function it gives is called; undefined where nobody can type.
+   * Calls `typed` with each key (an arrow as its escape sequence), without echo. Returns the
+   * function that unsubscribes, or undefined where standard input is no terminal.
    */
   onKey(typed: (key: string) => void): (() => void) | undefined;
 }
@@ -26,11 +26,11 @@ export interface Io {
   /** Texts are written as UTF-8, bytes as they are. */
   stdout(content: string | Uint8Array): void;
   stderr(text: string): void;
-  /** Whether somebody watches standard error, so that progress may be drawn there. */
+  /** Whether standard error is a terminal, so that progress may be drawn there. */
   readonly stderrIsTerminal: boolean;
-  /** The terminal behind standard output; absent where that goes elsewhere. */
+  /** The terminal behind standard output; absent in a pipe or file. */
   readonly terminal?: Terminal | undefined;
-  /** Standard input in pieces, to its end. */
+  /** Standard input in chunks. */
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
@@ -42,22 +42,21 @@ export interface Io {
   nowNs(): bigint;
   sleep(delayMs: number): Promise<void>;
   /**
-   * Calls `stop` instead of ending when the program is asked to end (SIGINT, SIGTERM), until the
-   * function it gives is called.
+   * Calls `stop` on SIGINT and SIGTERM, instead of ending. Returns the function that unsubscribes.
    */
   onStop(stop: (signal: StopSignal) => void): () => void;
   /**
-   * Starts another program with exactly these variables; it writes where this one writes, and there
-   * is nothing for it to read.
+   * Starts a program with exactly these variables. It inherits standard output and error; its
+   * standard input is empty.
    */
   run(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun;
-  /** Asks for a line without showing what is typed; from a pipe, it takes the next line of it. */
+  /** Reads a line without echo from a terminal; from a pipe, the next line. */
   askPassword(prompt: string): Promise<string>;
 }
 
 export type StopSignal = "SIGINT" | "SIGTERM";
 
-/** A program that was started. */
+/** A started program. */
 export interface ChildRun {
   readonly ended: Promise<ChildEnd>;
   kill(signal: StopSignal): void;
@@ -65,9 +64,9 @@ export interface ChildRun {
 
 /** How a program ended. */
 export interface ChildEnd {
-  /** 255 if a signal ended it, 1 if it could not be started. */
+  /** The exit code; 255 after a signal, 1 if it could not be started. */
   readonly code: number;
-  /** In Go's words, or undefined for code 0. */
+  /** Go's text for the error; undefined for code 0. */
   readonly error: string | undefined;
 }
 
@@ -83,8 +82,8 @@ export const ExitCode = {
 } as const;
 
 /**
- * The system's reason in an error of Node's: "no such file or directory" of "ENOENT: no such file
- * or directory, open 'x'".
+ * The system's reason in an error of Node: "no such file or directory" in "ENOENT: no such file or
+ * directory, open 'x'".
  */
 export function systemReason(error: unknown): string {
   const { message } = error as Error;
@@ -102,16 +101,15 @@ export class Exit extends Error {
 }
 
 /**
- * A signal's end of what would go on for ever: the code that a shell gives to a process that the
- * signal ended.
+ * The Exit of a command that a signal ends, with the exit code that shells report for the signal.
  */
 export function stoppedBy(signal: StopSignal): Exit {
   return new Exit(signal === "SIGINT" ? 130 : 143, "");
 }
 
 /**
- * Runs `task` until it ends, or until SIGINT or SIGTERM, which `stop` is told of; then that ends
- * the program.
+ * Runs `task` until it ends. On SIGINT or SIGTERM calls `stop`, and throws the signal's Exit after
+ * `task` has ended.
  */
 export async function untilStopped<T>(
   io: Io,
@@ -132,7 +130,7 @@ export async function untilStopped<T>(
   }
 }
 
-/** Reads lines from pieces of bytes. */
+/** Reads lines from chunks of bytes. */
 export class LineReader {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #decoder = new TextDecoder();
@@ -157,7 +155,7 @@ export class LineReader {
     }
   }
 
-  /** Lets the input go, so that the process can end while it is still open. */
+  /** Stops reading, so that the process can end while the input is open. */
   async close(): Promise<void> {
     await this.#pieces.return?.();
   }

@@ -1,12 +1,11 @@
 /**
- * Lines of a log on standard error, under the messages and fields of etcdutl's, which scripts wait
- * for.
+ * Log lines on standard error, with the messages and fields of etcdutl, which scripts match.
  */
 import type { Io } from "./io.ts";
 
 /**
- * Writes a line: JSON where a program reads it, as etcdutl's are; words where somebody watches.
- * @param fields in the order in which they are shown
+ * Writes a line: JSON as etcdutl's, or text on a terminal.
+ * @param fields in the order of output
  */
 export function logInfo(
   io: Io,

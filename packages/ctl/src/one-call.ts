@@ -1,4 +1,4 @@
-/** What commands have in common that make one call and print its answer. */
+/** Helpers of commands that make one call and print its response. */
 import type { Client } from "@quorate/client";
 import type { ResponseHeader } from "@quorate/proto";
 import { withClient } from "./globals.ts";
@@ -7,15 +7,14 @@ import { printerOf } from "./printers/choose.ts";
 import type { Form } from "./printers/form.ts";
 import type { Invocation } from "./program.ts";
 
-/** The only argument. Throws Exit with `usage` where there is another number of them. */
+/** The only argument. Throws Exit with `usage` if there is not exactly one. */
 export function onlyArgument({ args }: Invocation, usage: string): string {
   if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
   return args[0];
 }
 
 /**
- * Makes a call and prints its answer. A form that does not exist is refused before the call is
- * made. Throws Exit.
+ * Makes a call and prints its response. Throws Exit; for an unknown output format before the call.
  */
 export async function printAnswer<T extends { readonly header: ResponseHeader | undefined }>(
   invocation: Invocation,

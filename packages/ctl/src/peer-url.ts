@@ -1,11 +1,11 @@
-/** Peer URLs as etcd's tools take them, with etcd's texts for those that they refuse. */
+/** Parses peer URLs as etcd's tools do, with etcd's error texts. */
 import { Exit, ExitCode } from "./io.ts";
 
 function refuse(message: string): never {
   throw new Exit(ExitCode.error, message);
 }
 
-/** A peer URL in the form that goes into ids. Throws Exit. */
+/** A peer URL, normalised as member ids need it. Throws Exit. */
 export function peerUrl(input: string): string {
   const text = input.trim();
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)?.[1];

@@ -1,4 +1,4 @@
-/** The real world of a command line program. */
+/** Io over this process. */
 import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,29 +13,28 @@ import {
 import { passwordPrompt } from "./password-prompt.ts";
 
 /**
- * A key as a terminal sends it: an arrow or the like as a sequence that begins with escape, else a
- * character.
+ * A key as a terminal sends it: an escape sequence, as for an arrow, or a character.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: such sequences begin with one
 const KEY = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Za-z]|[\s\S]/gu;
 
-/** Another screen without a cursor, and back. */
+/** Escape sequences of the alternate screen without a cursor, and back. */
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[H";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
 
-/** The terminal of standard output, typed on by standard input if that is one too. */
+/** The terminal of standard output; keys come from standard input if that is a terminal too. */
 function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
   if (stdout.isTTY !== true) return undefined;
   return {
     enter() {
-      // The process is about to end: what is written now is written at once or not at all.
+      // The process is ending: only synchronous writes still happen.
       const leaveAtOnce = (): void => void writeSync(stdout.fd, LEAVE);
       process.on("exit", leaveAtOnce);
       stdout.write(ENTER);
       return () => {
         process.off("exit", leaveAtOnce);
-        // Behind what a slow terminal has not taken yet, which would be drawn over the screen of
-        // the shell otherwise.
+        // After the pending output of a slow terminal, which would otherwise appear on the shell's
+        // screen.
         stdout.write(LEAVE);
       };
     },
@@ -61,17 +60,16 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
   };
 }
 
-/** What a program ends with that a signal would have ended: 128 and SIGPIPE's number. */
+/** The exit code of a program that SIGPIPE ends: 128 plus the signal's number. */
 const PIPE_CLOSED = 141;
 
-// Whoever reads has had enough (head, grep -q): the end, without a word, as other programs meet it
-// by a signal.
+// The reader has closed the pipe (head, grep -q): end silently, as SIGPIPE ends other programs.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(PIPE_CLOSED);
   process.stderr.write(`Error: cannot write to standard output: ${systemReason(error)}\n`);
   process.exit(ExitCode.error);
 });
-/** A program's end in Go's words. */
+/** Go's text for the end of a program. */
 function endOf(code: number | null, signal: NodeJS.Signals | null): ChildEnd {
   if (signal !== null) return { code: 255, error: `signal: ${signalNames[signal] ?? signal}` };
   return { code: code ?? 1, error: code === 0 ? undefined : `exit status ${code}` };
@@ -103,7 +101,7 @@ function runChild(
   return { ended, kill: (signal) => void child.kill(signal) };
 }
 
-/** The system's words for an error of Node's, such as "no such file or directory". */
+/** The system's text for an error of Node, such as "no such file or directory". */
 function reasonOf(error: NodeJS.ErrnoException): string {
   const words: Readonly<Record<string, string>> = {
     ENOENT: "no such file or directory",

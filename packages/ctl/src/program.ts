@@ -1,6 +1,6 @@
 /**
- * A program with commands: finding the command, reading flags and variables, help, errors and exit
- * codes.
+ * Runs a program with commands: finds the command, parses flags and variables, prints help and
+ * errors.
  */
 import { usageHint } from "./advice.ts";
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
@@ -12,8 +12,8 @@ import { Exit, ExitCode, type Io } from "./io.ts";
 export type { Command, CommandLine, Invocation, Program } from "./command.ts";
 
 /**
- * Runs a command line (without the program's name) and gives the exit code. Errors are printed;
- * only mistakes in the program throw.
+ * Runs a command line (without the program's name) and returns the exit code. Prints errors; throws
+ * only for bugs.
  */
 export async function runProgram(
   program: Program,
@@ -54,7 +54,7 @@ export async function runProgram(
   }
 }
 
-/** Sets inherited flags from variables. A variable beside its flag is refused, as etcdctl does. */
+/** Sets global flags from variables. Refuses a variable beside its flag, as etcdctl does. */
 function applyVariables(
   program: Program,
   path: readonly Command[],

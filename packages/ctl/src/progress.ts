@@ -1,12 +1,11 @@
 /**
- * A line on the terminal that tells how far a long task is. Where standard error is no terminal,
- * nothing is shown.
+ * A progress line on the terminal. Without a terminal on standard error nothing is shown.
  */
 import { humanBytes } from "./go-format.ts";
 import type { Io } from "./io.ts";
 
 const BAR_COLUMNS = 30;
-/** The line is drawn anew at most so often. */
+/** Shortest interval between redraws. */
 const DRAW_INTERVAL_NS = 100_000_000n;
 
 export class Progress {
@@ -19,7 +18,7 @@ export class Progress {
     this.#label = label;
   }
 
-  /** So much of the whole is done, in bytes unless `shown` names the whole otherwise. */
+  /** @param shown the text of the total; default in bytes */
   update(bytes: number, totalBytes: number, shown = humanBytes(totalBytes)): void {
     if (!this.#io.stderrIsTerminal) return;
     const nowNs = this.#io.nowNs();

@@ -32,7 +32,7 @@ import type { Program } from "./program.ts";
 
 export const quoratectl: Program = {
   name: "quoratectl",
-  short: "quoratectl: talks to a cluster of Quorate or etcd members.",
+  short: "quoratectl: command line client of Quorate and etcd clusters.",
   groups: [
     {
       title: "Key-value commands",

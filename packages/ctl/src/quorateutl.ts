@@ -16,7 +16,7 @@ import type { Program } from "./program.ts";
 
 export const quorateutl: Program = {
   name: "quorateutl",
-  short: "quorateutl: looks after the files of a stopped member.",
+  short: "quorateutl: tools for the files of a stopped member.",
   groups: [
     {
       title: "Commands about files",
@@ -43,7 +43,7 @@ export const quorateutl: Program = {
       kind: "string",
       shorthand: "w",
       defaultText: "simple",
-      doc: "form of the output: fields, json, simple, table",
+      doc: "output format: fields, json, simple, table",
       values: ["fields", "json", "simple", "table"],
     },
   },

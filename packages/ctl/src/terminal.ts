@@ -1,4 +1,4 @@
-/** Colours for a terminal. In a pipe the same text goes out plain. */
+/** Colours for a terminal. In a pipe the text stays plain. */
 import type { Io } from "./io.ts";
 
 const codes = {
@@ -13,19 +13,18 @@ const codes = {
   cyan: 36,
 } as const;
 
-/** A way to say how a text looks. */
+/** The look of a text. */
 export type Style = keyof typeof codes;
 
-/** Puts texts in colour. */
+/** Applies styles to a text. */
 export type Paint = (text: string, ...styles: Style[]) => string;
 
-/** Nothing is coloured. */
+/** Applies no styles. */
 export const plain: Paint = (text) => text;
 
 /**
- * For standard output: colours where it is a terminal that has them, and nobody has asked for none
- * (NO_COLOR, TERM=dumb).
- * @param noColor whether a flag asks for none
+ * The Paint for standard output: with colours on a terminal, unless NO_COLOR or TERM=dumb is set.
+ * @param noColor whether a flag disables colours
  */
 export function paintFor({ terminal, env }: Io, noColor = false): Paint {
   const isPlain =
@@ -33,7 +32,7 @@ export function paintFor({ terminal, env }: Io, noColor = false): Paint {
   return isPlain ? plain : painted;
 }
 
-/** Always coloured. */
+/** Applies styles as escape sequences. */
 export function painted(text: string, ...styles: Style[]): string {
   return styles.length === 0 || text === ""
     ? text

@@ -1,19 +1,19 @@
 /**
- * A program's commands one after the other: what completion scripts and manual pages are made from.
+ * Lists a program's commands, for completion scripts and manual pages.
  */
 
 import { type Command, commandName, flagsOf, type Program } from "./command.ts";
 import type { Flag } from "./flags.ts";
 
-/** One place of the tree: the program itself, or a command. */
+/** A node of the tree: the program or a command. */
 export interface CommandNode {
-  /** The commands that lead here, the last being this one; empty for the program. */
+  /** The path from the program to this command; empty for the program. */
   readonly path: readonly Command[];
   /** Their names. */
   readonly names: readonly string[];
-  /** The commands that may follow. */
+  /** The subcommands. */
   readonly commands: readonly Command[];
-  /** Every flag that may stand here, with the program's own. */
+  /** All flags of this command, global ones included. */
   readonly flags: ReadonlyMap<string, Flag>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a watch is told on a command line or in a line of interactive mode: its flags, its keys, and
- * a program to run.
+ * Parses a watch from a command line or a line of interactive mode: its flags, keys, and a program
+ * to run.
  */
 import type { Flags } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
@@ -10,23 +10,23 @@ export const watchFlags: Flags = {
     kind: "bool",
     shorthand: "i",
     defaultText: "false",
-    doc: "read watches from standard input, one a line",
+    doc: "read watches from standard input, one per line",
   },
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
+  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
   rev: {
     kind: "int",
     defaultText: "0",
-    doc: "first revision to print (0 for what changes from now on)",
+    doc: "first revision to print (0 for changes from now on)",
   },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print what the key held before as well" },
+  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the previous record too" },
   "progress-notify": {
     kind: "bool",
     defaultText: "false",
-    doc: "print the store's revision from time to time while nothing changes",
+    doc: "print the store's revision at intervals while nothing changes",
   },
 };
 
-/** The variables that stand for the key and the range's end. */
+/** The variables for the key and the range end. */
 export interface WatchVariables {
   readonly key: string;
   readonly rangeEnd: string;
@@ -45,7 +45,7 @@ export function watchVariables({ env }: Io): WatchVariables {
   return { key, rangeEnd };
 }
 
-/** What a command line, or a line of interactive mode, asks for. */
+/** A watch to open. */
 export interface WatchPlan {
   readonly key: string;
   readonly rangeEnd: string | undefined;
@@ -54,8 +54,8 @@ export interface WatchPlan {
 }
 
 /**
- * Tells the keys from the program to run, which stands after "--".
- * @param dash how many arguments stand before "--"
+ * Separates the keys from the program to run, which follows "--".
+ * @param dash number of arguments before "--"
  */
 export function planWatch(
   args: readonly string[],
@@ -81,6 +81,6 @@ export function planWatch(
       ? keys
       : [variables.key, variables.rangeEnd === "" ? undefined : variables.rangeEnd];
   if (key === undefined) throw new Exit(ExitCode.badArguments, "bad number of arguments");
-  // As in etcdctl, a third key has the second forgotten.
+  // As in etcdctl, a third key discards the second.
   return { key, rangeEnd: keys.length > 2 ? undefined : rangeEnd, exec };
 }

@@ -1,6 +1,5 @@
 /**
- * The work of the watch command: printing what watches give, running programs for events, and
- * interactive mode.
+ * The watch command: prints events, runs programs for events, and interactive mode.
  */
 import type { Client, ClientError, Watch } from "@quorate/client";
 import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
@@ -12,24 +11,24 @@ import type { Printer } from "./printers/printer.ts";
 import { eventName, watchForm } from "./printers/watch-form.ts";
 import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./watch-plan.ts";
 
-/** A break that goes on is told again after so long. */
+/** Interval between reports of the same break. */
 const REPEAT_NS = 10_000_000_000n;
-/** So many are remembered. */
-const MAX_TOLD_TEXTS = 100;
+/** Most remembered reports. */
+const MAX_REPORTED = 100;
 
 /**
- * Tells of breaks, each endpoint's and text's once in ten seconds. @param sequel what is done about
- * them
+ * Reports breaks; the same text of an endpoint once in ten seconds.
+ * @param sequel appended to each: what the program does about it
  */
-export function breakTeller(io: Io, sequel: string): (error: ClientError) => void {
-  const toldNs = new Map<string, bigint>();
+export function breakReporter(io: Io, sequel: string): (error: ClientError) => void {
+  const reportedNs = new Map<string, bigint>();
   return (error) => {
     const text = `${error.endpoint}: ${error.message}`;
     const nowNs = io.nowNs();
-    const lastNs = toldNs.get(text);
+    const lastNs = reportedNs.get(text);
     if (lastNs !== undefined && nowNs - lastNs < REPEAT_NS) return;
-    if (toldNs.size >= MAX_TOLD_TEXTS) toldNs.clear();
-    toldNs.set(text, nowNs);
+    if (reportedNs.size >= MAX_REPORTED) reportedNs.clear();
+    reportedNs.set(text, nowNs);
     warnOfFailure(io, error, `; ${sequel}`);
   };
 }
@@ -44,11 +43,11 @@ function openWatch(client: Client, io: Io, plan: WatchPlan, flags: FlagValues): 
     revision: flags.int("rev"),
     prevKv: flags.bool("prev-kv"),
     progressNotify: flags.bool("progress-notify"),
-    onBreak: breakTeller(io, "the watch goes on at the next endpoint that answers"),
+    onBreak: breakReporter(io, "the watch continues at the next endpoint that responds"),
   });
 }
 
-/** Why a watch was ended, in the words of etcd's client. */
+/** Why a watch was cancelled, with the text of etcd's client. */
 function cancelText({ compactRevision, cancelReason }: WatchResponse): string {
   if (compactRevision > 0) return ERRORS.Compacted.text;
   if (cancelReason === "") return ERRORS.FutureRev.text;
@@ -58,7 +57,7 @@ function cancelText({ compactRevision, cancelReason }: WatchResponse): string {
 }
 
 /**
- * Prints what a watch gives until it ends. Throws Exit when a program that is run for an event
+ * Prints the responses of a watch until it ends. Throws Exit if a program that is run for an event
  * fails.
  */
 async function printWatch(
@@ -105,7 +104,7 @@ async function runForEvents(
   }
 }
 
-/** Watches what a command line asks for; resolves when the server ends the watch. Throws Exit. */
+/** Runs the watch of a command line; resolves when the server ends it. Throws Exit. */
 export async function watchPlan(
   client: Client,
   printer: Printer,
@@ -127,7 +126,7 @@ export async function watchPlan(
 }
 
 /**
- * Reads watches from standard input and prints all of them, until the input ends. Always throws
+ * Reads watches from standard input and prints their events until the input ends. Always throws
  * Exit.
  */
 export async function watchInteractively(
@@ -170,7 +169,7 @@ export async function watchInteractively(
   }
 }
 
-/** The words after "watch" in a line of interactive mode. Throws Exit. */
+/** Parses the words after "watch" in a line of interactive mode. Throws Exit. */
 function readLine(
   words: readonly string[],
   variables: WatchVariables,

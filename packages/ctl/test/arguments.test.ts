@@ -1,4 +1,4 @@
-/** Arguments that are not UTF-8 are refused: Node would make other keys of them. */
+/** Arguments that are not UTF-8 are refused: Node would turn them into other keys. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { argumentTrouble } from "../src/arguments.ts";
@@ -22,7 +22,7 @@ test("an argument of other bytes than UTF-8 is named; text, also with U+FFFD in 
   assert.equal(argumentTrouble([], neverAsked), undefined);
 });
 
-test("where the system does not tell the bytes nothing is refused", () => {
+test("where the system does not expose the bytes, nothing is refused", () => {
   assert.equal(
     argumentTrouble(["\ufffd"], () => {
       throw new Error("no such file");

@@ -1,6 +1,5 @@
 /**
- * What checks make of a load: the figures, the verdict in etcdctl's words, and the rate that is
- * kept.
+ * The checks' statistics, their verdict with etcdctl's texts, and the rate of the load.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -30,7 +29,7 @@ describe("the verdict", () => {
     });
   });
 
-  test("fails for each reason, and says all of them", () => {
+  test("fails for each reason, and reports all of them", () => {
     const { text, passes } = judge(
       {
         perSecond: 135,
@@ -94,7 +93,7 @@ describe("the load", () => {
     assert.ok(Math.abs(stats.perSecond - 200) < 3 && last === 3);
   });
 
-  test("has no more calls under way than it may, and does not make up for a pause by a burst", async () => {
+  test("keeps to its limit of concurrent calls, and makes no burst after a pause", async () => {
     const io = new StandingClock();
     let underWay = 0;
     let most = 0;
@@ -111,7 +110,7 @@ describe("the load", () => {
         return new Promise<void>((resolve) => waiting.push(resolve)).then(() => void underWay--);
       },
       () => {
-        // Answers come half a second late.
+        // Responses take half a second.
         if (io.timeNs > 500_000_000n) for (const resolve of waiting.splice(0)) resolve();
       },
     );
@@ -122,7 +121,7 @@ describe("the load", () => {
     assert.ok(calls < 1000);
   });
 
-  test("counts errors by their text, and ends after so many calls or when it is stopped", async () => {
+  test("counts errors by text, and ends after a number of calls or when stopped", async () => {
     const io = new StandingClock();
     const plan = { concurrency: 3, perSecond: undefined, seconds: undefined, calls: 10 };
     const { errors } = await runLoad(

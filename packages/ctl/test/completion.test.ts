@@ -1,6 +1,5 @@
 /**
- * Completion scripts: what they offer is asked from the shells themselves where these are
- * installed.
+ * Completion scripts: the words that they offer in the shells that are installed.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -21,7 +20,7 @@ function skipWithout(shell: string): string | false {
   return spawnSync(shell, ["--version"]).error === undefined ? false : `${shell} is not installed`;
 }
 
-/** Prints a program's script and keeps it in a file, whose path it gives. */
+/** Writes a program's script to a file and returns its path. */
 async function scriptOf(program: (typeof programs)[number], shell: string): Promise<string> {
   const io = new FakeIo();
   assert.equal(await runProgram(program, ["completion", shell], io), 0, io.err);
@@ -30,7 +29,7 @@ async function scriptOf(program: (typeof programs)[number], shell: string): Prom
   return path;
 }
 
-/** What bash offers at the end of each line. */
+/** The words that bash offers at the end of each line. */
 function askBash(script: string, name: string, lines: readonly string[]): string[][] {
   const driver = `source "$1" || exit 9
     complete -p ${name} >/dev/null || exit 8
@@ -93,7 +92,7 @@ test("bash finds the command behind flags, values in quotes and addresses, and c
     ["quoratectl put -w t", ["table"]],
     ["quoratectl completion p", ["powershell"]],
     ["quoratectl help endp", ["endpoint"]],
-    // Anything else may be a file, which the shell itself offers.
+    // Otherwise the shell itself offers files.
     ["quoratectl --cacert ", []],
     ["quoratectl snapshot save ", []],
     ["quoratectl get endpoint ", []],
@@ -107,7 +106,7 @@ test("bash finds the command behind flags, values in quotes and addresses, and c
   for (const [i, [line, expected]] of cases.entries()) assert.deepEqual(offered[i], expected, line);
 });
 
-/** Lines, and what every shell offers at their ends. */
+/** Lines, and the words that every shell offers at their ends. */
 const lines: readonly (readonly [string, readonly string[]])[] = [
   ["quoratectl endpoint st", ["status"]],
   ["quoratectl --endpoints=http://127.0.0.1:2379 -w json endpoint he", ["health"]],
@@ -120,7 +119,7 @@ const lines: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 test("zsh offers the same", { skip: skipWithout("zsh") }, async () => {
-  // What its completion system would be told, without a terminal.
+  // The words passed to its completion system, without a terminal.
   const driver = `compdef() { : }; compset() { : }; _files() { : }
     _describe() { [[ $1 == -o ]] && shift; for one in "\${(@P)2}"; do offer "\${one%%:*}"; done }
     compadd() { shift; for one in "$@"; do offer "$one"; done }
@@ -167,7 +166,7 @@ test("the scripts of all shells name every command and flag", async () => {
   }
 });
 
-test("a shell that is none is refused", async () => {
+test("an unknown shell is refused", async () => {
   for (const [args, message] of [
     [[], "Error: accepts 1 arg(s), received 0\n"],
     [["tcsh"], 'Error: invalid argument "tcsh" for "quoratectl completion"\n'],
@@ -180,7 +179,7 @@ test("a shell that is none is refused", async () => {
   }
 });
 
-test("help of a command is the same by flag and by command, and names a topic that is none", async () => {
+test("help by flag and by command is the same, and an unknown topic is named", async () => {
   for (const { names } of commandNodes(quoratectl)) {
     const [byFlag, byCommand] = [new FakeIo(), new FakeIo()];
     assert.equal(await runProgram(quoratectl, [...names, "--help"], byFlag), 0);
@@ -195,7 +194,7 @@ test("help of a command is the same by flag and by command, and names a topic th
   );
 });
 
-test("every command's help has all of its flags, those of every command apart", async () => {
+test("every command's help has all of its flags, global ones apart", async () => {
   for (const program of programs) {
     for (const { names, flags } of commandNodes(program)) {
       const io = new FakeIo();

@@ -1,10 +1,10 @@
-/** Rewriting a store range by range: the ranges touch, from one end of the store to the other. */
+/** Rewriting a store range by range: the ranges cover the store without gaps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Keyspace, KeyspaceRange, KeyspaceRecord } from "@quorate/host";
 import { rewriteStore } from "../src/offline/defrag.ts";
 
-/** A keyspace of so many records of 10 bytes, which notes what it is told to compact. */
+/** A keyspace with records of 10 bytes, which records the compacted ranges. */
 function keyspaceOf(count: number): { keyspace: Keyspace; compacted: KeyspaceRange[] } {
   const records: KeyspaceRecord[] = Array.from({ length: count }, (_, i) => [
     Uint8Array.of(i),
@@ -36,16 +36,16 @@ test("an empty store, one range, several ranges", async () => {
     ],
   ] as [number, [number | undefined, number | undefined][]][]) {
     const { keyspace, compacted } = keyspaceOf(count);
-    const told: number[] = [];
-    await rewriteStore(keyspace, (bytes) => told.push(bytes), 40);
+    const reported: number[] = [];
+    await rewriteStore(keyspace, (bytes) => reported.push(bytes), 40);
     assert.deepEqual(
       compacted.map(({ from, to }) => [keyOf(from), keyOf(to)]),
       expected,
     );
-    assert.equal(told.at(-1), count * 10);
+    assert.equal(reported.at(-1), count * 10);
     assert.deepEqual(
-      told,
-      [...told].sort((a, b) => a - b),
+      reported,
+      [...reported].sort((a, b) => a - b),
     );
   }
 });

@@ -1,6 +1,5 @@
 /**
- * Endpoints by SRV records: which names are asked, in which order, and what is said where there are
- * none.
+ * Endpoints by SRV records: the queries, their order, and the errors without records.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +37,7 @@ async function ask(
   return { endpoints, warnings };
 }
 
-test("endpoints with TLS come first, plain ones where they are taken", async () => {
+test("endpoints with TLS come first, others only where they are accepted", async () => {
   const secure = ["https://a.example.org:2379", "https://[2001:db8::1]:2380"];
   assert.deepEqual(await ask("", true), {
     endpoints: [...secure, "http://b.example.org:2379"],
@@ -50,7 +49,7 @@ test("endpoints with TLS come first, plain ones where they are taken", async () 
   });
 });
 
-test("a service name; one kind of record is enough, and without any both reasons are told", async () => {
+test("a service name; one kind of record is enough, and without any both reasons are reported", async () => {
   assert.deepEqual((await ask("blue", true)).endpoints, ["http://blue.example.org:1"]);
   assert.deepEqual((await ask("blue", false)).endpoints, []);
   await assert.rejects(ask("green", true), {

@@ -1,5 +1,5 @@
 /**
- * The doctor's judgement on views that are made up; test/ctl/doctor.test.ts plants faults in real
+ * The doctor's findings on constructed views; test/ctl/doctor.test.ts plants faults in real
  * clusters.
  */
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { painted, plain } from "../src/terminal.ts";
 import { FakeIo } from "./fake-io.ts";
-import { endpointOf, FakeLooker, fakeMember } from "./top-support.ts";
+import { endpointOf, FakeProber, fakeMember } from "./top-support.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 22);
 const DAY_MS = 86_400_000;
@@ -71,7 +71,7 @@ function view(members: readonly MemberView[], parts: Partial<ClusterView> = {}):
   };
 }
 
-/** "severity check member: what was seen" of each finding. */
+/** "severity check member: observation" of each finding. */
 function found(members: readonly MemberView[], parts: Partial<ClusterView> = {}): string[] {
   return diagnose(view(members, parts)).map(
     ({ severity, check, member: of, seen }) => `${severity} ${check} ${of}: ${seen}`,
@@ -80,7 +80,7 @@ function found(members: readonly MemberView[], parts: Partial<ClusterView> = {})
 
 const three = [member(1), member(2), member(3)];
 
-test("nothing is found where nothing is wrong", () => {
+test("a healthy cluster has no findings", () => {
   assert.deepEqual(found(three), []);
 });
 
@@ -113,7 +113,7 @@ test("clocks: a member's, or this machine's if all differ from it in the same di
   assert.deepEqual(found(three.map((one) => ({ ...one, clock: ahead }))), [
     "warning clock client: this machine's clock is 59 s or more behind those of all members",
   ]);
-  // A slow answer proves nothing.
+  // A slow response proves nothing.
   assert.deepEqual(
     found([member(1), member(2, { clock: { lowMs: -3000, highMs: 2000 } }), member(3)]),
     [],
@@ -189,10 +189,10 @@ test("a local disk is measured, and judged", () => {
   assert.deepEqual(slow, [
     "warning disk client: /data: half of 20 synced writes took 120 ms, 1% longer than 450 ms",
   ]);
-  assert.throws(() => probeDisk("/no/such/folder", () => 0n), /ENOENT/);
+  assert.throws(() => probeDisk("/no/such/directory", () => 0n), /ENOENT/);
 });
 
-test("the report for people: coloured on a terminal, the same words plain in a pipe", () => {
+test("the text report: coloured on a terminal, the same text in a pipe", () => {
   const sick = view([
     member(1),
     member(2),
@@ -248,7 +248,7 @@ test("a disk is judged by many syncs: one slow one of thirteen, or a few of many
   );
 });
 
-test("settings that differ: whose are not those of most, and all where there is no most", () => {
+test("settings that differ: those of the minority, or all without a majority", () => {
   const metrics = (parts: { quota?: number; election?: number; files?: number; gate?: number }) =>
     new MetricsText(`etcd_server_quota_backend_bytes ${parts.quota ?? 2e9}
 quorate_server_election_timeout_seconds ${parts.election ?? 1}
@@ -262,21 +262,21 @@ etcd_server_feature_enabled{name="CompactHashCheck",stage="BETA"} ${parts.gate ?
   assert.deepEqual(
     three(metrics({}), metrics({ quota: 8e9, election: 0.5, files: 1024, gate: 1 }), metrics({})),
     [
-      "warning quota m2: quota: 8.0 GB, where most have 2.0 GB",
-      "warning timing m2: election timeout: 500 ms, where most have 1 s",
-      "warning files m2: limit of open files: 1024, where most have 65536",
-      "warning feature m2: feature gate CompactHashCheck: on, where most have off",
+      "warning quota m2: quota: 8.0 GB, most have 2.0 GB",
+      "warning timing m2: election timeout: 500 ms, most have 1 s",
+      "warning files m2: limit of open files: 1024, most have 65536",
+      "warning feature m2: feature gate CompactHashCheck: on, most have off",
     ],
   );
   assert.deepEqual(
     three(metrics({ election: 1 }), metrics({ election: 2 }), metrics({ election: 3 })),
     [
-      "warning timing m1: election timeout: 1 s, others have another",
-      "warning timing m2: election timeout: 2 s, others have another",
-      "warning timing m3: election timeout: 3 s, others have another",
+      "warning timing m1: election timeout: 1 s, others have other values",
+      "warning timing m2: election timeout: 2 s, others have other values",
+      "warning timing m3: election timeout: 3 s, others have other values",
     ],
   );
-  // One of etcd's tells nothing of timeouts.
+  // etcd does not export its timeouts.
   assert.deepEqual(three(metrics({}), new MetricsText("process_max_fds 65536\n"), metrics({})), []);
 });
 
@@ -290,13 +290,13 @@ quorate_tls_crl_next_update_seconds{role="client"} ${inDays(1)}
 quorate_tls_crl_next_update_seconds{role="peer"} ${inDays(-2)}
 `);
   assert.deepEqual(found([member(1, { metrics }), member(2), member(3)]), [
-    "error certificate m1: an authority that it trusts for members expired at 2026-11-21T00:00:00Z",
-    "warning certificate m1: an authority that it trusts for clients expires in 10 days, at 2026-12-02T00:00:00Z",
+    "error certificate m1: a CA that it trusts for members expired at 2026-11-21T00:00:00Z",
+    "warning certificate m1: a CA that it trusts for clients expires in 10 days, at 2026-12-02T00:00:00Z",
     "warning certificate m1: the revocation list for members was to be renewed at 2026-11-20T00:00:00Z",
   ]);
 });
 
-test("NOSPACE: the present revision; no more than what is needed", () => {
+test("NOSPACE: compaction to the present revision, and only the steps that are needed", () => {
   const full = (metrics: string, status: Partial<StatusResponse> = {}) => {
     const header = ResponseHeader.create({ memberId: 1n, clusterId: 9n, revision: 77 });
     const one = member(
@@ -316,15 +316,15 @@ quorate_server_quota_auto_disarm ${disarms}
 etcd_debugging_mvcc_compact_revision ${compacted}
 `;
   assert.deepEqual(full(ours(0.97, 1)), [
-    "give history up (what is older than this revision cannot be read any more); " +
-      "the alarm ends by itself once less than 80% of the quota is used:",
+    "compact the history (older revisions cannot be read any more); " +
+      "the alarm is disarmed automatically once less than 80% of the quota is used:",
     "compaction --physical 77",
   ]);
   assert.deepEqual(full(ours(0.97, 0)).slice(1), ["compaction --physical 77", "alarm disarm"]);
   assert.deepEqual(full(ours(0.3, 1)), [
-    "there is space again; the alarm ends by itself once less than 80% of the quota is used",
+    "space is free again; the alarm is disarmed automatically once less than 80% of the quota is used",
   ]);
-  assert.deepEqual(full(ours(0.3, 0)), ["there is space again; end the alarm:", "alarm disarm"]);
+  assert.deepEqual(full(ours(0.3, 0)), ["space is free again; disarm the alarm:", "alarm disarm"]);
   assert.match(
     full(ours(0.97, 1, 77))[0],
     /^there is no history left to give up: delete keys and compact again/,
@@ -359,7 +359,7 @@ test("a command that is the whole cluster's is printed once", () => {
   assert.match(findings[1].next, /--auto-compaction-retention\) \(see the command above\)$/);
 });
 
-test("commands carry the flags that led to the cluster, and none for which the shell has a variable; they are quoted", () => {
+test("commands carry the connection flags, except those set as variables in the shell; they are quoted", () => {
   const words = (argv: string[], env: Record<string, string> = {}) => {
     const flags = readCommandLine(quoratectl, ["doctor", ...argv], []).flags;
     for (const [name, text] of Object.entries(env))
@@ -389,14 +389,14 @@ test("commands carry the flags that led to the cluster, and none for which the s
   );
 });
 
-test("members are asked side by side, each once, those that are only listed after those that were given", async () => {
-  const looker = new FakeLooker([
+test("members are examined concurrently, each once; members that are only listed come after the given endpoints", async () => {
+  const prober = new FakeProber([
     fakeMember(1),
     fakeMember(2),
     fakeMember(3, { failure: "paused" }),
     fakeMember(4, { failure: "paused" }),
   ]);
-  const looking = look(looker, {
+  const looking = look(prober, {
     endpoints: [endpointOf(1), endpointOf(3)],
     tls: undefined,
     timeoutMs: 1000,
@@ -405,28 +405,28 @@ test("members are asked side by side, each once, those that are only listed afte
     for (let turn = 0; turn < 50; turn++) await Promise.resolve();
   };
   await turns();
-  assert.deepEqual(looker.asked, [endpointOf(1), endpointOf(3)]);
-  looker.timeOut();
+  assert.deepEqual(prober.asked, [endpointOf(1), endpointOf(3)]);
+  prober.timeOut();
   await turns();
-  assert.deepEqual(looker.asked.slice(2).sort(), [endpointOf(2), endpointOf(4)]);
-  looker.timeOut();
+  assert.deepEqual(prober.asked.slice(2).sort(), [endpointOf(2), endpointOf(4)]);
+  prober.timeOut();
   const { members } = await looking;
   assert.deepEqual(
     members.map(({ label, failure }) => [label, failure]),
     [
       ["m1", undefined],
       ["m2", undefined],
-      ["m3", "no answer within 1 s"],
-      ["m4", "no answer within 1 s"],
+      ["m3", "no response within 1 s"],
+      ["m4", "no response within 1 s"],
     ],
   );
 });
 
-test("what it cannot do is refused", async () => {
+test("unsupported arguments and formats are refused", async () => {
   for (const [args, message] of [
     [["x"], "doctor command accepts no arguments"],
-    [["-w", "fields"], "doctor has the forms simple, table and json, and not fields"],
-    [["--probe-dir=/no/such/folder"], "--probe-dir /no/such/folder: ENOENT"],
+    [["-w", "fields"], "doctor has the formats simple, table and json, not fields"],
+    [["--probe-dir=/no/such/directory"], "--probe-dir /no/such/directory: ENOENT"],
   ] as const) {
     const io = new FakeIo();
     assert.notEqual(await runProgram(quoratectl, ["doctor", ...args], io), 0);

@@ -44,14 +44,14 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
   return { code, out: io.out, err: io.err };
 }
 
-/** What dump-db prints. */
+/** The output of dump-db. */
 async function dump(...args: string[]): Promise<string> {
   const { code, out, err } = await run("dump-db", ...args);
   assert.deepEqual([code, err], [0, ""], args.join(" "));
   return out;
 }
 
-test("a file of etcd's: its buckets, raw and decoded, all records of keys with their pages, its hash", async () => {
+test("a file of etcd: its buckets, raw and decoded, all records of keys with their pages, its hash", async () => {
   let all = "";
   for (const bucket of buckets) {
     all += `# ${bucket}\n${await dump("iterate-bucket", file, bucket)}`;
@@ -106,7 +106,7 @@ test("a member's store has the same records as the file that it was made from", 
   );
   assert.match(scanned[0], /^rev=\{Revision:\{Main:60 Sub:0\}/);
 
-  // While somebody holds it, it is waited for, and then said so.
+  // A locked store is waited for, then reported.
   const held = await levelKeyspaces.open(join(dataDir, "member/store/db"), { create: false });
   try {
     const refused = await run("dump-db", "list-bucket", dataDir, "--timeout=150ms");
@@ -123,7 +123,7 @@ test("a member's store has the same records as the file that it was made from", 
   }
 });
 
-test("damage is named with its place and what to run; scan-keys finds what is left", async () => {
+test("damage is reported with its offset and the next command; scan-keys finds the rest", async () => {
   const damaged = join(scratch, "damaged.db");
   const bytes = readFileSync(file);
   const lines = (await dump("scan-keys", file, "0")).split("\n");
@@ -160,14 +160,14 @@ test("damage is named with its place and what to run; scan-keys finds what is le
     assert.match((await run("dump-db", ...args)).err, /damaged at byte/);
 });
 
-test("what cannot be done is refused", async () => {
+test("wrong arguments are refused", async () => {
   for (const [args, code, message] of [
     [["list-bucket"], 128, "Must provide 1 argument (got [])"],
     [["iterate-bucket", file], 128, "Must provide 2 arguments (got ["],
     [
       ["iterate-bucket", file, "nosuch"],
       1,
-      "got nil bucket for nosuch; those that there are: alarm, auth,",
+      "got nil bucket for nosuch; the buckets are: alarm, auth,",
     ],
     [["scan-keys", file, "x"], 128, 'parsing "x": invalid syntax'],
     [["list-bucket", scratch], 1, "is neither a database file nor a data directory"],
@@ -205,7 +205,7 @@ test("records that cannot be decoded are shown raw, and revisions, leases and ma
   assert.equal(text("nosuch", "61", "62"), 'key="a", value="b"');
 });
 
-test("records are given from the last to the first, however small the window", async () => {
+test("records are yielded in reverse, however small the window", async () => {
   const record = fc.tuple(
     fc.uint8Array({ minLength: 1, maxLength: 4 }),
     fc.uint8Array({ maxLength: 30 }),

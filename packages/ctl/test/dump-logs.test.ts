@@ -48,7 +48,7 @@ test("a log of etcd 3.7 with some of everything, entry by entry and raw", async 
   assert.equal((await dump("--wal-dir", fixture)).out, entries);
 });
 
-test("a log of etcd 3.4, and one of ours over four segments, from a snapshot, an index or a snapshot file on", async () => {
+test("a log of etcd 3.4, and one of Quorate over four segments, from a snapshot, an index or a snapshot file on", async () => {
   const old = join(walFixtures, "etcd-3.4.23/wal");
   assert.deepEqual(await indexes(old), [64]);
   assert.match(
@@ -74,7 +74,7 @@ test("a log of etcd 3.4, and one of ours over four segments, from a snapshot, an
   );
 });
 
-test("types can be chosen; one that is none is warned of", async () => {
+test("types can be selected; an unknown one causes a warning", async () => {
   const types = {
     IRRPut: [5, 6, 7, 10],
     IRRDeleteRange: [8],
@@ -99,7 +99,7 @@ test("types can be chosen; one that is none is warned of", async () => {
   );
 });
 
-test("what is before damage is printed, then the file, the place and what to do", async () => {
+test("entries before damage are printed, then the file, the offset and the next command", async () => {
   const dir = join(scratch, "damaged");
   mkdirSync(dir);
   const bytes = readFileSync(join(fixture, segment));
@@ -121,10 +121,10 @@ test("what is before damage is printed, then the file, the place and what to do"
   const raw = await dump("--raw", dir);
   assert.equal(raw.err, err);
   assert.match(raw.out, /Index:9 .*\nHardState: .* commit:9\n$/);
-  assert.match((await dump(join(scratch, "nosuch"))).err, /nosuch is not a folder/);
+  assert.match((await dump(join(scratch, "nosuch"))).err, /nosuch is not a directory/);
 });
 
-test("a decoder of the user's is given each entry, and its lines are shown", async () => {
+test("a user's decoder reads each entry, and its lines are printed", async () => {
   const script = join(scratch, "decoder.cjs");
   writeFileSync(
     script,
@@ -160,13 +160,13 @@ test("a decoder of the user's is given each entry, and its lines are shown", asy
   assert.equal(dead.code, 1);
   assert.match(
     dead.err,
-    /^Error: the decoder ".* dies" gave no line for an entry: it ended with code 3\n$/,
+    /^Error: the decoder ".* dies" printed no line for an entry: it ended with code 3\n$/,
   );
   const missing = await dump("--stream-decoder=/no/such/program", fixture);
-  assert.match(missing.err, /gave no line for an entry: spawn \/no\/such\/program ENOENT\n$/);
+  assert.match(missing.err, /printed no line for an entry: spawn \/no\/such\/program ENOENT\n$/);
 });
 
-test("messages in text: order, zeros, nesting, lists, enums, signs, what is not known, and no passwords", () => {
+test("messages in text: order, zeros, nesting, lists, enums, signs, unknown fields, and no passwords", () => {
   const text = (request: Partial<InternalRaftRequest>): string =>
     protoText("etcdserverpb.InternalRaftRequest", InternalRaftRequest.encode(request));
   assert.equal(text({}), "");
@@ -199,7 +199,7 @@ test("messages in text: order, zeros, nesting, lists, enums, signs, what is not 
   assert.equal(quoted(Uint8Array.of(0xff, 0x61, 0xc3)), '"\\xffa\\xc3"');
 });
 
-test("very many short lines leave in pieces", () => {
+test("very many short lines are written in chunks", () => {
   const pieces: number[] = [];
   const out = new LineOutput({ stdout: (content) => void pieces.push(content.length) });
   for (let i = 0; i < 10_000; i++) out.write("0123456789abcdef\n");

@@ -1,4 +1,4 @@
-/** A world for commands under test: what goes in is given, what comes out is kept. */
+/** A fake Io: configured input, recorded output. */
 import type { Io } from "../src/io.ts";
 
 export class FakeIo implements Io {
@@ -14,7 +14,7 @@ export class FakeIo implements Io {
     return pieces(Buffer.from(this.input, "latin1"));
   }
 
-  /** What was written, a char a byte. */
+  /** Standard output in latin1, one char per byte. */
   get outBytes(): string {
     return Buffer.concat(this.#out).toString("latin1");
   }

@@ -1,6 +1,6 @@
 /**
- * The files in bin/: which Node they end up on, what becomes of arguments, streams, signals and
- * exit codes, and of a killed launcher.
+ * The files in bin/: the Node that they run on, arguments, streams, signals, exit codes, and a
+ * killed launcher.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -34,12 +34,12 @@ const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find(
 );
 const withOldNode = oldNode === undefined ? { skip: "no Node older than 26 on this machine" } : {};
 
-/** A program that says where it runs, then does what its first argument says. */
+/** A program that prints where it runs, then does what its first argument says. */
 const probe = join(scratch, "probe.ts");
 writeFileSync(
   probe,
   `const [verb, ...rest]: string[] = process.argv.slice(2);
-// First of all: whoever reads the line below may send a signal at once.
+// First of all: the reader of the line below may send a signal at once.
 if (verb === "wait") process.on("SIGTERM", () => process.exit(42));
 const major = Number.parseInt(process.versions.node, 10);
 process.stdout.write(JSON.stringify({ major, pid: process.pid, rest, env: process.env["QUORATE_LAUNCHER"] ?? null }) + "\\n");
@@ -88,8 +88,8 @@ function run(
 }
 
 /**
- * Starts the probe waiting and gives the launcher's process and what the probe said; both end with
- * the test.
+ * Starts a waiting probe. Returns the launcher's process and the probe's output; both end with the
+ * test.
  */
 async function startWaiting(
   t: TestContext,
@@ -149,7 +149,7 @@ for (const { name, command, options } of ways) {
   test(`${name}: SIGKILL to the launcher takes the program with it`, options, async (t) => {
     const { child } = await startWaiting(t, command);
     const exited = once(child, "exit");
-    // The program's end of standard output closes when it is gone, whoever its parent is by then.
+    // Standard output closes when the program is gone, whatever its parent is by then.
     const closed = once(child.stdout!, "close");
     child.kill("SIGKILL");
     await Promise.all([exited, closed]);
@@ -199,7 +199,7 @@ test("without a suitable Node the message says what is needed", withOldNode, () 
   );
 });
 
-test("package.json names the bin files, and each starts a program that is there", () => {
+test("package.json names the bin files, and each starts an existing program", () => {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     bin: Record<string, string>;
   };

@@ -1,6 +1,5 @@
 /**
- * A mirror between clusters that the test drives: what is tried again, what is told, and what ends
- * it.
+ * A mirror between fake clusters: retries, reports, and errors that end it.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -9,7 +8,7 @@ import {
   Event,
   Event_EventType,
   fromUtf8,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   type PutRequest,
   type RequestOp,
@@ -18,22 +17,22 @@ import {
 import { Mirror, type MirrorListener } from "../src/mirror/mirror.ts";
 
 const refused = new ClientError(
-  GrpcStatus.DEADLINE_EXCEEDED,
+  GrpcCode.DeadlineExceeded,
   "context deadline exceeded",
   "http://far:1",
 );
 const noSpace = new ClientError(
-  GrpcStatus.RESOURCE_EXHAUSTED,
+  GrpcCode.ResourceExhausted,
   "etcdserver: mvcc: database space exceeded",
   "http://far:1",
 );
 const denied = new ClientError(
-  GrpcStatus.PERMISSION_DENIED,
+  GrpcCode.PermissionDenied,
   "etcdserver: permission denied",
   "http://far:1",
 );
 const tooLong = new ClientError(
-  GrpcStatus.RESOURCE_EXHAUSTED,
+  GrpcCode.ResourceExhausted,
   "trying to send message larger than max (9 vs. 8)",
   "http://far:1",
 );
@@ -56,8 +55,8 @@ const timer = {
 };
 
 /**
- * What watches give, one list of responses for each time that the watch is opened; after the last
- * nothing comes. An error is thrown.
+ * Responses of watches, one list per opened watch; after the last one nothing comes. An error is
+ * thrown.
  */
 class Source {
   readonly opened: number[] = [];
@@ -85,7 +84,7 @@ class Source {
   }
 }
 
-/** Fails with the errors that it is given, then takes what comes. */
+/** A destination that fails with the given errors, then accepts everything. */
 class Destination {
   readonly keys: string[] = [];
   readonly #failures: ClientError[];
@@ -108,11 +107,11 @@ class Destination {
 
 /** Runs a mirror from revision 5 until the destination has `keys` keys. */
 async function run(source: Source, destination: Destination, keys: number): Promise<string[]> {
-  const told: string[] = [];
+  const reports: string[] = [];
   const listener: MirrorListener = {
-    watchBroke: ({ message }) => void told.push(`watch: ${message}`),
-    callFailed: ({ message }) => void told.push(`call: ${message}`),
-    wentOn: (endpoint) => void told.push(`on at ${endpoint}`),
+    watchBroke: ({ message }) => void reports.push(`watch: ${message}`),
+    callFailed: ({ message }) => void reports.push(`call: ${message}`),
+    wentOn: (endpoint) => void reports.push(`on at ${endpoint}`),
   };
   const stop = new AbortController();
   destination.onPut = () => {
@@ -125,11 +124,11 @@ async function run(source: Source, destination: Destination, keys: number): Prom
     options,
     listener,
   ).run(stop.signal);
-  return told;
+  return reports;
 }
 
 describe("a mirror", () => {
-  test("tries again while the destination is away or full, and says when it goes on", async () => {
+  test("retries while the destination is unavailable or full, and reports when it continues", async () => {
     const source = new Source([{ events: [change("a/x", 5)] }, { events: [change("a/y", 6)] }]);
     const destination = new Destination(refused, noSpace, refused);
     assert.deepEqual(await run(source, destination, 2), [
@@ -142,7 +141,7 @@ describe("a mirror", () => {
     assert.deepEqual(source.opened, [5]);
   });
 
-  test("opens a watch that failed again behind what was mirrored", async () => {
+  test("reopens a failed watch behind the mirrored revision", async () => {
     const source = new Source(
       [{ events: [change("a/x", 7)] }, refused],
       [{ events: [change("a/x", 9)] }],
@@ -153,7 +152,7 @@ describe("a mirror", () => {
     assert.deepEqual(destination.keys, ["b/x at 7", "b/x at 9"]);
   });
 
-  test("ends for what no time will mend", async () => {
+  test("ends for errors that a retry cannot fix", async () => {
     for (const error of [denied, tooLong]) {
       await assert.rejects(
         run(new Source([{ events: [change("a/x", 5)] }]), new Destination(error), 1),
@@ -166,7 +165,7 @@ describe("a mirror", () => {
     });
   });
 
-  test("ends at once when it is stopped, also while a call is under way", async () => {
+  test("ends at once when stopped, also during a call", async () => {
     const stop = new AbortController();
     const called = Promise.withResolvers<void>();
     const silent = {

@@ -1,10 +1,10 @@
-/** Metrics in Prometheus' text form, quantiles, and looks at an endpoint over HTTP. */
+/** Metrics in Prometheus' text format, quantiles, and HTTP requests to an endpoint. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { httpGet, MAX_ANSWER_BYTES } from "../src/observe/http.ts";
+import { httpGet, MAX_RESPONSE_BYTES } from "../src/observe/http.ts";
 import { countOf, histogramSince, MetricsText, quantile } from "../src/observe/metrics-text.ts";
 
 const text = `# HELP up Whether it is up.
@@ -24,7 +24,7 @@ took_bucket{op="b",le="+Inf"} 100
 took_sum{op="a"} 12
 `;
 
-test("values are summed over the labels that are asked for", () => {
+test("values are summed over the given labels", () => {
   const metrics = new MetricsText(text);
   assert.equal(metrics.value("up"), 1);
   assert.equal(metrics.value("calls_total"), 1509);
@@ -47,7 +47,7 @@ test("quantiles are those that Prometheus estimates", () => {
   const a = metrics.histogram("took", 'op="a"')!;
   assert.equal(quantile(a, 0.1), 0.1);
   assert.ok(Math.abs(quantile(a, 0.5)! - 0.15) < 1e-9);
-  // Beyond the last bound nothing is known but that it is more.
+  // Beyond the last bound the value is unknown.
   assert.equal(quantile(a, 0.99), 0.2);
   assert.equal(
     quantile({ bounds: [1, Number.POSITIVE_INFINITY], cumulative: [0, 0] }, 0.5),
@@ -55,7 +55,7 @@ test("quantiles are those that Prometheus estimates", () => {
   );
 });
 
-test("what came since an earlier look; all of it after a restart", () => {
+test("the observations since an earlier scrape; all of them after a restart", () => {
   const at = (...cumulative: number[]) => ({ bounds: [1, Number.POSITIVE_INFINITY], cumulative });
   assert.deepEqual(histogramSince(at(5, 9), at(3, 4)), at(2, 5));
   assert.deepEqual(histogramSince(at(1, 2), at(3, 4)), at(1, 2));
@@ -76,7 +76,7 @@ async function withServer(
   }
 }
 
-test("an answer comes with its date and the times around it", async () => {
+test("a response comes with its date and the times around it", async () => {
   await withServer(
     (_request, response) =>
       response.setHeader("date", "Sun, 22 Nov 2026 10:00:00 GMT").end("hello"),
@@ -91,12 +91,12 @@ test("an answer comes with its date and the times around it", async () => {
   );
 });
 
-test("an answer that is too long, and one that does not come, are given up", async () => {
+test("a response that is too long or does not come rejects", async () => {
   const piece = Buffer.alloc(1024 * 1024);
   await withServer(
     (request, response) => {
       if (request.url === "/never") return;
-      for (let sent = 0; sent <= MAX_ANSWER_BYTES; sent += piece.length) response.write(piece);
+      for (let sent = 0; sent <= MAX_RESPONSE_BYTES; sent += piece.length) response.write(piece);
       response.end();
     },
     async (address) => {
@@ -106,7 +106,7 @@ test("an answer that is too long, and one that does not come, are given up", asy
       );
       await assert.rejects(
         httpGet({ secure: false, address }, "/never", undefined, 50),
-        /no answer within 50 ms/,
+        /no response within 50 ms/,
       );
     },
   );

@@ -1,6 +1,5 @@
 /**
- * What people at a terminal get that scripts do not: tables, advice; and commands found by the
- * beginning of their name.
+ * Output for terminals: tables and hints; and commands by prefix.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,8 +7,9 @@ import { MemberListResponse, ResponseHeader } from "@quorate/proto";
 import { adviceFor } from "../src/advice.ts";
 import { asExit } from "../src/globals.ts";
 import type { Exit } from "../src/io.ts";
+import { memberListForm } from "../src/printers/member-forms.ts";
 import { layOut } from "../src/printers/page.ts";
-import { SimplePrinter } from "../src/printers/simple.ts";
+import { Printer } from "../src/printers/printer.ts";
 import { runProgram } from "../src/program.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { painted, plain } from "../src/terminal.ts";
@@ -37,7 +37,7 @@ test("where the columns do not fit, each row is a block", () => {
   );
 });
 
-test("the simple form is a table for people and lists for scripts", () => {
+test("the simple format is a table on a terminal and lists in a pipe", () => {
   const member = {
     ID: 0x8e9en,
     name: "a",
@@ -50,17 +50,18 @@ test("the simple form is a table for people and lists for scripts", () => {
     members: [member],
   });
   const io = new FakeIo();
-  new SimplePrinter(io, false).memberList(response);
+  new Printer({ format: "simple", isHex: false }, io).form(memberListForm, response);
   assert.equal(io.out, "8e9e, started, a, http://p, http://c, false\n");
   const terminal = new FakeIo();
-  new SimplePrinter(terminal, false, { paint: plain, columns: 80 }).memberList(response);
+  const page = { paint: plain, columns: 80 };
+  new Printer({ format: "simple", isHex: false, page }, terminal).form(memberListForm, response);
   assert.equal(
     terminal.out,
     "ID    STATUS   NAME  PEER ADDRS  CLIENT ADDRS  IS LEARNER\n8e9e  started  a     http://p    http://c      false\n",
   );
 });
 
-test("a method that the server does not have: in words, with etcdctl's exit code", () => {
+test("a method that the server lacks: a clear text, with etcdctl's exit code", () => {
   const exitFor = (message: string) =>
     asExit(
       Object.assign(new Error(message), { name: "ClientError", grpcCode: 12 }),
@@ -74,7 +75,7 @@ test("a method that the server does not have: in words, with etcdctl's exit code
     assert.equal(code, 1);
     assert.match(
       text,
-      /^this server does not support users and roles yet \(UserList is not implemented\); whoever can connect .*--client-cert-auth/,
+      /^this server does not support users and roles yet \(UserList is not implemented\); every client .*--client-cert-auth/,
     );
   }
   assert.equal(
@@ -83,20 +84,20 @@ test("a method that the server does not have: in words, with etcdctl's exit code
   );
 });
 
-test("advice is given for what people can mend", () => {
-  assert.match(adviceFor("connection refused")!, /nobody listens there/);
+test("failures that an operator can fix come with advice", () => {
+  assert.match(adviceFor("connection refused")!, /no member listens there/);
   assert.match(
     adviceFor("the connection was closed during the TLS handshake")!,
-    /one side talks TLS/,
+    /one side uses TLS/,
   );
-  assert.match(adviceFor("the connection was closed")!, /it may want TLS/);
-  assert.match(adviceFor("what answers there does not speak gRPC")!, /client URL/);
+  assert.match(adviceFor("the connection was closed")!, /may require TLS/);
+  assert.match(adviceFor("the server there does not speak gRPC")!, /client URL/);
   assert.match(adviceFor("self-signed certificate in certificate chain")!, /--cacert/);
   assert.match(adviceFor("etcdserver: user name is empty")!, /--user/);
   assert.equal(adviceFor("etcdserver: key is not provided"), undefined);
 });
 
-test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with what to do", async () => {
+test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with advice", async () => {
   for (const [args, error, hint] of [
     [
       ["get", "a", "--endpoints=b"],
@@ -120,7 +121,7 @@ test("on a terminal a flag beside its variable, and several endpoints for a snap
   }
 });
 
-test("a command is found by the beginning of its name, if no other begins so", async () => {
+test("a command is found by an unambiguous prefix of its name", async () => {
   const run = async (...args: string[]): Promise<string> => {
     const io = new FakeIo();
     await runProgram(quoratectl, args, io);

@@ -1,6 +1,5 @@
 /**
- * The forms of output, byte for byte. The expected texts are what etcdctl 3.7 prints for the same
- * answers.
+ * The output formats, byte for byte. The expected texts are etcdctl 3.7's for the same responses.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,26 +15,16 @@ import {
   StatusResponse,
   TxnResponse,
 } from "@quorate/proto";
-import { FieldsPrinter } from "../src/printers/fields.ts";
-import { JsonPrinter } from "../src/printers/json.ts";
-import type { Printer } from "../src/printers/printer.ts";
-import { ProtobufPrinter } from "../src/printers/protobuf.ts";
-import { SimplePrinter } from "../src/printers/simple.ts";
-import { TablePrinter } from "../src/printers/table.ts";
+import { alarmForm } from "../src/printers/alarm-form.ts";
+import { hashForm, healthForm, statusForm } from "../src/printers/endpoint-forms.ts";
+import { deleteForm, putForm, rangeForm, txnForm } from "../src/printers/kv-forms.ts";
+import { memberListForm } from "../src/printers/member-forms.ts";
+import { type Format, Printer } from "../src/printers/printer.ts";
 import { FakeIo } from "./fake-io.ts";
 
-type Form = "simple" | "json" | "fields" | "table" | "protobuf";
-
-function print(form: Form, task: (printer: Printer) => void, isHex = false): FakeIo {
+function print(format: Format, task: (printer: Printer) => void, isHex = false): FakeIo {
   const io = new FakeIo();
-  const printers: Record<Form, Printer> = {
-    simple: new SimplePrinter(io, isHex),
-    json: new JsonPrinter(io, isHex),
-    fields: new FieldsPrinter(io, isHex),
-    table: new TablePrinter(io),
-    protobuf: new ProtobufPrinter(io),
-  };
-  task(printers[form]);
+  task(new Printer({ format, isHex }, io));
   return io;
 }
 
@@ -64,19 +53,22 @@ const range = RangeResponse.create({
 });
 
 test("get", () => {
-  assert.equal(print("simple", (printer) => printer.get(range)).outBytes, "foo\nb<a>z\n\xff\n\n");
   assert.equal(
-    print("simple", (printer) => printer.get(range), true).out,
+    print("simple", (printer) => printer.form(rangeForm, range)).outBytes,
+    "foo\nb<a>z\n\xff\n\n",
+  );
+  assert.equal(
+    print("simple", (printer) => printer.form(rangeForm, range), true).out,
     "\\x66\\x6f\\x6f\n\\x62\\x3c\\x61\\x3e\\x7a\n\\xff\n\n",
   );
   assert.equal(
-    print("json", (printer) => printer.get(range)).out,
+    print("json", (printer) => printer.form(rangeForm, range)).out,
     '{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2},' +
       '"kvs":[{"key":"Zm9v","create_revision":2,"mod_revision":3,"version":2,"value":"YjxhPno=","lease":7},' +
       '{"key":"/w==","create_revision":2,"mod_revision":3,"version":2}],"more":true,"count":5}\n',
   );
   assert.equal(
-    print("fields", (printer) => printer.get(range)).out,
+    print("fields", (printer) => printer.form(rangeForm, range)).out,
     `"ClusterID" : 14443903163313418560
 "MemberID" : 11417610130673999598
 "Revision" : 3
@@ -98,47 +90,49 @@ test("get", () => {
 `,
   );
   assert.match(
-    print("fields", (printer) => printer.get(range), true).out,
+    print("fields", (printer) => printer.form(rangeForm, range), true).out,
     /^"ClusterID" : c8730d66636ff140\n"MemberID" : 9e737febb6b99eee\n.*"Lease" : 0000000000000007\n/s,
   );
   assert.deepEqual(
-    fromLatin1(print("protobuf", (printer) => printer.get(range)).outBytes),
+    fromLatin1(print("protobuf", (printer) => printer.form(rangeForm, range)).outBytes),
     RangeResponse.encode(range),
   );
 });
 
 test("values alone", () => {
   const io = new FakeIo();
-  const printer = new SimplePrinter(io, false);
-  printer.valueOnly = true;
-  printer.get(range);
+  new Printer({ format: "simple", isHex: false, valueOnly: true }, io).form(rangeForm, range);
   assert.equal(io.out, "b<a>z\n\n");
 });
 
 test("put and del", () => {
   const put = PutResponse.create({ header, prevKv: record("k", "old") });
-  assert.equal(print("simple", (printer) => printer.put(put)).out, "OK\nk\nold\n");
+  assert.equal(print("simple", (printer) => printer.form(putForm, put)).out, "OK\nk\nold\n");
   assert.equal(
-    print("simple", (printer) => printer.put(PutResponse.create({ header }))).out,
+    print("simple", (printer) => printer.form(putForm, PutResponse.create({ header }))).out,
     "OK\n",
   );
   assert.match(
-    print("json", (printer) => printer.put(put)).out,
+    print("json", (printer) => printer.form(putForm, put)).out,
     /,"prev_kv":\{"key":"aw==",.*\}\}\n$/,
   );
   assert.match(
-    print("fields", (printer) => printer.put(put)).out,
+    print("fields", (printer) => printer.form(putForm, put)).out,
     /\n"PrevKey" : "k"\n.*"PrevLease" : 0\n$/s,
   );
   const del = DeleteRangeResponse.create({ header, deleted: 1, prevKvs: [record("k", "old")] });
-  assert.equal(print("simple", (printer) => printer.del(del)).out, "1\nk\nold\n");
-  assert.match(print("json", (printer) => printer.del(del)).out, /,"deleted":1,"prev_kvs":\[\{/);
+  assert.equal(print("simple", (printer) => printer.form(deleteForm, del)).out, "1\nk\nold\n");
   assert.match(
-    print("fields", (printer) => printer.del(del)).out,
+    print("json", (printer) => printer.form(deleteForm, del)).out,
+    /,"deleted":1,"prev_kvs":\[\{/,
+  );
+  assert.match(
+    print("fields", (printer) => printer.form(deleteForm, del)).out,
     /\n"Deleted" : 1\n"PrevKey" : "k"\n/,
   );
   assert.equal(
-    print("simple", (printer) => printer.del(DeleteRangeResponse.create({ header }))).out,
+    print("simple", (printer) => printer.form(deleteForm, DeleteRangeResponse.create({ header })))
+      .out,
     "0\n",
   );
 });
@@ -167,11 +161,11 @@ test("txn, also inside another", () => {
     ],
   });
   assert.equal(
-    print("simple", (printer) => printer.txn(txn)).out,
+    print("simple", (printer) => printer.form(txnForm, txn)).out,
     "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n",
   );
   assert.equal(
-    print("json", (printer) => printer.txn(txn)).out,
+    print("json", (printer) => printer.form(txnForm, txn)).out,
     `{"header":${headerJson},"succeeded":true,"responses":[` +
       `{"Response":{"response_put":{"header":${headerJson.replace(":3,", ":4,")}}}},` +
       '{"Response":{"response_range":{"kvs":[' +
@@ -179,7 +173,7 @@ test("txn, also inside another", () => {
       '{"Response":{"response_delete_range":{"deleted":2}}},{"Response":{"response_txn":{}}},{"Response":{}}]}\n',
   );
   assert.match(
-    print("fields", (printer) => printer.txn(txn)).out,
+    print("fields", (printer) => printer.form(txnForm, txn)).out,
     /\n"Succeeded" : true\n"ClusterID"/,
   );
 });
@@ -200,24 +194,24 @@ const members = MemberListResponse.create({
 
 test("member list", () => {
   assert.equal(
-    print("simple", (printer) => printer.memberList(members)).out,
+    print("simple", (printer) => printer.form(memberListForm, members)).out,
     "9e737febb6b99eee, started, default, http://127.0.0.1:22380, http://127.0.0.1:22379, false\n" +
       "7, unstarted, , http://a:1,http://b:1, , true\n",
   );
   assert.equal(
-    print("json", (printer) => printer.memberList(members)).out,
+    print("json", (printer) => printer.form(memberListForm, members)).out,
     '{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"raft_term":2},"members":[' +
       '{"ID":11417610130673999598,"name":"default","peerURLs":["http://127.0.0.1:22380"],"clientURLs":["http://127.0.0.1:22379"]},' +
       '{"ID":7,"peerURLs":["http://a:1","http://b:1"],"isLearner":true}]}\n',
   );
   assert.equal(
-    print("json", (printer) => printer.memberList(members), true).out,
+    print("json", (printer) => printer.form(memberListForm, members), true).out,
     '{"header":{"cluster_id":"c8730d66636ff140","member_id":"9e737febb6b99eee","raft_term":2},"members":[' +
       '{"ID":"9e737febb6b99eee","name":"default","peerURLs":["http://127.0.0.1:22380"],"clientURLs":["http://127.0.0.1:22379"]},' +
       '{"ID":"7","peerURLs":["http://a:1","http://b:1"],"isLearner":true}]}\n',
   );
   assert.equal(
-    print("fields", (printer) => printer.memberList(members)).out,
+    print("fields", (printer) => printer.form(memberListForm, members)).out,
     `"ClusterID" : 14443903163313418560
 "MemberID" : 11417610130673999598
 "RaftTerm" : 2
@@ -236,7 +230,7 @@ test("member list", () => {
 `,
   );
   assert.equal(
-    print("table", (printer) => printer.memberList(members)).out,
+    print("table", (printer) => printer.form(memberListForm, members)).out,
     `┌──────────────────┬───────────┬─────────┬────────────────────────┬────────────────────────┬────────────┐
 │        ID        │  STATUS   │  NAME   │       PEER ADDRS       │      CLIENT ADDRS      │ IS LEARNER │
 ├──────────────────┼───────────┼─────────┼────────────────────────┼────────────────────────┼────────────┤
@@ -265,18 +259,18 @@ const status = StatusResponse.create({
 test("endpoint status", () => {
   const answers = [{ endpoint: "h:1", response: status }];
   assert.equal(
-    print("simple", (printer) => printer.endpointStatus(answers)).out,
+    print("simple", (printer) => printer.form(statusForm, answers)).out,
     "h:1, 9e737febb6b99eee, 3.7.0, 3.7.0, 20 kB, 16 kB, 20%, 2.1 GB, true, false, 2, 9, 8, one, two, 3.6.0, true\n",
   );
   assert.equal(
-    print("json", (printer) => printer.endpointStatus(answers)).out,
+    print("json", (printer) => printer.form(statusForm, answers)).out,
     `[{"Endpoint":"h:1","Status":{"header":${headerJson},` +
       '"version":"3.7.0","dbSize":20480,"leader":11417610130673999598,"raftIndex":9,"raftTerm":2,"raftAppliedIndex":8,' +
       '"errors":["one","two"],' +
       '"dbSizeInUse":16384,"storageVersion":"3.7.0","dbSizeQuota":2147483648,"downgradeInfo":{"enabled":true,"targetVersion":"3.6.0"}}}]\n',
   );
   assert.equal(
-    print("fields", (printer) => printer.endpointStatus(answers)).out,
+    print("fields", (printer) => printer.form(statusForm, answers)).out,
     `"ClusterID" : 14443903163313418560
 "MemberID" : 11417610130673999598
 "Revision" : 3
@@ -297,15 +291,15 @@ test("endpoint status", () => {
 
 `,
   );
-  assert.equal(print("json", (printer) => printer.endpointStatus([])).out, "null\n");
+  assert.equal(print("json", (printer) => printer.form(statusForm, [])).out, "null\n");
   // A table without rows is its head alone; an empty store does not divide by zero.
   assert.match(
-    print("table", (printer) => printer.endpointStatus([])).out,
+    print("table", (printer) => printer.form(statusForm, [])).out,
     /^┌[─┬]+┐\n│ ENDPOINT │ ID │ VERSION │.*│\n└[─┴]+┘\n$/,
   );
   assert.match(
     print("simple", (printer) =>
-      printer.endpointStatus([{ endpoint: "h:1", response: StatusResponse.create({}) }]),
+      printer.form(statusForm, [{ endpoint: "h:1", response: StatusResponse.create({}) }]),
     ).out,
     /, 0 B, 0 B, 0%, 0 B, true,/,
   );
@@ -324,19 +318,19 @@ test("endpoint hashkv", () => {
     },
   ];
   assert.equal(
-    print("simple", (printer) => printer.endpointHashKv(answers)).out,
+    print("simple", (printer) => printer.form(hashForm, answers)).out,
     "h:1, 303868176, 3\n",
   );
   assert.match(
-    print("json", (printer) => printer.endpointHashKv(answers)).out,
+    print("json", (printer) => printer.form(hashForm, answers)).out,
     /^\[\{"Endpoint":"h:1","HashKV":\{.*"hash":303868176,"compact_revision":-1,"hash_revision":3\}\}\]\n$/,
   );
   assert.match(
-    print("fields", (printer) => printer.endpointHashKv(answers)).out,
+    print("fields", (printer) => printer.form(hashForm, answers)).out,
     /\n"Endpoint" : "h:1"\n"Hash" : 303868176\n"HashRevision" : 3\n\n$/,
   );
   assert.equal(
-    print("table", (printer) => printer.endpointHashKv(answers)).out,
+    print("table", (printer) => printer.form(hashForm, answers)).out,
     "┌──────────┬───────────┬───────────────┐\n│ ENDPOINT │   HASH    │ HASH REVISION │\n├──────────┼───────────┼───────────────┤\n" +
       "│      h:1 │ 303868176 │             3 │\n└──────────┴───────────┴───────────────┘\n",
   );
@@ -352,26 +346,26 @@ test("alarms", () => {
     ],
   });
   assert.equal(
-    print("simple", (printer) => printer.alarm(alarms)).out,
+    print("simple", (printer) => printer.form(alarmForm, alarms)).out,
     "memberID:11417610130673999598 alarm:NOSPACE\nalarm:CORRUPT\nmemberID:7 alarm:9\n",
   );
   assert.equal(
-    print("json", (printer) => printer.alarm(alarms)).out,
+    print("json", (printer) => printer.form(alarmForm, alarms)).out,
     `{"header":${headerJson},"alarms":[{"memberID":11417610130673999598,"alarm":1},{"alarm":2},{"memberID":7,"alarm":9}]}\n`,
   );
   assert.match(
-    print("fields", (printer) => printer.alarm(alarms)).out,
+    print("fields", (printer) => printer.form(alarmForm, alarms)).out,
     /\n"MemberID" : 11417610130673999598\n"AlarmType" : NOSPACE\n\n"MemberID" : 0\n/,
   );
   assert.match(
-    print("fields", (printer) => printer.alarm(alarms), true).out,
+    print("fields", (printer) => printer.form(alarmForm, alarms), true).out,
     /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/,
   );
   assert.deepEqual(
-    fromLatin1(print("protobuf", (printer) => printer.alarm(alarms)).outBytes),
+    fromLatin1(print("protobuf", (printer) => printer.form(alarmForm, alarms)).outBytes),
     AlarmResponse.encode(alarms),
   );
-  assert.throws(() => print("table", (printer) => printer.alarm(alarms)), { code: 4 });
+  assert.throws(() => print("table", (printer) => printer.form(alarmForm, alarms)), { code: 4 });
 });
 
 test("endpoint health", () => {
@@ -379,28 +373,28 @@ test("endpoint health", () => {
     { endpoint: "h:1", health: true, took: "1ms", error: "" },
     { endpoint: "h:2", health: false, took: "5s", error: "context deadline exceeded" },
   ];
-  const simple = print("simple", (printer) => printer.endpointHealth(list));
+  const simple = print("simple", (printer) => printer.form(healthForm, list));
   assert.equal(simple.out, "h:1 is healthy: successfully committed proposal: took = 1ms\n");
   assert.equal(
     simple.err,
     "h:2 is unhealthy: failed to commit proposal: context deadline exceeded\n",
   );
   assert.equal(
-    print("json", (printer) => printer.endpointHealth(list)).out,
+    print("json", (printer) => printer.form(healthForm, list)).out,
     '[{"endpoint":"h:1","health":true,"took":"1ms"},{"endpoint":"h:2","health":false,"took":"5s","error":"context deadline exceeded"}]\n',
   );
   assert.equal(
-    print("fields", (printer) => printer.endpointHealth(list.slice(0, 1))).out,
+    print("fields", (printer) => printer.form(healthForm, list.slice(0, 1))).out,
     '"Endpoint" : "h:1"\n"Health" : true\n"Took" : 1ms\n"Error" : \n\n',
   );
 });
 
-test("what a form cannot print ends the program with code 4", () => {
-  assert.throws(() => print("table", (printer) => printer.get(range)), {
+test("a format that a form does not have ends the program with exit code 4", () => {
+  assert.throws(() => print("table", (printer) => printer.form(rangeForm, range)), {
     code: 4,
     message: "table not supported as output format",
   });
-  assert.throws(() => print("protobuf", (printer) => printer.endpointStatus([])), {
+  assert.throws(() => print("protobuf", (printer) => printer.form(statusForm, [])), {
     code: 4,
     message: "protobuf not supported as output format",
   });

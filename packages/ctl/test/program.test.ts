@@ -1,4 +1,4 @@
-/** Reading command lines: the rules of pflag and cobra, on a small program of the test's own. */
+/** Parsing of command lines: the rules of pflag and cobra, on a small test program. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Command, Exit, type Program, runProgram } from "../index.ts";
@@ -125,7 +125,7 @@ test("an argument that is empty or has a command's name is an argument", async (
   assert.deepEqual((await shown("show", "", "show"))["args"], ["", "show"]);
 });
 
-test("mistakes are named in pflag's words, with code 1", async () => {
+test("errors have pflag's texts, with exit code 1", async () => {
   const mistakes: [string[], string][] = [
     [["show", "--nope"], "unknown flag: --nope"],
     [["show", "-x"], "unknown shorthand flag: 'x' in -x"],
@@ -171,7 +171,7 @@ test("mistakes are named in pflag's words, with code 1", async () => {
   });
 });
 
-test("a command may be shortened while it is the only one, and flags may stand before it", async () => {
+test("an unambiguous prefix names a command, and flags may come before it", async () => {
   assert.equal((await run(["gr", "le", "--deep"])).out, "deep=true");
   assert.equal((await run(["--deep=true", "group", "leaf"])).out, "deep=true");
   assert.equal((await run(["--name", "group", "group", "leaf"])).out, "deep=false");
@@ -194,7 +194,7 @@ test("subcommands take their parent's flags where it lets them", async () => {
   assert.equal((await run(["group", "leaf"], { TOOL_DEEP: "true" })).out, "deep=true");
 });
 
-test("help is given for the program, for a group and for a command, with every flag", async () => {
+test("the program, a group and a command have help, with every flag", async () => {
   for (const argv of [[], ["--help"], ["-h"]]) {
     const { code, out } = await run(argv);
     assert.equal(code, 0);
@@ -215,7 +215,7 @@ test("help is given for the program, for a group and for a command, with every f
   assert.match(group.out, /Commands:\n {2}leaf {2}Leaf\n/);
 });
 
-test("variables set global flags; beside the flag they are refused, unknown ones are warned of", async () => {
+test("variables set global flags; beside the flag they are refused, unknown ones cause a warning", async () => {
   const set = await run(["show"], {
     TOOL_NAME: "env",
     TOOL_TO: "p,q",

@@ -1,24 +1,24 @@
 /**
- * Members that are made up, a terminal that keeps what it was asked for, and pictures for frames.
+ * Fake members, a fake terminal that records calls, and data for frames.
  */
 import { Member, ResponseHeader, StatusResponse } from "@quorate/proto";
 import type { StopSignal, Terminal } from "../src/io.ts";
-import type { HttpAnswer } from "../src/observe/http.ts";
-import type { Looker } from "../src/observe/looker.ts";
+import type { HttpResponse } from "../src/observe/http.ts";
+import type { Prober } from "../src/observe/prober.ts";
 import { Observer } from "../src/top/observer.ts";
 import { type Picture, pictureOf } from "../src/top/picture.ts";
 import { FakeIo } from "./fake-io.ts";
 
 export const WALL_MS = Date.UTC(2026, 10, 22, 10);
 
-/** One member that is made up. */
+/** A fake member. */
 export interface FakeMember {
   id: number;
   name: string;
   puts: number;
   applied: number;
   status: Partial<StatusResponse>;
-  /** Why it does not answer; "paused" for no answer until it is released. */
+  /** Why it fails; "paused" for no response until released. */
   failure: string | undefined;
 }
 
@@ -59,14 +59,14 @@ ${FSYNC_BUCKET}{le="+Inf"} ${puts}
 `;
 }
 
-/** Answers for members that are made up. Those that are paused answer when they are released. */
-export class FakeLooker implements Looker {
+/** A fake prober over fake members. Paused members respond when released. */
+export class FakeProber implements Prober {
   readonly roster: FakeMember[];
-  /** Endpoints whose status was asked for, in order. */
+  /** Endpoints of status requests, in order. */
   readonly asked: string[] = [];
   kept: ReadonlySet<string> = new Set();
   isClosed = false;
-  /** Added to all member ids: another number stands for another cluster at the same endpoints. */
+  /** Added to all member ids: another number is another cluster at the same endpoints. */
   generation = 0;
   #waiting: (() => void)[] = [];
 
@@ -74,7 +74,7 @@ export class FakeLooker implements Looker {
     this.roster = members;
   }
 
-  /** Has the deadlines of all questions pass that paused members have not answered. */
+  /** Lets the deadlines of all requests to paused members pass. */
   timeOut(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -86,7 +86,7 @@ export class FakeLooker implements Looker {
     if (found === undefined) throw new Error("connection refused");
     if (found.failure === "paused") {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      throw new Error("no answer within 1 s");
+      throw new Error("no response within 1 s");
     }
     if (found.failure !== undefined) throw new Error(found.failure);
     return found;
@@ -120,7 +120,7 @@ export class FakeLooker implements Looker {
     );
   }
 
-  async metrics(endpoint: string): Promise<HttpAnswer> {
+  async metrics(endpoint: string): Promise<HttpResponse> {
     const found = await this.#at(endpoint);
     return { status: 200, body: metricsOf(found), dateMs: undefined, sentMs: 0, receivedMs: 0 };
   }
@@ -135,31 +135,30 @@ export class FakeLooker implements Looker {
 }
 
 /**
- * What an observer knows after `rounds` looks, a second apart, at members that write more each
- * time.
+ * The observer's state after `rounds` polls, one second apart, with rising write counts.
  */
 export async function pictureAfter(
-  looker: FakeLooker,
+  prober: FakeProber,
   rounds: number,
   growth = (round: number) => 100 * (round % 8),
 ): Promise<Picture> {
   let nowMs = 0;
-  const endpoints = looker.roster.map(({ id }) => endpointOf(id));
-  const observer = new Observer(looker, { endpoints, nowMs: () => nowMs, onChange: () => {} });
+  const endpoints = prober.roster.map(({ id }) => endpointOf(id));
+  const observer = new Observer(prober, { endpoints, nowMs: () => nowMs, onChange: () => {} });
   for (let round = 0; round < rounds; round++) {
     nowMs += 1000;
-    for (const member of looker.roster) member.puts += growth(round);
+    for (const member of prober.roster) member.puts += growth(round);
     const asking = observer.round();
     // The paused ones run into their deadline.
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
-    looker.timeOut();
+    prober.timeOut();
     await asking;
     observer.tick(({ failure }) => failure === undefined);
   }
   return pictureOf(observer, { wallMs: WALL_MS, nowMs, intervalMs: 1000 });
 }
 
-/** A terminal that keeps what it was asked for. */
+/** A fake terminal that records calls. */
 export class FakeTerminal implements Terminal {
   readonly happened: string[] = [];
   columns = 80;
@@ -187,7 +186,7 @@ export class FakeTerminal implements Terminal {
   }
 }
 
-/** What a live view draws, frame by frame. */
+/** The frames of a live view. */
 export class LiveIo extends FakeIo {
   readonly terminal: FakeTerminal;
   stop = (_signal: StopSignal): void => {};

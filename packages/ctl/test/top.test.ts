@@ -1,6 +1,5 @@
 /**
- * Frames of top, made from members that are made up; keys; and the live view on a terminal that is
- * made up.
+ * Frames of top, from fake members; keys; and the live view on a fake terminal.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -20,7 +19,7 @@ import { graph, sparkline } from "../src/top/spark.ts";
 import { FakeIo } from "./fake-io.ts";
 import {
   endpointOf,
-  FakeLooker,
+  FakeProber,
   FakeTerminal,
   fakeMember,
   LiveIo,
@@ -39,16 +38,16 @@ function assertFrame(name: string, lines: readonly string[]): void {
 }
 
 /** Three members under load; m2 lags and has an alarm, m3 went silent after a while. */
-async function troubled(): Promise<FakeLooker> {
+async function troubled(): Promise<FakeProber> {
   const [m1, m2, m3] = [fakeMember(1), fakeMember(2), fakeMember(3)];
   m2.status = { raftAppliedIndex: 29_000, errors: ["memberID:2 alarm:NOSPACE"] };
-  return new FakeLooker([m1, m2, m3]);
+  return new FakeProber([m1, m2, m3]);
 }
 
 async function troubledPicture() {
-  const looker = await troubled();
-  return pictureAfter(looker, 30, (round) => {
-    if (round === 20) looker.roster[2].failure = "paused";
+  const prober = await troubled();
+  return pictureAfter(prober, 30, (round) => {
+    if (round === 20) prober.roster[2].failure = "paused";
     return 100 * (round % 8);
   });
 }
@@ -68,7 +67,7 @@ for (const [columns, rows] of [
 
 test("a healthy cluster, the other tables, and the help", async () => {
   const picture = await pictureAfter(
-    new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]),
+    new FakeProber([fakeMember(1), fakeMember(2), fakeMember(3)]),
     12,
   );
   const size = { columns: 80, rows: 24 };
@@ -108,7 +107,7 @@ test("colours change no character; nothing is wider or longer than the terminal,
   }
 });
 
-test("what is worth a look is yellow, what hurts red, what is old is dim, and never shown as current", async () => {
+test("warnings are yellow, problems red, stale figures dim and never shown as current", async () => {
   const lines = frame(await troubledPicture(), firstState, { columns: 100, rows: 24 }, painted);
   const row = (name: string): string =>
     lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
@@ -129,28 +128,28 @@ test("NO_COLOR, TERM=dumb, --no-color and a pipe mean no colours", () => {
   assert.equal(paintFor(new FakeIo())("x", "red"), "x");
 });
 
-test("the leader is whom the newest term names; one that is silent does not lead on", async () => {
-  const looker = new FakeLooker([
+test("the leader is the one of the newest term; a silent leader is not shown as leading", async () => {
+  const prober = new FakeProber([
     fakeMember(1, { failure: "paused" }),
     fakeMember(2),
     fakeMember(3),
   ]);
   const title = async () =>
-    frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain)[0];
-  assert.match(await title(), / 2 of 3 members answer {2}m1 should lead in term 4, and is silent /);
-  looker.roster[1].status = { leader: 2n, raftTerm: 5 };
+    frame(await pictureAfter(prober, 2), firstState, { columns: 100, rows: 24 }, plain)[0];
+  assert.match(await title(), / 2 of 3 members respond {2}m1 leads in term 4, but is silent /);
+  prober.roster[1].status = { leader: 2n, raftTerm: 5 };
   assert.match(await title(), / m2 leads in term 5 /);
-  for (const member of looker.roster) member.status = { leader: 0n };
-  assert.match(await title(), / nobody leads /);
+  for (const member of prober.roster) member.status = { leader: 0n };
+  assert.match(await title(), / no leader /);
 });
 
 test("control characters in a member's name do not reach the terminal; a long one is cut", async () => {
-  const looker = new FakeLooker([
+  const prober = new FakeProber([
     fakeMember(1, { name: "evil\u001b[2J\u0007" }),
     fakeMember(2, { name: "x".repeat(300) }),
   ]);
   const text = frame(
-    await pictureAfter(looker, 2),
+    await pictureAfter(prober, 2),
     firstState,
     { columns: 100, rows: 24 },
     plain,
@@ -159,11 +158,11 @@ test("control characters in a member's name do not reach the terminal; a long on
   assert.ok(text.includes(`${"x".repeat(31)}…`) && !text.includes("x".repeat(33)));
 });
 
-test("a lag is that of one round, not of what was written between two", async () => {
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
+test("a lag is that of one round, without the writes between two", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
   let nowMs = 0;
   const seen: string[] = [];
-  const observer = new Observer(looker, {
+  const observer = new Observer(prober, {
     endpoints: [endpointOf(1), endpointOf(2)],
     nowMs: () => nowMs,
     onChange: () =>
@@ -180,20 +179,20 @@ test("a lag is that of one round, not of what was written between two", async ()
   });
   for (let round = 0; round < 3; round++) {
     nowMs += 1000;
-    for (const member of looker.roster) member.applied += 4000;
+    for (const member of prober.roster) member.applied += 4000;
     await observer.round();
   }
   assert.deepEqual([...new Set(seen)].sort(), ["0", "undefined"]);
 });
 
 test("sorting: by the next column and the one before, greatest numbers first, m2 before m10, the unknown last", async () => {
-  const looker = new FakeLooker([
+  const prober = new FakeProber([
     fakeMember(10),
     fakeMember(2, { applied: 100, status: { raftIndex: 100 } }),
     fakeMember(1),
     fakeMember(3, { failure: "refused" }),
   ]);
-  const picture = await pictureAfter(looker, 3);
+  const picture = await pictureAfter(prober, 3);
   const names = (state: typeof firstState): string[] =>
     frame(picture, state, { columns: 100, rows: 30 }, plain)
       .slice(4, 8)
@@ -208,7 +207,7 @@ test("sorting: by the next column and the one before, greatest numbers first, m2
   assert.equal(press("s", "s", "S", "S").sortBy, "MEMBER");
 });
 
-test("keys: help and back, tables, scrolling, hold, end", () => {
+test("keys: help and back, tables, scrolling, pause, quit", () => {
   const press = (...keys: string[]) =>
     keys.reduce((state, key) => afterKey(state, key, 5).state, firstState);
   assert.equal(press("?").isHelp, true);
@@ -225,9 +224,9 @@ test("keys: help and back, tables, scrolling, hold, end", () => {
   assert.equal(afterKey(firstState, " ", 1).action, "ask");
 });
 
-test("more members than fit are scrolled to; more than there are rows for are counted", async () => {
+test("members beyond the screen are reached by scrolling; members beyond the limit of rows are counted", async () => {
   const many = Array.from({ length: MAX_ROWS + 6 }, (_, i) => fakeMember(i + 1));
-  const picture = await pictureAfter(new FakeLooker(many), 2);
+  const picture = await pictureAfter(new FakeProber(many), 2);
   const text = (scrolled: number) =>
     frame(picture, { ...firstState, scrolled }, { columns: 80, rows: 20 }, plain).join("\n");
   assert.ok(text(0).includes("│ m1 ") && !text(0).includes("│ m40 "));
@@ -253,9 +252,9 @@ test("history is bounded, and gaps in it are blanks", () => {
   assert.deepEqual(graph([0, Number.NaN, 8, 16], 4, 2), ["   █", "▁ ██"]);
 });
 
-test("endpoints: a member is shown once however many lead to it; one that leads elsewhere is left; removed members go", async () => {
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]);
-  const observer = new Observer(looker, {
+test("endpoints: a member is shown once however many endpoints it has; endpoints of others and removed members go", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2), fakeMember(3)]);
+  const observer = new Observer(prober, {
     endpoints: [endpointOf(1), "http://nowhere:1"],
     nowMs: () => 0,
     onChange: () => {},
@@ -266,28 +265,28 @@ test("endpoints: a member is shown once however many lead to it; one that leads 
     ["m1", "m2", "m3", "http://nowhere:1"],
   );
   assert.equal(observer.rows[3].failure, "connection refused");
-  looker.roster.splice(1, 1);
+  prober.roster.splice(1, 1);
   await observer.round();
   assert.deepEqual(
     observer.rows.map(({ label }) => label),
     ["m1", "m3", "http://nowhere:1"],
   );
   assert.deepEqual(
-    [...looker.kept].sort(),
+    [...prober.kept].sort(),
     [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort(),
   );
 });
 
-test("a cluster that was made again from a backup, with other ids and a shorter log, is shown in the place of the old one", async () => {
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
-  const observer = new Observer(looker, {
+test("a cluster recreated from a backup, with other ids and a shorter log, replaces the old one", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
+  const observer = new Observer(prober, {
     endpoints: [1, 2].map(endpointOf),
     nowMs: () => 0,
     onChange: () => {},
   });
   await observer.round();
-  looker.generation = 100;
-  for (const member of looker.roster) member.applied = 7;
+  prober.generation = 100;
+  for (const member of prober.roster) member.applied = 7;
   for (let round = 0; round < 3; round++) await observer.round();
   assert.deepEqual(
     observer.rows.map(({ memberId, failure }) => [memberId, failure]),
@@ -298,28 +297,29 @@ test("a cluster that was made again from a backup, with other ids and a shorter 
   );
 });
 
-test("a paused member does not delay the rows of the others, and is not asked twice at a time", async () => {
+test("a paused member does not delay the rows of the others, and has one poll at a time", async () => {
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);
-  const looker = new FakeLooker([
+  const prober = new FakeProber([
     fakeMember(1),
     fakeMember(2),
     fakeMember(3, { failure: "paused" }),
   ]);
   const endpoints = [1, 2, 3].map(endpointOf);
-  const over = live(io, terminal, looker, { endpoints, intervalMs: 100, paint: plain });
-  // The third one has not answered, and its deadline has not passed: the test lets it pass below.
+  const over = live(io, terminal, prober, { endpoints, intervalMs: 100, paint: plain });
+  // The third member has not responded, and its deadline has not passed: the test lets it pass
+  // below.
   await io.drawn(/│ m1 +leader[\s\S]*│ m2 +follower/);
-  for (const member of looker.roster) member.puts += 50;
+  for (const member of prober.roster) member.puts += 50;
   await io.drawn(/puts\/s [1-9]/);
-  const asked = looker.asked.filter((endpoint) => endpoint === endpointOf(3));
+  const asked = prober.asked.filter((endpoint) => endpoint === endpointOf(3));
   assert.equal(asked.length, 1);
-  assert.ok(looker.asked.length > 3, "the others have been asked again");
-  looker.timeOut();
-  await io.drawn(/2 of 3 members answer[\s\S]*│ m3 +no answer[\s\S]*m3: no answer within 1 s/);
-  // It goes on.
-  looker.roster[2].failure = undefined;
-  looker.timeOut();
+  assert.ok(prober.asked.length > 3, "the others were polled again");
+  prober.timeOut();
+  await io.drawn(/2 of 3 members respond[\s\S]*│ m3 +no response[\s\S]*m3: no response within 1 s/);
+  // It continues.
+  prober.roster[2].failure = undefined;
+  prober.timeOut();
   await io.drawn(/3 members[\s\S]*│ m3 +follower/);
   terminal.press("q");
   await over;
@@ -327,12 +327,12 @@ test("a paused member does not delay the rows of the others, and is not asked tw
 
 const tidied = ["enter", "stop off", "resize off", "keys off", "leave"];
 
-/** Runs the live view with members that answer, until `act` has ended it. */
+/** Runs the live view with responsive members, until `act` has ended it. */
 async function liveTop(act: (io: LiveIo) => void | Promise<void>): Promise<LiveIo> {
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
-  const over = live(io, terminal, looker, {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
+  const over = live(io, terminal, prober, {
     endpoints: [endpointOf(1)],
     intervalMs: 600_000,
     paint: plain,
@@ -352,13 +352,13 @@ test("q, control-C and a signal end the live view and leave the terminal as it w
   ]) {
     const io = await liveTop(end);
     assert.ok(
-      io.frames[0].startsWith("\u001b[H") && io.frames[0].includes("asking 1 endpoint"),
+      io.frames[0].startsWith("\u001b[H") && io.frames[0].includes("polling 1 endpoint"),
       io.frames[0],
     );
   }
 });
 
-test("a new size draws at once, and so do keys; held, nothing new is drawn", async () => {
+test("a new size draws at once, and so do keys; while paused nothing new is drawn", async () => {
   await liveTop(async (io) => {
     io.terminal.columns = 40;
     io.terminal.resize();
@@ -373,12 +373,12 @@ test("a new size draws at once, and so do keys; held, nothing new is drawn", asy
     io.terminal.press("2");
     assert.match(io.frames.at(-1)!, /╭─ latency ─ key 2 /);
     io.terminal.press("p");
-    assert.match(io.frames.at(-1)!, / HELD /);
+    assert.match(io.frames.at(-1)!, / PAUSED /);
     io.terminal.press("q");
   });
 });
 
-test("a terminal that does not take what is written gets no more frames until it does", async () => {
+test("a slow terminal gets no more frames until it has accepted the last", async () => {
   await liveTop(async (io) => {
     io.terminal.behind = true;
     const before = io.frames.length;
@@ -396,23 +396,23 @@ test("a terminal that is gone ends it, and is left as it was", async () => {
   failing.stdout = () => {
     throw new Error("the terminal is gone");
   };
-  const looker = new FakeLooker([fakeMember(1)]);
+  const prober = new FakeProber([fakeMember(1)]);
   await assert.rejects(
-    live(failing, broken, looker, { endpoints: [endpointOf(1)], intervalMs: 1000, paint: plain }),
+    live(failing, broken, prober, { endpoints: [endpointOf(1)], intervalMs: 1000, paint: plain }),
     /is gone/,
   );
   assert.deepEqual(broken.happened, tidied);
 });
 
-test("in a pipe one frame is printed; where nobody answers, that is an error", async () => {
+test("in a pipe one frame is printed; without a responding member that is an error", async () => {
   const io = new FakeIo();
   const args = ["top", "--endpoints=127.0.0.1:1", "--member-timeout=300ms", "--interval=100ms"];
   assert.deepEqual(
     [await runProgram(quoratectl, args, io), io.err],
-    [1, "Error: no member answers\n"],
+    [1, "Error: no member responds\n"],
   );
   assert.deepEqual(io.sleeps, [100]);
-  assert.match(io.out, /^quoratectl top {2}0 of 1 members answer {2}nobody leads/);
+  assert.match(io.out, /^quoratectl top {2}0 of 1 members respond {2}no leader/);
   for (const [flag, message] of [
     ["--interval=1ms", "--interval must be 100ms or more"],
     ["--member-timeout=0s", "--member-timeout must be more than 0"],

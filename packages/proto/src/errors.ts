@@ -3,32 +3,11 @@
  * so the texts are part of the protocol. Names are those of etcd's Go client without "Err"
  * (ErrEmptyKey is EmptyKey), or of its server where the client has none.
  */
-
-/** The status codes of gRPC. */
-export const GrpcStatus = {
-  OK: 0,
-  CANCELLED: 1,
-  UNKNOWN: 2,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
-  PERMISSION_DENIED: 7,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  ABORTED: 10,
-  OUT_OF_RANGE: 11,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-  DATA_LOSS: 15,
-  UNAUTHENTICATED: 16,
-} as const;
-export type GrpcStatus = (typeof GrpcStatus)[keyof typeof GrpcStatus];
+import { GrpcCode } from "./grpc-code.ts";
 
 /** gRPC status and text of one error. */
 export interface ErrorSpec {
-  readonly grpcCode: GrpcStatus;
+  readonly grpcCode: GrpcCode;
   readonly text: string;
 }
 
@@ -37,199 +16,199 @@ export interface ErrorSpec {
  * complete or does not compile.
  */
 export const ERRORS = {
-  EmptyKey: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: key is not provided" },
-  KeyNotFound: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: key not found" },
-  ValueProvided: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: value is provided" },
-  LeaseProvided: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: lease is provided" },
+  EmptyKey: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: key is not provided" },
+  KeyNotFound: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: key not found" },
+  ValueProvided: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: value is provided" },
+  LeaseProvided: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: lease is provided" },
   TooManyOps: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: too many operations in txn request",
   },
   DuplicateKey: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: duplicate key given in txn request",
   },
   InvalidClientAPIVersion: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: invalid client api version",
   },
   InvalidSortOption: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: invalid sort option",
   },
   Compacted: {
-    grpcCode: GrpcStatus.OUT_OF_RANGE,
+    grpcCode: GrpcCode.OutOfRange,
     text: "etcdserver: mvcc: required revision has been compacted",
   },
   FutureRev: {
-    grpcCode: GrpcStatus.OUT_OF_RANGE,
+    grpcCode: GrpcCode.OutOfRange,
     text: "etcdserver: mvcc: required revision is a future revision",
   },
   NoSpace: {
-    grpcCode: GrpcStatus.RESOURCE_EXHAUSTED,
+    grpcCode: GrpcCode.ResourceExhausted,
     text: "etcdserver: mvcc: database space exceeded",
   },
-  LeaseNotFound: { grpcCode: GrpcStatus.NOT_FOUND, text: "etcdserver: requested lease not found" },
+  LeaseNotFound: { grpcCode: GrpcCode.NotFound, text: "etcdserver: requested lease not found" },
   LeaseExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: lease already exists",
   },
-  LeaseTTLTooLarge: { grpcCode: GrpcStatus.OUT_OF_RANGE, text: "etcdserver: too large lease TTL" },
-  WatchCanceled: { grpcCode: GrpcStatus.CANCELLED, text: "etcdserver: watch canceled" },
+  LeaseTTLTooLarge: { grpcCode: GrpcCode.OutOfRange, text: "etcdserver: too large lease TTL" },
+  WatchCanceled: { grpcCode: GrpcCode.Canceled, text: "etcdserver: watch canceled" },
   MemberExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: member ID already exist",
   },
   PeerURLExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: Peer URLs already exists",
   },
   MemberNotEnoughStarted: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: re-configuration failed due to not enough started members",
   },
   MemberBadURLs: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: given member URLs are invalid",
   },
-  MemberNotFound: { grpcCode: GrpcStatus.NOT_FOUND, text: "etcdserver: member not found" },
+  MemberNotFound: { grpcCode: GrpcCode.NotFound, text: "etcdserver: member not found" },
   MemberNotLearner: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: can only promote a learner member",
   },
   MemberLearnerNotReady: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: can only promote a learner member which is in sync with leader",
   },
   TooManyLearners: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: too many learner members in cluster",
   },
   ClusterIDMismatch: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: cluster ID mismatch",
   },
   RequestTooLarge: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: request is too large",
   },
   TooManyRequests: {
-    grpcCode: GrpcStatus.RESOURCE_EXHAUSTED,
+    grpcCode: GrpcCode.ResourceExhausted,
     text: "etcdserver: too many requests",
   },
   RootUserNotExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: root user does not exist",
   },
   RootRoleNotExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: root user does not have root role",
   },
   UserAlreadyExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: user name already exists",
   },
-  UserEmpty: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: user name is empty" },
+  UserEmpty: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: user name is empty" },
   UserNotFound: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: user name not found",
   },
   RoleAlreadyExist: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: role name already exists",
   },
   RoleNotFound: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: role name not found",
   },
-  RoleEmpty: { grpcCode: GrpcStatus.INVALID_ARGUMENT, text: "etcdserver: role name is empty" },
+  RoleEmpty: { grpcCode: GrpcCode.InvalidArgument, text: "etcdserver: role name is empty" },
   AuthFailed: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: authentication failed, invalid user ID or password",
   },
   PermissionNotGiven: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: permission not given",
   },
   PermissionDenied: {
-    grpcCode: GrpcStatus.PERMISSION_DENIED,
+    grpcCode: GrpcCode.PermissionDenied,
     text: "etcdserver: permission denied",
   },
   RoleNotGranted: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: role is not granted to the user",
   },
   PermissionNotGranted: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: permission is not granted to the role",
   },
   AuthNotEnabled: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: authentication is not enabled",
   },
   InvalidAuthToken: {
-    grpcCode: GrpcStatus.UNAUTHENTICATED,
+    grpcCode: GrpcCode.Unauthenticated,
     text: "etcdserver: invalid auth token",
   },
   InvalidAuthMgmt: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: invalid auth management",
   },
   AuthOldRevision: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: revision of auth store is old",
   },
-  NoLeader: { grpcCode: GrpcStatus.UNAVAILABLE, text: "etcdserver: no leader" },
-  NotLeader: { grpcCode: GrpcStatus.FAILED_PRECONDITION, text: "etcdserver: not leader" },
-  LeaderChanged: { grpcCode: GrpcStatus.UNAVAILABLE, text: "etcdserver: leader changed" },
-  NotCapable: { grpcCode: GrpcStatus.FAILED_PRECONDITION, text: "etcdserver: not capable" },
-  Stopped: { grpcCode: GrpcStatus.UNAVAILABLE, text: "etcdserver: server stopped" },
-  Timeout: { grpcCode: GrpcStatus.UNAVAILABLE, text: "etcdserver: request timed out" },
+  NoLeader: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: no leader" },
+  NotLeader: { grpcCode: GrpcCode.FailedPrecondition, text: "etcdserver: not leader" },
+  LeaderChanged: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: leader changed" },
+  NotCapable: { grpcCode: GrpcCode.FailedPrecondition, text: "etcdserver: not capable" },
+  Stopped: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: server stopped" },
+  Timeout: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: request timed out" },
   TimeoutDueToLeaderFail: {
-    grpcCode: GrpcStatus.UNAVAILABLE,
+    grpcCode: GrpcCode.Unavailable,
     text: "etcdserver: request timed out, possibly due to previous leader failure",
   },
   TimeoutDueToConnectionLost: {
-    grpcCode: GrpcStatus.UNAVAILABLE,
+    grpcCode: GrpcCode.Unavailable,
     text: "etcdserver: request timed out, possibly due to connection lost",
   },
   TimeoutWaitAppliedIndex: {
-    grpcCode: GrpcStatus.UNAVAILABLE,
+    grpcCode: GrpcCode.Unavailable,
     text: "etcdserver: request timed out, waiting for the applied index took too long",
   },
-  Unhealthy: { grpcCode: GrpcStatus.UNAVAILABLE, text: "etcdserver: unhealthy cluster" },
-  Corrupt: { grpcCode: GrpcStatus.DATA_LOSS, text: "etcdserver: corrupt cluster" },
+  Unhealthy: { grpcCode: GrpcCode.Unavailable, text: "etcdserver: unhealthy cluster" },
+  Corrupt: { grpcCode: GrpcCode.DataLoss, text: "etcdserver: corrupt cluster" },
   NotSupportedForLearner: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: rpc not supported for learner",
   },
   BadLeaderTransferee: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: bad leader transferee",
   },
   WrongDowngradeVersionFormat: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: wrong downgrade target version format",
   },
   InvalidDowngradeTargetVersion: {
-    grpcCode: GrpcStatus.INVALID_ARGUMENT,
+    grpcCode: GrpcCode.InvalidArgument,
     text: "etcdserver: invalid downgrade target version",
   },
   ClusterVersionUnavailable: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: cluster version not found during downgrade",
   },
   DowngradeInProcess: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: cluster has a downgrade job in progress",
   },
   NoInflightDowngrade: {
-    grpcCode: GrpcStatus.FAILED_PRECONDITION,
+    grpcCode: GrpcCode.FailedPrecondition,
     text: "etcdserver: no inflight downgrade job",
   },
-  Canceled: { grpcCode: GrpcStatus.CANCELLED, text: "etcdserver: request canceled" },
+  Canceled: { grpcCode: GrpcCode.Canceled, text: "etcdserver: request canceled" },
   DeadlineExceeded: {
-    grpcCode: GrpcStatus.DEADLINE_EXCEEDED,
+    grpcCode: GrpcCode.DeadlineExceeded,
     text: "etcdserver: context deadline exceeded",
   },
 } as const satisfies { readonly [name: string]: ErrorSpec };
@@ -241,7 +220,7 @@ export type ErrorName = keyof typeof ERRORS;
 export class EtcdError extends Error {
   override readonly name = "EtcdError";
   readonly code: ErrorName;
-  readonly grpcCode: GrpcStatus;
+  readonly grpcCode: GrpcCode;
 
   /** `message` is etcd's text; give another only where etcd itself does. */
   constructor(code: ErrorName, message: string = ERRORS[code].text, options?: { cause?: unknown }) {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ERRORS, type ErrorName, EtcdError, errorNameOf, errorOf, GrpcStatus } from "../index.ts";
+import { ERRORS, type ErrorName, EtcdError, errorNameOf, errorOf, GrpcCode } from "../index.ts";
 
 const facts = readFileSync(join(import.meta.dirname, "fixtures/errors.tsv"), "utf8")
   .trimEnd()
@@ -46,6 +46,6 @@ test("errorOf makes an error with name, status and text", () => {
   const error = new EtcdError("NoSpace", "etcdserver: quota", { cause });
   assert.deepEqual(
     [error.message, error.cause, error.grpcCode],
-    ["etcdserver: quota", cause, GrpcStatus.RESOURCE_EXHAUSTED],
+    ["etcdserver: quota", cause, GrpcCode.ResourceExhausted],
   );
 });

@@ -1,7 +1,7 @@
 /**
- * What another member's message cannot say, whatever has happened to the cluster: such a message is
- * refused at the border, so that it reaches no invariant. A member that keeps to the protocol never
- * sends one, and a store or a disk that lost what it had acknowledged is seen here first.
+ * Refuses messages that no member that follows the protocol sends, before they can break an
+ * invariant of this machine. Such a message comes from a faulty or hostile peer, or from a store or
+ * disk that lost what it had acknowledged.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import { normalize, problemOf } from "./confchange.ts";
@@ -12,7 +12,7 @@ import { isFromLeader, messageName } from "./message.ts";
 const { MsgApp, MsgAppResp, MsgHeartbeat, MsgProp, MsgSnap } = raftpb.MessageType;
 
 /**
- * A message's term is no further above that of the member that it reaches. One message cannot use
+ * The most by which a message's term may exceed this member's term. It keeps one message from using
  * up all terms.
  */
 export const MAX_TERM_LEAP = 2 ** 32;
@@ -20,7 +20,7 @@ export const MAX_TERM_LEAP = 2 ** 32;
 const MESSAGE_TYPES: ReadonlySet<number> = new Set(Object.values(raftpb.MessageType));
 const LAST_ENTRY_TYPE = raftpb.EntryType.EntryConfChangeV2;
 
-/** Why a message cannot be from a member that keeps to the protocol; undefined for one that can. */
+/** The reason why no correct member sends this message; undefined if one may. */
 export function impossible(core: Core, message: raftpb.Message): string | undefined {
   const { type, term } = message;
   if (!MESSAGE_TYPES.has(type)) return `unknown message type ${type}`;
@@ -57,10 +57,10 @@ function impossibleAppend(append: raftpb.Message): string | undefined {
   return undefined;
 }
 
-/** A leader tells a follower of no commit beyond what the follower has acknowledged. */
+/** A leader sends a follower no commit index beyond what the follower has acknowledged. */
 function impossibleHeartbeat(core: Core, { term, commit }: raftpb.Message): string | undefined {
   const { lastIndex } = core.log;
-  // Of an old term, it is answered with the new one, and its commit index not looked at.
+  // A heartbeat of an old term is answered with the current term; its commit index is not used.
   if (term < core.term || commit <= lastIndex) return undefined;
   return `commit index ${commit}, this member's log ends at ${lastIndex}: either the sender is wrong, or this log has lost its end`;
 }

@@ -5,16 +5,16 @@
  *     enter joint  (1 2 3)            add 4, remove 1      (2 3 4)&&(1 2 3)
  *     leave joint  (2 3 4)&&(1 2 3)                        (2 3 4)
  *
- * While the configuration is joint, `voters` is the one being entered and `votersOutgoing` the one
- * being left. A voter that is to become a learner but still votes in the outgoing half waits in
- * learnersNext. All lists are in ascending order.
+ * In a joint configuration, `voters` is the incoming half and `votersOutgoing` the outgoing one. A
+ * voter that becomes a learner but still votes in the outgoing half is listed in learnersNext. All
+ * lists are in ascending order.
  */
 import { raftpb } from "@quorate/proto";
 import { violated } from "./invariants.ts";
 
 type ConfState = raftpb.ConfState;
 
-/** Why a change does not fit. */
+/** The reason why a change does not fit the configuration. */
 export class ConfChangeRefusal {
   readonly reason: string;
 
@@ -80,7 +80,7 @@ export function problemOf(conf: ConfState): string | undefined {
   return undefined;
 }
 
-/** Throws RAFT-14 if a ConfState contradicts itself; gives it back otherwise. */
+/** Throws RAFT-14 if a ConfState contradicts itself; returns it otherwise. */
 export function checkConfState(conf: ConfState): ConfState {
   const problem = problemOf(conf);
   if (problem !== undefined) violated("RAFT-14", problem);
@@ -91,7 +91,7 @@ export function isJoint(conf: ConfState): boolean {
   return conf.votersOutgoing.length > 0;
 }
 
-/** True if a change asks to leave a joint configuration. */
+/** True if a change requests to leave a joint configuration. */
 export function isLeaveJoint(change: raftpb.ConfChangeV2): boolean {
   return change.transition === ConfChangeTransitionAuto && change.changes.length === 0;
 }
@@ -142,7 +142,7 @@ function simple(
   return applyChanges(conf, changes);
 }
 
-/** Makes the changes to `voters` and the learners; votersOutgoing stays as it is. */
+/** Applies the changes to `voters` and the learners; votersOutgoing stays as it is. */
 function applyChanges(
   conf: ConfState,
   changes: readonly raftpb.ConfChangeSingle[],
@@ -151,7 +151,7 @@ function applyChanges(
   const learners = new Set(conf.learners);
   const learnersNext = new Set(conf.learnersNext);
   for (const { type, nodeId } of changes) {
-    // etcd writes id 0 into a committed change that it decided not to carry out.
+    // etcd writes id 0 into a committed change that it rejected when applying it.
     if (nodeId === 0n) continue;
     if (type === ConfChangeAddNode) {
       voters.add(nodeId);

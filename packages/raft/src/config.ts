@@ -1,15 +1,17 @@
-/** What a machine is made from: its settings, and the state found on disk. */
-import type { raftpb } from "@quorate/proto";
+/** The inputs of a machine: its settings, and the state found on disk. */
+import { CodedError, type raftpb } from "@quorate/proto";
 
-/** No term and no index is higher: they, and what is computed from them, stay exact as numbers. */
+/**
+ * The highest term and index. Up to here terms and indexes, and sums of them, are exact as numbers.
+ */
 export const MAX_TERM: number = 2 ** 52;
 export const MAX_INDEX: number = 2 ** 52;
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /**
- * Receives the machine's rare events (role changes, elections, snapshots, refusals). Ids in fields
- * are hex as etcd prints them.
+ * Called for rare events (role changes, elections, snapshots, refusals). Ids in fields are in
+ * hexadecimal, as etcd prints them.
  */
 export type RaftLogger = (
   level: LogLevel,
@@ -18,59 +20,59 @@ export type RaftLogger = (
 ) => void;
 
 /**
- * Settings of one machine. Counts of ticks are in calls of tick(); bytes count an entry as its data
- * plus ENTRY_OVERHEAD_BYTES.
+ * Settings of one machine. A tick is one call of tick(). The size of an entry is its data plus
+ * ENTRY_OVERHEAD_BYTES.
  */
 export interface RaftConfig {
   /** This member; not 0. */
   readonly id: bigint;
   /**
-   * A follower that hears nothing for this long (plus a random part of up to as much again)
-   * campaigns. More than heartbeatTicks.
+   * A follower without a message from its leader campaigns after electionTicks plus a random number
+   * of ticks below electionTicks. More than heartbeatTicks.
    */
   readonly electionTicks: number;
   /** A leader sends a heartbeat this often. At least 1. */
   readonly heartbeatTicks: number;
-  /** The driver's random stream: a whole number in [0, bound). */
+  /** The driver's random stream: returns an integer in [0, bound). */
   readonly randomBelow: (bound: number) => number;
-  /** Ask for pre-votes before raising the term (Raft thesis, section 9.6). */
+  /** Run a pre-vote before raising the term (Raft thesis, section 9.6). */
   readonly preVote: boolean;
   /**
-   * A leader that hears from no quorum for electionTicks steps down, and who hears a leader grants
-   * no votes (thesis, section 6.2).
+   * A leader without contact to a quorum for electionTicks steps down, and a member in contact with
+   * a leader grants no votes (thesis, section 6.2).
    */
   readonly checkQuorum: boolean;
   /**
-   * How a leader confirms a read: by a heartbeat round, or by its lease while that is good. "lease"
-   * needs checkQuorum.
+   * How a leader confirms a read: by a round of heartbeats, or by its lease while it is valid.
+   * "lease" needs checkQuorum.
    */
   readonly readOnly: "quorum" | "lease";
-  /** Most bytes of entries in one MsgApp; one entry always fits. */
+  /** Maximum bytes of entries in one MsgApp; one entry always fits. */
   readonly maxMessageBytes: number;
-  /** Most MsgApp with entries on their way to one follower. At least 1. */
+  /** Maximum number of MsgApp with entries in flight to one follower. At least 1. */
   readonly maxInflightMessages: number;
-  /** Most bytes of entries on their way to one follower; at least maxMessageBytes. */
+  /** Maximum bytes of entries in flight to one follower; at least maxMessageBytes. */
   readonly maxInflightBytes: number;
   /**
-   * A leader refuses proposals while more bytes of data than this wait to be committed. One batch
-   * is always taken when none wait.
+   * A leader refuses proposals while more than this many bytes of data are uncommitted. With
+   * nothing uncommitted, one batch of any size is accepted.
    */
   readonly maxUncommittedBytes: number;
   /**
-   * Most bytes of committed entries that are handed out and not yet reported as applied; one entry
-   * always fits.
+   * Maximum bytes of committed entries that were handed out and are not yet reported as applied;
+   * one entry always fits.
    */
   readonly maxCommittedBytesPerReady: number;
-  /** Most reads that wait for confirmation at a leader, forwarded ones included. */
+  /** Maximum number of reads that wait for confirmation at a leader, forwarded reads included. */
   readonly maxPendingReads: number;
   readonly logger?: RaftLogger | undefined;
 }
 
-/** What a member found on its disk, or was given to start with. */
+/** The state that a member found on its disk, or starts with. */
 export interface InitialState {
   /**
-   * The last one written. A commit below the snapshot or below `applied` is raised to them: both
-   * prove more than it does.
+   * The last hard state written. Its commit index is raised to the snapshot's index and to
+   * `applied`, which are committed by definition.
    */
   readonly hardState: raftpb.HardState;
   /** The snapshot the log starts from: index 0, term 0 and an empty confState for a new log. */
@@ -78,20 +80,22 @@ export interface InitialState {
   /** All entries after the snapshot, without a gap, all of them durable. */
   readonly entries: readonly raftpb.Entry[];
   /**
-   * Up to here the state machine's own state goes: at least snapshot.index, at most the last entry.
+   * The index up to which the state machine is applied: at least snapshot.index, at most the last
+   * entry.
    */
   readonly applied: number;
   /**
-   * The configuration as of `applied`. May be left out where no configuration change lies between
-   * the snapshot and `applied`: it is then the snapshot's.
+   * The configuration as of `applied`. May be left out if no configuration change lies between the
+   * snapshot and `applied`: the snapshot's then holds.
    */
   readonly confState?: raftpb.ConfState | undefined;
 }
 
 /** A setting is missing or contradicts another. */
-export class RaftConfigError extends Error {
-  override readonly name = "RaftConfigError";
-  readonly code = "INVALID_RAFT_CONFIG";
+export class RaftConfigError extends CodedError<"InvalidRaftConfig"> {
+  constructor(problem: string) {
+    super("RaftConfigError", "InvalidRaftConfig", problem);
+  }
 }
 
 function atLeast(config: RaftConfig, name: keyof RaftConfig, lowest: number): void {

@@ -1,4 +1,4 @@
-/** Putting configurations in force. */
+/** Puts configurations into effect. */
 import { idToHex, type raftpb } from "@quorate/proto";
 import { ConfChangeRefusal, changeConfState } from "./confchange.ts";
 import type { Core } from "./core.ts";
@@ -7,20 +7,20 @@ import { advanceReads } from "./read.ts";
 import { advanceCommit } from "./replicate.ts";
 import { becomeFollower } from "./roles.ts";
 
-/** Carries out a committed change. */
+/** Applies a committed change. */
 export function applyChange(core: Core, change: raftpb.ConfChangeV2): void {
   const conf = changeConfState(core.tracker.conf, change);
   if (conf instanceof ConfChangeRefusal) violated("RAFT-15", conf.reason);
   putInForce(core, conf);
 }
 
-/** Puts the configurations of installed snapshots in force. */
+/** Puts the configurations of installed snapshots into effect. */
 export function restoreConfs(core: Core): void {
   while (core.restoredConfs.length > 0 && core.restoredConfs[0].index <= core.log.applied)
     putInForce(core, core.restoredConfs.shift()!.conf);
 }
 
-/** Puts a configuration in force, with all that follows from it for a leader. */
+/** Puts a configuration into effect; a leader then sends to, and counts, the new members. */
 function putInForce(core: Core, conf: raftpb.ConfState): void {
   core.tracker.configure(conf, core.log.lastIndex);
   core.note("info", "switched configuration", {
@@ -35,7 +35,7 @@ function putInForce(core: Core, conf: raftpb.ConfState): void {
     becomeFollower(core, core.term, 0n);
     return;
   }
-  // Fewer may be needed now, for commits and for reads.
+  // The new quorum may be smaller: entries may be committed and reads confirmed by it.
   advanceCommit(core);
   advanceReads(core);
   if (core.leadTransferee !== 0n && !core.tracker.isVoter(core.leadTransferee))

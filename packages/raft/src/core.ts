@@ -1,6 +1,6 @@
 /**
- * What a machine knows, in one place, and the few things done to it from everywhere. The rooms
- * around it hold the behaviour:
+ * The state of a machine, and the operations that every part of it needs. The files around it hold
+ * the behaviour:
  *
  *     replicate.ts   a leader's appends, heartbeats, snapshots and commits
  *     follow.ts      what a follower does with them
@@ -47,36 +47,40 @@ export class Core {
   role: Role = "follower";
   leadTransferee = 0n;
   /**
-   * Someone was told to campaign in this term: he may yet do it, and no lease holds against him.
+   * A transfer of leadership was started in this term: its target may campaign at any time, so this
+   * leader's lease is no proof of leadership.
    */
-  leaseGivenAway = false;
+  leaseWaived = false;
 
-  /** Ticks since the machine was made. */
+  /** Ticks since the machine was created. */
   ticks = 0;
   /**
-   * The tick at which some leader was last heard of; a new machine has to assume that it was just
-   * before.
+   * The tick of the last message from a leader. A new machine assumes that one arrived just before
+   * it started.
    */
   heardLeaderTick = 0;
   /**
-   * Follower and candidate: ticks since the leader was heard of or an election began. Leader: since
-   * the last check for a quorum.
+   * Follower and candidate: ticks since the last message from the leader, or since the election
+   * began. Leader: ticks since the last check for a quorum.
    */
   electionElapsed = 0;
   heartbeatElapsed = 0;
-  /** This term of being follower or candidate: electionTicks to 2 * electionTicks - 1. */
+  /** The randomized election timeout: from electionTicks to 2 * electionTicks - 1. */
   electionTimeoutTicks = 0;
 
-  /** Leader: a configuration change may be pending up to here. */
+  /** Leader: no configuration change after this index is pending. */
   pendingConfIndex = 0;
-  /** Leader: the entries after this index are of its term. */
+  /** Leader: entries after this index are of its term. */
   termStartIndex = 0;
   /** Leader: bytes of data in entries of its term that are not committed. */
   uncommittedBytes = 0;
   /** Leader: a heartbeat is due. */
   heartbeatDue = false;
 
-  /** Configurations of received snapshots, in force once those are installed; by index. */
+  /**
+   * Configurations of received snapshots, by index; each takes effect when its snapshot is
+   * installed.
+   */
   readonly restoredConfs: { readonly index: number; readonly conf: raftpb.ConfState }[] = [];
 
   messages: raftpb.Message[] = [];
@@ -95,8 +99,8 @@ export class Core {
     this.log = new RaftLog(initial, config.maxCommittedBytesPerReady);
     this.tracker = new Tracker(config.maxInflightMessages, config.maxInflightBytes);
     this.reads = new ReadOnly(config.maxPendingReads);
-    // A crash may have kept the entries of a write and lost its hard state. Then no vote of that
-    // term was given by this member.
+    // A crash may have kept the entries of a write and lost its hard state. This member then cast
+    // no vote in the term of those entries.
     const lastTerm = this.log.lastTerm;
     this.#term = Math.max(initial.hardState.term, lastTerm);
     this.#vote = initial.hardState.term < lastTerm ? 0n : initial.hardState.vote;
@@ -121,7 +125,7 @@ export class Core {
     return this.#vote;
   }
 
-  /** Enters a higher term, in which no vote is cast yet; the same term changes nothing. */
+  /** Enters a higher term, without a vote in it; does nothing for the same term. */
   enterTerm(term: number): void {
     if (term < this.#term) violated("RAFT-9", `${this.#term} to ${term}`);
     if (term > MAX_TERM) violated("RAFT-16", `${this.#term} to ${term}`);
@@ -145,7 +149,7 @@ export class Core {
     return this.role === "leader";
   }
 
-  /** True if this machine may campaign: a voter with its snapshot, if any, in place. */
+  /** True if this machine may campaign: it is a voter, and no snapshot waits to be installed. */
   get promotable(): boolean {
     const self = this.self;
     return self !== undefined && !self.isLearner && !this.log.snapshotPending;
@@ -159,18 +163,18 @@ export class Core {
     return this.log.term(this.log.committed) === this.#term;
   }
 
-  /** A message of this term from here. */
+  /** A message of the current term from this machine. */
   message(type: raftpb.MessageType, to: bigint): raftpb.Message {
     return newMessage(type, to, this.id, this.#term);
   }
 
-  /** Sends beside this machine's own disk write. */
+  /** Sends at once, without waiting for this machine's disk write. */
   send(message: raftpb.Message): void {
     if (message.to === this.id) violated("RAFT-18", `message type ${message.type}`);
     this.messages.push(message);
   }
 
-  /** Sends once all that the message vouches for is durable. */
+  /** Sends after everything that the message promises is durable. */
   sendAfterSync(message: raftpb.Message): void {
     if (message.to === this.id) violated("RAFT-18", `message type ${message.type}`);
     this.messagesAfterSync.push(message);
@@ -180,7 +184,7 @@ export class Core {
     return this.config.logger !== undefined;
   }
 
-  /** Tells the logger; for rare events only. */
+  /** Writes to the logger; for rare events only. */
   note(level: LogLevel, text: string, fields: Readonly<Record<string, unknown>> = {}): void {
     const logger = this.config.logger;
     if (logger === undefined) return;

@@ -1,4 +1,4 @@
-/** Campaigns, and votes asked of this machine. */
+/** Campaigns, and this machine's responses to vote requests. */
 import { idToHex, raftpb } from "@quorate/proto";
 import { MAX_TERM } from "./config.ts";
 import type { Core } from "./core.ts";
@@ -8,8 +8,8 @@ import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } fro
 const { MsgPreVote, MsgPreVoteResp, MsgVote, MsgVoteResp } = raftpb.MessageType;
 
 /**
- * pre-vote: ask first. vote: raise the term at once. transfer: the same, ordered by the leader, so
- * that leases do not hold it back.
+ * pre-vote: without raising the term. vote: raises the term. transfer: the same, at the request of
+ * the leader, so that leases do not prevent it.
  */
 export type Campaign = "pre-vote" | "vote" | "transfer";
 
@@ -39,14 +39,14 @@ function startCampaign(core: Core, campaign: Campaign): void {
   for (const id of core.tracker.voterIds()) {
     if (id === core.id) continue;
     const request = core.message(asking ? MsgPreVote : MsgVote, id);
-    // A pre-vote is about the term that the campaign would raise.
+    // A pre-vote names the term that the campaign would raise to.
     if (asking) request.term = core.term + 1;
     request.index = core.log.lastIndex;
     request.logTerm = core.log.lastTerm;
     if (campaign === "transfer") request.context = CAMPAIGN_TRANSFER;
-    // A real vote must not be asked for before the own vote and the log it is asked for are
-    // durable. Else a crash could lose them, and the grant of this campaign could be counted in the
-    // next one, of the same term but with a shorter log.
+    // A real vote is requested only after this machine's own vote and log are durable. A crash
+    // could otherwise lose them, and a vote granted to this campaign could count in a later one of
+    // the same term with a shorter log.
     if (asking) core.send(request);
     else core.sendAfterSync(request);
   }
@@ -58,7 +58,7 @@ export function countSelfVote(core: Core, kind: "pre-vote" | "vote"): void {
     countVote(core, core.id, true);
 }
 
-/** Counts an answer to the campaign under way. */
+/** Counts a response to the current campaign. */
 export function countVote(core: Core, from: bigint, granted: boolean): void {
   core.tracker.recordVote(from, granted);
   const result = core.tracker.voteResult();
@@ -73,12 +73,12 @@ export function countVote(core: Core, from: bigint, granted: boolean): void {
   else if (result === "won") becomeLeader(core);
 }
 
-/** Answers MsgVote and MsgPreVote of this machine's term, or MsgPreVote of a higher one. */
+/** Responds to MsgVote and MsgPreVote of this machine's term, or MsgPreVote of a higher one. */
 export function handleVoteRequest(core: Core, request: raftpb.Message): void {
   const asking = request.type === MsgPreVote;
   const free =
-    core.vote === request.from || // asked again
-    (core.vote === 0n && core.leader === 0n) || // not voted, and nobody is known to lead
+    core.vote === request.from || // a repeated request
+    (core.vote === 0n && core.leader === 0n) || // no vote cast and no leader known
     (asking && request.term > core.term);
   const granted = free && core.log.isUpToDate(request.index, request.logTerm);
   if (core.hasLogger) {
@@ -88,11 +88,11 @@ export function handleVoteRequest(core: Core, request: raftpb.Message): void {
       requestTerm: request.term,
     });
   }
-  // Learners vote too: the asker may know of a promotion that has not reached this machine.
+  // Learners vote too: the candidate may know of a promotion that has not reached this machine.
   const response = core.message(asking ? MsgPreVoteResp : MsgVoteResp, request.from);
   response.reject = !granted;
-  // The grant of a pre-vote names the term asked for, or the asker, who is ahead in nothing but
-  // that, would drop it as stale or bow to it.
+  // A granted pre-vote carries the requested term. With this machine's own, lower term the
+  // candidate would drop it as stale; a higher one would make it step down.
   if (granted) response.term = request.term;
   else hintCommit(core, response);
   if (granted && !asking) {
@@ -103,8 +103,7 @@ export function handleVoteRequest(core: Core, request: raftpb.Message): void {
 }
 
 /**
- * Puts what this machine knows to be committed into a refusal. etcd's members send nothing there,
- * and read nothing.
+ * Adds this machine's commit index to a refusal. etcd's members neither send nor read one there.
  */
 export function hintCommit(core: Core, refusal: raftpb.Message): void {
   refusal.commit = core.log.committed;
@@ -112,10 +111,10 @@ export function hintCommit(core: Core, refusal: raftpb.Message): void {
 }
 
 /**
- * Commits what a refusal shows to be committed, if this log has it. Configurations take effect when
- * they are applied, so who has not heard that a change is committed goes by the old one and may
- * need the vote of a member that was removed or demoted by it; if that member's log is longer, no
- * one could ever be elected. (TiKV's raft-rs found this first.)
+ * Commits up to the commit index in a refusal, if this log has the entry. Configurations take
+ * effect when they are applied, so a member that has not learnt that a change is committed uses the
+ * old configuration and may need the vote of a member which the change removed or demoted. If that
+ * member's log is longer, no candidate could ever win. (TiKV's raft-rs documents this case.)
  */
 export function learnCommit(core: Core, refusal: raftpb.Message): void {
   const { log } = core;

@@ -1,15 +1,16 @@
 /**
- * Entries: their sizes, the first ones of a new cluster, and the configuration changes they carry.
+ * Entries: their sizes, the first entries of a new cluster, and the configuration changes they
+ * carry.
  */
 import { EMPTY, raftpb } from "@quorate/proto";
 
 /**
- * Upper bound of what an entry's encoding adds to its data: type, term, index, two lengths and
- * their tags.
+ * Upper bound of the bytes that encoding adds to an entry's data: type, term, index, two lengths
+ * and their tags.
  */
 export const ENTRY_OVERHEAD_BYTES = 32;
 
-/** What an entry counts for where messages and windows are bounded in bytes. */
+/** The size of an entry wherever messages and windows are bounded in bytes. */
 export function entryBytes(entry: raftpb.Entry): number {
   return entry.data.length + ENTRY_OVERHEAD_BYTES;
 }
@@ -22,7 +23,7 @@ export function isConfChange(entry: raftpb.Entry): boolean {
   );
 }
 
-/** A ConfChange as the ConfChangeV2 that does the same. */
+/** The ConfChangeV2 that has the same effect as a ConfChange. */
 export function toConfChangeV2(
   change: raftpb.ConfChange | raftpb.ConfChangeV2,
 ): raftpb.ConfChangeV2 {
@@ -57,9 +58,9 @@ export function encodeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2
 }
 
 /**
- * The log a new cluster starts with: one ConfChangeAddNode a member, term 1, in the order given, as
- * etcd writes them. Every member writes the same entries to its WAL and starts with term 1 and
- * commit = their count, so they are the first entries to be applied.
+ * The first entries of a new cluster's log: one ConfChangeAddNode for each member, term 1, in the
+ * given order, as etcd writes them. Every member writes the same entries to its WAL and starts with
+ * term 1 and a commit index equal to their number, so they are applied first.
  */
 export function bootstrapEntries(
   peers: readonly { readonly id: bigint; readonly context: Uint8Array }[],
@@ -76,7 +77,7 @@ export function bootstrapEntries(
   }));
 }
 
-/** The entry a new leader opens its term with. */
+/** The entry that opens a new leader's term. */
 export function emptyEntry(term: number, index: number): raftpb.Entry {
   return { type: raftpb.EntryType.EntryNormal, term, index, data: EMPTY };
 }

@@ -1,6 +1,6 @@
 /**
- * What a follower does with its leader's messages. They are of its own term, and their sender is
- * known to lead.
+ * A follower's handling of its leader's messages. They are of the current term, and their sender is
+ * the leader.
  */
 import { raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
@@ -14,7 +14,7 @@ function acknowledge(core: Core, to: bigint, index: number): void {
   core.sendAfterSync(response);
 }
 
-/** Takes entries over, or says where the logs may meet. */
+/** Appends entries, or responds with an index at which the two logs may match. */
 export function handleAppend(core: Core, append: raftpb.Message): void {
   const log = core.log;
   if (append.index < log.committed) {
@@ -26,8 +26,8 @@ export function handleAppend(core: Core, append: raftpb.Message): void {
     acknowledge(core, append.from, last);
     return;
   }
-  // The leader's log has no term above logTerm up to index, so the logs cannot meet where this
-  // one's terms are above it.
+  // The leader's log has no term above logTerm up to this index, so the logs cannot match where
+  // this log's terms are higher.
   const meet = log.findConflict(Math.min(append.index, log.lastIndex), append.logTerm);
   const response = core.message(MsgAppResp, append.from);
   response.reject = true;
@@ -38,8 +38,8 @@ export function handleAppend(core: Core, append: raftpb.Message): void {
 }
 
 /**
- * Commits as far as the leader knows this log to be right, and sends the context back: that
- * confirms reads and the lease.
+ * Commits up to the leader's commit index (the leader knows that this log has it) and returns the
+ * context, which confirms reads and the lease.
  */
 export function handleHeartbeat(core: Core, heartbeat: raftpb.Message): void {
   core.log.commitTo(heartbeat.commit);
@@ -49,8 +49,8 @@ export function handleHeartbeat(core: Core, heartbeat: raftpb.Message): void {
 }
 
 /**
- * Starts over from a snapshot, unless the log is as far already. The answer tells the leader where
- * to go on from.
+ * Replaces the log with a snapshot, unless the log is already that far. The response carries the
+ * index from which the leader continues.
  */
 export function handleSnapshot(core: Core, message: raftpb.Message): void {
   const snapshot = message.snapshot;
@@ -81,8 +81,8 @@ function restore(core: Core, snapshot: raftpb.Snapshot): boolean {
     return false;
   }
   log.restore(snapshot);
-  // The driver may still have older entries to apply, configuration changes among them, so this one
-  // waits for its turn.
+  // The driver may still have older entries to apply, configuration changes among them, so this
+  // configuration takes effect after them.
   core.restoredConfs.push({ index, conf: checkConfState(conf) });
   core.note("info", "starts over from a snapshot", { index, snapshotTerm: term });
   return true;

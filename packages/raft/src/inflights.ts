@@ -1,5 +1,5 @@
 /**
- * The window of messages on their way to one follower: a ring of (index of the last entry, bytes),
+ * The window of messages in flight to one follower: a ring of (index of the last entry, bytes),
  * oldest first.
  */
 import { violated } from "./invariants.ts";
@@ -14,8 +14,8 @@ export class Inflights {
   #bytes = 0;
 
   /**
-   * Full at maxMessages messages, or as soon as maxBytes bytes are reached: the message that
-   * reaches them is still taken.
+   * Full at maxMessages messages, or once maxBytes bytes are reached: the message that reaches them
+   * still fits.
    */
   constructor(maxMessages: number, maxBytes: number) {
     this.maxMessages = maxMessages;
@@ -34,7 +34,7 @@ export class Inflights {
     return this.#count >= this.maxMessages || this.#bytes >= this.maxBytes;
   }
 
-  /** Notes a message whose last entry is index, above that of the message before. */
+  /** Adds a message. @param index of its last entry, above that of the message before */
   add(index: number, bytes: number): void {
     if (this.#count >= this.maxMessages) violated("RAFT-13", `${this.#count} messages in flight`);
     const size = this.#indexes.length;

@@ -1,4 +1,4 @@
-/** What a leader does with answers, reports and orders. */
+/** A leader's handling of responses, reports and requests to transfer leadership. */
 import { idToHex, raftpb } from "@quorate/proto";
 import type { Core } from "./core.ts";
 import type { Progress } from "./progress.ts";
@@ -19,10 +19,10 @@ export function handleAppendResponse(
 }
 
 /**
- * The follower's log does not hold what the append follows. It names a place where it may: the
- * highest below with a term not above the append's. From its term there, the leader sees in turn
- * which places of its own log are out of the question. So a probe costs at most one round trip for
- * each term that differs, not one for each entry.
+ * The follower's log has no entry that matches the append's predecessor. Its hint is the highest
+ * lower index with a term not above the append's. With the term at the hint, the leader skips its
+ * own entries that cannot match. A probe thus costs at most one round trip per differing term, not
+ * one per entry.
  */
 function handleRejection(core: Core, progress: Progress, response: raftpb.Message): void {
   const meet =
@@ -38,14 +38,14 @@ function handleRejection(core: Core, progress: Progress, response: raftpb.Messag
 
 function handleAcknowledgement(core: Core, progress: Progress, index: number): void {
   const news = progress.acknowledge(index, core.log.lastIndex);
-  // An answer that tells nothing new still ends a probe: the logs meet.
+  // A response without news still ends a probe: the logs match there.
   if (!news && !(progress.state === "probe" && progress.match === index)) return;
   if (progress.state === "probe") {
     progress.becomeReplicate();
   } else if (progress.state === "replicate") {
     progress.inflights.freeUpTo(index);
   } else if (progress.match + 1 >= core.log.firstIndex) {
-    // Whatever snapshot it was that got there, the log can take it from here.
+    // The log continues from the installed snapshot, whichever leader sent it.
     progress.becomeProbe();
     progress.becomeReplicate();
   }
@@ -60,8 +60,8 @@ export function handleHeartbeatResponse(
   response: raftpb.Message,
 ): void {
   progress.recentActive = true;
-  // One more append may go out, empty if the window is full: if all that fills it was lost, nothing
-  // else would ever tell.
+  // Allows one more append, empty if the window is full: if all messages in the window were lost,
+  // only its response would show that.
   progress.flowPaused = false;
   if (progress.match < core.log.lastIndex || progress.state === "probe") progress.appendDue = true;
   const confirmed = decodeRound(response.context);
@@ -72,7 +72,7 @@ export function handleHeartbeatResponse(
   advanceReads(core);
 }
 
-/** A snapshot went through, or did not. Either way the next append waits for a sign of life. */
+/** A snapshot was installed, or failed. Either way the next append waits for a response. */
 export function handleSnapshotReport(progress: Progress, ok: boolean): void {
   if (progress.state !== "snapshot") return;
   if (!ok) progress.pendingSnapshot = 0;
@@ -80,12 +80,12 @@ export function handleSnapshotReport(progress: Progress, ok: boolean): void {
   progress.flowPaused = true;
 }
 
-/** What was on its way is likely lost. */
+/** Messages in flight to this member are probably lost. */
 export function handleUnreachable(progress: Progress): void {
   if (progress.state === "replicate") progress.becomeProbe();
 }
 
-/** Steps down if no quorum was heard of since the last time. */
+/** Steps down if no quorum was active since the last check. */
 export function checkQuorum(core: Core): void {
   if (core.tracker.takeQuorumActive(core.id)) return;
   core.note("warn", "leads no more: a quorum is not active");
@@ -93,8 +93,8 @@ export function checkQuorum(core: Core): void {
 }
 
 /**
- * Starts to hand leadership over: no proposals from now on, and as soon as the other has all
- * entries it may campaign.
+ * Starts a transfer of leadership: proposals stop, and the target may campaign as soon as it has
+ * all entries.
  */
 export function startTransfer(core: Core, to: bigint): TransferResult {
   if (to === core.id) return "already-leader";
@@ -104,7 +104,7 @@ export function startTransfer(core: Core, to: bigint): TransferResult {
   if (core.leadTransferee === to) return "accepted";
   core.note("info", "hands leadership over", { to: idToHex(to) });
   core.leadTransferee = to;
-  // It has an election timeout's time from here.
+  // The transfer times out after one election timeout from now.
   core.electionElapsed = 0;
   if (progress.match === core.log.lastIndex) sendTimeoutNow(core, to);
   else progress.appendDue = true;
@@ -112,6 +112,6 @@ export function startTransfer(core: Core, to: bigint): TransferResult {
 }
 
 function sendTimeoutNow(core: Core, to: bigint): void {
-  core.leaseGivenAway = true;
+  core.leaseWaived = true;
   core.send(core.message(raftpb.MessageType.MsgTimeoutNow, to));
 }

@@ -1,5 +1,5 @@
 /**
- * The log in memory: everything after the snapshot mark, written and not yet written alike.
+ * The log in memory: all entries after the snapshot mark, whether written to disk or not.
  *
  *     snapshotIndex     applied    applying     committed        lastIndex
  *          |               |           |            |                |
@@ -7,10 +7,10 @@
  *                                         |               |
  *                                       stable        handedOut
  *
- * stable moves only when the driver reports a write as durable, handedOut when a Ready takes
- * entries to be written. A new leader may replace entries after committed; what was handed out of
- * them has to be written again, and a report about the old write then no longer counts for them:
- * each write under way keeps its own mark, which every replacement pulls back.
+ * `stable` moves only when the driver reports a write as durable, `handedOut` when a Ready takes
+ * entries to be written. A new leader may replace entries after `committed`. Replaced entries that
+ * were already handed out must be written again, and the report of the old write no longer counts
+ * for them: each pending write keeps its own mark, which a replacement lowers.
  */
 import type { raftpb } from "@quorate/proto";
 import type { InitialState } from "./config.ts";
@@ -18,8 +18,8 @@ import { entryBytes, isConfChange } from "./entries.ts";
 import { violated } from "./invariants.ts";
 
 /**
- * A write under way: once it is durable, the log is stable up to `last`, as far as nothing was
- * replaced meanwhile.
+ * A pending write: once it is durable, the log is stable up to `last`, which is lowered when
+ * entries are replaced meanwhile.
  */
 interface PendingWrite {
   readonly number: number;
@@ -28,7 +28,7 @@ interface PendingWrite {
   readonly snapshotIndex: number;
 }
 
-/** Entries handed out to be applied together. */
+/** Entries that were handed out together to be applied. */
 interface ApplyBatch {
   readonly last: number;
   readonly bytes: number;
@@ -50,7 +50,7 @@ export class RaftLog {
   #handedOut: number;
   readonly #writes: PendingWrite[] = [];
   #lastWriteNumber = 0;
-  /** Received, and not yet known to be durable. */
+  /** A received snapshot that is not yet durable. */
   #pendingSnapshot: raftpb.Snapshot | undefined = undefined;
   #snapshotHandedOut = false;
   readonly #maxApplyingBytes: number;
@@ -58,8 +58,8 @@ export class RaftLog {
   readonly #applyBatches: ApplyBatch[] = [];
 
   /**
-   * A log from what the disk held. maxApplyingBytes bounds what is handed out to be applied and not
-   * yet reported as applied.
+   * Builds the log from the state on disk. @param maxApplyingBytes bounds the entries that are
+   * handed out and not yet reported as applied.
    */
   constructor(initial: InitialState, maxApplyingBytes: number) {
     const { snapshot, hardState, applied } = initial;
@@ -77,10 +77,10 @@ export class RaftLog {
       index = entry.index;
       term = entry.term;
       if (!isConfChange(entry)) continue;
-      // One configuration change is proposed only when the one before is applied, so each proves
-      // the one before to be committed. The hard state that said so may be lost, for it is written
-      // after the entries. Without it this member could campaign two configurations late, where
-      // majorities need not meet.
+      // A configuration change is proposed only after the previous one is applied, so each proves
+      // that the one before is committed. The hard state with that commit index may be lost, for it
+      // is written after the entries. Without this, the member could campaign with a configuration
+      // that is two changes old, whose majorities need not overlap with the current one's.
       provenCommit = Math.max(provenCommit, lastConfChange);
       lastConfChange = index;
     }
@@ -98,7 +98,7 @@ export class RaftLog {
     this.#maxApplyingBytes = maxApplyingBytes;
   }
 
-  /** The mark the log starts after; index 0 if nothing was ever compacted. */
+  /** The mark the log starts after; index 0 if it was never compacted. */
   get snapshot(): raftpb.SnapshotMetadata {
     return this.#snapshot;
   }
@@ -125,7 +125,7 @@ export class RaftLog {
     return this.#applied;
   }
 
-  /** Durable here up to this index. */
+  /** The log is durable on this member up to this index. */
   get stable(): number {
     return this.#stable;
   }
@@ -142,21 +142,21 @@ export class RaftLog {
     return at > 0 && at <= this.#entries.length ? this.#entries[at - 1].term : undefined;
   }
 
-  /** True if the log holds (or its mark is) an entry of this index and term. */
+  /** True if an entry, or the snapshot mark, has this index and term. */
   matches(index: number, term: number): boolean {
     return this.term(index) === term;
   }
 
   /**
-   * True if a log that ends in (index, term) has all that this one has, as far as a voter can tell
-   * (paper, section 5.4.1).
+   * True if a log that ends in (index, term) is at least as up-to-date as this one (paper, section
+   * 5.4.1).
    */
   isUpToDate(index: number, term: number): boolean {
     const ours = this.lastTerm;
     return term > ours || (term === ours && index >= this.lastIndex);
   }
 
-  /** Entries from lo to hi, both included; lo = hi + 1 gives none. */
+  /** Entries from lo to hi, both included; none for lo = hi + 1. */
   slice(lo: number, hi: number): raftpb.Entry[] {
     if (lo < this.firstIndex || hi > this.lastIndex || lo > hi + 1) {
       violated("RAFT-5", `entries ${lo} to ${hi} of ${this.firstIndex} to ${this.lastIndex}`);
@@ -173,7 +173,7 @@ export class RaftLog {
     return this.slice(lo, this.#fitting(lo, this.lastIndex, maxBytes));
   }
 
-  /** The last index such that the entries from lo to it fit into maxBytes, at least lo. */
+  /** The last index, at least lo, such that the entries from lo to it fit into maxBytes. */
   #fitting(lo: number, hi: number, maxBytes: number): number {
     const base = this.firstIndex;
     let bytes = entryBytes(this.#entries[lo - base]);
@@ -182,7 +182,7 @@ export class RaftLog {
     return last;
   }
 
-  /** Appends at the end. The leader's way: nothing is replaced. */
+  /** Appends at the end, on a leader: replaces nothing. */
   append(entries: readonly raftpb.Entry[]): void {
     if (entries.length > 0 && entries[0].index <= this.lastIndex)
       violated("RAFT-19", `entry ${entries[0].index} replaces one`);
@@ -190,10 +190,10 @@ export class RaftLog {
   }
 
   /**
-   * The follower's way: if the entry before `entries` is (prevIndex, prevTerm), takes those it does
-   * not have, replaces those that conflict, and commits up to leaderCommit as far as `entries`
-   * reach. Gives the index of the last of `entries`; undefined if it does not fit. Needs
-   * prevIndex >= committed.
+   * Appends on a follower: if the log has (prevIndex, prevTerm), appends the new entries, replaces
+   * those that conflict, and commits up to leaderCommit but not beyond `entries`. Returns the index
+   * of the last of `entries`, or undefined if the predecessor does not match. Needs prevIndex >=
+   * committed.
    */
   tryAppend(
     prevIndex: number,
@@ -224,7 +224,7 @@ export class RaftLog {
     this.#handedOut = Math.min(this.#handedOut, keep);
   }
 
-  /** Nothing after `keep` counts as durable any more, whatever writes are under way. */
+  /** Marks everything after `keep` as not durable, in pending writes too. */
   #pullBack(keep: number): void {
     this.#stable = Math.min(this.#stable, keep);
     for (const write of this.#writes) write.last = Math.min(write.last, keep);
@@ -248,15 +248,15 @@ export class RaftLog {
   }
 
   /**
-   * Where this log may meet another one of which only the entry (index, term) is known: the highest
-   * place not above index whose term is not above term. Below the mark nothing is known, and the
-   * place is given with term 0.
+   * The highest index, not above `index`, at which this log may match another one of which only
+   * (index, term) is known: the term there is not above `term`. Below the snapshot mark the term is
+   * unknown and 0.
    */
   findConflict(index: number, term: number): Position {
     if (index > this.lastIndex || index < this.#snapshot.index) return { index, term: 0 };
     if (this.#snapshot.term > term) return { index: this.#snapshot.index - 1, term: 0 };
-    // Terms do not fall along the log, so the place can be found by halving. The term at lo is
-    // never above `term`.
+    // Terms do not fall along the log, so this is a binary search. The term at lo is never above
+    // `term`.
     let lo = this.#snapshot.index;
     let hi = index;
     while (lo < hi) {
@@ -291,10 +291,10 @@ export class RaftLog {
     return false;
   }
 
-  /** Starts the log anew after a received snapshot, whose index is above committed. */
+  /** Restarts the log after a received snapshot, whose index is above committed. */
   restore(snapshot: raftpb.Snapshot): void {
-    // The old entries go. Some may lie after the new mark, so that without this a write under way
-    // would vouch for what follows it.
+    // Drops the old entries. Some may lie after the new mark; a pending write must not count as
+    // durable for the entries that follow it.
     this.#pullBack(this.#committed);
     this.#entries = [];
     this.#snapshot = snapshot.metadata;
@@ -306,8 +306,8 @@ export class RaftLog {
   }
 
   /**
-   * Drops entries up to index from memory and moves the mark there. An index at or below the mark
-   * changes nothing.
+   * Drops entries up to index from memory and moves the mark there. Does nothing for an index at or
+   * below the mark.
    */
   compact(index: number, confState: raftpb.ConfState): void {
     if (index <= this.#snapshot.index) return;
@@ -317,7 +317,7 @@ export class RaftLog {
     this.#snapshot = { index, term, confState };
   }
 
-  /** True if takeWrites would give something. */
+  /** True if takeWrites would return something. */
   hasWrites(): boolean {
     return (
       this.#handedOut < this.lastIndex ||
@@ -326,8 +326,8 @@ export class RaftLog {
   }
 
   /**
-   * The entries and the snapshot that were not handed out yet, as part of the Ready of this number
-   * (rising with each call).
+   * The entries and the snapshot that were not handed out yet. @param number of the Ready that
+   * takes them; rises with each call.
    */
   takeWrites(number: number): { entries: raftpb.Entry[]; snapshot: raftpb.Snapshot | undefined } {
     const snapshot = this.#snapshotHandedOut ? undefined : this.#pendingSnapshot;
@@ -366,7 +366,7 @@ export class RaftLog {
     return Math.min(this.#committed, this.#stable);
   }
 
-  /** True if takeCommitted would give something. */
+  /** True if takeCommitted would return something. */
   hasCommitted(): boolean {
     if (this.#applying >= this.#appliable()) return false;
     if (this.#applyingBytes === 0) return true;
@@ -377,8 +377,8 @@ export class RaftLog {
   }
 
   /**
-   * Committed, durable entries that were not handed out yet, as many as the bound on bytes being
-   * applied allows.
+   * Committed, durable entries that were not handed out yet, up to the bound on bytes being
+   * applied.
    */
   takeCommitted(): raftpb.Entry[] {
     if (!this.hasCommitted()) return [];
@@ -399,8 +399,8 @@ export class RaftLog {
   }
 
   /**
-   * Everything up to index is applied (or installed, if a snapshot). A lower index than before
-   * changes nothing.
+   * Everything up to index is applied, or installed from a snapshot. Does nothing for a lower index
+   * than before.
    */
   appliedTo(index: number): void {
     if (index > this.#applying)

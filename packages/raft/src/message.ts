@@ -1,21 +1,21 @@
-/** Messages: made in one shape, and told apart. */
+/** Messages: one constructor, and the groups of message types. */
 import { EMPTY, raftpb } from "@quorate/proto";
 
 const { MessageType } = raftpb;
 
-/** Shared by all messages without entries; frozen, so that nobody can put some in. */
+/** Shared by all messages without entries; frozen, so that no code can add any. */
 export const NO_ENTRIES = Object.freeze([]) as unknown as raftpb.Entry[];
 const NO_RESPONSES = Object.freeze([]) as unknown as raftpb.Message[];
 
 /**
- * The context of a vote request that was ordered by the leader: leases do not hold it back. etcd's
- * word, for it goes over the wire.
+ * The context of a vote request in a transfer of leadership: leases do not prevent that campaign.
+ * The value is etcd's, since it goes over the wire.
  */
 export const CAMPAIGN_TRANSFER: Uint8Array = new Uint8Array(
   [..."CampaignTransfer"].map((c) => c.charCodeAt(0)),
 );
 
-/** A message with every field at its default but these. */
+/** A message with these fields; all others have their defaults. */
 export function newMessage(
   type: raftpb.MessageType,
   to: bigint,
@@ -41,8 +41,8 @@ export function newMessage(
 }
 
 /**
- * True for messages that a machine's own driver sends in etcd's library; from a peer they are
- * refused.
+ * True for messages that etcd's library accepts only from the machine's own driver; from a peer
+ * they are refused.
  */
 export function isLocalMessage(type: raftpb.MessageType): boolean {
   switch (type) {
@@ -62,7 +62,7 @@ export function isLocalMessage(type: raftpb.MessageType): boolean {
   }
 }
 
-/** True for answers: they count only from members of the configuration. */
+/** True for responses: they count only from members of the configuration. */
 export function isResponse(type: raftpb.MessageType): boolean {
   switch (type) {
     case MessageType.MsgAppResp:
@@ -76,14 +76,14 @@ export function isResponse(type: raftpb.MessageType): boolean {
   }
 }
 
-/** True for what only the leader of the message's term sends. */
+/** True for messages that only the leader of their term sends. */
 export function isFromLeader(type: raftpb.MessageType): boolean {
   return (
     type === MessageType.MsgApp || type === MessageType.MsgHeartbeat || type === MessageType.MsgSnap
   );
 }
 
-/** True for messages that carry no term: proposals and reads on their way to whoever leads. */
+/** True for messages without a term: proposals and reads forwarded to the leader. */
 export function isTermless(type: raftpb.MessageType): boolean {
   return type === MessageType.MsgProp || type === MessageType.MsgReadIndex;
 }

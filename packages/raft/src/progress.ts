@@ -1,5 +1,5 @@
 /**
- * What a leader knows of one member, and how it sends to it.
+ * A leader's record of one member, and how it sends to it.
  *
  *     probe ------ acknowledged ----------------> replicate
  *       ^ one message a heartbeat interval           |  a stream, as far as the window goes
@@ -9,8 +9,8 @@
  *                                                  | reported, or acknowledged in the log
  *                                                  +--> probe, replicate
  *
- * In probe and in snapshot nothing is known to be on its way beyond what the state says; in
- * replicate, entries match+1 to next-1 are.
+ * In the states probe and snapshot, nothing else is in flight; in replicate, entries match+1 to
+ * next-1 are.
  */
 import { Inflights } from "./inflights.ts";
 import { violated } from "./invariants.ts";
@@ -22,22 +22,27 @@ export class Progress {
   match = 0;
   next: number;
   state: ProgressState = "probe";
-  /** Index of the snapshot on its way; 0 outside of the snapshot state. */
+  /** Index of the snapshot in flight; 0 outside of the state snapshot. */
   pendingSnapshot = 0;
-  /** Heard of since the last check for a quorum. */
+  /** A message arrived from the member since the last check for a quorum. */
   recentActive = false;
-  /** The highest commit index on its way there. Falls back when what was sent is likely lost. */
+  /**
+   * The highest commit index sent to the member. Lowered when messages in flight are probably lost.
+   */
   sentCommit = 0;
   /**
-   * No more appends until an answer: after a probe, or when the window is full. A heartbeat's
-   * answer lifts it for one message.
+   * No more appends until a response: after a probe, or when the window is full. The response to a
+   * heartbeat allows one more message.
    */
   flowPaused = false;
   /** An append is due even if it is empty. */
   appendDue = false;
-  /** The latest read round it has confirmed. */
+  /** The latest read round that the member has confirmed. */
   ackedRound = 0;
-  /** The leader's tick at which the latest heartbeat it has answered was sent; -1 before any. */
+  /**
+   * The leader's tick at which it sent the latest heartbeat that the member responded to; -1 before
+   * any.
+   */
   ackedTick = -1;
   readonly inflights: Inflights;
 
@@ -54,7 +59,7 @@ export class Progress {
     this.inflights = new Inflights(maxInflightMessages, maxInflightBytes);
   }
 
-  /** Back to the start of a term: nothing known but where to probe. */
+  /** Resets to the start of a term: only the index to probe is known. */
   reset(next: number): void {
     this.match = 0;
     this.next = next;
@@ -73,7 +78,7 @@ export class Progress {
     this.inflights.reset();
   }
 
-  /** Starts probing after match, or after the pending snapshot, which has then been sent whole. */
+  /** Starts probing after match, or after the pending snapshot if that was installed. */
   becomeProbe(): void {
     const after = Math.max(this.match, this.pendingSnapshot);
     this.#enter("probe");
@@ -86,7 +91,7 @@ export class Progress {
     this.next = this.match + 1;
   }
 
-  /** A snapshot of this index goes out; nothing else does until it is answered for. */
+  /** A snapshot of this index is being sent; nothing else is until its result is reported. */
   becomeSnapshot(index: number): void {
     this.#enter("snapshot");
     this.pendingSnapshot = index;
@@ -98,29 +103,29 @@ export class Progress {
     return this.state === "snapshot" || this.flowPaused;
   }
 
-  /** Notes an append of `count` entries from next. */
+  /** Records an append of `count` entries from next. */
   sentEntries(count: number, bytes: number): void {
     if (this.state === "replicate") {
       if (count > 0) {
         this.next += count;
         this.inflights.add(this.next - 1, bytes);
       }
-      // A message that fills the window, or goes out although it is full, is a probe: one at a
-      // time.
+      // A message that fills the window, or is sent although it is full, is a probe: only one is in
+      // flight.
       this.flowPaused = this.inflights.full;
     } else if (count > 0) {
       this.flowPaused = true;
     }
   }
 
-  /** True if telling commit now could move the follower's commit index, and was not told before. */
+  /** True if sending the commit index could raise the follower's, and it was not sent before. */
   canBumpCommit(commit: number): boolean {
     return commit > this.sentCommit && this.sentCommit < this.next - 1;
   }
 
   /**
-   * An acknowledgement up to index; false if that is old news. lastIndex is the end of the leader's
-   * log.
+   * An acknowledgement up to index; false if it is stale. @param lastIndex the end of the leader's
+   * log
    */
   acknowledge(index: number, lastIndex: number): boolean {
     if (index <= this.match) return false;
@@ -132,8 +137,8 @@ export class Progress {
   }
 
   /**
-   * A rejection of the append after `rejected`, with the place where the logs may meet. False if it
-   * is stale: it is then about a message that a later one has overtaken.
+   * A rejection of the append after `rejected`. @param meet the index at which the logs may match.
+   * False if it is stale, because the state has changed since that append was sent.
    */
   reject(rejected: number, meet: number): boolean {
     if (this.state === "replicate") {

@@ -1,4 +1,4 @@
-/** Proposals: appended by the leader, forwarded by the others. */
+/** Proposals: appended by the leader, forwarded by other members. */
 import { EMPTY, raftpb, WireError } from "@quorate/proto";
 import { ConfChangeRefusal, changeConfState, isJoint, isLeaveJoint } from "./confchange.ts";
 import type { Core } from "./core.ts";
@@ -9,12 +9,12 @@ import type { ConfChangeResult, ProposeResult } from "./status.ts";
 
 const { EntryConfChangeV2, EntryNormal } = raftpb.EntryType;
 
-/** Why a leader takes no proposal of so many bytes now; "accepted" if it does. */
+/** The reason why a leader refuses a proposal of so many bytes now; "accepted" if it does not. */
 function admission(core: Core, dataBytes: number): ProposeResult {
   if (core.self === undefined) return "not-a-member";
   if (core.leadTransferee !== 0n) return "transferring";
-  // A batch on its own is taken at any size, or it could never be. Empty ones always are: leaving a
-  // joint configuration is one.
+  // With nothing uncommitted, a batch of any size is accepted, or a large one never could be. Empty
+  // entries always are: the entry that leaves a joint configuration is empty.
   if (
     core.uncommittedBytes > 0 &&
     dataBytes > 0 &&
@@ -42,7 +42,7 @@ export function propose(core: Core, payloads: readonly Uint8Array[]): ProposeRes
   return "accepted";
 }
 
-/** Sends payloads to the leader in one message. */
+/** Forwards payloads to the leader in one message. */
 function forward(
   core: Core,
   payloads: readonly Uint8Array[],
@@ -66,8 +66,8 @@ export function proposeConfChange(
 }
 
 /**
- * A proposal from another member: taken by the leader, passed on by others, dropped where nobody is
- * known to lead.
+ * A proposal from another member: appended by the leader, forwarded by other members, dropped if no
+ * leader is known.
  */
 export function handleProposal(core: Core, message: raftpb.Message): void {
   if (message.entries.length === 0) return;
@@ -81,8 +81,8 @@ export function handleProposal(core: Core, message: raftpb.Message): void {
 }
 
 /**
- * Takes entries of any type, each configuration change only if it may be proposed now. Their term
- * and index are not looked at.
+ * Appends entries of any type, each configuration change only if it may be proposed now. Sets their
+ * term and index.
  */
 function appendProposed(core: Core, proposed: readonly raftpb.Entry[]): ConfChangeResult {
   let dataBytes = 0;
@@ -109,8 +109,8 @@ function appendProposed(core: Core, proposed: readonly raftpb.Entry[]): ConfChan
 }
 
 /**
- * Why a change may not be proposed now. While none is pending, the configuration in force is the
- * one it would be applied to, so that no change that does not fit gets into the log.
+ * The reason why a change may not be proposed now. While none is pending, the change is checked
+ * against the current configuration, so that no change that does not fit is appended.
  */
 function confChangeRefusal(core: Core, entry: raftpb.Entry): string | undefined {
   if (core.pendingConfIndex > core.log.applied) {
@@ -130,9 +130,9 @@ function confChangeRefusal(core: Core, entry: raftpb.Entry): string | undefined 
 }
 
 /**
- * Proposes to leave a joint configuration that asks for it, once the change that entered it is
- * applied. Called whenever that may have become possible: after applying, and after a handover of
- * leadership (which refuses proposals) has failed.
+ * Proposes to leave a joint configuration with autoLeave, once the change that entered it is
+ * applied. Called whenever that may have become possible: after applying, and after a failed
+ * transfer of leadership (which blocks proposals).
  */
 export function leaveJointIfDue(core: Core): void {
   if (!core.isLeader || !core.tracker.conf.autoLeave || core.log.applied < core.pendingConfIndex)

@@ -1,11 +1,11 @@
-/** Majorities, alone and joint. test/quorum.test.ts holds the slow twins. */
+/** Majorities, simple and joint. test/quorum.test.ts compares them with slow reference models. */
 
 export type VoteResult = "won" | "lost" | "pending";
 
 /**
- * The highest value that a majority has reached: of n values the (n/2+1)-th highest. No values hold
- * nothing back: Infinity. Sorts `values` in place; there are few, and insertion is then the fastest
- * way.
+ * The highest value that a majority has reached: of n values the (n/2+1)-th highest. Infinity for
+ * no values, so that an empty half of a configuration restricts nothing. Sorts `values` in place by
+ * insertion, the fastest way for so few.
  */
 export function majorityValue(values: number[]): number {
   const n = values.length;
@@ -19,7 +19,7 @@ export function majorityValue(values: number[]): number {
   return values[n - 1 - (n >> 1)];
 }
 
-/** Where the vote of one majority stands. An empty one is won: it has nobody to ask. */
+/** The state of a vote by one majority. An empty one is won. */
 export function majorityVote(
   voters: readonly bigint[],
   votes: ReadonlyMap<bigint, boolean>,
@@ -36,7 +36,7 @@ export function majorityVote(
   return granted + missing >= needed ? "pending" : "lost";
 }
 
-/** Both majorities have to be won; losing one loses. */
+/** Both majorities must be won; one that is lost decides. */
 export function jointVote(
   incoming: readonly bigint[],
   outgoing: readonly bigint[],

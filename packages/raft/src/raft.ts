@@ -1,7 +1,7 @@
 /**
- * The machine's door: one member's part in the agreement (Ongaro and Ousterhout, "In Search of an
- * Understandable Consensus Algorithm"; Ongaro's thesis), with the message types of etcd's raft
- * library on the wire.
+ * The public interface of the Raft machine: one member of the cluster (Ongaro and Ousterhout, "In
+ * Search of an Understandable Consensus Algorithm"; Ongaro's thesis), with the message types of
+ * etcd's raft library on the wire.
  *
  * A driver calls it from one loop:
  *
@@ -13,11 +13,12 @@
  *       when durable: raft.persisted(ready.number); send(ready.messagesAfterSync);
  *       apply(ready.snapshot, ready.committed);    // conf changes through raft.applyConfChange
  *       when applied: raft.applied(index);
- *       answer(ready.readStates);
+ *       serveReads(ready.readStates);
  *     }
  *
- * It calls nothing back, and throws only InvariantError (and RaftConfigError when made). A member
- * that sees one has to stop.
+ * The machine performs no IO and calls only two functions of its configuration: randomBelow and
+ * logger. It throws only InvariantError (and RaftConfigError from the constructor). A member on
+ * which it throws must stop.
  */
 import { raftpb } from "@quorate/proto";
 import type { InitialState, RaftConfig } from "./config.ts";
@@ -41,7 +42,7 @@ import type {
 } from "./status.ts";
 import { inLease, step, tick } from "./step.ts";
 
-/** A vote for itself that becomes countable when the Ready of this number is durable. */
+/** A vote for itself, which counts when the Ready of this number is durable. */
 interface PendingSelfVote {
   readonly number: number;
   readonly term: number;
@@ -58,8 +59,7 @@ export class Raft {
   #selfVotes: PendingSelfVote[] = [];
 
   /**
-   * Throws RaftConfigError for settings that contradict each other, InvariantError for a state that
-   * does.
+   * Throws RaftConfigError for contradictory settings, and InvariantError for an incoherent state.
    */
   constructor(config: RaftConfig, initial: InitialState) {
     this.#core = new Core(config, initial);
@@ -76,7 +76,7 @@ export class Raft {
     return this.#core.term;
   }
 
-  /** 0n if unknown. */
+  /** The leader's id, 0n if unknown. */
   get leader(): bigint {
     return this.#core.leader;
   }
@@ -89,12 +89,12 @@ export class Raft {
     return this.#core.log.committed;
   }
 
-  /** As reported by applied(). */
+  /** The last index reported by applied(). */
   get appliedIndex(): number {
     return this.#core.log.applied;
   }
 
-  /** The first entry held in memory, or where it would be. */
+  /** The first entry held in memory, or the index after the snapshot mark. */
   get firstIndex(): number {
     return this.#core.log.firstIndex;
   }
@@ -103,49 +103,49 @@ export class Raft {
     return this.#core.log.lastIndex;
   }
 
-  /** Durable here up to this index. */
+  /** The log is durable on this member up to this index. */
   get stableIndex(): number {
     return this.#core.log.stable;
   }
 
   /**
-   * The configuration in force: that of the last change applied. Lists in ascending order; not to
-   * be changed.
+   * The current configuration, as of the last change applied. Lists are in ascending order and must
+   * not be changed.
    */
   get confState(): raftpb.ConfState {
     return this.#core.tracker.conf;
   }
 
-  /** One step of the driver's clock: heartbeats, elections and checks count in these. */
+  /** One tick of the driver's clock: heartbeats, elections and quorum checks count ticks. */
   tick(): void {
     tick(this.#core);
   }
 
   /**
-   * Takes a message from another member. Messages that do not belong (to another member, of an old
-   * term, answers from strangers, local types) are dropped. The message and its entries are kept
-   * and must not be changed afterwards.
+   * Handles a message from another member. Messages that do not apply are dropped: those for
+   * another member, of an old term, responses from members outside the configuration, and local
+   * types. Keeps the message and its entries, which must not be changed afterwards.
    *
-   * Gives undefined, or, for a message that no member sends that keeps to the protocol, why it was
-   * refused. That changes nothing here.
+   * Returns undefined, or the reason if it refused the message because no correct member sends it;
+   * a refused message changes nothing.
    */
   step(message: raftpb.Message): string | undefined {
     return step(this.#core, message);
   }
 
   /**
-   * Proposes payloads, in order and next to one another, as one append; all or none. A follower
-   * forwards them in one message. "accepted" is no promise: only seeing a payload among committed
-   * entries is. The payloads are kept and must not be changed afterwards.
+   * Proposes payloads as consecutive entries in one append: all or none. A follower forwards them
+   * in one message. "accepted" is no promise that they will be committed: only a payload among the
+   * committed entries is. Keeps the payloads, which must not be changed afterwards.
    */
   propose(payloads: readonly Uint8Array[]): ProposeResult {
     return propose(this.#core, payloads);
   }
 
   /**
-   * Proposes a configuration change. One may be pending at a time, and it has to fit the
-   * configuration: else an empty entry takes its place, which a leader reports here and a follower
-   * does not learn.
+   * Proposes a configuration change. Only one may be pending, and it must fit the configuration.
+   * Otherwise an empty entry takes its place, which a leader reports here and a follower does not
+   * learn.
    */
   proposeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): ConfChangeResult {
     const { type, data } = encodeConfChange(change);
@@ -153,9 +153,9 @@ export class Raft {
   }
 
   /**
-   * Carries out a committed change; the driver calls it when it applies the entry, in order with
-   * the others and before applied(). A change that the driver decides against is not brought here,
-   * on any member. Gives the configuration now in force.
+   * Applies a committed change. The driver calls it when it applies the entry, in order with the
+   * others and before applied(). For a change that every member's driver rejects, it is not called.
+   * Returns the resulting configuration.
    */
   applyConfChange(change: raftpb.ConfChangeV2): raftpb.ConfState {
     applyChange(this.#core, change);
@@ -163,10 +163,10 @@ export class Raft {
   }
 
   /**
-   * Asks for the index that a linearizable read has to wait for; the answer comes in
-   * Ready.readStates with this context. All contexts of a member have to differ, across restarts
-   * too, for a late answer to an old one must not pass for a new one's. An answer may come twice,
-   * or never (when the leader changes): the driver asks again.
+   * Requests the index that a linearizable read waits for; it arrives in Ready.readStates with the
+   * same context. The contexts of a member must be unique, across restarts too, so that a late
+   * response to an old one cannot be taken for a new one's. A response may arrive twice, or never
+   * (when the leader changes); the driver retries.
    */
   readIndex(context: Uint8Array): ReadIndexResult {
     const core = this.#core;
@@ -180,8 +180,8 @@ export class Raft {
   }
 
   /**
-   * Campaigns now, if it is a voter and has all committed configuration changes applied. With lease
-   * reads only out of a leader's lease.
+   * Starts a campaign, if this machine is a voter and has applied all committed configuration
+   * changes. With lease reads, only while no leader's lease is valid.
    */
   campaign(): void {
     const core = this.#core;
@@ -190,8 +190,8 @@ export class Raft {
   }
 
   /**
-   * A follower that knows by other means that its leader is gone may grant votes at once. Does
-   * nothing with lease reads, which rest on followers to keep still.
+   * For a follower that knows from elsewhere that its leader is gone: it may grant votes at once.
+   * Does nothing with lease reads, which rely on followers not to vote during a lease.
    */
   forgetLeader(): void {
     const core = this.#core;
@@ -200,36 +200,36 @@ export class Raft {
   }
 
   /**
-   * Hands leadership over: the leader stops taking proposals, brings the other up to date and tells
-   * it to campaign. If that takes longer than an election timeout, it goes on leading. A follower
-   * passes the order on.
+   * Transfers leadership: the leader stops accepting proposals, brings the target's log up to date
+   * and requests it to campaign. After one election timeout it gives up and continues to lead. A
+   * follower forwards the request.
    */
   transferLeadership(to: bigint): TransferResult {
     const core = this.#core;
     if (core.isLeader) return startTransfer(core, to);
     if (core.leader === 0n) return "no-leader";
     if (core.leader === to) return "already-leader";
-    // On the wire the order comes from the member that is to lead.
+    // On the wire, the sender of the request is the member that is to lead.
     core.send(newMessage(raftpb.MessageType.MsgTransferLeader, core.leader, to, core.term));
     return "accepted";
   }
 
-  /** Messages to this member were dropped: a leader probes before it streams again. */
+  /** Messages to this member were dropped: a leader returns to probing. */
   reportUnreachable(id: bigint): void {
     const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
     if (progress !== undefined) handleUnreachable(progress);
   }
 
   /**
-   * The snapshot that a MsgSnap stood for went through, or did not. To be called for every MsgSnap:
-   * nothing else is sent before.
+   * Reports whether the snapshot of a MsgSnap was installed. Must be called for every MsgSnap: no
+   * appends are sent before.
    */
   reportSnapshot(id: bigint, ok: boolean): void {
     const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
     if (progress !== undefined) handleSnapshotReport(progress, ok);
   }
 
-  /** True if ready() has work to give. */
+  /** True if ready() would return work. */
   hasReady(): boolean {
     const core = this.#core;
     flush(core);
@@ -255,7 +255,7 @@ export class Raft {
     );
   }
 
-  /** Takes the work out. It is given once: the driver has to carry all of it out. */
+  /** Returns the work, once: the driver must carry out all of it. */
   ready(): Ready {
     const core = this.#core;
     flush(core);
@@ -284,8 +284,8 @@ export class Raft {
       entries,
       mustSync: votes || entries.length > 0 || snapshot !== undefined,
       snapshot,
-      // An empty queue stays with the machine, which will fill it: it must not be seen to fill in a
-      // Ready that is out.
+      // An empty queue stays with the machine, which will fill it, so it must not be part of a
+      // Ready.
       messages: core.messages.length > 0 ? core.messages : NONE,
       messagesAfterSync: core.messagesAfterSync.length > 0 ? core.messagesAfterSync : NONE,
       committed: core.log.takeCommitted(),
@@ -298,9 +298,9 @@ export class Raft {
   }
 
   /**
-   * The writes of this Ready and of all before it are durable. A Ready whose mustSync is false
-   * counts as soon as all before it are. Only from here on does a leader count its own copy and a
-   * candidate its own vote, and are entries given out to be applied.
+   * The writes of this Ready and of all before it are durable. A Ready with mustSync false counts
+   * as durable as soon as all before it are. Only after this does a leader count its own copy and a
+   * candidate its own vote, and are entries handed out to be applied.
    */
   persisted(readyNumber: number): void {
     const core = this.#core;
@@ -312,7 +312,7 @@ export class Raft {
     acknowledgeSelf(core);
   }
 
-  /** Everything up to index, entries and a snapshot alike, is applied. */
+  /** Everything up to index, entries and snapshot, is applied. */
   applied(index: number): void {
     this.#core.log.appliedTo(index);
     restoreConfs(this.#core);
@@ -320,17 +320,15 @@ export class Raft {
   }
 
   /**
-   * Drops entries up to index, which is applied, from memory. confState is the configuration as of
-   * index; it goes into MsgSnap. Followers that need what was dropped get a snapshot, so the driver
-   * leaves some entries for those that are a little behind.
+   * Drops entries up to index, which must be applied, from memory. @param confState the
+   * configuration as of index, sent in MsgSnap. A follower that needs a dropped entry gets a
+   * snapshot, so the driver keeps some entries for followers that are slightly behind.
    */
   compact(index: number, confState: raftpb.ConfState): void {
     this.#core.log.compact(index, confState);
   }
 
-  /**
-   * Applied entries from `first` to the last one; undefined where the log in memory begins later.
-   */
+  /** Applied entries from `first` to the last one; undefined if the log in memory starts later. */
   appliedFrom(first: number): raftpb.Entry[] | undefined {
     const { log } = this.#core;
     return first < log.firstIndex || first > log.applied + 1
@@ -338,12 +336,12 @@ export class Raft {
       : log.slice(first, log.applied);
   }
 
-  /** The term of an entry held, or of the mark before the first; undefined for any other index. */
+  /** The term of an entry in memory, or of the snapshot mark; undefined for any other index. */
   termOf(index: number): number | undefined {
     return this.#core.log.term(index);
   }
 
-  /** A copy of all that is worth knowing; allocates. */
+  /** A copy of the machine's state for status calls and metrics; allocates. */
   status(): Status {
     const core = this.#core;
     const { log } = core;

@@ -1,17 +1,17 @@
 /**
  * Linearizable reads without the log (Raft thesis, section 6.4).
  *
- * Reads that arrive in one turn share a round: one heartbeat to every voter with the round's number
- * as its context. A quorum that answers it, or a later round, has seen no newer leader when it did,
- * so the commit index noted at the read's arrival was the cluster's. The context is the round's
- * number and the leader's tick at the time of sending, 8 bytes each; a lease is computed from the
+ * Reads that arrive in one turn share a round: one heartbeat to every voter, with the round's
+ * number as its context. A quorum that responds to this or a later round had seen no newer leader
+ * by then, so the commit index recorded when the read arrived was the cluster's. The context is the
+ * round's number and the leader's tick when it was sent, 8 bytes each; leases are computed from the
  * ticks.
  */
 import { alloc, readU64BE, writeU64BE } from "@quorate/proto";
 
-/** A read on its way through a leader. */
+/** A read that waits at a leader. */
 export interface PendingRead {
-  /** Who asked; 0n for this machine's own driver. */
+  /** The member that sent it; 0n for this machine's own driver. */
   readonly from: bigint;
   readonly context: Uint8Array;
 }
@@ -21,7 +21,7 @@ interface WaitingRead extends PendingRead {
   readonly round: number;
 }
 
-/** A confirmed read, with the index up to which the asker has to apply first. */
+/** A confirmed read, with the index up to which the reader must have applied. */
 export interface ConfirmedRead extends PendingRead {
   readonly index: number;
 }
@@ -30,7 +30,9 @@ const CONTEXT_BYTES = 16;
 
 export class ReadOnly {
   readonly #maxPendingReads: number;
-  /** Until the leader has committed in its own term it does not know the cluster's commit index. */
+  /**
+   * Held until the leader has committed in its own term: before, it does not know the commit index.
+   */
   #held: PendingRead[] = [];
   /** By round, oldest first. */
   #waiting: WaitingRead[] = [];
@@ -49,7 +51,7 @@ export class ReadOnly {
     return this.#held.length + this.#waiting.length >= this.#maxPendingReads;
   }
 
-  /** Forgets all reads and rounds, as at the start of a term: who asked asks again. */
+  /** Drops all reads and rounds, as at the start of a term: the callers retry. */
   reset(): void {
     this.#held = [];
     this.#waiting = [];
@@ -61,14 +63,14 @@ export class ReadOnly {
     this.#held.push(read);
   }
 
-  /** Gives the reads that were held, and holds them no more. */
+  /** Returns the held reads and releases them. */
   takeHeld(): PendingRead[] {
     const held = this.#held;
     if (held.length > 0) this.#held = [];
     return held;
   }
 
-  /** Has a read wait for the next round. index is the commit index now. */
+  /** Adds a read to the next round. @param index the current commit index */
   add(read: PendingRead, index: number): void {
     this.#waiting.push({ from: read.from, context: read.context, index, round: this.#round + 1 });
   }
@@ -87,7 +89,7 @@ export class ReadOnly {
     this.#round++;
   }
 
-  /** The reads whose round is confirmed; they wait no more. */
+  /** Takes out the reads whose round is confirmed. */
   takeConfirmed(round: number): ConfirmedRead[] {
     let count = 0;
     while (count < this.#waiting.length && this.#waiting[count].round <= round) count++;
@@ -95,7 +97,7 @@ export class ReadOnly {
   }
 }
 
-/** What a heartbeat of the current round says. */
+/** The context of a heartbeat in the current round. */
 export function encodeRound(round: number, tick: number): Uint8Array {
   const context = alloc(CONTEXT_BYTES);
   writeU64BE(context, round, 0);
@@ -108,7 +110,7 @@ function isSafe(context: Uint8Array, offset: number): boolean {
   return context[offset] === 0 && context[offset + 1] < 0x20;
 }
 
-/** The round and tick that a heartbeat's answer brings back; undefined if it brings none. */
+/** The round and tick in a heartbeat response; undefined if it has none. */
 export function decodeRound(context: Uint8Array): { round: number; tick: number } | undefined {
   if (context.length !== CONTEXT_BYTES || !isSafe(context, 0) || !isSafe(context, 8))
     return undefined;

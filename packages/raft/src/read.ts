@@ -1,9 +1,9 @@
-/** Reads at a leader: held, waiting for a round, or answered by its lease. */
+/** Reads at a leader: held until its first commit, waiting for a round, or served by its lease. */
 import { raftpb } from "@quorate/proto";
 import type { Core } from "./core.ts";
 import type { PendingRead } from "./read-only.ts";
 
-/** Takes a read in at the leader; false if too many wait. */
+/** Accepts a read at the leader; false if too many are waiting. */
 export function acceptRead(core: Core, read: PendingRead): boolean {
   if (core.reads.full) return false;
   if (!core.committedInTerm) core.reads.hold(read);
@@ -12,8 +12,8 @@ export function acceptRead(core: Core, read: PendingRead): boolean {
 }
 
 /**
- * The first commit of the term tells the leader where the cluster stands: the reads that had to
- * wait for it go on.
+ * After the first commit of the term the leader knows the cluster's commit index: releases the
+ * reads that waited for it.
  */
 export function releaseHeldReads(core: Core): void {
   if (!core.committedInTerm) return;
@@ -27,13 +27,13 @@ function confirmRead(core: Core, read: PendingRead): void {
 }
 
 /**
- * True while no other machine can have been elected, if all clocks tick alike: a quorum has
- * answered heartbeats sent at quorumTick or later, and each of them grants no vote for
- * electionTicks of its own ticks after. One tick is lost to rounding on either side, a tenth is
- * kept for clocks that differ.
+ * True while no other machine can have been elected, provided all clocks tick alike: a quorum has
+ * responded to heartbeats sent at quorumTick or later, and each of those members grants no vote for
+ * electionTicks of its own ticks. One tick is deducted for rounding on either side, and a tenth for
+ * clocks that differ.
  */
 export function leaseHolds(core: Core): boolean {
-  if (core.leaseGivenAway) return false;
+  if (core.leaseWaived) return false;
   const self = core.self;
   if (self !== undefined) self.ackedTick = core.ticks;
   const { electionTicks } = core.config;
@@ -42,7 +42,7 @@ export function leaseHolds(core: Core): boolean {
   return since >= 0 && core.ticks - since <= leaseTicks;
 }
 
-/** Answers the reads whose round a quorum has confirmed. */
+/** Completes the reads whose round a quorum has confirmed. */
 export function advanceReads(core: Core): void {
   if (!core.isLeader || !core.reads.isWaiting) return;
   for (const read of core.reads.takeConfirmed(core.tracker.quorumRound()))

@@ -1,7 +1,6 @@
 /**
- * A leader's way to its followers. Nothing is sent where the need arises: the needs are noted, and
- * flush() sends what is due once per Ready, so that all proposals and commits of a turn share one
- * append to each follower.
+ * A leader's messages to its followers. Handlers only mark what is due; flush() sends it once per
+ * Ready, so that all proposals and commits of a turn share one append to each follower.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import type { Core } from "./core.ts";
@@ -14,7 +13,7 @@ import { encodeRound } from "./read-only.ts";
 
 const { MsgApp, MsgHeartbeat, MsgSnap } = raftpb.MessageType;
 
-/** Queues everything that a leader owes its followers now. Does nothing on other machines. */
+/** Queues all messages that a leader's followers are due. Does nothing on other machines. */
 export function flush(core: Core): void {
   if (!core.isLeader) return;
   const roundDue = core.reads.roundDue;
@@ -30,8 +29,8 @@ export function flush(core: Core): void {
 }
 
 /**
- * Sends one append from progress.next, or a snapshot if the log does not reach that far back. False
- * if there is nothing to send.
+ * Sends one append from progress.next, or a snapshot if the log starts later. False if there is
+ * nothing to send.
  */
 function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boolean {
   if (progress.paused) return false;
@@ -39,7 +38,8 @@ function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boole
   const previous = progress.next - 1;
   const previousTerm = log.term(previous);
   if (previousTerm === undefined) return sendSnapshot(core, progress);
-  // A full window lets only empty appends pass: their answers tell whether what fills it was lost.
+  // With a full window only empty appends pass: their responses show whether the messages in it
+  // were lost.
   const stopped = progress.state === "replicate" && progress.inflights.full;
   const entries =
     stopped || progress.next > log.lastIndex
@@ -60,8 +60,8 @@ function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boole
 }
 
 /**
- * Sends the log's mark: the driver streams a state of that index or above. False if the member
- * seems to be away.
+ * Sends the log's snapshot mark: the driver streams a state of that index or above. False if the
+ * member seems to be unreachable.
  */
 function sendSnapshot(core: Core, progress: Progress): boolean {
   if (!progress.recentActive) return false;
@@ -80,7 +80,7 @@ function sendSnapshot(core: Core, progress: Progress): boolean {
   return true;
 }
 
-/** A heartbeat to everyone if `everyone`, else to those that confirm reads. */
+/** A heartbeat to every member if `everyone`, else to those that confirm reads. */
 function broadcastHeartbeat(core: Core, everyone: boolean, roundDue: boolean): void {
   core.heartbeatDue = false;
   const leased = core.config.readOnly === "lease";
@@ -92,7 +92,7 @@ function broadcastHeartbeat(core: Core, everyone: boolean, roundDue: boolean): v
   for (const progress of core.tracker.all) {
     if (progress.id === core.id || !(everyone || core.tracker.isVoter(progress.id))) continue;
     const heartbeat = core.message(MsgHeartbeat, progress.id);
-    // No further than what the follower is known to have: its log may differ beyond.
+    // Not above the follower's known match: beyond that its log may differ.
     heartbeat.commit = Math.min(progress.match, core.log.committed);
     if (context !== undefined) heartbeat.context = context;
     core.send(heartbeat);
@@ -102,8 +102,8 @@ function broadcastHeartbeat(core: Core, everyone: boolean, roundDue: boolean): v
 }
 
 /**
- * Commits what a quorum has on disk. Only an entry of the leader's own term is counted; the ones
- * before it come along (paper, section 5.4.2). True if the commit index moved.
+ * Commits entries that a quorum has on disk. Only an entry of the leader's own term is counted; it
+ * commits the ones before it too (paper, section 5.4.2). True if the commit index moved.
  */
 export function advanceCommit(core: Core): boolean {
   const log = core.log;
@@ -116,14 +116,14 @@ export function advanceCommit(core: Core): boolean {
   return true;
 }
 
-/** The leader's own disk has caught up: its own copy counts from now on. */
+/** The leader's own disk write is durable: its own copy counts from now on. */
 export function acknowledgeSelf(core: Core): void {
   const self = core.self;
   if (!core.isLeader || self === undefined) return;
   if (self.acknowledge(core.log.stable, core.log.lastIndex)) advanceCommit(core);
 }
 
-/** Appends entries, whose terms and indexes are set, to the leader's log. */
+/** Appends entries, with terms and indexes set, to the leader's log. */
 export function appendAsLeader(core: Core, entries: readonly raftpb.Entry[]): void {
   core.log.append(entries);
   for (const entry of entries) core.uncommittedBytes += entry.data.length;

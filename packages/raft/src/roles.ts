@@ -5,12 +5,12 @@ import { emptyEntry } from "./entries.ts";
 import { violated } from "./invariants.ts";
 import { appendAsLeader } from "./replicate.ts";
 
-/** What every change of role starts with. */
+/** The common part of every change of role. */
 function reset(core: Core, term: number): void {
   core.enterTerm(term);
   core.leader = 0n;
   core.leadTransferee = 0n;
-  core.leaseGivenAway = false;
+  core.leaseWaived = false;
   core.electionElapsed = 0;
   core.heartbeatElapsed = 0;
   core.heartbeatDue = false;
@@ -23,7 +23,7 @@ function reset(core: Core, term: number): void {
   core.reads.reset();
 }
 
-/** leader is 0n if it is not known. */
+/** Becomes a follower. @param leader 0n if unknown */
 export function becomeFollower(core: Core, term: number, leader: bigint): void {
   const wasFollower = core.role === "follower" && core.term === term;
   reset(core, term);
@@ -32,7 +32,7 @@ export function becomeFollower(core: Core, term: number, leader: bigint): void {
   if (!wasFollower) core.note("info", "became follower");
 }
 
-/** Asks who would vote before the term is raised: nothing else changes yet. */
+/** Starts a pre-vote: neither term nor vote change yet. */
 export function becomePreCandidate(core: Core): void {
   if (core.role === "leader") violated("RAFT-11", "leader to pre-candidate");
   core.role = "pre-candidate";
@@ -50,7 +50,7 @@ export function becomeCandidate(core: Core): void {
   core.note("info", "became candidate");
 }
 
-/** Opens the term with an empty entry: committing it commits all before it. */
+/** Becomes leader and opens the term with an empty entry: committing that commits all before it. */
 export function becomeLeader(core: Core): void {
   if (core.role !== "candidate") violated("RAFT-11", `${core.role} to leader`);
   reset(core, core.term);
@@ -63,8 +63,8 @@ export function becomeLeader(core: Core): void {
     self.match = core.log.stable;
     self.recentActive = true;
   }
-  // There may be a configuration change among what is not applied: none is proposed before all of
-  // that is.
+  // A configuration change may be among the entries that are not applied: none is proposed before
+  // all of them are.
   core.pendingConfIndex = lastIndex;
   core.termStartIndex = lastIndex;
   appendAsLeader(core, [emptyEntry(core.term, lastIndex + 1)]);

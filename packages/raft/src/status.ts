@@ -1,12 +1,12 @@
-/** What a machine tells about itself, and the answers to requests of its driver. */
+/** The state of a machine for its driver, and the results of the driver's requests. */
 import type { raftpb } from "@quorate/proto";
 import type { Role } from "./ready.ts";
 
 /**
- * accepted: appended (leader) or forwarded (follower); it may still be lost, so the proposer waits
- * with a time limit. no-leader: nobody is known to lead. transferring: leadership is being handed
- * over. too-large-uncommitted: maxUncommittedBytes is reached. not-a-member: this machine leads but
- * was removed from the configuration.
+ * accepted: appended (leader) or forwarded (follower). It may still be lost, so the proposer waits
+ * with a timeout. no-leader: no leader is known. transferring: leadership is being transferred.
+ * too-large-uncommitted: maxUncommittedBytes is reached. not-a-member: this machine leads but was
+ * removed from the configuration.
  */
 export type ProposeResult =
   | "accepted"
@@ -16,18 +16,18 @@ export type ProposeResult =
   | "not-a-member";
 
 /**
- * conf-change-refused: one is pending, or it does not fit the configuration; as in etcd an empty
- * entry took its place in the log.
+ * conf-change-refused: another change is pending, or it does not fit the configuration; as in etcd
+ * an empty entry took its place in the log.
  */
 export type ConfChangeResult = ProposeResult | "conf-change-refused";
 
 /**
- * too-many-reads: maxPendingReads wait already. A read that was accepted may get lost with its
- * leader: the driver asks again.
+ * too-many-reads: maxPendingReads are waiting. An accepted read may be lost with its leader; the
+ * driver retries.
  */
 export type ReadIndexResult = "accepted" | "no-leader" | "too-many-reads";
 
-/** accepted: under way, or forwarded to the leader. */
+/** accepted: started, or forwarded to the leader. */
 export type TransferResult =
   | "accepted"
   | "no-leader"
@@ -37,10 +37,10 @@ export type TransferResult =
 
 export type ProgressState = "probe" | "replicate" | "snapshot";
 
-/** What a leader knows of one member; of itself too. */
+/** A leader's view of one member, itself included. */
 export interface ProgressStatus {
   readonly id: bigint;
-  /** Up to here its log is known to be the leader's, durably. */
+  /** Up to this index the member's log is known to match the leader's, durably. */
   readonly match: number;
   /** The next entry to send. */
   readonly next: number;
@@ -51,7 +51,7 @@ export interface ProgressStatus {
   readonly paused: boolean;
   readonly inflightMessages: number;
   readonly inflightBytes: number;
-  /** Index of the snapshot on its way, 0 if none. */
+  /** Index of the snapshot in flight, 0 if none. */
   readonly pendingSnapshot: number;
 }
 
@@ -60,18 +60,18 @@ export interface Status {
   readonly role: Role;
   readonly term: number;
   readonly vote: bigint;
-  /** 0n if unknown. */
+  /** The leader's id, 0n if unknown. */
   readonly leader: bigint;
-  /** To whom leadership is being handed over, 0n if to nobody. */
+  /** The target of a transfer of leadership, 0n if none is in progress. */
   readonly leadTransferee: bigint;
   readonly commit: number;
-  /** Reported by applied(). */
+  /** The last index reported by applied(). */
   readonly applied: number;
   readonly firstIndex: number;
   readonly lastIndex: number;
-  /** Up to here the log is durable here. */
+  /** The log is durable on this member up to this index. */
   readonly stableIndex: number;
   readonly confState: raftpb.ConfState;
-  /** By id; empty unless this machine leads. */
+  /** By member id; empty unless this machine leads. */
   readonly progress: readonly ProgressStatus[];
 }

@@ -1,7 +1,4 @@
-/**
- * Where messages and ticks come in: terms and leases first, then whoever handles the message in
- * this role.
- */
+/** The dispatch of messages and ticks: first terms and leases, then the handler for this role. */
 import { equals, idToHex, raftpb } from "@quorate/proto";
 import { impossible } from "./check.ts";
 import type { Core } from "./core.ts";
@@ -43,8 +40,8 @@ const {
 } = raftpb.MessageType;
 
 /**
- * Takes a message from another member. What does not belong is dropped, with a note to the logger.
- * Gives the reason where it is refused as one that no member sends (check.ts).
+ * Handles a message from another member. One that does not apply is dropped, with a log line.
+ * Returns the reason if it was refused as one that no correct member sends (check.ts).
  */
 export function step(core: Core, message: raftpb.Message): string | undefined {
   if (!isAcceptable(core, message)) {
@@ -77,13 +74,13 @@ function isAcceptable(core: Core, message: raftpb.Message): boolean {
 }
 
 /**
- * Compares terms. True if the message is to be handled in this machine's term (or is a pre-vote,
- * which is about another one).
+ * Compares terms. True if the message is to be handled in the current term (or is a pre-vote, which
+ * names another term).
  */
 function settleTerm(core: Core, message: raftpb.Message): boolean {
   if (message.term === core.term) return true;
   if (message.term < core.term) {
-    answerStale(core, message);
+    notifyStale(core, message);
     return false;
   }
   const { type } = message;
@@ -98,7 +95,7 @@ function settleTerm(core: Core, message: raftpb.Message): boolean {
     });
     return false;
   }
-  // Asking is no campaign yet, and a grant is of the term that was asked for.
+  // A pre-vote request starts no campaign, and a grant carries the requested term.
   if (type === MsgPreVote || (type === MsgPreVoteResp && !message.reject)) return true;
   if (core.hasLogger) {
     core.note("info", "saw a higher term", {
@@ -112,27 +109,31 @@ function settleTerm(core: Core, message: raftpb.Message): boolean {
 }
 
 /**
- * True while a leader was heard of so lately that it may rely on this machine not to elect another.
+ * True if a leader's message arrived so recently that the leader may rely on this machine not to
+ * vote.
  */
 export function inLease(core: Core): boolean {
   const { checkQuorum: enabled, electionTicks, readOnly } = core.config;
   if (!enabled) return false;
-  // Where reads rest on leases a machine keeps still for as long as one may last, though it saw a
-  // higher term or a restart meanwhile.
+  // With lease reads, a machine grants no vote for as long as a lease may last, even after a higher
+  // term or a restart.
   if (readOnly === "lease")
     return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;
   return core.leader !== 0n && core.electionElapsed < electionTicks;
 }
 
-/** Who sends in an old term is told of the new one where it could not find out otherwise. */
-function answerStale(core: Core, message: raftpb.Message): void {
+/**
+ * Sends the current term to the sender of an old one, where the sender would not learn it
+ * otherwise.
+ */
+function notifyStale(core: Core, message: raftpb.Message): void {
   const { checkQuorum: leases, preVote } = core.config;
   if ((message.type === MsgApp || message.type === MsgHeartbeat) && (leases || preVote)) {
-    // This machine's votes are not heard while the others hear a leader, so it has to draw that
-    // leader to its own term.
+    // The other members ignore this machine's votes while they have a leader, so that leader has to
+    // learn the higher term.
     core.sendAfterSync(core.message(MsgAppResp, message.from));
   } else if (message.type === MsgPreVote) {
-    // Or a member with a longer log and a lower term would ask for ever.
+    // Otherwise a member with a longer log and a lower term would repeat its request for ever.
     const refusal = core.message(MsgPreVoteResp, message.from);
     refusal.reject = true;
     hintCommit(core, refusal);
@@ -202,7 +203,7 @@ function stepOther(core: Core, message: raftpb.Message): void {
   }
 }
 
-/** Someone leads in this machine's term. */
+/** A leader exists in the current term. */
 function hearLeader(core: Core, leader: bigint): void {
   core.heardLeaderTick = core.ticks;
   if (core.role !== "follower") {

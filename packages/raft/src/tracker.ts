@@ -1,7 +1,4 @@
-/**
- * The members a machine knows of: the configuration, a leader's progress for each, and the votes of
- * an election.
- */
+/** The members of the configuration, a leader's progress for each, and the votes of an election. */
 import type { raftpb } from "@quorate/proto";
 import { isJoint, sortedIds } from "./confchange.ts";
 import { Progress } from "./progress.ts";
@@ -16,7 +13,7 @@ export class Tracker {
     autoLeave: false,
   };
   readonly #byId = new Map<bigint, Progress>();
-  /** All members by id, and those of each half of the configuration: what the hot paths walk. */
+  /** All members by id, and those of each half of the configuration, for the hot paths. */
   #all: Progress[] = [];
   #incoming: Progress[] = [];
   #outgoing: Progress[] = [];
@@ -25,13 +22,13 @@ export class Tracker {
   readonly #maxInflightMessages: number;
   readonly #maxInflightBytes: number;
 
-  /** The limits are those of the window to each member. */
+  /** @param maxInflightMessages and maxInflightBytes: the window to each member */
   constructor(maxInflightMessages: number, maxInflightBytes: number) {
     this.#maxInflightMessages = maxInflightMessages;
     this.#maxInflightBytes = maxInflightBytes;
   }
 
-  /** The configuration in force, lists in ascending order. Not to be changed. */
+  /** The current configuration, lists in ascending order. Must not be changed. */
   get conf(): raftpb.ConfState {
     return this.#conf;
   }
@@ -58,8 +55,8 @@ export class Tracker {
   }
 
   /**
-   * Puts a configuration in force. Members that stay keep their progress; new ones start to be
-   * probed at the end of the log.
+   * Puts a configuration into effect. Members that stay keep their progress; new ones are probed
+   * from the end of the log.
    */
   configure(conf: raftpb.ConfState, lastIndex: number): void {
     this.#conf = conf;
@@ -80,8 +77,8 @@ export class Tracker {
         this.#maxInflightMessages,
         this.#maxInflightBytes,
       );
-      // A new member counts as heard of, or the next check for a quorum could make the leader step
-      // down before it could answer.
+      // A new member counts as active, or the next quorum check could depose the leader before the
+      // member could respond.
       added.recentActive = true;
       this.#byId.set(id, added);
     }
@@ -90,7 +87,7 @@ export class Tracker {
     this.#outgoing = conf.votersOutgoing.map((id) => this.#byId.get(id)!);
   }
 
-  /** Forgets all progress; `next` is where members are probed. */
+  /** Resets all progress. @param next the index to probe from */
   resetProgress(next: number): void {
     for (const progress of this.#all) progress.reset(next);
   }
@@ -119,12 +116,12 @@ export class Tracker {
     return this.#quorumOf("ackedRound");
   }
 
-  /** The latest tick such that a quorum has answered heartbeats sent at it or later. */
+  /** The latest tick such that a quorum has responded to heartbeats sent at it or later. */
   quorumTick(): number {
     return this.#quorumOf("ackedTick");
   }
 
-  /** True if a quorum was heard of; then everyone but self counts as not heard of again. */
+  /** True if a quorum was active since the last call; then resets the marks of all but self. */
   takeQuorumActive(self: bigint): boolean {
     const active = new Map<bigint, boolean>();
     for (const progress of this.#all) {
@@ -138,7 +135,7 @@ export class Tracker {
     this.#votes.clear();
   }
 
-  /** Notes an answer; the first of each voter counts. */
+  /** Records a vote; the first of each voter counts. */
   recordVote(id: bigint, granted: boolean): void {
     if (!this.#votes.has(id)) this.#votes.set(id, granted);
   }

@@ -1,4 +1,4 @@
-/** Configuration changes against a twin that keeps sets, and what a change may never lead to. */
+/** Configuration changes against a model that keeps sets, and what a change may never lead to. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -72,7 +72,7 @@ function slowChange(
   return next.voters.length === 0 ? undefined : normalize(next);
 }
 
-test("random chains of changes lead where the twin's do, and never to a configuration that contradicts itself", () => {
+test("random chains of changes lead where the model's do, and never to a configuration that contradicts itself", () => {
   let accepted = 0;
   for (let seed = 1; seed <= 500; seed++) {
     const random = new SeededRandom(BigInt(seed));

@@ -40,7 +40,7 @@ export function newCluster(count: number): InitialState {
   };
 }
 
-/** Carries all work out at once, and gives the messages. */
+/** Performs all work at once, and returns the messages. */
 export function pump(raft: Raft): raftpb.Message[] {
   const messages: raftpb.Message[] = [];
   while (raft.hasReady()) {

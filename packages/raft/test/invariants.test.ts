@@ -2,15 +2,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { EMPTY, raftpb } from "@quorate/proto";
-import {
-  type InitialState,
-  InvariantError,
-  type InvariantNumber,
-  invariants,
-  MAX_TERM,
-  Raft,
-} from "../index.ts";
+import { EMPTY, InvariantError, raftpb } from "@quorate/proto";
+import { type InitialState, type InvariantNumber, invariants, MAX_TERM, Raft } from "../index.ts";
 import { checkConfState } from "../src/confchange.ts";
 import { Core } from "../src/core.ts";
 import { Inflights } from "../src/inflights.ts";

@@ -1,4 +1,4 @@
-/** The log against a twin that keeps everything in plain lists and finds out by looking. */
+/** The log against a model that keeps everything in plain lists and finds out by looking. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -12,7 +12,7 @@ function entry(index: number, term: number, size: number, type = 0): raftpb.Entr
   return { type, term, index, data: new Uint8Array(size) };
 }
 
-interface TwinWrite {
+interface ModelWrite {
   readonly number: number;
   readonly entries: readonly raftpb.Entry[];
   readonly snapshot: raftpb.SnapshotMetadata | undefined;
@@ -22,7 +22,7 @@ interface TwinWrite {
  * Memory and disk as lists of the very objects. An entry of the log is durable if the disk has that
  * object in its place: an equal one from an earlier write does not do.
  */
-class Twin {
+class Model {
   base = { index: 0, term: 0 };
   memory: raftpb.Entry[] = [];
   diskBase = 0;
@@ -30,7 +30,7 @@ class Twin {
   committed = 0;
   applying = 0;
   applied = 0;
-  writes: TwinWrite[] = [];
+  writes: ModelWrite[] = [];
   /**
    * A received snapshot that is not durable, with what was committed before: nothing beyond that
    * may count as durable.
@@ -89,7 +89,7 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
       },
       maxBytes,
     );
-    const twin = new Twin();
+    const model = new Model();
     let number = 0;
     let term = 1;
     let beingApplied: raftpb.Entry[][] = [];
@@ -100,57 +100,57 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
       if (what < 15) {
         // A leader appends.
         const entries = Array.from({ length: random.below(4) }, (_, i) =>
-          entry(twin.last + 1 + i, term, random.below(60), random.below(2)),
+          entry(model.last + 1 + i, term, random.below(60), random.below(2)),
         );
         log.append(entries);
-        twin.memory.push(...entries);
+        model.memory.push(...entries);
       } else if (what < 45) {
         // Another leader's append: it agrees up to somewhere at or after the commit, and goes on in
         // its own way.
         if (random.below(2) === 0) term++;
-        const previous = pick(twin.committed, twin.last + 1);
-        const agree = pick(previous, Math.max(previous, twin.last));
+        const previous = pick(model.committed, model.last + 1);
+        const agree = pick(previous, Math.max(previous, model.last));
         const entries: raftpb.Entry[] = [];
-        for (let index = previous + 1; index <= agree && twin.at(index) !== undefined; index++) {
+        for (let index = previous + 1; index <= agree && model.at(index) !== undefined; index++) {
           // An equal entry, but another object, as it comes from a message.
-          entries.push({ ...twin.at(index)! });
+          entries.push({ ...model.at(index)! });
         }
         let next = previous + entries.length;
-        const replaces = random.below(2) === 0 && (twin.term(next + 1) ?? 0) < term;
-        for (let i = random.below(3); i > 0 && (replaces || next >= twin.last); i--)
+        const replaces = random.below(2) === 0 && (model.term(next + 1) ?? 0) < term;
+        for (let i = random.below(3); i > 0 && (replaces || next >= model.last); i--)
           entries.push(entry(++next, term, random.below(60)));
-        const commit = pick(twin.committed, twin.last + 3);
-        const claimed = random.below(8) === 0 ? term + 1 : (twin.term(previous) ?? term);
-        const fits = twin.term(previous) === claimed;
+        const commit = pick(model.committed, model.last + 3);
+        const claimed = random.below(8) === 0 ? term + 1 : (model.term(previous) ?? term);
+        const fits = model.term(previous) === claimed;
         const last = previous + entries.length;
         // The commit index of a leader only covers what its log has.
         const safeCommit =
-          entries.length > 0 || previous <= twin.last ? Math.min(commit, last) : twin.committed;
+          entries.length > 0 || previous <= model.last ? Math.min(commit, last) : model.committed;
         const got = log.tryAppend(previous, claimed, entries, safeCommit);
         assert.equal(got, fits ? last : undefined);
         if (fits) {
-          const conflict = entries.find((one) => twin.term(one.index) !== one.term);
+          const conflict = entries.find((one) => model.term(one.index) !== one.term);
           if (conflict !== undefined) {
-            twin.cut(conflict.index - 1);
-            twin.memory.push(...entries.filter((one) => one.index >= conflict.index));
+            model.cut(conflict.index - 1);
+            model.memory.push(...entries.filter((one) => one.index >= conflict.index));
           }
-          twin.committed = Math.max(twin.committed, safeCommit);
+          model.committed = Math.max(model.committed, safeCommit);
         }
       } else if (what < 60) {
         number++;
-        const before = twin.writes.flatMap((write) => write.entries);
+        const before = model.writes.flatMap((write) => write.entries);
         const { entries, snapshot } = log.takeWrites(number);
         // Everything in memory that no write holds and the disk does not have yet.
-        const expected = twin.memory.filter(
-          (one) => !before.includes(one) && !twin.disk.includes(one),
+        const expected = model.memory.filter(
+          (one) => !before.includes(one) && !model.disk.includes(one),
         );
         assert.deepEqual(entries, expected, `seed ${seed} step ${step}`);
-        twin.writes.push({ number, entries, snapshot: snapshot?.metadata });
+        model.writes.push({ number, entries, snapshot: snapshot?.metadata });
       } else if (what < 72) {
-        if (twin.writes.length > 0) {
-          const upTo = twin.writes[random.below(twin.writes.length)].number;
+        if (model.writes.length > 0) {
+          const upTo = model.writes[random.below(model.writes.length)].number;
           log.persisted(upTo);
-          twin.persisted(upTo);
+          model.persisted(upTo);
         }
       } else if (what < 84) {
         const outstanding = beingApplied
@@ -159,11 +159,11 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         const expected: raftpb.Entry[] = [];
         let bytes = outstanding;
         for (
-          let index = twin.applying + 1;
-          index <= Math.min(twin.committed, twin.stable);
+          let index = model.applying + 1;
+          index <= Math.min(model.committed, model.stable);
           index++
         ) {
-          const one = twin.at(index)!;
+          const one = model.at(index)!;
           bytes += one.data.length + ENTRY_OVERHEAD_BYTES;
           if (bytes > maxBytes && outstanding + expected.length > 0) break;
           expected.push(one);
@@ -171,51 +171,51 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         assert.equal(log.hasCommitted(), expected.length > 0, `seed ${seed} step ${step}`);
         assert.deepEqual(log.takeCommitted(), expected);
         if (expected.length > 0) beingApplied.push(expected);
-        twin.applying += expected.length;
+        model.applying += expected.length;
       } else if (what < 92) {
         const batch = beingApplied.shift();
         if (batch !== undefined) {
-          twin.applied = Math.max(twin.applied, batch[batch.length - 1].index);
-          log.appliedTo(twin.applied);
+          model.applied = Math.max(model.applied, batch[batch.length - 1].index);
+          log.appliedTo(model.applied);
         }
       } else if (what < 97) {
-        const index = pick(0, twin.applied);
-        const keep = twin.term(index);
+        const index = pick(0, model.applied);
+        const keep = model.term(index);
         log.compact(index, emptyConf);
-        if (index > twin.base.index) {
-          twin.base = { index, term: keep! };
-          twin.memory = twin.memory.filter((one) => one.index > index);
+        if (index > model.base.index) {
+          model.base = { index, term: keep! };
+          model.memory = model.memory.filter((one) => one.index > index);
         }
       } else {
         // A snapshot from a leader, beyond what is committed.
-        const index = pick(twin.committed + 1, twin.committed + 6);
+        const index = pick(model.committed + 1, model.committed + 6);
         term++;
         log.restore({ data: new Uint8Array(0), metadata: { index, term, confState: emptyConf } });
-        twin.pending = { index, committed: twin.committed };
-        twin.base = { index, term };
-        twin.memory = [];
-        twin.committed = index;
-        twin.applying = index;
-        // The driver takes it at once, so that the twin needs no state for one that waits.
+        model.pending = { index, committed: model.committed };
+        model.base = { index, term };
+        model.memory = [];
+        model.committed = index;
+        model.applying = index;
+        // The driver takes it at once, so that the model needs no state for one that waits.
         number++;
         const { snapshot } = log.takeWrites(number);
         assert.equal(snapshot?.metadata.index, index);
-        twin.writes.push({ number, entries: [], snapshot: snapshot!.metadata });
+        model.writes.push({ number, entries: [], snapshot: snapshot!.metadata });
         beingApplied = [];
-        twin.applied = index;
+        model.applied = index;
         log.appliedTo(index);
       }
 
       const where = `seed ${seed} step ${step} what ${what}`;
-      assert.equal(log.firstIndex, twin.base.index + 1, where);
-      assert.equal(log.lastIndex, twin.last, where);
-      assert.equal(log.lastTerm, twin.term(twin.last), where);
-      assert.equal(log.committed, twin.committed, where);
-      assert.equal(log.applied, twin.applied, where);
-      if (twin.pending === undefined) assert.equal(log.stable, twin.stable, where);
-      else assert.ok(log.stable <= twin.pending.committed, where);
-      const probe = pick(0, twin.last + 2);
-      assert.equal(log.term(probe), twin.term(probe), where);
+      assert.equal(log.firstIndex, model.base.index + 1, where);
+      assert.equal(log.lastIndex, model.last, where);
+      assert.equal(log.lastTerm, model.term(model.last), where);
+      assert.equal(log.committed, model.committed, where);
+      assert.equal(log.applied, model.applied, where);
+      if (model.pending === undefined) assert.equal(log.stable, model.stable, where);
+      else assert.ok(log.stable <= model.pending.committed, where);
+      const probe = pick(0, model.last + 2);
+      assert.equal(log.term(probe), model.term(probe), where);
     }
   }
 });

@@ -43,7 +43,7 @@ interface Copy {
   readonly Lab: typeof Lab;
 }
 
-/** Plants a mutant in a copy and gives the copy's simulator and bench. */
+/** Plants a mutant in a copy and returns the copy's simulator and bench. */
 async function plant(mutant: Mutant, root: string, number: number): Promise<Copy> {
   const dir = join(root, "packages", `raft${number}`);
   cpSync(packageDir, dir, { recursive: true });

@@ -1,4 +1,4 @@
-/** Majorities against twins that count. */
+/** Majorities against models that count. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -43,7 +43,7 @@ function someIds(random: SeededRandom, most: number): bigint[] {
   return [...ids].sort((a, b) => Number(a - b));
 }
 
-test("the value of a majority is the slow twin's", () => {
+test("the value of a majority is the slow model's", () => {
   const random = new SeededRandom(1n);
   for (let run = 0; run < 20_000; run++) {
     const values = Array.from({ length: random.below(10) }, () => random.below(6));
@@ -52,7 +52,7 @@ test("the value of a majority is the slow twin's", () => {
   }
 });
 
-test("the vote of one and of two majorities is the slow twin's", () => {
+test("the vote of one and of two majorities is the slow model's", () => {
   const random = new SeededRandom(2n);
   for (let run = 0; run < 10_000; run++) {
     const incoming = someIds(random, 5);

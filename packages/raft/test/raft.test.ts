@@ -1,4 +1,4 @@
-/** The machine's door: what scenarios do not show. */
+/** The machine's public interface, where scenarios do not cover it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, fromLatin1, raftpb } from "@quorate/proto";
@@ -25,7 +25,7 @@ test("settings that contradict each other are refused", () => {
   for (const changes of wrong) {
     assert.throws(
       () => new Raft(testConfig(1n, changes), newCluster(1)),
-      (error: unknown) => error instanceof RaftConfigError && error.code === "INVALID_RAFT_CONFIG",
+      (error: unknown) => error instanceof RaftConfigError && error.code === "InvalidRaftConfig",
       JSON.stringify(changes, (_, value) => (typeof value === "bigint" ? String(value) : value)),
     );
   }
@@ -76,7 +76,7 @@ test("a Ready that is out does not change any more, and what was given is not gi
   assert.equal(raft.hasReady(), false);
 });
 
-test("mustSync tells whether anything but the commit index changed", () => {
+test("mustSync is true if anything but the commit index changed", () => {
   const raft = newLeader(2);
   raft.propose([EMPTY]);
   const written = raft.ready();
@@ -198,7 +198,7 @@ test("progress: rejections of what is known to match are stale", () => {
   assert.equal(progress.next, 7);
 });
 
-test("read rounds: contexts come back as they went, others are told apart", () => {
+test("read rounds: contexts return unchanged, and foreign ones are recognized", () => {
   assert.deepEqual(decodeRound(encodeRound(7, 2 ** 52)), { round: 7, tick: 2 ** 52 });
   assert.equal(decodeRound(EMPTY), undefined);
   assert.equal(decodeRound(new Uint8Array(16).fill(255)), undefined);

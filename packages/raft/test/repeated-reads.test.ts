@@ -15,8 +15,8 @@ test("a read that is asked for again gets a round of its own; answers to its fir
   reads.add(read(1), 10);
   reads.startRound();
   assert.deepEqual(names(reads.takeConfirmed(1)), [1]);
-  // The answer is lost; another read comes, and then the first one again, because nobody has heard
-  // of it.
+  // The response is lost; another read arrives, and then the first one again, because no response
+  // was of it.
   reads.add(read(2), 10);
   reads.startRound();
   reads.add(read(1), 10);

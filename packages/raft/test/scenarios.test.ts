@@ -1,6 +1,6 @@
 /**
  * Protocol scenarios as text: scenarios/*.txt, in the language of scenario/lab.ts.
- * UPDATE_SCENARIOS=1 writes the answers anew; the change is then to be reviewed as any other.
+ * UPDATE_SCENARIOS=1 rewrites the results; review that change like any other.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

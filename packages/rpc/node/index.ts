@@ -1,4 +1,4 @@
-/** The engine that carries calls, on sockets. */
+/** The RPC engine on sockets. */
 export type { EngineServerOptions, ServerLimits } from "./engine/options.ts";
 export {
   EngineServer,

@@ -1,16 +1,19 @@
-/** What an RpcServer can be told, with etcd's defaults where etcd has the option. */
+/** The options of an RpcServer, with etcd's defaults where etcd has the option. */
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
 
-/** An address to listen on: a host and port (0 takes a free one), or the path of a unix socket. */
+/** An address to listen on: a host and port (0 for a free one), or the path of a unix socket. */
 export interface ListenAddress {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
   /** TLS with `RpcServerOptions.tls`; plain text otherwise. */
   readonly secure: boolean;
-  /** What is served here; "all" unless told. The rest is answered as if it were not known. */
+  /** The requests served here, "all" by default. Others get the response for unknown paths. */
   readonly serves?: "all" | "grpc" | "http" | undefined;
-  /** Connections that this address may have open; `RpcServerOptions.maxConnections` unless told. */
+  /**
+   * Maximum number of open connections on this address; `RpcServerOptions.maxConnections` by
+   * default.
+   */
   readonly maxConnections?: number | undefined;
 }
 
@@ -25,13 +28,13 @@ export interface BoundAddress {
 export interface RpcServerOptions {
   readonly listen: readonly ListenAddress[];
   /**
-   * Needed if an address is secure. Options from a source may change while the server runs; new
-   * connections get the new ones.
+   * Required if an address is secure. Options from a source may change while the server runs; new
+   * connections use the new ones.
    */
   readonly tls?: TlsOptions | TlsSource | undefined;
   /**
-   * Longest request message, compressed or not; 2 MiB (etcd's 1.5 MiB for a request and 512 KiB for
-   * what gRPC adds).
+   * Longest request message, compressed or not; 2 MiB (etcd's 1.5 MiB for a request, and 512 KiB of
+   * gRPC overhead).
    */
   readonly maxRequestBytes?: number | undefined;
   /** Longest body of a plain HTTP request; 2 MiB. */
@@ -41,43 +44,42 @@ export interface RpcServerOptions {
   /** Streams that a client may have open on one connection; 65,536. */
   readonly maxConcurrentStreams?: number | undefined;
   /**
-   * Connections on each address; 16,384. A quarter of them, 2,048 at most, is for those in their
-   * handshakes. When all are taken, one that is idle makes room for a client that has fewer; else
-   * one more is closed.
+   * Connections on each address; 16,384. A quarter of them, at most 2,048, are for handshakes. When
+   * all are taken, an idle one is closed for a client that has fewer; otherwise the new connection
+   * is closed.
    */
   readonly maxConnections?: number | undefined;
   /**
-   * Memory of one connection for frames in and out beyond which it gets no more streams; 256 MiB,
-   * in whole MiB.
+   * Memory of one connection for received and sent frames, beyond which it gets no more streams;
+   * 256 MiB, in whole MiB.
    */
   readonly maxConnectionMemoryMib?: number | undefined;
-  /** Bytes of a stream that may wait to be sent before `send` says to hold back; 1 MiB. */
+  /** Bytes of a stream that may wait to be sent before `send` returns false; 1 MiB. */
   readonly sendBudgetBytes?: number | undefined;
-  /** Bytes that a client may send on one stream before the service has taken them; 1 MiB. */
+  /** Bytes that a client may send on one stream before the service consumes them; 1 MiB. */
   readonly receiveWindowBytes?: number | undefined;
   /**
-   * A client that pings more often than this is told to calm down and cut off
+   * A client that pings more often than this gets GOAWAY with ENHANCE_YOUR_CALM
    * (--grpc-keepalive-min-time); 5 s, 0 for never.
    */
   readonly grpcKeepAliveMinTimeMs?: number | undefined;
   /**
-   * A client that has been silent for so long is pinged (--grpc-keepalive-interval); 2 h, 0 for
-   * never.
+   * A client that was silent for this long is pinged (--grpc-keepalive-interval); 2 h, 0 for never.
    */
   readonly grpcKeepAliveIntervalMs?: number | undefined;
   /**
-   * How long the answer to such a ping may take (--grpc-keepalive-timeout); 20 s, 0 for never
-   * pinging.
+   * How long the acknowledgement of such a ping may take (--grpc-keepalive-timeout); 20 s, 0 for no
+   * pings.
    */
   readonly grpcKeepAliveTimeoutMs?: number | undefined;
   /**
-   * How long a TLS handshake, and then the first headers, may take, however slowly bytes come; 10 s
-   * each.
+   * Maximum time of a TLS handshake, and then of the first headers, even if bytes keep arriving; 10
+   * s each.
    */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
-   * How long a connection may be without a call while three quarters of an address's connections
-   * are open; 60 s.
+   * How long a connection may be idle while three quarters of an address's connections are open; 60
+   * s.
    */
   readonly idleUnderPressureMs?: number | undefined;
   /** How long an HTTP/1.1 connection may be idle, within a request or between two; 5 min. */
@@ -107,7 +109,7 @@ const MIB = 1024 * KIB;
 /** Initial windows above this are not allowed in HTTP/2 (RFC 9113 section 6.5.2). */
 const MAX_WINDOW_BYTES = 2 ** 31 - 1;
 
-/** Fills in the defaults; throws RangeError for a number that makes no sense. */
+/** Fills in the defaults; throws RangeError for a number out of range. */
 export function resolveOptions(options: RpcServerOptions): ResolvedOptions {
   return {
     maxRequestBytes: within("maxRequestBytes", options.maxRequestBytes ?? 2 * MIB, 1, 2 ** 31 - 1),

@@ -1,13 +1,13 @@
 /**
- * Deadlines of calls, cheap to set and to drop: nearly every call ends long before its own. They
- * fall into slots of a few milliseconds, and only a slot has a timer.
+ * Deadlines of calls, cheap to add and to remove: nearly every call ends long before its own.
+ * Deadlines are grouped into slots of a few milliseconds with one timer each.
  */
 import type { Clock, Timer } from "@quorate/host";
 
-/** How late a deadline may be noticed; never early. */
+/** The most by which `expired` is late; it is never early. */
 export const DEADLINE_SLOT_MS = 10;
 
-/** What has a deadline. */
+/** An item with a deadline. */
 export interface Expiring {
   /** Monotonic milliseconds; must not change while it is in the queue. */
   readonly deadlineMs: number | undefined;
@@ -28,7 +28,7 @@ export class DeadlineQueue {
     this.#clock = clock;
   }
 
-  /** Waits for the item's deadline, if it has one. */
+  /** Adds the item, if it has a deadline. */
   add(item: Expiring): void {
     if (item.deadlineMs === undefined) return;
     const number = slotOf(item.deadlineMs);
@@ -44,13 +44,13 @@ export class DeadlineQueue {
     slot.members.add(item);
   }
 
-  /** Stops waiting; does nothing for an item that is not waited for. */
+  /** Removes the item; does nothing if it is not in the queue. */
   remove(item: Expiring): void {
     if (item.deadlineMs === undefined) return;
     const number = slotOf(item.deadlineMs);
     const slot = this.#slots.get(number);
     if (slot === undefined || !slot.members.delete(item) || slot.members.size > 0) return;
-    // A slot that is soon over is likely to be used again, and its timer runs soon anyway.
+    // A slot that ends soon is likely to be used again, and its timer fires soon anyway.
     if (number * DEADLINE_SLOT_MS - this.#clock.monotonicMs() < 1000) return;
     slot.timer.cancel();
     this.#slots.delete(number);
@@ -65,8 +65,8 @@ export class DeadlineQueue {
   #run(number: number): void {
     const slot = this.#slots.get(number);
     if (slot === undefined) return;
-    // A member may remove another, or add one that is late already: the set's iteration follows
-    // both.
+    // `expired` may remove another member, or add one that is late already: the iteration over the
+    // set includes such changes.
     for (const item of slot.members) item.expired();
     this.#slots.delete(number);
   }

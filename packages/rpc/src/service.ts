@@ -1,7 +1,4 @@
-/**
- * What a service sees of a call: a method path, request bytes in, response bytes out. Which engine
- * carries it is not its business.
- */
+/** A service's view of a call: a method path, request bytes in, response bytes out. */
 
 export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
 
@@ -10,15 +7,15 @@ export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
  */
 export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
-/** gRPC status: a code from 0 to 16 and a text for people. */
+/** gRPC status: a code from 0 to 16 and a text. */
 export interface Status {
   readonly code: number;
   readonly message: string;
 }
 
 /**
- * Thrown by a handler to end its call with this status; anything else that is thrown ends it as
- * UNKNOWN with the error's text.
+ * Thrown by a handler to end its call with this status. Any other error ends it as UNKNOWN with the
+ * error's text.
  */
 export class StatusError extends Error implements Status {
   readonly code: number;
@@ -29,7 +26,7 @@ export class StatusError extends Error implements Status {
   }
 }
 
-/** What is known of a call besides its messages. */
+/** The properties of a call besides its messages. */
 export interface CallContext {
   /** The method's path, such as "/etcdserverpb.KV/Put". */
   readonly path: string;
@@ -38,17 +35,17 @@ export interface CallContext {
    * already decoded to latin1.
    */
   metadata(key: string): string | undefined;
-  /** When the caller stops waiting, in the clock's monotonic milliseconds; undefined for never. */
+  /** The call's deadline in the clock's monotonic milliseconds; undefined for none. */
   readonly deadlineMs: number | undefined;
   /** The remote address, "host:port". */
   readonly peerAddress: string;
   /** The common name of the client's certificate that the TLS layer verified, or undefined. */
   readonly peerCommonName: string | undefined;
-  /** True once the caller gave up, the deadline passed or the connection ended. */
+  /** True once the caller cancelled, the deadline passed or the connection ended. */
   readonly cancelled: boolean;
   /**
-   * Runs `listener` when `cancelled` turns true, at once if it is; never after the call has ended.
-   * One listener at most.
+   * Calls `listener` when `cancelled` becomes true, at once if it is already; never after the call
+   * has ended. At most one listener.
    */
   onCancel(listener: () => void): void;
   /** Takes notes for the call's trace; undefined for a call that is not traced. */
@@ -61,10 +58,7 @@ export interface CallTrace {
   proposed(result: Promise<unknown>): void;
 }
 
-/**
- * The context of a call that comes from this process: nobody's metadata, no deadline, never given
- * up.
- */
+/** The context of a call from this process: no metadata, no deadline, never cancelled. */
 export const LOCAL_CALL: Omit<CallContext, "path"> = {
   metadata: () => undefined,
   deadlineMs: undefined,
@@ -75,7 +69,10 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
   trace: undefined,
 };
 
-/** Answers one request: bytes, or a promise of them. Throws (or rejects with) StatusError. */
+/**
+ * Handles one request: returns the response's bytes, or a promise of them. Throws (or rejects with)
+ * StatusError.
+ */
 export type UnaryHandler = (
   request: Uint8Array,
   context: CallContext,
@@ -85,30 +82,27 @@ export type UnaryHandler = (
 export interface StreamCall {
   readonly context: CallContext;
   /**
-   * Sends one message. False when more than the stream's send budget is waiting: hold back until
-   * `onDrain`.
+   * Sends one message. False when more than the stream's send budget is waiting: send no more until
+   * `drained`.
    */
   send(message: MessageBytes): boolean;
-  /** Bytes that were given to `send` and have not left for the kernel. */
+  /** Bytes that were passed to `send` and are not yet written to the socket. */
   readonly bufferedBytes: number;
-  /** Ends the call; what was sent before it still leaves. Without a status it is OK. */
+  /** Ends the call after the messages already sent. Without a status it is OK. */
   end(status?: Status): void;
-  /** Stops and restarts the flow of messages to `message` (backpressure to the client). */
+  /** Stops and restarts the delivery of messages (backpressure to the client). */
   pause(): void;
   resume(): void;
 }
 
-/** What a stream handler wants to hear; every part is optional. */
+/** Callbacks of a stream handler; all are optional. */
 export interface StreamListener {
   message?(bytes: Uint8Array): void;
   /** The client has sent its last message. */
   halfClosed?(): void;
   /** The send budget is free again. */
   drained?(): void;
-  /**
-   * The call ended without `end`: cancelled, deadline, connection lost. Nothing can be sent any
-   * more.
-   */
+  /** The call ended without `end`: cancelled, deadline, connection lost. No more can be sent. */
   cancelled?(): void;
 }
 
@@ -116,15 +110,14 @@ export interface StreamListener {
 export type StreamHandler = (call: StreamCall) => StreamListener;
 
 /**
- * The methods that a server offers, by path. A path in neither map answers UNIMPLEMENTED with
- * grpc-go's text.
+ * The methods of a server, by path. A path in neither map gets UNIMPLEMENTED with grpc-go's text.
  */
 export interface ServiceTable {
   readonly unary: ReadonlyMap<string, UnaryHandler>;
   readonly stream: ReadonlyMap<string, StreamHandler>;
 }
 
-/** What an engine tells of its work; plain calls on the hot path, no objects made. */
+/** Called by an engine about its work; on the hot path, so without allocations. */
 export interface RpcObserver {
   started(path: string): void;
   /** `startedMs` is the monotonic time of the start. */

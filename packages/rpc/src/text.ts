@@ -1,6 +1,6 @@
 /**
- * gRPC's texts in HTTP headers: messages, timeouts, binary values, and what grpc-go says of a
- * method that is not there.
+ * gRPC's texts in HTTP headers: messages, timeouts, binary values, and grpc-go's text for an
+ * unknown method.
  */
 import { toHex, toUtf8 } from "@quorate/proto";
 import type { ServiceTable } from "./service.ts";
@@ -9,8 +9,8 @@ const PLAIN_MESSAGE = /^[ -$&-~]*$/;
 const PART = /[ -$&-~]+|[^ -$&-~]/gsu;
 
 /**
- * A status message as the value of grpc-message: UTF-8, percent-encoded but for printable ASCII
- * without "%".
+ * A status message as the value of grpc-message: UTF-8, with all but printable ASCII, and "%",
+ * percent-encoded.
  */
 export function encodeGrpcMessage(text: string): string {
   if (PLAIN_MESSAGE.test(text)) return text;
@@ -21,8 +21,8 @@ export function encodeGrpcMessage(text: string): string {
 
 function percentEncoded(character: string): string {
   const code = character.codePointAt(0)!;
-  // encodeURIComponent leaves some ASCII as it is; what comes here is either a control character,
-  // "%", or beyond ASCII.
+  // encodeURIComponent leaves some ASCII unchanged; here the character is a control character, "%",
+  // or beyond ASCII.
   return code < 0x80
     ? `%${code.toString(16).toUpperCase().padStart(2, "0")}`
     : encodeURIComponent(character);
@@ -46,7 +46,7 @@ export function parseTimeoutMs(value: string): number | undefined {
   return unit !== undefined && /^\d{1,8}$/.test(digits) ? Number(digits) * unit : undefined;
 }
 
-/** What grpc-go answers for a method that no service has, as UNIMPLEMENTED. */
+/** grpc-go's text for an unknown method, sent as UNIMPLEMENTED. */
 export function unknownMethodText(services: ServiceTable, path: string): string {
   const slash = path.lastIndexOf("/");
   if (!path.startsWith("/") || slash === 0) return `malformed method name: ${JSON.stringify(path)}`;
@@ -61,7 +61,7 @@ export function unknownMethodText(services: ServiceTable, path: string): string 
   return `unknown service ${path.slice(1, slash)}`;
 }
 
-/** What a log line shows of bytes that should have been text. */
+/** Bytes that should have been text, for a log line. */
 export function printable(bytes: Uint8Array): string {
   const text = toUtf8(bytes);
   return text.includes("\ufffd") ? toHex(bytes) : text;

@@ -10,7 +10,7 @@ function fill(out: Output, bytes: number): void {
 }
 
 describe("the pool of output buffers", () => {
-  it("gives back what was given, and keeps no more than its bound", () => {
+  it("reuses returned buffers, and keeps no more than its bound", () => {
     const pool = new BufferPool();
     const taken = Array.from({ length: (2 * MAX_FREE_BYTES) / POOLED_BUFFER_BYTES }, () =>
       pool.take(),

@@ -85,7 +85,7 @@ async function start(
 
 const PLAIN: ListenAddress = { host: "127.0.0.1", port: 0, secure: false };
 
-/** What a connection is told until it closes, or until `enough`. */
+/** The bytes that a connection receives until it closes, or until `enough`. */
 function heard(socket: Socket, enough?: RegExp): Promise<string> {
   let text = "";
   return new Promise((resolve) => {
@@ -203,7 +203,7 @@ describe("connections that only hold their place", () => {
   });
 
   for (const what of ["HTTP/1", "HTTP/2"]) {
-    test(`of one address, with ${what}, make room for other addresses, and for newer ones of their own`, async (t) => {
+    test(`of one address, with ${what}, yield to other addresses, and for newer ones of their own`, async (t) => {
       const bed = await start(t, { maxConnections: 8 });
       for (let i = 0; i < 20; i++) {
         const socket = await bed.dial("127.0.0.66");
@@ -250,7 +250,7 @@ describe("connections that only hold their place", () => {
     for (let i = 0; i < 20; i++) {
       const socket = await bed.dial("127.0.0.66");
       socket.pause();
-      // Pipelined: as many answers as there is room for.
+      // Pipelined: as many responses as fit.
       socket.write(GET.replace("/", "/large").repeat(i % 3 === 0 ? 1 : 50));
       await until(() => bed.server.counters().acceptedConnections === i + 1);
     }

@@ -373,7 +373,7 @@ describe("flow control", () => {
     assert.equal(client.shared.pending.usedBytes, 0);
   });
 
-  test("tells when less than the mark waits, once", () => {
+  test("notifies once when less than the mark waits", () => {
     const { client, recorder } = greeted({}, [Setting.InitialWindowSize, 0]);
     client.send(client.headers(1, GET, true));
     const stream = recorder.streams.get(1)!;
@@ -406,7 +406,7 @@ describe("flow control", () => {
     );
   });
 
-  test("gives padding back", () => {
+  test("credits padding", () => {
     const { client, recorder } = greeted({ limits: { streamWindowBytes: 300 } });
     recorder.credits = false;
     client.send(client.headers(1, GET));
@@ -587,10 +587,10 @@ const BROKEN: Readonly<Record<string, (client: CoreClient) => Uint8Array>> = {
     frame(FrameType.Priority, 0, 0, new Uint8Array(5)),
   "GOAWAY 0 ProtocolError RST_STREAM of the connection": () => rstStream(0),
   "GOAWAY 0 ProtocolError RST_STREAM on an idle stream": () => rstStream(1),
-  "GOAWAY 0 FrameSizeError RST_STREAM has not four bytes": () =>
+  "GOAWAY 0 FrameSizeError RST_STREAM does not have four bytes": () =>
     frame(FrameType.RstStream, 0, 1, new Uint8Array(3)),
   "GOAWAY 0 ProtocolError SETTINGS on a stream": () => frame(FrameType.Settings, 0, 1),
-  "GOAWAY 0 FrameSizeError SETTINGS are not of six bytes each": () =>
+  "GOAWAY 0 FrameSizeError a setting does not have six bytes": () =>
     frame(FrameType.Settings, 0, 0, new Uint8Array(5)),
   "GOAWAY 0 FrameSizeError an acknowledgement of SETTINGS has a payload": () =>
     frame(FrameType.Settings, Flag.Ack, 0, new Uint8Array(6)),
@@ -603,17 +603,17 @@ const BROKEN: Readonly<Record<string, (client: CoreClient) => Uint8Array>> = {
   "GOAWAY 0 ProtocolError clients do not push": () =>
     frame(FrameType.PushPromise, 0, 1, new Uint8Array(10)),
   "GOAWAY 0 ProtocolError PING on a stream": () => frame(FrameType.Ping, 0, 1, new Uint8Array(8)),
-  "GOAWAY 0 FrameSizeError PING has not eight bytes": () =>
+  "GOAWAY 0 FrameSizeError PING does not have eight bytes": () =>
     frame(FrameType.Ping, 0, 0, new Uint8Array(7)),
   "GOAWAY 0 ProtocolError GOAWAY on a stream": () =>
     frame(FrameType.GoAway, 0, 1, new Uint8Array(8)),
   "GOAWAY 0 FrameSizeError GOAWAY is too short": () =>
     frame(FrameType.GoAway, 0, 0, new Uint8Array(7)),
-  "GOAWAY 0 ProtocolError WINDOW_UPDATE of nothing": () => windowUpdate(0, 0),
+  "GOAWAY 0 ProtocolError WINDOW_UPDATE by 0": () => windowUpdate(0, 0),
   "GOAWAY 0 ProtocolError WINDOW_UPDATE on an idle stream": () => windowUpdate(1, 1),
-  "GOAWAY 0 FrameSizeError WINDOW_UPDATE has not four bytes": () =>
+  "GOAWAY 0 FrameSizeError WINDOW_UPDATE does not have four bytes": () =>
     frame(FrameType.WindowUpdate, 0, 0, new Uint8Array(5)),
-  "GOAWAY 0 ProtocolError CONTINUATION of nothing": () =>
+  "GOAWAY 0 ProtocolError CONTINUATION without an open header block": () =>
     frame(FrameType.Continuation, Flag.EndHeaders, 1),
   "GOAWAY 0 ProtocolError a header block is interrupted": () =>
     concat([frame(FrameType.Headers, 0, 1), frame(FrameType.Ping, 0, 0, new Uint8Array(8))]),
@@ -642,7 +642,7 @@ describe("what breaks a rule", () => {
       const ending = line.startsWith("GOAWAY");
       assert.equal(client.connection.ending, ending);
       assert.equal(client.shared.counters.connectionErrors, ending ? 1 : 0);
-      // Whatever was open has been told, and an ended connection takes no more.
+      // All open streams were notified, and an ended connection takes no more.
       assert.equal(client.connection.openStreams, 0);
       const requests = recorder.take().filter((event) => event.startsWith("request")).length;
       client.send(client.headers(101, GET, true));

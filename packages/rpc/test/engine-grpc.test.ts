@@ -224,7 +224,7 @@ describe("a unary call", () => {
     assert.deepEqual(client.take(), []);
   });
 
-  test("that is reset and asked again and again does not get around the bound on streams", () => {
+  test("that is reset and repeated does not get around the bound on streams", () => {
     let running = 0;
     const client = new GrpcClient({
       limits: { maxConcurrentStreams: 5 },
@@ -261,7 +261,7 @@ describe("a unary call", () => {
   });
 
   test("too large an answer is an error of grpc-go's words", () => {
-    const client = new GrpcClient({ unary: ECHO, grpcLimits: { maxAnswerBytes: 4 } });
+    const client = new GrpcClient({ unary: ECHO, grpcLimits: { maxResponseBytes: 4 } });
     client.call(1, HELLO);
     assert.deepEqual(client.take(), [
       `HEADERS 1 ${HEADERS_OK} grpc-status=8 grpc-message=grpc: trying to send message larger than max (5 vs. 4) end`,
@@ -378,7 +378,7 @@ describe("a unary call", () => {
     assert.deepEqual(client.take(), [
       `HEADERS 1 ${HEADERS_OK}`,
       `HEADERS 3 ${HEADERS_OK}`,
-      "HEADERS 3 grpc-status=8 grpc-message=grpc: answers waiting to be sent hold too much memory end",
+      "HEADERS 3 grpc-status=8 grpc-message=grpc: responses waiting to be sent hold too much memory end",
     ]);
     assert.equal(client.shared.counters.pendingBytesRefusals, 1);
     client.send(rstStream(1));
@@ -507,7 +507,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("tells the service to hold back when its budget is used up, and to go on when half of it is free", () => {
+  test("notifies the service when its send budget is used up, and when half of it is free again", () => {
     const { client, events, call } = openStream();
     client.send(settingsFrame([Setting.InitialWindowSize, 0]));
     assert.equal(call.send(new Uint8Array(500)), true);
@@ -538,7 +538,7 @@ describe("a stream", () => {
     client.send(windowUpdate(1, 10_000));
     assert.match(
       client.take().join("\n"),
-      /HEADERS 1 grpc-status=8 grpc-message=grpc: answers waiting to be sent hold too much memory end/,
+      /HEADERS 1 grpc-status=8 grpc-message=grpc: responses waiting to be sent hold too much memory end/,
     );
     assert.equal(client.shared.pending.usedBytes, 0);
   });
@@ -559,7 +559,7 @@ describe("a stream", () => {
     assert.equal(client.shared.held.usedBytes, 0);
   });
 
-  test("gives the window back when it goes on, and as it is read", () => {
+  test("credits the window when it resumes, and as messages are consumed", () => {
     const { client, events, call } = openStream({ limits: { streamWindowBytes: 1000 } });
     call.pause();
     client.send(data(1, message(new Uint8Array(795))));

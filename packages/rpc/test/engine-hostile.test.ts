@@ -43,7 +43,9 @@ function pair(limits: GrpcOptions["limits"] = {}): {
   return { client, neighbour, counters: client.shared.counters };
 }
 
-/** Sends until the connection ends, and tells how many times that took; fails when it does not. */
+/**
+ * Sends until the connection ends, and returns how many times that took; fails if it does not end.
+ */
 function flood(client: GrpcClient, atMost: number, send: (i: number) => void): number {
   for (let i = 0; i < atMost; i++) {
     send(i);
@@ -257,7 +259,7 @@ describe("header blocks", () => {
     assert.ok(heads.usedBytes > 90_000 && heads.usedBytes <= 100_000);
     for (let i = 0; i < 4; i++) open(second, 1 + 2 * i);
     assert.ok(heads.usedBytes > 125_000 && heads.usedBytes <= 150_000);
-    // What is little still finds room. Where there is none, the largest holder makes it.
+    // Small requests still fit. Where none does, the largest holder is cut off.
     serves(third);
     assert.equal(counters.largestHolderCuts, 0);
     for (let i = 4; i < 8; i++) open(second, 1 + 2 * i);
@@ -313,7 +315,7 @@ describe("windows", () => {
     }
     const { counters } = client.shared;
     assert.ok(client.shared.pending.usedBytes <= 1_500_000);
-    // Nine answers fit each; the first and then the second connection make room for the next.
+    // Nine responses fit each; the first and then the second connection are cut off for the next.
     assert.equal(counters.pendingBytesRefusals, 3 * (50 - 9));
     assert.deepEqual(
       [client, second, third].map((one) => one.connection.ending),
@@ -337,7 +339,7 @@ describe("windows", () => {
     const attackers = [first, ...Array.from({ length: 14 }, () => other("10.6.6.6", first.shared))];
     for (const one of attackers) {
       one.send(settingsFrame([Setting.InitialWindowSize, 0]));
-      // Two of a hundred kilobytes each: all of them together leave no room.
+      // Two of a hundred kilobytes each: all of them together fill the budget.
       for (let id = 1; id < 5; id += 2) one.call(id, HELLO, LARGE);
     }
     const { counters, pending } = first.shared;
@@ -352,7 +354,7 @@ describe("windows", () => {
     assert.ok(counters.largestHolderCuts >= 2);
     assert.equal(
       reason(attackers.find((one) => one.connection.ending)!),
-      "EnhanceYourCalm this connection holds the most memory of all, and there is no more",
+      "EnhanceYourCalm the server is out of buffer memory, and this connection holds the most",
     );
     neighbour.send(windowUpdate(0, 1_000_000), settingsFrame([Setting.InitialWindowSize, 200_000]));
     assert.equal(neighbour.take().filter((line) => line.includes("grpc-status=0")).length, 5);
@@ -398,7 +400,7 @@ describe("windows", () => {
     client.sweep(59_000);
     assert.equal(client.connection.ending, false, "a byte has left meanwhile");
     client.sweep(1000);
-    assert.equal(reason(client), "EnhanceYourCalm answers are not taken");
+    assert.equal(reason(client), "EnhanceYourCalm responses are not read");
     assert.equal(client.shared.counters.sendStalls, 1);
     assert.equal(client.shared.pending.usedBytes, 0);
   });

@@ -169,7 +169,7 @@ describe("RFC 7541 appendix C", () => {
             indexing: Indexing.Add,
           };
         });
-        // The examples take the table's size for granted; the encoder has to tell it.
+        // The examples assume the table's size; the encoder has to announce it.
         const announced = i === 0 && tableBytes < 4096 ? "3fe101" : "";
         assert.equal(toHex(encoder.encode(list)), announced + hex);
       }
@@ -204,7 +204,7 @@ describe("Huffman code", () => {
     }
   });
 
-  test("bad endings", () => {
+  test("invalid padding and EOS", () => {
     const out = new Uint8Array(64);
     const bad = (hex: string) =>
       assert.throws(() => huffmanDecode(fromHex(hex), 0, hex.length / 2, out), HpackError, hex);
@@ -259,7 +259,7 @@ describe("decoder", () => {
     assert.equal(decoder.truncated, false);
   });
 
-  test("tells when indexes change their meaning", () => {
+  test("changes its version when indexes change their meaning", () => {
     const decoder = new HpackDecoder(4096, LIST_BYTES);
     const before = decoder.tableVersion;
     decode(decoder, "8286");

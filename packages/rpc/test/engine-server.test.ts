@@ -186,7 +186,7 @@ describe("@grpc/grpc-js", () => {
     assert.equal((await all).messages.length, sent + 1);
   });
 
-  test("is told of deadlines, and its own cancels arrive", async (t) => {
+  test("observes deadlines, and its own cancels arrive", async (t) => {
     const { promise: cancelled, resolve } = Promise.withResolvers<void>();
     const { client, clock, server } = await startEngine(t, {
       unary: {
@@ -326,9 +326,9 @@ describe("curl", { skip: noCurl }, () => {
   });
 
   test("over TLS, where ALPN picks HTTP/2 or HTTP/1.1", async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "engine-"));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const ca = join(folder, "ca.pem");
+    const directory = mkdtempSync(join(tmpdir(), "engine-"));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const ca = join(directory, "ca.pem");
     writeFileSync(ca, CA.certPem);
     const { port } = await startEngine(t, { http, tls: TLS });
     assert.match(
@@ -352,9 +352,9 @@ describe("curl", { skip: noCurl }, () => {
   });
 
   test("over a unix socket, also where an old one lies", async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "engine-"));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, "socket");
+    const directory = mkdtempSync(join(tmpdir(), "engine-"));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const path = join(directory, "socket");
     for (let i = 0; i < 2; i++) {
       await startEngine(t, { http, options: { listen: [{ path, secure: false }] } });
       assert.match(
@@ -451,7 +451,7 @@ describe("hostile sockets", () => {
       const slow = await socket();
       slow.pause();
       slow.write(concat([PREFACE_BYTES, settingsFrame()]));
-      // A few bytes each, refused with a text that nobody reads.
+      // A few bytes each, refused with a text that the client never reads.
       const encoder = new HpackEncoder();
       const fields = fieldsOf({ ...CALL, ":path": `/no.Such/${"x".repeat(2000)}` }).map(
         (field) => ({ ...field, indexing: Indexing.Add }),
@@ -538,7 +538,7 @@ describe("hostile sockets", () => {
     await until(() => server.counters().displacedConnections === 1);
   });
 
-  test("one that breaks a rule is told so before it is closed", async (t) => {
+  test("one that breaks a rule gets GOAWAY before it is closed", async (t) => {
     const { socket } = await startEngine(t, ECHO);
     const client = await socket();
     const chunks: Buffer[] = [];
@@ -550,7 +550,7 @@ describe("hostile sockets", () => {
 });
 
 describe("closing", () => {
-  test("tells the clients, lets open calls end, and takes no new connection", async (t) => {
+  test("notifies the clients, lets open calls end, and takes no new connection", async (t) => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<Buffer>();
     const { client, server, port, socket } = await startEngine(t, {

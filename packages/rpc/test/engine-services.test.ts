@@ -52,7 +52,7 @@ describe("health", () => {
     return { health, client };
   }
 
-  test("says what it was told", () => {
+  test("returns the state that was set", () => {
     const { health, client } = start();
     health.set("kv", false);
     assert.equal(toHex(ask(client, 1, CHECK, fromHex("")).messages[0]), "0801");
@@ -64,7 +64,7 @@ describe("health", () => {
     assert.match(ask(client, 7, CHECK, fromHex("0a05")).status!, /^grpc-status=13 /);
   });
 
-  test("tells those who watch of each change, until they leave", () => {
+  test("notifies watchers of each change, until they leave", () => {
     const { health, client } = start();
     const path = "/grpc.health.v1.Health/Watch";
     const watch = (id: number, request: string) =>

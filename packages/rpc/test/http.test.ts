@@ -203,9 +203,9 @@ describe("plain HTTP", () => {
   });
 
   it("is served on a unix socket, also where an old one lies", async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "rpc-"));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, "socket");
+    const directory = mkdtempSync(join(tmpdir(), "rpc-"));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const path = join(directory, "socket");
     const options = { listen: [{ path, secure: false }] };
     const first = await startServer(t, {
       options,

@@ -105,7 +105,7 @@ describe("requests that become large", () => {
     assert.ok(attacker.grpc.inflater.throttled > 0);
   });
 
-  test("that nobody waits for any more are dropped", async () => {
+  test("of calls that have ended are dropped", async () => {
     const handled: number[] = [];
     const attacker = client(undefined, handled);
     for (let id = 1; id < 40; id += 2) send(attacker, id, BOMB);

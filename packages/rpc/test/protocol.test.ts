@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { gzipSync } from "node:zlib";
-import { Flag, FrameClient, frame, grpcMessage, Type } from "./helpers/frames.ts";
+import { Flag, FrameClient, FrameType, frame, grpcMessage } from "./helpers/frames.ts";
 import { deferred, startServer } from "./helpers/server.ts";
 
 const HELLO = Buffer.from("hello");
@@ -140,15 +140,16 @@ describe("a call", () => {
     const { port } = await startServer(t, ECHO);
     const client = rawClient(t, port);
     client.open(1, "/test.Echo/Now");
-    for (const byte of grpcMessage(HELLO)) client.send(frame(Type.data, 0, 1, Buffer.from([byte])));
+    for (const byte of grpcMessage(HELLO))
+      client.send(frame(FrameType.Data, 0, 1, Buffer.from([byte])));
     await client.settled(1);
-    client.send(frame(Type.data, Flag.endStream, 1));
-    const data = await client.frame((one) => one.streamId === 1 && one.type === Type.data);
+    client.send(frame(FrameType.Data, Flag.EndStream, 1));
+    const data = await client.frame((one) => one.streamId === 1 && one.type === FrameType.Data);
     assert.deepEqual(data.payload, grpcMessage(HELLO));
     const last = await client.frame(
-      (one) => one.streamId === 1 && (one.flags & Flag.endStream) !== 0,
+      (one) => one.streamId === 1 && (one.flags & Flag.EndStream) !== 0,
     );
-    assert.equal(last.type, Type.headers);
+    assert.equal(last.type, FrameType.Headers);
   });
 });
 
@@ -160,8 +161,8 @@ describe("pings", () => {
     });
     const client = rawClient(t, port);
     client.open(1, "/test.Stream/Wait");
-    for (let i = 0; i < 4; i++) client.send(frame(Type.ping, 0, 0, Buffer.alloc(8, i)));
-    const goaway = await client.frame((one) => one.type === Type.goaway);
+    for (let i = 0; i < 4; i++) client.send(frame(FrameType.Ping, 0, 0, Buffer.alloc(8, i)));
+    const goaway = await client.frame((one) => one.type === FrameType.GoAway);
     assert.equal(goaway.payload.readUInt32BE(4), 11, "ENHANCE_YOUR_CALM");
     assert.equal(goaway.payload.subarray(8).toString(), "too_many_pings");
     await client.closed;
@@ -182,12 +183,12 @@ describe("pings", () => {
     for (let i = 0; i < 10; i++) {
       const id = 3 + 2 * i;
       client.open(id, "/test.Echo/Now");
-      client.send(frame(Type.data, Flag.endStream, id, grpcMessage(HELLO)));
-      await client.frame((one) => one.streamId === id && (one.flags & Flag.endStream) !== 0);
+      client.send(frame(FrameType.Data, Flag.EndStream, id, grpcMessage(HELLO)));
+      await client.frame((one) => one.streamId === id && (one.flags & Flag.EndStream) !== 0);
       await client.settled(100 + i);
     }
     assert.equal(
-      client.frames.find((one) => one.type === Type.goaway),
+      client.frames.find((one) => one.type === FrameType.GoAway),
       undefined,
     );
   });
@@ -200,9 +201,9 @@ describe("pings", () => {
     await client.settled(2);
     for (let i = 3; i < 6; i++) {
       clock.advance(60_000);
-      client.send(frame(Type.ping, 0, 0, Buffer.alloc(8, i)));
+      client.send(frame(FrameType.Ping, 0, 0, Buffer.alloc(8, i)));
     }
-    await client.frame((one) => one.type === Type.goaway);
+    await client.frame((one) => one.type === FrameType.GoAway);
   });
 });
 
@@ -233,7 +234,7 @@ describe("a connection", () => {
     );
     assert.equal(
       (await slow("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"))[3],
-      Type.settings,
+      FrameType.Settings,
     );
     const silent = connect(port, "127.0.0.1");
     const closed = new Promise((resolve) => silent.on("close", resolve));
@@ -245,7 +246,7 @@ describe("a connection", () => {
     await closed;
   });
 
-  it("makes room for a newer one when it is idle and there are too many, and is told so", async (t) => {
+  it("yields to a newer one when it is idle and there are too many, with GOAWAY", async (t) => {
     const { port, server } = await startServer(t, { ...ECHO, options: { maxConnections: 5 } });
     const clients = [];
     for (let i = 0; i < 6; i++) {
@@ -276,7 +277,7 @@ describe("closing", () => {
     client.open(1, "/test.Stream/Wait");
     await opened.promise;
     const closed = server.close(1000);
-    await client.frame((one) => one.type === Type.goaway);
+    await client.frame((one) => one.type === FrameType.GoAway);
     clock.advance(999);
     assert.equal(server.counters().activeConnections, 1);
     clock.advance(1);

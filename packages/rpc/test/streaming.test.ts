@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { status } from "@grpc/grpc-js";
 import { StatusError, type StreamCall } from "@quorate/rpc";
 import { clientStream, collect, duplex, serverStream } from "./helpers/calls.ts";
-import { Flag, FrameClient, frame, grpcMessage, Type } from "./helpers/frames.ts";
+import { Flag, FrameClient, FrameType, frame, grpcMessage } from "./helpers/frames.ts";
 import { deferred, startServer } from "./helpers/server.ts";
 
 const HELLO = Buffer.from("hello");
@@ -132,7 +132,7 @@ describe("a stream", () => {
     assert.deepEqual((await thirdEnd).status, { code: status.RESOURCE_EXHAUSTED, details });
   });
 
-  it("tells its service of a cancellation, of the deadline and of a lost connection", async (t) => {
+  it("notifies its service of a cancellation, of the deadline and of a lost connection", async (t) => {
     const calls: StreamCall[] = [];
     const opened: (() => void)[] = [];
     const heard: (() => void)[] = [];
@@ -161,9 +161,9 @@ describe("a stream", () => {
     const expiring = duplex(caller, "/test.Stream/Wait", { deadline: Date.now() + 3_600_000 });
     const end = collect(expiring);
     await wait(opened);
-    const told = wait(heard);
+    const reported = wait(heard);
     clock.advance(3_600_001);
-    await told;
+    await reported;
     assert.deepEqual((await end).status, {
       code: status.DEADLINE_EXCEEDED,
       details: "context deadline exceeded",
@@ -259,26 +259,26 @@ describe("a stream", () => {
     const call = await started.promise;
     const windowUpdates = () =>
       client.frames
-        .filter((one) => one.type === Type.windowUpdate && one.streamId === 1)
+        .filter((one) => one.type === FrameType.WindowUpdate && one.streamId === 1)
         .map((one) => one.payload.readUInt32BE(0));
     const messages = Array.from({ length: 65 }, (_, i) => {
       const message = Buffer.alloc(1000);
       message.writeUInt32BE(i);
       return grpcMessage(message);
     });
-    client.send(...messages.map((message) => frame(Type.data, 0, 1, message)));
+    client.send(...messages.map((message) => frame(FrameType.Data, 0, 1, message)));
     await client.settled(1);
     assert.deepEqual(got, [], "nothing comes in");
     assert.deepEqual(windowUpdates(), [], "and the client may send no more than the window");
     call.resume();
-    await client.frame((one) => one.type === Type.windowUpdate && one.streamId === 1);
-    client.send(frame(Type.data, Flag.endStream, 1));
+    await client.frame((one) => one.type === FrameType.WindowUpdate && one.streamId === 1);
+    client.send(frame(FrameType.Data, Flag.EndStream, 1));
     await closed.promise;
     assert.deepEqual(
       got,
       Array.from({ length: 65 }, (_, i) => i),
     );
     call.end();
-    await client.frame((one) => one.streamId === 1 && (one.flags & Flag.endStream) !== 0);
+    await client.frame((one) => one.streamId === 1 && (one.flags & Flag.EndStream) !== 0);
   });
 });

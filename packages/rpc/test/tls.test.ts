@@ -19,7 +19,7 @@ const CA = makeAuthority();
 const SERVER = makeLocalCertificate(CA, "server");
 const CLIENT = makeLocalCertificate(CA, "client-one");
 const OTHER_CA = makeAuthority("other-ca");
-const STRANGER = makeLocalCertificate(OTHER_CA, "client-one");
+const UNKNOWN = makeLocalCertificate(OTHER_CA, "client-one");
 const EXPIRED = makeCertificate({ name: "client-one", issuer: CA, validDays: -1 });
 
 const MUTUAL: TlsOptions = {
@@ -29,7 +29,7 @@ const MUTUAL: TlsOptions = {
   clientCertAuth: true,
 };
 
-/** Node does not take an address for a server name in TLS, and this client always gives one. */
+/** Node does not take an address for a server name in TLS, and this client always sends one. */
 const BY_NAME = { "grpc.ssl_target_name_override": "localhost" };
 
 function start(t: TestContext, tls: TlsOptions | TlsSource): Promise<RunningServer> {
@@ -72,7 +72,7 @@ async function refused(
 }
 
 describe("mutual TLS", () => {
-  it("lets a certificate of its authority in, and tells the service the name in it", async (t) => {
+  it("accepts a certificate of its authority, and passes its name to the service", async (t) => {
     assert.equal(await who(await start(t, MUTUAL), CLIENT), "client-one");
   });
 
@@ -99,7 +99,7 @@ describe("mutual TLS", () => {
   it("refuses and logs one of another authority", async (t) => {
     await refused(
       await start(t, MUTUAL),
-      STRANGER,
+      UNKNOWN,
       "tls: failed to verify certificate: x509: certificate signed by unknown authority",
     );
   });
@@ -164,7 +164,7 @@ describe("mutual TLS", () => {
     );
   });
 
-  it("names nobody whose certificate was not asked for", async (t) => {
+  it("passes no name if no certificate was requested", async (t) => {
     const server = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem });
     assert.equal(await who(server, undefined), "undefined");
     assert.equal(await who(server, CLIENT), "undefined");
@@ -264,7 +264,7 @@ describe("TLS options that change", () => {
       trustedCaPem: CA.certPem + OTHER_CA.certPem,
     });
     assert.equal(await who(server, CLIENT), "client-one");
-    assert.equal(await who(server, STRANGER), "client-one");
+    assert.equal(await who(server, UNKNOWN), "client-one");
     const socket = connectTls({
       port: server.port,
       host: "127.0.0.1",
@@ -280,16 +280,16 @@ describe("TLS options that change", () => {
     // The first one is withdrawn.
     change({ ...MUTUAL, trustedCaPem: OTHER_CA.certPem });
     await refused(server, CLIENT, /unknown authority/);
-    assert.equal(await who(server, STRANGER), "client-one");
+    assert.equal(await who(server, UNKNOWN), "client-one");
     assert.equal(String(await ask()), "client-one");
 
     // A list of revocations alone.
     change({
       ...MUTUAL,
       trustedCaPem: OTHER_CA.certPem,
-      revokedSerials: new Set([STRANGER.serial.toString(16).toUpperCase()]),
+      revokedSerials: new Set([UNKNOWN.serial.toString(16).toUpperCase()]),
     });
-    const answer = await who(server, STRANGER);
+    const answer = await who(server, UNKNOWN);
     assert.equal(typeof answer === "string" ? answer : answer.code, status.UNAVAILABLE);
     await server.server.close(0);
     assert.equal(listeners.size, 0);

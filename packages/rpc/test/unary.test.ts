@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { status } from "@grpc/grpc-js";
 import { type CallContext, StatusError } from "@quorate/rpc";
 import { unary } from "./helpers/calls.ts";
-import { Flag, FrameClient, frame, grpcMessage, Type } from "./helpers/frames.ts";
+import { Flag, FrameClient, FrameType, frame, grpcMessage } from "./helpers/frames.ts";
 import { deferred, startServer } from "./helpers/server.ts";
 
 const KIB = 1024;
@@ -169,7 +169,7 @@ describe("a unary call", () => {
     context.onCancel(() => {
       late = true;
     });
-    assert.ok(late, "a listener that comes late is told at once");
+    assert.ok(late, "a listener that is added late is called at once");
   });
 
   it("is cancelled when its client gives up or goes away", async (t) => {
@@ -203,14 +203,14 @@ describe("a unary call", () => {
     await ends[0].promise;
     const lost = new FrameClient(port);
     lost.open(1, "/test.Echo/Never");
-    lost.send(frame(Type.data, Flag.endStream, 1, grpcMessage(Buffer.from([1]))));
+    lost.send(frame(FrameType.Data, Flag.EndStream, 1, grpcMessage(Buffer.from([1]))));
     await starts[1].promise;
     lost.socket.destroy();
     await ends[1].promise;
     assert.deepEqual(heard, ["0 true", "1 true"]);
   });
 
-  it("does not tell of a cancellation after its end", async (t) => {
+  it("does not report a cancellation after its end", async (t) => {
     let cancelled = 0;
     const { client, clock } = await startServer(t, {
       unary: {

@@ -5,7 +5,7 @@ import { ManualClock } from "@quorate/host/testing";
 import {
   errorOf,
   fromUtf8,
-  GrpcStatus,
+  GrpcCode,
   KVService,
   LockService,
   type MethodDescriptor,
@@ -207,7 +207,7 @@ describe("lines", () => {
         contextOf(path),
       );
     await assert.rejects(call(Put.path, new Uint8Array(0)), {
-      code: GrpcStatus.UNAVAILABLE,
+      code: GrpcCode.Unavailable,
       message: "etcdserver: the audit log cannot be written",
     });
     await call(Range.path, new Uint8Array(0))();

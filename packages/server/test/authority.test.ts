@@ -11,7 +11,9 @@ import {
   LeaseKeepAliveRequest,
   LeaseService,
   MaintenanceService,
+  PutRequest,
   services,
+  TxnRequest,
   WatchRequest,
   WatchResponse,
   WatchService,
@@ -307,6 +309,18 @@ test("a login goes once more while users change under it, and gives up after som
   await world.stopAll();
 });
 
+/** Puts keys of ann's, a hundred at a time. */
+async function fill(world: World, member: Member, token: string, count: number, lease: bigint) {
+  for (let from = 0; from < count; from += 100) {
+    const success = Array.from({ length: 100 }, (_, i) => {
+      const value = PutRequest.create({ key: b(`ann/${from + i}`), lease });
+      return { request: { case: "requestPut", value } } as const;
+    });
+    const txn = TxnRequest.create({ success });
+    await world.settled(callAs(member, token, KVService.methods.Txn, txn));
+  }
+}
+
 test("reads that take several turns are refused if users change meanwhile", async () => {
   const world = new World(1);
   world.sliceLimits = { ...SLICE_LIMITS, turnSteps: 1, quantumSteps: 1 };
@@ -314,9 +328,7 @@ test("reads that take several turns are refused if users change meanwhile", asyn
   const member = world.nodes[0].member!;
   const root = await enableAuth(world, member, "ann");
   const ann = await world.settled(login(member, "ann"));
-  for (let i = 0; i < 3000; i++) {
-    await world.settled(callAs(member, ann, Put, { key: b(`ann/${i}`) }));
-  }
+  await fill(world, member, ann, 3000, 0n);
   const all = callAs(member, ann, Range, { key: b("ann/"), rangeEnd: b("ann0") });
   const change = callAs(member, root, UserAdd, { name: "x", options: { noPassword: true } });
   await assert.rejects(world.settled(all), {
@@ -371,9 +383,7 @@ test("what leases show and who may renew them depends on their keys", async () =
   const ann = await world.settled(login(leader, "ann"));
   const bob = await world.settled(login(leader, "bob"));
   await world.settled(callAs(leader, ann, LeaseGrant, { ID: 7n, TTL: 600 }));
-  for (let i = 0; i < 1500; i++) {
-    await world.settled(callAs(leader, ann, Put, { key: b(`ann/${i}`), lease: 7n }));
-  }
+  await fill(world, leader, ann, 1500, 7n);
   await world.run(50);
   for (const member of [leader, follower]) {
     const ask = (token: string, keys: boolean) =>
@@ -392,6 +402,32 @@ test("what leases show and who may renew them depends on their keys", async () =
     renewed.listener.message!(LeaseKeepAliveRequest.encode({ ID: 7n }));
     await world.until(() => renewed.messages.length === 1);
     renewed.listener.cancelled!();
+  }
+  await world.stopAll();
+});
+
+test("the size of a response to a write is not estimated for those that may not have it", async () => {
+  const world = new World(1);
+  await world.startAll();
+  const member = world.nodes[0].member!;
+  const root = await enableAuth(world, member, "ann");
+  const ann = await world.settled(login(member, "ann"));
+  const { DeleteRange, Txn } = KVService.methods;
+  const value = new Uint8Array(1 << 20);
+  for (let i = 0; i < 130; i++) {
+    await world.settled(callAs(member, root, Put, { key: b(`big/${i}`), value }));
+  }
+  const wide = { key: b("big/"), rangeEnd: b("big0"), prevKv: true };
+  const op = { request: { case: "requestDeleteRange", value: wide } } as const;
+  const txn = TxnRequest.decode(TxnRequest.encode({ success: [op], failure: [] }));
+  const tooLarge = /etcdserver: .*too/;
+  for (const ask of [
+    (token?: string): Promise<object> => callAs(member, token, DeleteRange, wide),
+    (token?: string): Promise<object> => callAs(member, token, Txn, txn),
+  ]) {
+    await assert.rejects(world.settled(ask(undefined)), EMPTY_USER);
+    await assert.rejects(world.settled(ask(ann)), DENIED);
+    await assert.rejects(world.settled(ask(root)), tooLarge);
   }
   await world.stopAll();
 });

@@ -393,7 +393,7 @@ test("what may not be ignored is refused until it is there", async () => {
   ]) {
     await refused(
       "NotAvailable",
-      new RegExp(`^${flag.split("=")[0]} cannot be used: .*would not be kept out as it says$`),
+      new RegExp(`^${flag.split("=")[0]} cannot be used: .*a restriction would have no effect$`),
       [flag],
     );
   }

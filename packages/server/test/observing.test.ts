@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type LogFields, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import { GrpcStatus, services } from "@quorate/proto";
+import { GrpcCode, services } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { transportObserver } from "../node/peer-metrics.ts";
 import { processMetrics } from "../node/process-metrics.ts";
@@ -253,7 +253,7 @@ test("each method of etcd's services has its series for every status code from t
   assert.equal(handled.length, methods * 17);
   assert.ok(!handled.some((line) => line.includes('"other"')));
   observer.started("/etcdserverpb.KV/Put");
-  observer.handled("/etcdserverpb.KV/Put", GrpcStatus.CANCELLED, nodeClock.monotonicMs());
+  observer.handled("/etcdserverpb.KV/Put", GrpcCode.Canceled, nodeClock.monotonicMs());
   observer.handled("/grpc.health.v1.Health/Check", 99, nodeClock.monotonicMs());
   const after = await text();
   // Spelt as Go's client library spells codes.
@@ -279,13 +279,13 @@ test("a call with one answer that takes long is logged, ten lines a second at th
   const startedMs = clock.monotonicMs();
   const wallMs = clock.wallMs();
   clock.advance(300);
-  observer.handled("/etcdserverpb.KV/Put", GrpcStatus.OK, startedMs);
+  observer.handled("/etcdserverpb.KV/Put", GrpcCode.OK, startedMs);
   assert.deepEqual(lines, [], "300 ms are not more than 300 ms");
   clock.advance(100);
-  observer.handled("/etcdserverpb.Watch/Watch", GrpcStatus.OK, startedMs);
+  observer.handled("/etcdserverpb.Watch/Watch", GrpcCode.OK, startedMs);
   assert.deepEqual(lines, [], "a stream lasts");
   for (let call = 0; call < 13; call++)
-    observer.handled("/etcdserverpb.KV/Put", GrpcStatus.UNAVAILABLE, startedMs);
+    observer.handled("/etcdserverpb.KV/Put", GrpcCode.Unavailable, startedMs);
   assert.equal(lines.length, 10);
   assert.deepEqual(lines[0], {
     msg: "request stats",
@@ -296,7 +296,7 @@ test("a call with one answer that takes long is logged, ten lines a second at th
     code: "Unavailable",
   });
   clock.advance(1000);
-  observer.handled("/etcdserverpb.KV/Range", GrpcStatus.OK, startedMs);
+  observer.handled("/etcdserverpb.KV/Range", GrpcCode.OK, startedMs);
   assert.equal(lines.length, 11);
   assert.equal(lines[10]["left-out"], 3);
 });

@@ -13,8 +13,6 @@ export interface Link {
   slowMs: number;
   /** While set, messages wait here. */
   stalled: (() => void)[] | undefined;
-  /** When the last message in order arrives. */
-  lastArrivalMs: number;
 }
 
 /** All of them; a link is there once somebody asks for it. */
@@ -33,13 +31,17 @@ export class Links {
     this.#random = deps.random;
   }
 
+  /** Whether members can dial this one. One that they cannot dial can dial them all the same. */
+  canDial(name: string): boolean {
+    return !this.#options.oneWayDials || name !== "m0";
+  }
+
   /** That from one member to another. */
   link(from: string, to: string): Link {
     let links = this.#links.get(from);
     if (links === undefined) this.#links.set(from, (links = new Map()));
     let link = links.get(to);
-    if (link === undefined)
-      links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
+    if (link === undefined) links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined }));
     return link;
   }
 

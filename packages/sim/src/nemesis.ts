@@ -1,6 +1,6 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
-import type { FaultPoint } from "@quorate/server";
+import { FAULT_POINTS } from "@quorate/server";
 import type { CrashPoint } from "./crash-points.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
@@ -8,23 +8,6 @@ import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-const FAULT_POINTS: readonly FaultPoint[] = [
-  "before-wal-append",
-  "after-wal-append",
-  "after-wal-sync",
-  "before-send",
-  "before-apply",
-  "between-apply-slices",
-  "after-apply",
-  "before-backend-flush",
-  "after-backend-flush",
-  "before-snapshot-mark",
-  "after-snapshot-mark",
-  "before-snapshot-save",
-  "before-snapshot-install",
-  "after-snapshot-install",
-  "before-log-release",
-];
 /** Those around a snapshot that a leader sends. */
 const INSTALL_POINTS: readonly CrashPoint[] = [
   "receiving",

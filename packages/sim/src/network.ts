@@ -2,15 +2,20 @@
  * The network between members, over the links that each pair of them has. Who dials an address
  * reaches who listens there, and nobody else.
  *
- * Messages go through the codec. Whatever a connection would not repeat by itself (a forwarded
- * proposal) is not doubled.
+ * Messages are bytes on the transport's own connections (wire/). Whatever a member would not repeat
+ * by itself (a forwarded proposal) is not doubled.
  */
 import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
-import type { PeerStatus, SnapshotStream } from "@quorate/transport";
+import {
+  type ChannelKind,
+  channelKindOf,
+  type PeerStatus,
+  type SnapshotStream,
+} from "@quorate/transport";
 import type { Safety } from "./check/safety.ts";
-import { type Link, Links } from "./links.ts";
+import { Links } from "./links.ts";
 import type { SimOptions } from "./options.ts";
 import { PeerPorts } from "./peer-ports.ts";
 import { madeUpAnswers } from "./planted.ts";
@@ -18,10 +23,27 @@ import type { Story } from "./report/story.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 import { type Addresses, SimTransport, type Station } from "./sim-transport.ts";
 import { carrySnapshot } from "./snapshot-ways.ts";
+import type { Sent, Wire, WireEnds } from "./wire/wire.ts";
+import { Wires } from "./wire/wires.ts";
+
+/** A message for people to read. */
+function textOf({ type, term, index, commit, reject, entries }: raftpb.Message): string {
+  const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
+  return `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
+}
 
 const TYPE_NAMES = new Map(
   Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]),
 );
+
+export interface NetworkDeps {
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  readonly safety: Safety;
+  readonly story: Story;
+  /** Something is wrong that no event would show. */
+  fail(error: unknown): void;
+}
 
 export class Network {
   readonly #options: SimOptions;
@@ -31,6 +53,9 @@ export class Network {
   readonly #story: Story;
   readonly #stations = new Map<bigint, Station>();
   readonly #transports = new Map<bigint, SimTransport>();
+  readonly #wires: Wires;
+  readonly #snapshotRandom: Random;
+  readonly #fail: (error: unknown) => void;
   readonly links: Links;
   /** What members ask each other at their peer URLs. */
   readonly ports: PeerPorts;
@@ -38,17 +63,23 @@ export class Network {
   snapshots = 0;
   #epoch = 0;
 
-  constructor(
-    options: SimOptions,
-    deps: { scheduler: Scheduler; random: Random; safety: Safety; story: Story },
-  ) {
+  constructor(options: SimOptions, deps: NetworkDeps) {
     this.#options = options;
     this.#scheduler = deps.scheduler;
     this.#random = deps.random;
     this.#safety = deps.safety;
     this.#story = deps.story;
+    this.#snapshotRandom = deps.random.fork("snapshots");
+    this.#fail = (error) => deps.fail(error);
     this.links = new Links(options, deps);
     this.ports = new PeerPorts(this.links, deps.scheduler);
+    this.#wires = new Wires(options, {
+      ...{ links: this.links, scheduler: deps.scheduler, random: deps.random.fork("wires") },
+      accepts: (wire) => this.#accepts(wire),
+      drops: (wire) => this.#drops(wire),
+      received: (wire, messages, frames) => this.#received(wire, messages, frames),
+      damaged: (wire) => this.#damaged(wire),
+    });
   }
 
   /** @param urls where the member listens: who dials another address does not reach it */
@@ -65,6 +96,11 @@ export class Network {
     return transport;
   }
 
+  /** What the connections carried. */
+  get wireCounts(): Wires["counts"] {
+    return this.#wires.counts;
+  }
+
   /** Where the last process of a member dials its peers. */
   dialledBy(id: bigint): readonly PeerStatus[] {
     return this.#transports.get(id)?.peers() ?? [];
@@ -73,6 +109,7 @@ export class Network {
   /** Nothing that is on its way arrives any more. */
   dropAll(): void {
     this.#epoch++;
+    this.#wires.dropAll();
     this.links.dropStalled();
   }
 
@@ -87,43 +124,66 @@ export class Network {
       : undefined;
   }
 
+  /**
+   * Whether there is a way for messages, as far as dialling goes: the sender can dial the receiver,
+   * or the receiver knows where the sender is, and has dialled it.
+   */
+  #hasWay(from: Station, target: Station): boolean {
+    if (this.links.canDial(target.name)) return true;
+    const id = from.request.memberId;
+    const dialled = this.#transports.get(target.request.memberId)?.addressesOf(id);
+    return dialled !== undefined && this.links.canDial(from.name) && this.#at(id, dialled) === from;
+  }
+
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint, addresses: Addresses): boolean {
+  isReached(from: Station, id: bigint, addresses: Addresses): boolean {
     const target = this.#at(id, addresses);
     return (
       target?.process.alive === true &&
-      !this.links.link(from, target.name).cut &&
-      !this.links.link(target.name, from).cut
+      this.#hasWay(from, target) &&
+      !this.links.link(from.name, target.name).cut &&
+      !this.links.link(target.name, from.name).cut
     );
   }
 
-  /** @param to the member the message is for. @param addresses where it is thought to be */
-  send(from: Station, to: bigint, message: raftpb.Message, addresses: Addresses): void {
+  /**
+   * Sends messages that leave a member in one turn. Those that get lost, come twice or come late do
+   * so before they are put onto a connection: the connection itself keeps them in order.
+   * @param to the member the messages are for. @param addresses where it is thought to be
+   */
+  send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void {
     if (!from.process.alive) return;
-    const bytes = raftpb.Message.encode(message);
     const target = this.#at(to, addresses);
     const toName = target?.name ?? "nobody";
-    this.messages++;
-    const { type, term, index, commit, reject, entries } = message;
-    const text = () => {
-      const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
-      return `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
-    };
-    this.#story.tell(
-      from.name,
-      () => `sends ${toName} ${text()}`,
-      bytes,
-      Number(to & 0x7fff_ffffn),
-    );
-    this.#safety.sent(from.name, message);
-    for (const answer of madeUpAnswers(this.#options.bug, [message])) {
-      this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
+    const batches: Record<ChannelKind, Sent[]> = { urgent: [], bulk: [] };
+    for (const message of messages) {
+      const encoded = raftpb.Message.encode(message);
+      this.messages++;
+      this.#story.tell(
+        from.name,
+        () => `sends ${toName} ${textOf(message)}`,
+        encoded,
+        Number(to & 0x7fff_ffffn),
+      );
+      this.#safety.sent(from.name, message);
+      for (const answer of madeUpAnswers(this.#options.bug, [message])) {
+        this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
+      }
+      if (target !== undefined)
+        this.#put({ message, encoded }, from, target, batches[channelKindOf(message)]);
     }
     if (target === undefined) return;
-    const { loss, duplication } = this.#options;
-    const link = this.links.link(from.name, toName);
+    if (batches.urgent.length > 0) this.#wires.write(from, target, "urgent", batches.urgent);
+    if (batches.bulk.length > 0) this.#wires.write(from, target, "bulk", batches.bulk);
+  }
+
+  /** Puts a message into a batch: once, twice, not at all, or into a batch of its own later. */
+  #put(sent: Sent, from: Station, target: Station, batch: Sent[]): void {
+    const { loss, duplication, reordering, latencyMs } = this.#options;
+    const { type, to } = sent.message;
+    const link = this.links.link(from.name, target.name);
     const isLost = link.cut || this.links.happens(loss);
-    if (isLost || !target.process.alive) {
+    if (isLost || !target.process.alive || !this.#hasWay(from, target)) {
       if (this.#random.below(4) === 0)
         this.#scheduler.after(
           this.links.latencyMs(link),
@@ -132,48 +192,67 @@ export class Network {
         );
       return;
     }
-    this.#deliver(link, from, to, bytes, text);
-    if (type !== raftpb.MessageType.MsgProp && this.links.happens(duplication))
-      this.#deliver(link, from, to, bytes, text);
+    const copies = type !== raftpb.MessageType.MsgProp && this.links.happens(duplication) ? 2 : 1;
+    const epoch = this.#epoch;
+    for (let i = 0; i < copies; i++) {
+      if (!this.links.happens(reordering)) {
+        batch.push(sent);
+        continue;
+      }
+      const late = () => {
+        if (epoch === this.#epoch && !link.cut)
+          this.#wires.write(from, target, channelKindOf(sent.message), [sent]);
+      };
+      this.#scheduler.after(this.#random.unit() * 20 * latencyMs, late);
+    }
   }
 
-  #deliver(link: Link, from: Station, to: bigint, bytes: Uint8Array, text: () => string): void {
-    const now = this.#scheduler.nowMs;
-    const { reordering } = this.#options;
-    let arrivalMs = now + this.links.latencyMs(link);
-    if (this.links.happens(reordering))
-      arrivalMs += this.#random.unit() * 20 * this.#options.latencyMs;
-    else link.lastArrivalMs = arrivalMs = Math.max(arrivalMs, link.lastArrivalMs);
-    const epoch = this.#epoch;
-    const arrive = () => {
-      if (epoch !== this.#epoch) return;
-      const target = this.#stations.get(to);
-      if (target === undefined || !target.process.alive) return;
-      if (target.request.questions.isRemoved(from.request.memberId)) {
-        const back = this.links.link(target.name, from.name);
-        if (!back.cut)
-          this.#scheduler.after(
-            this.links.latencyMs(back),
-            () => from.request.questions.selfRemoved(),
-            from.process,
-          );
-        return;
-      }
-      if (this.#transports.get(to)?.takesFrom(from.request.memberId) !== true) return;
-      target.heard.set(from.request.memberId, from.urls);
-      const hear = () => {
-        this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
-        target.request.listener.received([raftpb.Message.decode(bytes)]);
-      };
-      // A process that is stopped does not read: its socket keeps the bytes.
-      if (target.process.paused) this.#scheduler.after(0, hear, target.process);
-      else hear();
-    };
-    this.#scheduler.after(arrivalMs - now, () => {
-      if (link.cut) return;
-      if (link.stalled !== undefined) link.stalled.push(arrive);
-      else arrive();
-    });
+  /**
+   * Whether the side that was dialled drops the other one's connections: that was removed from the
+   * cluster, as the dialled side knows it. A sender that was removed is told so.
+   */
+  #drops({ from, target, isReturn }: Wire): boolean {
+    if (isReturn) return from.request.questions.isRemoved(target.request.memberId);
+    if (!target.request.questions.isRemoved(from.request.memberId)) return false;
+    const back = this.links.link(target.name, from.name);
+    if (!back.cut)
+      this.#scheduler.after(
+        this.links.latencyMs(back),
+        () => from.request.questions.selfRemoved(),
+        from.process,
+      );
+    return true;
+  }
+
+  #accepts({ from, target, isReturn }: WireEnds): boolean {
+    const [dialler, acceptor] = isReturn ? [target, from] : [from, target];
+    const { memberId } = dialler.request;
+    if (this.#transports.get(acceptor.request.memberId)?.takesFrom(memberId) !== true) return false;
+    acceptor.heard.set(memberId, dialler.urls);
+    return true;
+  }
+
+  #received(
+    { from, target }: Wire,
+    messages: readonly raftpb.Message[],
+    frames: readonly Uint8Array[],
+  ): void {
+    for (const [i, message] of messages.entries()) {
+      this.#story.tell(target.name, () => `hears ${from.name} ${textOf(message)}`, frames[i]);
+    }
+    target.request.listener.received(messages);
+  }
+
+  /** The sender finds its connection closed. */
+  #damaged({ from, target }: Wire): void {
+    this.#story.tell(target.name, `ends a connection of ${from.name}: damaged bytes`);
+    const back = this.links.link(target.name, from.name);
+    const { memberId } = target.request;
+    this.#scheduler.after(
+      this.links.latencyMs(back),
+      () => from.request.listener.unreachable(memberId),
+      from.process,
+    );
   }
 
   /**
@@ -190,15 +269,20 @@ export class Network {
       `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
       announced,
     );
-    if (target === undefined || !target.process.alive) return Promise.resolve(false);
+    if (target === undefined || !target.process.alive || !this.#hasWay(from, target))
+      return Promise.resolve(false);
     if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true)
       return Promise.resolve(false);
+    const { loss, corruption } = this.#options;
     const deps = {
       links: this.links,
       scheduler: this.#scheduler,
+      random: this.#snapshotRandom,
       story: this.#story,
-      loss: this.#options.loss,
     };
-    return carrySnapshot({ from, target, announced, body: stream.body }, deps);
+    return carrySnapshot(
+      { from, target, announced, body: stream.body },
+      { ...deps, loss, corruption, fail: this.#fail },
+    );
   }
 }

@@ -53,6 +53,13 @@ export interface SimOptions {
   readonly loss: number;
   readonly duplication: number;
   readonly reordering: number;
+  /**
+   * The chance that a byte of a write between members, or of a piece of a snapshot, changes on its
+   * way.
+   */
+  readonly corruption: number;
+  /** Whether the first member cannot be dialled, by anybody and for as long as the run lasts. */
+  readonly oneWayDials: boolean;
   // Disks.
   readonly syncMs: number;
   readonly slowSyncChance: number;
@@ -358,7 +365,8 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   const faults = { ...drawn.faults };
   for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
   for (const kind of changes.without ?? []) faults[kind] = 0;
-  return { ...changed, ...sabotageOf(changed), faults };
+  const { oneWayDials } = changed;
+  return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
 }
 
 function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
@@ -437,6 +445,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     ...drawOperations(seed),
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
+    corruption: drawCorruption(seed, network),
+    oneWayDials: new SeededRandom(BigInt(seed)).fork("one-way dials").below(16) === 0,
     harshDisks:
       theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
         ? 2
@@ -505,6 +515,12 @@ function drawHostility(seed: number) {
   return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
 }
 
+/** Of a stream of its own, for the same reason. */
+function drawCorruption(seed: number, network: boolean): number {
+  const rate = [0, 0, 0.001, 0.01][new SeededRandom(BigInt(seed)).fork("corruption").below(4)];
+  return network ? rate : 0;
+}
+
 /**
  * In runs in which stores are made to differ the leader looks for that, and the log reaches back
  * far enough for everybody: a snapshot of a leader whose store differs would make others like it.
@@ -522,6 +538,15 @@ function sabotageOf({
     snapshotCount: 1_000_000,
     corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs,
   };
+}
+
+/**
+ * In runs with a member that nobody can dial, other members have to be there that can be dialled:
+ * who joins asks them for the membership, and who compares stores asks each member.
+ */
+function oneWayOf({ members, theme }: SimOptions): Partial<SimOptions> {
+  if (members < 3 || (theme !== "mixed" && theme !== "snapshots")) return { oneWayDials: false };
+  return { sabotageEveryMs: 0 };
 }
 
 function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {

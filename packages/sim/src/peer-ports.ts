@@ -54,6 +54,8 @@ export class PeerPorts {
       const fail = (reason: string) => reject(new Error(`${url}: ${reason}`));
       scheduler.after(timeoutMs, () => fail("no answer in time"), process);
       const target = this.#ports.get(url);
+      // A firewall says nothing.
+      if (target !== undefined && !this.#links.canDial(target.name)) return;
       if (target === undefined || !target.process.alive) {
         scheduler.after(
           this.#links.latencyMs(this.#links.link(name, "nobody")),

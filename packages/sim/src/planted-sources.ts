@@ -183,6 +183,22 @@ export const SOURCE_BUGS = {
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
   },
+  "gather-buffer-reused": {
+    file: "transport/src/frames.ts",
+    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
+    after: "    if (this.#chunks[0]",
+  },
+  "damage-passed-over": {
+    file: "transport/src/tunnel.ts",
+    before:
+      "if (this.#stream !== STREAM) throw new FrameError(`HTTP/2 data for stream ${this.#stream}`);",
+    after: "",
+  },
+  "snapshot-frame-unchecked": {
+    file: "store/src/snapshot-stream.ts",
+    before: "const crc = crc32c(0, payload);\n    if (readU32BE(await reader.take(4), 0) !== crc)",
+    after: "const crc = readU32BE(await reader.take(4), 0);\n    if (crc < 0)",
+  },
   "failed-sync-taken-for-durable": {
     file: "wal/src/opening.ts",
     before: "makeDurable(tail, end.durableBytes, end.offset);",

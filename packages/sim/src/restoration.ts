@@ -4,7 +4,7 @@
  * begins with the state of the snapshot, and goes on from it.
  */
 
-import { makeMember, newMember } from "@quorate/ctl";
+import { makeMember, newMember } from "@quorate/backup";
 import type { Clock, Random } from "@quorate/host";
 import { AlarmRequest, AlarmRequest_AlarmAction, MaintenanceService } from "@quorate/proto";
 import type { ServerConfig } from "@quorate/server";
@@ -64,6 +64,7 @@ export class Restoration {
       random: random.fork("network"),
       safety,
       story,
+      fail,
     });
     network.links.faulty = false;
     const hashCheck = new HashCheck(safety);

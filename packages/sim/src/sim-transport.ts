@@ -33,11 +33,11 @@ export interface Addresses {
 
 /** What lies between the members. */
 export interface Carrier {
-  send(from: Station, to: bigint, message: raftpb.Message, addresses: Addresses): void;
+  send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void;
   /** Resolves with whether the peer took the snapshot over, as far as the sender can know. */
   stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean>;
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint, addresses: Addresses): boolean;
+  isReached(from: Station, id: bigint, addresses: Addresses): boolean;
 }
 
 /** Gives what leaves a member to the network, with where its peers may be reached. */
@@ -70,11 +70,16 @@ export class SimTransport implements Transport {
 
   send(messages: readonly raftpb.Message[]): void {
     if (this.#closed) return;
+    const byPeer = new Map<bigint, raftpb.Message[]>();
     for (const message of messages) {
-      const { to } = message;
-      const addresses = this.#addressesOf(to);
+      const same = byPeer.get(message.to);
+      if (same === undefined) byPeer.set(message.to, [message]);
+      else same.push(message);
+    }
+    for (const [to, same] of byPeer) {
+      const addresses = this.addressesOf(to);
       if (addresses.known !== undefined || addresses.heard !== undefined)
-        this.#network.send(this.#station, to, message, addresses);
+        this.#network.send(this.#station, to, same, addresses);
     }
   }
 
@@ -87,12 +92,11 @@ export class SimTransport implements Transport {
       this.#scheduler.after(0, () => tell(false), this.#station.process);
       return;
     }
-    this.#network
-      .stream(this.#station, stream, this.#addressesOf(to))
-      .then(tell, () => tell(false));
+    this.#network.stream(this.#station, stream, this.addressesOf(to)).then(tell, () => tell(false));
   }
 
-  #addressesOf(id: bigint): Addresses {
+  /** Where this member dials another one. */
+  addressesOf(id: bigint): Addresses {
     return { known: this.#peers.get(id), heard: this.#station.heard.get(id) };
   }
 
@@ -114,7 +118,7 @@ export class SimTransport implements Transport {
 
   peers(): readonly PeerStatus[] {
     return [...this.#peers].map(([id, urls]) => {
-      const isReached = this.#network.isReached(this.#station.name, id, this.#addressesOf(id));
+      const isReached = this.#network.isReached(this.#station, id, this.addressesOf(id));
       return {
         id,
         urls,

@@ -84,16 +84,17 @@ class World {
     const { safety, leaseCheck, corruptionCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     this.#random = random;
+    const fail = (error: unknown) => this.fail(error);
     const network = new Network(options, {
       scheduler,
       random: random.fork("network"),
       safety,
       story,
+      fail,
     });
     this.network = network;
     const nodeRandom = random.fork("nodes");
     const { raftCheck, hashCheck } = this;
-    const fail = (error: unknown) => this.fail(error);
     const makeNode = (config: ServerConfig) =>
       new Node(config.name, {
         options,

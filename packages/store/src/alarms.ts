@@ -1,7 +1,6 @@
 /**
- * The alarms that are raised: NOSPACE (the store is full) and CORRUPT (members differ), each for a
- * member or, under id 0, for all. A part of the replicated state (etcd:
- * server/etcdserver/api/v3alarm).
+ * The active alarms: NOSPACE (the store is full) and CORRUPT (members differ), each for one member
+ * or, with id 0, for all. A part of the replicated state (etcd: server/etcdserver/api/v3alarm).
  *
  *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian
  *     (etcd: empty, and never read)
@@ -15,8 +14,8 @@ export interface Alarm {
   readonly memberId: bigint;
   readonly type: AlarmType;
   /**
-   * The store's compact revision when it was raised, -1 for none: what is compacted later was not
-   * there to help then.
+   * The store's compact revision when the alarm was raised, -1 for none: a later compaction may
+   * have freed space since.
    */
   readonly compactRevision: number;
 }
@@ -30,16 +29,16 @@ function keyOf(memberId: bigint, type: AlarmType): Uint8Array {
 export class Alarms {
   readonly #backend: Backend;
   readonly #raised = new Map<string, Alarm>();
-  /** True while a NOSPACE alarm is raised, whichever member's. */
+  /** True while a NOSPACE alarm of any member is active. */
   noSpace = false;
-  /** True while a CORRUPT alarm is raised, whichever member's. */
+  /** True while a CORRUPT alarm of any member is active. */
   corrupt = false;
 
   private constructor(backend: Backend) {
     this.#backend = backend;
   }
 
-  /** Reads the alarms as of a snapshot. @param path the store's folder, for error texts */
+  /** Reads the alarms as of a snapshot. @param path the store's directory, for error texts */
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Alarms> {
     const alarms = new Alarms(backend);
     for await (const slice of snapshot.scan(Bucket.alarm)) {
@@ -50,7 +49,7 @@ export class Alarms {
     return alarms;
   }
 
-  /** True while any alarm is raised. */
+  /** True while any alarm is active. */
   get any(): boolean {
     return this.#raised.size > 0;
   }
@@ -63,7 +62,7 @@ export class Alarms {
     return all.sort((a, b) => a.type - b.type || (a.memberId < b.memberId ? -1 : 1));
   }
 
-  /** Raises an alarm; one that is raised already stays as it is. Gives it. */
+  /** Raises an alarm and returns it; an active one is unchanged. */
   activate(memberId: bigint, type: AlarmType, compactRevision: number): Alarm {
     const key = keyOf(memberId, type);
     const raised = this.#raised.get(toHex(key));
@@ -75,7 +74,7 @@ export class Alarms {
     return alarm;
   }
 
-  /** Ends an alarm; gives what was ended, undefined if it was not raised. */
+  /** Ends an alarm and returns it; undefined if it was not active. */
   deactivate(memberId: bigint, type: AlarmType): Alarm | undefined {
     const key = keyOf(memberId, type);
     const alarm = this.#raised.get(toHex(key));

@@ -5,8 +5,8 @@
  *     decode the entry -> alarm CORRUPT? -> decode the request -> alarm NOSPACE?
  *                      -> permitted? (authorize) -> apply (REQUESTS)
  *
- * A request that may take long is applied in steps (steps.ts), and its caller may do other work in
- * between; no other entry is applied meanwhile. The others are applied at once, which is cheaper.
+ * A request that may take long is applied in steps (steps.ts), between which its caller may do
+ * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
 import { type ErrorName, EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
 import { ANONYMOUS } from "./auth/authorize.ts";
@@ -209,8 +209,8 @@ export function isSteps<T>(outcome: T | Steps<T>): outcome is Steps<T> {
 }
 
 /**
- * The error of an entry that cannot be decoded. Rethrows `error` where the entry is not what is
- * wrong: a record of the store may be.
+ * The error of an entry that does not decode. Rethrows `error` if the entry is valid: then a record
+ * of the store may be damaged.
  */
 function blamed(data: Uint8Array, error: unknown): InvalidRequestError {
   const malformed = error instanceof WireError ? malformation(data) : undefined;

@@ -15,22 +15,22 @@
  *     cluster          c       "clusterVersion"                         version text
  *     alarm            A       member id and kind, encoded AlarmMember  empty
  *
- * Changes collect in memory, where reads see them, and go down as ONE synced write batch that also
- * holds the consistent index. So the keyspace on disk is always exactly the state at some index,
- * and the WAL replays from there. While a batch is on its way new changes collect in a second
- * buffer; reads look in the new one, then in the one on its way, then on disk.
+ * Changes collect in memory, where reads see them, and are written as one synced write batch that
+ * also holds the consistent index. The keyspace on disk is therefore always exactly the state at
+ * some index, and the WAL replays from there. While a batch is being written, new changes collect
+ * in a second buffer; reads look in the new buffer, then in the batch being written, then on disk.
  *
- * An entry that is applied in several turns of the event loop stages its changes: they are apart
- * from the others until `commitStaged`, so that a batch that is made in between holds nothing of
- * the entry.
+ * An entry that is applied in several turns of the event loop stages its changes: they are separate
+ * from the others until `commitStaged`, so that a batch written in between holds nothing of the
+ * entry.
  *
- * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes; a batch on its way
- * holds back the next, so two batches at the most are in memory, and `isFull` tells the server to
- * wait with applying. One entry may exceed the bound of a batch.
+ * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes. A batch that is being
+ * written delays the next, so at most two batches are in memory, and `isFull` makes the server wait
+ * with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { assert } from "./errors.ts";
+import { assert } from "./invariants.ts";
 import { type BulkRecords, ChangeSet } from "./staged-changes.ts";
 
 /** The prefix byte of each bucket. */
@@ -48,10 +48,10 @@ export const Bucket = {
 } as const;
 export type Bucket = (typeof Bucket)[keyof typeof Bucket];
 
-/** Changes after which a batch is written at the latest (etcd's default batch limit). */
+/** A batch is written after this many changes at the latest (etcd's default batch limit). */
 export const MAX_PENDING_OPS = 10_000;
 /**
- * Bytes after which a batch is written at the latest: large values reach it before the count does.
+ * A batch is written after this many bytes at the latest: large values reach it before the count.
  */
 export const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
@@ -59,7 +59,7 @@ function fullKey(bucket: Bucket, key: Uint8Array): string {
   return String.fromCharCode(bucket) + toLatin1(key);
 }
 
-/** The key in the keyspace of a bucket's key. */
+/** The keyspace's key for a bucket's key. */
 export function prefixed(bucket: number, key: Uint8Array): Uint8Array {
   const full = new Uint8Array(key.length + 1);
   full[0] = bucket;
@@ -72,7 +72,8 @@ function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
 }
 
 /**
- * The value of a key in a set; null where the set deletes it, undefined where it does not have it.
+ * The value of a key in a set of changes; null if the set deletes it, undefined if it does not
+ * contain it.
  */
 function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | undefined {
   const value = set?.changes.get(key);
@@ -80,8 +81,8 @@ function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | u
 }
 
 /**
- * The changes of a set as one batch, made while it is read. Records in bulk come first: a later
- * change may be of one of them.
+ * The changes of a set as one batch, generated while it is read. Bulk records come first, because a
+ * later change may replace one of them.
  */
 function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
   for (const records of bulk) yield* records;
@@ -96,8 +97,8 @@ export class BackendSnapshot {
   }
 
   /**
-   * The records of a bucket in key order, keys without the prefix; `from` is included, `to` is not.
-   * In slices of about `sliceBytes`, the keyspace's own size unless told.
+   * The records of a bucket in key order, keys without the prefix; from `from` (included) to `to`
+   * (excluded), in slices of about `sliceBytes` (default: the keyspace's own size).
    */
   async *scan(
     bucket: Bucket,
@@ -128,13 +129,13 @@ export class Backend {
   readonly #keyspace: Keyspace;
   #active = new ChangeSet();
   #flushing: ChangeSet | undefined;
-  /** Those of the entry that is being applied in several turns. */
+  /** The changes of the entry that is being applied in several turns. */
   #staged: ChangeSet | undefined;
   #flushed: Promise<void> = Promise.resolve();
   #failure: unknown;
   /**
-   * Called right before a batch is made, to put what belongs into every batch (the consistent
-   * index).
+   * Called right before a batch is written, to add the records that belong into every batch (the
+   * consistent index).
    */
   beforeFlush: () => void = () => {};
 
@@ -142,7 +143,7 @@ export class Backend {
     this.#keyspace = keyspace;
   }
 
-  /** Changes that are not on their way to the disk yet. */
+  /** Changes that are not being written yet. */
   get pendingOps(): number {
     return this.#active.ops;
   }
@@ -152,7 +153,7 @@ export class Backend {
   }
 
   /**
-   * True when a batch is on its way and the next one has reached its bound too: apply nothing more
+   * True when a batch is being written and the next one has reached its bound: apply nothing more
    * until `flush` has resolved.
    */
   get isFull(): boolean {
@@ -165,7 +166,7 @@ export class Backend {
   }
 
   /**
-   * The value of a key, changes in memory included; undefined where there is none. The bytes must
+   * The value of a key, changes in memory included; undefined if it does not exist. The bytes must
    * not be changed.
    */
   get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
@@ -174,8 +175,8 @@ export class Backend {
   }
 
   /**
-   * The value of a key that waits for the disk; null where a deletion waits, undefined where
-   * nothing does.
+   * The unwritten value of a key; null for an unwritten deletion, undefined if the key has no
+   * unwritten change.
    */
   pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
     if (
@@ -190,19 +191,19 @@ export class Backend {
     return value === undefined ? valueIn(this.#flushing, full) : value;
   }
 
-  /** The value of a key on the disk, whatever waits for it. */
+  /** The value of a key on disk, without unwritten changes. */
   written(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
     return this.#keyspace.get(prefixed(bucket, key));
   }
 
   /**
-   * The values of keys on the disk, whatever waits for it, in their order; read on another thread.
+   * The values of keys on disk, without unwritten changes, in their order; read on another thread.
    */
   writtenMany(bucket: Bucket, keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
     return this.#keyspace.getMany(keys.map((key) => prefixed(bucket, key)));
   }
 
-  /** Puts a record. The backend keeps `value` itself, which must not be changed afterwards. */
+  /** Puts a record. The backend keeps `value`, which must not be changed afterwards. */
   put(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
     this.#active.set(fullKey(bucket, key), value);
   }
@@ -212,33 +213,32 @@ export class Backend {
   }
 
   /**
-   * Begins to stage changes. Only one set can be staged at a time; what is staged when the backend
-   * is closed is dropped.
+   * Begins to stage changes. Only one set can be staged at a time; closing the backend drops it.
    */
   stage(): void {
-    assert(this.#staged === undefined, "STORE-8", "one entry at a time stages its changes");
+    assert(this.#staged === undefined, "STORE-8");
     this.#staged = new ChangeSet();
   }
 
-  /** As `put`, but staged: reads see it, batches do not. */
+  /** Like `put`, but staged: reads see it, batches do not contain it. */
   putStaged(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
     this.#staged!.set(fullKey(bucket, key), value);
   }
 
-  /** Stages records in bulk. They are not read before they are on the disk. */
+  /** Stages bulk records. They are not readable before they are on disk. */
   stageBulk(records: BulkRecords): void {
     this.#staged!.addBulk(records);
   }
 
-  /** What is staged becomes a part of the batch that is being collected. */
+  /** Moves the staged changes into the batch that is being collected. */
   commitStaged(): void {
     this.#active.addAll(this.#staged!);
     this.#staged = undefined;
   }
 
   /**
-   * Writes what has collected as one synced batch; resolves when it, and any batch before it, is
-   * durable. A failure is for good: the keyspace's state is unknown then, and every later flush
+   * Writes the collected changes as one synced batch; resolves when it, and any batch before it, is
+   * durable. A failure is permanent: the keyspace's state is then unknown, and every later flush
    * rejects with the same error.
    */
   flush(): Promise<void> {
@@ -250,11 +250,7 @@ export class Backend {
     if (this.#failure !== undefined) throw this.#failure;
     this.beforeFlush();
     if (this.#active.ops === 0) return;
-    assert(
-      this.#flushing === undefined,
-      "STORE-1",
-      "one batch at a time is on its way to the disk",
-    );
+    assert(this.#flushing === undefined, "STORE-1");
     const set = this.#active;
     this.#flushing = set;
     this.#active = new ChangeSet();
@@ -267,17 +263,14 @@ export class Backend {
     this.#flushing = undefined;
   }
 
-  /**
-   * A view of the state as of now: flushes, then takes the snapshot before anything else can change
-   * it.
-   */
+  /** A view of the current state: flushes, then takes the snapshot before anything can change. */
   async snapshot(): Promise<BackendSnapshot> {
     await this.flush();
     return new BackendSnapshot(this.#keyspace.snapshot());
   }
 
   /**
-   * Gives back the space of deleted records of all buckets, in the background of the keyspace;
+   * Reclaims the space of deleted records of all buckets, in the background of the keyspace;
    * flushes first.
    */
   async compactAll(): Promise<void> {
@@ -290,8 +283,8 @@ export class Backend {
   }
 
   /**
-   * Flushes and closes. Without `flush` (a member that failed) what was not flushed is dropped; the
-   * WAL still has it.
+   * Flushes and closes. Without `flush` (a member that failed) unflushed changes are dropped; the
+   * WAL still has them.
    */
   async close(options: { flush: boolean }): Promise<void> {
     try {

@@ -1,14 +1,14 @@
 /**
- * How many bytes the records of the store have: those of the keys' history, and the leases. It is
- * what the space quota counts, and it falls as soon as compaction has dropped something, whatever
- * the files on disk do.
+ * The size in bytes of the store's records: the keys' history, and the leases. The space quota uses
+ * it, and it falls as soon as compaction has dropped records, whatever the size of the files on
+ * disk.
  *
  *     bucket meta: "quorate_live_bytes"  index u64, bytes u64, big-endian
  *
- * The record goes into every batch, so it is exact for the state that the batch leaves; at open the
- * records are counted anyway while the index is rebuilt, and another sum is damage. A record whose
- * index is not the store's was left there by a version that does not keep it, and is passed over.
- * It says how far compaction has come, so it differs between members and is not hashed.
+ * The record is in every batch, so it is exact for the state after that batch. When the index is
+ * rebuilt at open, the records are counted; another sum is damage. A record with another index than
+ * the store's was left by a version that does not maintain it, and is ignored. It depends on the
+ * progress of compaction, so it differs between members and is not hashed.
  */
 import { fromUtf8, readU64BE, writeU64BE } from "@quorate/proto";
 import { type Backend, Bucket } from "./backend.ts";
@@ -20,7 +20,7 @@ const RECORD_BYTES = 16;
 /** The byte of the bucket before each key. */
 const PREFIX_BYTES = 1;
 
-/** What a record counts for, by the lengths of its key (without the bucket) and its value. */
+/** The size that a record counts, by the lengths of its key (without the bucket) and its value. */
 export function liveSizeBytes(keyLength: number, valueLength: number): number {
   return PREFIX_BYTES + keyLength + valueLength;
 }
@@ -33,19 +33,19 @@ export class LiveBytes {
     return this.#bytes;
   }
 
-  /** Counts a record that was written; gives its size, with which it is to be taken out again. */
+  /** Adds a written record; returns its size, to be passed to `removed`. */
   added(key: Uint8Array, value: Uint8Array): number {
     const sizeBytes = liveSizeBytes(key.length, value.length);
     this.#bytes += sizeBytes;
     return sizeBytes;
   }
 
-  /** Counts records that were written together and have these bytes by `liveSizeBytes`. */
+  /** Adds records that were written together, by their sum of `liveSizeBytes`. */
   addedAll(sizeBytes: number): void {
     this.#bytes += sizeBytes;
   }
 
-  /** A record of this size is gone. */
+  /** Subtracts a deleted record of this size. */
   removed(sizeBytes: number): void {
     this.#bytes -= sizeBytes;
   }
@@ -59,9 +59,8 @@ export class LiveBytes {
   }
 
   /**
-   * Compares what was counted at open with what the store says of itself at `index`.
-   * @param path the store's folder, for error texts
-   * @throws StoreDamageError
+   * Compares the sum counted at open with the stored one for `index`. @param path the store's
+   * directory, for error texts @throws StoreDamageError
    */
   check(backend: Backend, index: number, path: string): void {
     const record = backend.get(Bucket.meta, LIVE_BYTES);
@@ -70,8 +69,8 @@ export class LiveBytes {
       new StoreDamageError(path, "bucket meta, key quorate_live_bytes", text);
     if (record.length !== RECORD_BYTES) throw problem(`the record has ${record.length} bytes`);
     const savedIndex = readU64BE(record, 0);
-    // Every batch raises the position, with or without this record: the other way round, the
-    // position is not the one that was written.
+    // Every batch raises the position, with or without this record. If this record has a higher
+    // index, the position is damaged.
     if (savedIndex > index)
       throw problem(
         `it is of index ${savedIndex}, and the store's position is ${index}: that was lost or changed`,

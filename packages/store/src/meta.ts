@@ -1,6 +1,6 @@
 /**
- * What every batch of the backend says of itself: the index and term of the last entry it holds,
- * and the configuration as of then.
+ * The position in the log that every batch of the backend records: the index and term of the last
+ * entry it holds, and the configuration at that entry.
  *
  *     bucket meta: "consistent_index" 8 bytes big-endian, "term" 8 bytes big-endian, "confState"
  *     raftpb.ConfState (names as in etcd)
@@ -13,7 +13,7 @@ const CONSISTENT_INDEX = fromUtf8("consistent_index");
 const TERM = fromUtf8("term");
 const CONF_STATE = fromUtf8("confState");
 
-/** Where the state stands in the log. */
+/** The position of the state in the log. */
 export interface Position {
   readonly index: number;
   readonly term: number;
@@ -27,8 +27,8 @@ function u64(value: number): Uint8Array {
 }
 
 /**
- * Reads the position by `get`; index 0 where nothing was ever written. @param path the store's
- * folder, for error texts.
+ * Reads the position with `get`; index 0 if none was ever written. @param path the store's
+ * directory, for error texts
  */
 export function readPosition(
   get: (key: Uint8Array) => Uint8Array | undefined,

@@ -1,5 +1,5 @@
 /**
- * The whole state as a stream of bytes, from a member to one that is too far behind for the log.
+ * The whole state as a stream of bytes, for a member that is too far behind for the log.
  *
  *     "QRMSNAP1"                                              8 bytes
  *     frame*                                                  records in key order, about 256 KiB a
@@ -17,6 +17,7 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceWrite } from "@quorate/host";
 import {
+  CodedError,
   concat,
   crc32c,
   fromUtf8,
@@ -29,7 +30,7 @@ import {
 
 const MAGIC = fromUtf8("QRMSNAP1");
 /**
- * No frame is longer: one record has at most the bytes of a request, and a frame is cut once it is
+ * Maximum length of a frame: a record is at most as large as a request, and a frame ends once it is
  * over its size.
  */
 const MAX_FRAME_BYTES = 1024 * 1024 * 1024;
@@ -37,13 +38,15 @@ const MAX_FRAME_BYTES = 1024 * 1024 * 1024;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** A stream that is cut short or damaged. */
-export class SnapshotStreamError extends Error {
-  readonly code = "BAD_SNAPSHOT_STREAM";
+export class SnapshotStreamError extends CodedError<"BadSnapshotStream"> {
   /** Bytes of the stream that were read before the fault. */
   readonly offset: number;
   constructor(offset: number, problem: string) {
-    super(`snapshot stream at offset ${offset}: ${problem}`);
-    this.name = "SnapshotStreamError";
+    super(
+      "SnapshotStreamError",
+      "BadSnapshotStream",
+      `snapshot stream at offset ${offset}: ${problem}`,
+    );
     this.offset = offset;
   }
 }
@@ -67,7 +70,7 @@ function encodeFrame(records: readonly KeyspaceRecord[]): { chunks: Uint8Array[]
   return { chunks: [u32(payload.length), payload, u32(crc)], crc };
 }
 
-/** The stream of these records, which come in key order. */
+/** The stream of these records, which must be in key order. */
 export async function* encodeSnapshot(
   slices: AsyncIterable<KeyspaceRecord[]>,
 ): AsyncGenerator<Uint8Array> {
@@ -87,7 +90,7 @@ export async function* encodeSnapshot(
   yield end;
 }
 
-/** Gives exact counts of bytes out of chunks of any size. */
+/** Reads exact numbers of bytes from chunks of any size. */
 class ByteReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #waiting: Uint8Array[] = [];
@@ -125,8 +128,8 @@ class ByteReader {
 
 /**
  * Writes the records of a stream into an empty keyspace; all of them are durable when it resolves.
- * Gives the length of the stream in bytes. Throws SnapshotStreamError.
- * @param progress told the bytes read so far, after each batch.
+ * Returns the length of the stream in bytes. Throws SnapshotStreamError. @param progress called
+ * with the bytes read so far, after each batch
  */
 export async function decodeSnapshot(
   chunks: AsyncIterable<Uint8Array>,

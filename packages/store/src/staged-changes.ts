@@ -1,6 +1,6 @@
 /**
- * The changes of an entry that is applied in several turns of the event loop. They stay apart from
- * those of the entries before it, so that no batch of the backend holds a part of an entry.
+ * The changes of an entry that is applied in several turns of the event loop. They are kept apart
+ * from those of earlier entries, so that no batch of the backend holds a part of an entry.
  */
 import type { KeyspaceWrite } from "@quorate/host";
 
@@ -8,9 +8,8 @@ import type { KeyspaceWrite } from "@quorate/host";
 export type Changes = Map<string, Uint8Array | undefined>;
 
 /**
- * Records in bulk, encoded when they are written. Nobody reads one of them before it is on the
- * disk, and none of their keys is in the backend yet. They must not change once they are in the
- * backend.
+ * Bulk records, encoded when they are written. They are not readable before they are on disk, and
+ * none of their keys is in the backend yet. They must not change once they are in the backend.
  */
 export interface BulkRecords extends Iterable<KeyspaceWrite> {
   readonly count: number;
@@ -18,26 +17,26 @@ export interface BulkRecords extends Iterable<KeyspaceWrite> {
   readonly sizeBytes: number;
 }
 
-/** Changes that collect for one batch, or for one entry. */
+/** The changes for one batch, or of one entry. */
 export class ChangeSet {
   readonly changes: Changes = new Map();
   readonly bulk: BulkRecords[] = [];
   #bulkOps = 0;
   #sizeBytes = 0;
 
-  /** How many records are put or deleted. */
+  /** Number of records that are put or deleted. */
   get ops(): number {
     return this.changes.size + this.#bulkOps;
   }
 
-  /** Bytes of keys and values, also of those that a later change of the same key has replaced. */
+  /** Bytes of keys and values, including values that a later change replaced. */
   get sizeBytes(): number {
     return this.#sizeBytes;
   }
 
   /**
-   * Puts a record, or deletes it where `value` is undefined. `keyBytes` is the length of its key
-   * without the bucket.
+   * Puts a record, or deletes it if `value` is undefined. @param keyBytes the length of its key
+   * without the bucket
    */
   set(fullKey: string, value: Uint8Array | undefined): void {
     this.changes.set(fullKey, value);
@@ -51,8 +50,8 @@ export class ChangeSet {
   }
 
   /**
-   * Takes over all of `other`, which must not be used afterwards. Its changes are later than those
-   * that are here.
+   * Adds all of `other`, which must not be used afterwards. Its changes are later than the existing
+   * ones.
    */
   addAll(other: ChangeSet): void {
     for (const [key, value] of other.changes) this.changes.set(key, value);

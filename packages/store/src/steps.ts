@@ -1,6 +1,6 @@
 /**
  * Work that can pause. A request that may touch many keys is a generator: it yields after a bounded
- * number of keys, and its caller decides whether to go on at once or to return to the event loop
+ * number of keys, and its caller decides whether to continue at once or to return to the event loop
  * first.
  *
  *     function* count(keys: Iterable<string>): Steps<number> {
@@ -17,13 +17,13 @@
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Keys of the index that one step looks at, at most: some 0.1 ms. */
+/** Maximum keys of the index that one step visits: some 0.1 ms. */
 export const STEP_KEYS = 1024;
-/** Records that one step reads from the store, at most: some 0.5 ms. */
+/** Maximum records that one step reads from the store: some 0.5 ms. */
 export const STEP_RECORDS = 32;
-/** Records that one step takes from memory, at most: some 0.2 ms. */
+/** Maximum records that one step takes from memory: some 0.2 ms. */
 export const STEP_MEMORY_RECORDS = 256;
-/** Bytes of records after which a step ends, whatever their number. */
+/** A step ends after this many bytes of records, whatever their number. */
 export const STEP_BYTES: number = 256 << 10;
 
 /** Runs `steps` to the end without a pause and returns the result. @throws what the steps throw */

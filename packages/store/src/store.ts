@@ -1,10 +1,10 @@
 /**
  * The replicated state of one member: keys with their history, leases, alarms, and the membership.
- * It changes only by applied entries, and never asks for the time, a random number or the network.
+ * It changes only by applied entries, and never reads a clock, a random number or the network.
  *
  *     const store = await Store.open(keyspaces, dir, options);
  *     const applied = store.apply(entry);      // in index order, without a gap
- *     store.range(request);                    // reads what is applied
+ *     store.range(request);                    // reads the applied state
  *     await store.flush();                     // everything applied so far is durable
  *     await store.close({ flush: true });
  */
@@ -14,9 +14,10 @@ import { Alarms } from "./alarms.ts";
 import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
-import { assert, StoreDamageError } from "./errors.ts";
+import { currentDirectory, incomingDirectory, markReceived } from "./directories.ts";
+import { StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
-import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
+import { assert } from "./invariants.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { LiveBytes } from "./live-bytes.ts";
 import { Membership } from "./membership/membership.ts";
@@ -26,11 +27,11 @@ import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-
 import { runSteps, type Steps } from "./steps.ts";
 
 export interface StoreOptions {
-  /** Told the number of records read while the index is rebuilt at open. */
+  /** Called with the number of records read while the index is rebuilt at open. */
   readonly onProgress?: ((records: number) => void) | undefined;
   /**
-   * Keys that one step of applying an entry looks at, at most; STEP_KEYS unless set. For tests and
-   * simulations that want many steps.
+   * Maximum keys in one step of applying an entry; STEP_KEYS by default. Smaller in tests and
+   * simulations that need many steps.
    */
   readonly stepKeys?: number | undefined;
 }
@@ -38,13 +39,13 @@ export interface StoreOptions {
 /** The whole state at one position, to be streamed. It must be closed. */
 export interface StoreSnapshot {
   readonly position: Position;
-  /** About how long the stream is. */
+  /** Estimated length of the stream. */
   readonly sizeEstimateBytes: number;
   readonly chunks: AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
 
-/** What a store is made of, read from one backend. */
+/** The parts of a store, read from one backend. */
 interface StoreParts {
   readonly lessor: Lessor;
   readonly mvcc: Mvcc;
@@ -65,10 +66,11 @@ export class Store {
   readonly #backend: Backend;
   readonly #path: string;
   #position: Position;
-  /** The index that the last batch on its way or on disk holds. */
+  /** The index in the last batch that is being written or on disk. */
   #writtenIndex: number;
   /**
-   * The store's revision before the entry that is being applied in steps; undefined: there is none.
+   * The store's revision before the entry that is being applied in steps; undefined if there is
+   * none.
    */
   #revisionBefore: number | undefined;
 
@@ -85,12 +87,8 @@ export class Store {
     this.#writtenIndex = position.index;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
-      assert(
-        before === undefined || before === this.mvcc.currentRevision,
-        "STORE-10",
-        "a batch holds whole entries",
-      );
-      // Compaction drops records without an entry: its batches have a new sum alone.
+      assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10");
+      // Compaction drops records without an entry: its batches change only the sum.
       if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index)
         this.#liveBytes.write(backend, this.#position.index);
       if (this.#writtenIndex === this.#position.index) return;
@@ -99,13 +97,13 @@ export class Store {
     };
   }
 
-  /** Opens the store in `dir`, or makes an empty one. Throws StoreDamageError and DiskError. */
+  /** Opens the store in `dir`, or creates an empty one. Throws StoreDamageError and DiskError. */
   static async open(
     keyspaces: KeyspaceOpener,
     dir: string,
     options: StoreOptions = {},
   ): Promise<Store> {
-    const path = currentFolder(dir);
+    const path = currentDirectory(dir);
     const backend = new Backend(await keyspaces.open(path, { create: true }));
     try {
       const position = readPosition((key) => backend.get(Bucket.meta, key), path);
@@ -124,8 +122,8 @@ export class Store {
       const alarms = await Alarms.open(backend, snapshot, path);
       const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
-      // Every batch with data carries the position: replayed from the start, the log would be
-      // applied to that data twice.
+      // Every batch with data carries the position. Without it, the log would be applied to that
+      // data twice.
       if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
         throw new StoreDamageError(
           path,
@@ -146,16 +144,15 @@ export class Store {
     }
   }
 
-  /** Where the state stands: everything up to this index is applied. */
+  /** The position of the state: everything up to this index is applied. */
   get position(): Position {
     return this.#position;
   }
 
   /**
-   * Applies a normal entry without a pause: the one that follows the position.
-   * @param isAwaited whether somebody waits here for the request of this id. Where nobody does,
-   * what only the answer needs (ranges, earlier
-   *   values) is not read; the state comes out the same.
+   * Applies a normal entry without a pause: the one after the position. @param isAwaited whether a
+   * caller on this member waits for the request of this id. If not, data that only the response
+   * needs (ranges, previous values) is not read; the resulting state is the same.
    */
   apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): AppliedEntry {
     const outcome = this.begin(entry, isAwaited);
@@ -163,12 +160,11 @@ export class Store {
   }
 
   /**
-   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or,
-   * where that may take long, the steps that apply it. Between two steps the store can be read,
-   * flushed, compacted and streamed, and all of that finds the state before the entry; nothing else
-   * may be applied before the last. Steps that are given up leave the store unusable: it must be
-   * closed.
-   * @param isAwaited as for `apply`
+   * Begins to apply a normal entry, the one after the position. Returns the result, or, for long
+   * ones, the steps that apply it. Between two steps the store can be read, flushed, compacted and
+   * streamed, all in the state before the entry; no other entry may be applied before the last
+   * step. Abandoned steps leave the store unusable: it must be closed. @param isAwaited as for
+   * `apply`
    */
   begin(
     entry: raftpb.Entry,
@@ -192,8 +188,8 @@ export class Store {
   }
 
   /**
-   * Takes over a configuration change entry: `confState` is the configuration that is in force
-   * after it, and `change` what it does to the membership, undefined for nothing.
+   * Applies a configuration change entry. @param confState the configuration after it @param change
+   * the change to the membership, undefined for none
    */
   applyConfChange(
     entry: raftpb.Entry,
@@ -233,9 +229,7 @@ export class Store {
     return this.#backend.isFull;
   }
 
-  /**
-   * Makes everything applied so far durable; gives the index it stands at. A failure is for good.
-   */
+  /** Makes everything applied so far durable; returns its index. A failure is permanent. */
   async flush(): Promise<number> {
     const { index } = this.#position;
     await this.#backend.flush();
@@ -255,8 +249,8 @@ export class Store {
 
   /**
    * The whole state as etcd's snapshot file. Entries may be applied while it is measured and sent.
-   * @param storageVersion what the file says of its version
-   * @param isWanted asked while it is measured; false ends that with a SnapshotAbandonedError
+   * @param storageVersion the version written into the file @param isWanted called while it is
+   * measured; false ends that with a SnapshotAbandonedError
    */
   async etcdSnapshot(
     storageVersion: string,
@@ -291,16 +285,16 @@ export class Store {
   }
 
   /**
-   * What the quota counts: the records, and the keys once more, because the index has them in
-   * memory.
+   * The size that the quota limits: the records, and the keys once more, because the index has them
+   * in memory.
    */
   get quotaBytes(): number {
     return this.#liveBytes.bytes + this.mvcc.keyBytes;
   }
 
   /**
-   * Rewrites the files so that removed records give their space back; resolves when that is done.
-   * Other work goes on beside it.
+   * Rewrites the files to reclaim the space of removed records; resolves when that is done. Other
+   * work continues meanwhile.
    */
   reclaim(): Promise<void> {
     return this.#backend.compactAll();
@@ -312,13 +306,13 @@ export class Store {
 }
 
 /**
- * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is
- * complete, verified and marked as such; installReceived puts it in place. Whatever goes wrong
+ * Receives a snapshot into a directory beside the current store. When it resolves, the directory is
+ * complete, verified and marked as such; installReceived then replaces the store with it. A failure
  * leaves nothing that could be taken for complete.
- * @param index where the store must stand
- * @param announced the term and the configuration that it must have, where they were announced
- * @throws SnapshotStreamError also where the position in it is not `index`;
- * DiskError; what `chunks` throws
+ * @param index the expected index of the store
+ * @param announced its expected term and configuration, if announced
+ * @throws SnapshotStreamError, also for another position than `index`; DiskError; the errors of
+ *   `chunks`
  */
 export async function receiveSnapshot(
   deps: { keyspaces: KeyspaceOpener; disk: Disk },
@@ -328,7 +322,7 @@ export async function receiveSnapshot(
   progress?: (bytes: number) => void,
   announced: Partial<Position> = {},
 ): Promise<void> {
-  const incoming = incomingFolder(dir, index);
+  const incoming = incomingDirectory(dir, index);
   deps.disk.remove(incoming);
   const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
   try {
@@ -346,7 +340,7 @@ export async function receiveSnapshot(
   markReceived(deps.disk, dir, index);
 }
 
-/** How a received store's position differs from the announced one; undefined if it does not. */
+/** The difference between a received store's position and the announced one; undefined if none. */
 function differenceOf(
   position: Position,
   { index, term, confState }: Pick<Position, "index"> & Partial<Position>,
@@ -356,10 +350,10 @@ function differenceOf(
   if (term !== undefined && position.term !== term)
     return `it holds the state of term ${position.term}, announced was ${term}`;
   if (confState === undefined) return undefined;
-  const [held, told] = [position.confState, confState].map((state) =>
+  const [held, expected] = [position.confState, confState].map((state) =>
     toHex(raftpb.ConfState.encode(state)),
   );
-  return held === told
+  return held === expected
     ? undefined
     : "it holds another configuration than the one that was announced";
 }

@@ -259,12 +259,12 @@ for (const [name, request] of [
   ],
   ["the revocation of a lease", { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }],
 ] as const) {
-  test(`${name} with 5,000 keys: one revision, after many pauses; a watch is told once, of its range`, async () => {
+  test(`${name} with 5,000 keys: one revision, after many pauses; a watch is notified once, of its range`, async () => {
     const { store, log, keyspaces } = await filled(5000);
-    const told: unknown[] = [];
-    store.mvcc.onChange = () => assert.fail("too many changes to be told of each");
+    const reported: unknown[] = [];
+    store.mvcc.onChange = () => assert.fail("too many changes to report each");
     store.mvcc.onLargeChange = (main, touched) =>
-      told.push([main, touched[0]?.key, touched.length]);
+      reported.push([main, touched[0]?.key, touched.length]);
     log.request(request);
     const revision = store.mvcc.currentRevision;
     const bytes = store.liveBytes;
@@ -273,14 +273,14 @@ for (const [name, request] of [
         [store.mvcc.keyCount, store.mvcc.currentRevision, store.liveBytes],
         [5000, revision, bytes],
       );
-      assert.deepEqual(told, []);
+      assert.deepEqual(reported, []);
       assert.equal(store.lessor.exists(1n), true);
       assert.equal(store.pendingOps > 0, true);
     });
     assert.ok(pauses >= 4, `${pauses} pauses`);
     assert.equal(applied.error, undefined);
-    assert.equal(told.length, 1);
-    assert.deepEqual((told[0] as unknown[]).slice(0, 2), [
+    assert.equal(reported.length, 1);
+    assert.deepEqual((reported[0] as unknown[]).slice(0, 2), [
       revision + 1,
       name.includes("lease") ? key(0) : "k",
     ]);
@@ -302,14 +302,14 @@ for (const [name, request] of [
   });
 }
 
-test("a watch that begins while an entry is applied is told of what that entry does", async () => {
+test("a watch that begins while an entry is applied is notified of its changes", async () => {
   const { store, log } = await filled(MAX_KEPT_CHANGES + 1500);
   log.request({
     deleteRange: DeleteRangeRequest.encode({ key: fromUtf8("k"), rangeEnd: fromUtf8("l") }),
   });
   let main = 0;
   run(store, log, () => {
-    store.mvcc.onChange ??= () => assert.fail("too many changes to be told of each");
+    store.mvcc.onChange ??= () => assert.fail("too many changes to report each");
     store.mvcc.onLargeChange ??= (revision) => {
       main = revision;
     };
@@ -318,7 +318,7 @@ test("a watch that begins while an entry is applied is told of what that entry d
   await store.close({ flush: false });
 });
 
-test("a transaction that compares a range, deletes one and reads one sees its own changes, and nobody else does", async () => {
+test("a transaction that compares a range, deletes one and reads one sees its own changes, and no other request does", async () => {
   const { store, log } = await filled(3000);
   const range = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
   const success: RequestOp[] = [

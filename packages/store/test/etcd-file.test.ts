@@ -103,11 +103,11 @@ describe("a store as etcd's file, and a store out of it", () => {
     const bytes = await write(disk, snapshot);
     assert.equal(bytes.length, snapshot.databaseBytes + 32);
     assert.ok(hasChecksum(bytes.length));
-    let told = 0;
+    let reported = 0;
     verifyChecksum(disk, FILE, (read) => {
-      told = read;
+      reported = read;
     });
-    assert.equal(told, snapshot.databaseBytes);
+    assert.equal(reported, snapshot.databaseBytes);
 
     const steps: number[] = [];
     await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, {
@@ -199,7 +199,7 @@ describe("a store as etcd's file, and a store out of it", () => {
     await store.close({ flush: true });
   });
 
-  test("measuring ends when nobody waits any more", async () => {
+  test("measuring ends when the caller has left", async () => {
     const store = await storeWithAll();
     await assert.rejects(
       store.etcdSnapshot("3.7.0", () => false),
@@ -268,7 +268,7 @@ describe("files that are refused", () => {
     assert.throws(() => verifyChecksum(disk, FILE), /which needs --skip-hash-check/);
   });
 
-  test("a database of somebody else, a key that is no revision, a damaged page: and nothing is left", async () => {
+  test("another program's database, a key that is not a revision, a damaged page: nothing is left behind", async () => {
     const { disk, keyspaces } = world();
     const attempt = () => importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
     await writeBuckets(disk, { users: [] });

@@ -66,8 +66,8 @@ class Bench {
     return isOver;
   }
 
-  /** What a watch from `revision` on is told: "put k=v@5", "del k@6". */
-  async told(revision: number): Promise<string[]> {
+  /** The events of a watch from `revision` on: "put k=v@5", "del k@6". */
+  async events(revision: number): Promise<string[]> {
     const texts: string[] = [];
     for await (const { changes } of this.mvcc.history(revision, this.mvcc.currentRevision)) {
       for (const { main, deleted, record } of changes) {
@@ -83,16 +83,16 @@ class Bench {
   }
 }
 
-test("18089: a watch from the compact revision is told of the deletion at that revision", async () => {
+test("18089: a watch from the compact revision receives the deletion at that revision", async () => {
   const bench = await new Bench().open();
   bench.put("k");
   bench.delete("k");
   bench.put("other");
   bench.mvcc.compact(3);
   while (!(await bench.step(1)));
-  assert.deepEqual(await bench.told(3), ["del k@3", "put other=v@4"]);
+  assert.deepEqual(await bench.events(3), ["del k@3", "put other=v@4"]);
   await bench.restart();
-  assert.deepEqual(await bench.told(3), ["del k@3", "put other=v@4"]);
+  assert.deepEqual(await bench.events(3), ["del k@3", "put other=v@4"]);
 });
 
 test("19179: a deletion that is all that is left of a key survives restarts in the middle of the compaction at its revision", async () => {
@@ -114,7 +114,7 @@ test("19179: a deletion that is all that is left of a key survives restarts in t
       await bench.restart({ flush });
       assert.deepEqual([bench.mvcc.compactRevision, bench.mvcc.isCompacting], [6, false]);
       assert.deepEqual(
-        await bench.told(6),
+        await bench.events(6),
         ["del k@6", "put other=v@7"],
         `steps of ${most}, flush ${flush}`,
       );
@@ -122,7 +122,7 @@ test("19179: a deletion that is all that is left of a key survives restarts in t
       bench.put("other", "2");
       bench.mvcc.compact(8);
       while (!(await bench.step(10)));
-      assert.deepEqual(await bench.told(8), ["put other=2@8"]);
+      assert.deepEqual(await bench.events(8), ["put other=2@8"]);
     }
   }
 });
@@ -169,7 +169,7 @@ test("22376: a key deleted and put in one revision is kept by a compaction at it
   }
 });
 
-test("18667, 21432: a transaction whose range asks for a revision that is not there is refused alike, whoever waits", async () => {
+test("18667, 21432: a transaction whose range requests a missing revision is refused alike, with or without a waiting caller", async () => {
   const range = (revision: number): RequestOp => ({
     request: {
       case: "requestRange",

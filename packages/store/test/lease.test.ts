@@ -1,4 +1,4 @@
-/** The lessor against a naive twin, and what is damage. */
+/** The lessor against a naive model, and what is damage. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -28,7 +28,7 @@ const RUNS = 40;
 const STEPS = 120;
 
 /** The obvious way: leases with their times, keys with their lease. */
-class Twin {
+class Model {
   readonly leases = new Map<bigint, { ttl: number; remaining: number }>();
   readonly keys = new Map<string, bigint>();
   revision = 1;
@@ -77,11 +77,11 @@ class Twin {
 
 const KEYS = ["a", "b", "c", "d", "\u00e9"];
 
-function compare(store: Store, twin: Twin, context: string): void {
+function compare(store: Store, model: Model, context: string): void {
   const { lessor, mvcc } = store;
-  assert.equal(mvcc.currentRevision, twin.revision, context);
-  assert.equal(lessor.count, twin.leases.size, context);
-  for (const [id, { ttl, remaining }] of twin.leases) {
+  assert.equal(mvcc.currentRevision, model.revision, context);
+  assert.equal(lessor.count, model.leases.size, context);
+  for (const [id, { ttl, remaining }] of model.leases) {
     const lease = lessor.get(id);
     assert.deepEqual([lease?.ttlSeconds, lease?.remainingSeconds], [ttl, remaining], context);
     assert.deepEqual(
@@ -89,7 +89,7 @@ function compare(store: Store, twin: Twin, context: string): void {
         .keysOf(id)
         .sort()
         .map((key) => toUtf8(Buffer.from(key, "latin1"))),
-      twin.keysOf(id),
+      model.keysOf(id),
       context,
     );
   }
@@ -100,16 +100,16 @@ function compare(store: Store, twin: Twin, context: string): void {
   const found = kvs.map((kv) => KeyValue.decode(kv)).map(({ key, lease }) => [toUtf8(key), lease]);
   assert.deepEqual(
     found,
-    [...twin.keys].sort(([a], [b]) => (a < b ? -1 : 1)),
+    [...model.keys].sort(([a], [b]) => (a < b ? -1 : 1)),
     context,
   );
 }
 
-test(`random grants, revocations, puts, deletes, checkpoints and restarts match the naive twin (seed ${SEED})`, async () => {
+test(`random grants, revocations, puts, deletes, checkpoints and restarts match the naive model (seed ${SEED})`, async () => {
   for (let run = 0; run < RUNS; run++) {
     const prng = new Prng(SEED * 1000 + run);
     const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
-    const twin = new Twin();
+    const model = new Model();
     const log = new Log();
     let store = await Store.open(keyspaces, "/store");
     const key = () => KEYS[prng.below(KEYS.length)];
@@ -121,13 +121,13 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
         case 0: {
           const [ID, TTL] = [id(), prng.below(10) === 0 ? 9_000_000_001 : prng.below(100) + 1];
           log.request({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) });
-          expected = twin.grant(ID, TTL);
+          expected = model.grant(ID, TTL);
           break;
         }
         case 1: {
           const ID = id();
           log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID }) });
-          expected = twin.revoke(ID);
+          expected = model.revoke(ID);
           break;
         }
         case 2: {
@@ -137,7 +137,7 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
               checkpoints: [{ ID, remaining_TTL }],
             }),
           });
-          twin.checkpoint(ID, remaining_TTL);
+          model.checkpoint(ID, remaining_TTL);
           break;
         }
         case 3: {
@@ -145,7 +145,7 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
           log.request({
             deleteRange: DeleteRangeRequest.encode({ key: fromUtf8(from), rangeEnd: fromUtf8(to) }),
           });
-          twin.delete(from, to);
+          model.delete(from, to);
           break;
         }
         case 4: {
@@ -167,12 +167,12 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
               failure: [],
             }),
           });
-          if ([one, other].some((lease) => lease !== 0n && !twin.leases.has(lease)))
+          if ([one, other].some((lease) => lease !== 0n && !model.leases.has(lease)))
             expected = "LeaseNotFound";
           else {
-            twin.put(first, one);
-            twin.put(second, other);
-            twin.revision--;
+            model.put(first, one);
+            model.put(second, other);
+            model.revision--;
           }
           break;
         }
@@ -180,25 +180,25 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
           // Keeps the key's lease.
           const k = key();
           log.request({ put: PutRequest.encode({ key: fromUtf8(k), ignoreLease: true }) });
-          expected = twin.keys.has(k) ? twin.put(k, twin.keys.get(k)!) : "KeyNotFound";
+          expected = model.keys.has(k) ? model.put(k, model.keys.get(k)!) : "KeyNotFound";
           break;
         }
         case 6:
           if (prng.below(4) === 0) {
             await store.close({ flush: true });
             store = await Store.open(keyspaces, "/store");
-            compare(store, twin, `${context}, opened again`);
+            compare(store, model, `${context}, opened again`);
           }
           continue;
         default: {
           const [k, lease] = [key(), id()];
           log.request({ put: PutRequest.encode({ key: fromUtf8(k), lease }) });
-          expected = twin.put(k, lease);
+          expected = model.put(k, lease);
         }
       }
       const { error } = store.apply(log.entries.at(-1)!);
       assert.equal((error as EtcdError | undefined)?.code, expected, context);
-      compare(store, twin, context);
+      compare(store, model, context);
     }
     await store.close({ flush: true });
   }

@@ -18,8 +18,8 @@ import { DiskError } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { checkLevelFiles } from "@quorate/store";
 
-const folder = mkdtempSync(join(tmpdir(), "quorate-level-files-"));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "quorate-level-files-"));
+after(() => rmSync(directory, { recursive: true }));
 
 /** Some that compress well and some that do not, so that both kinds of blocks are there. */
 function record(i: number): { key: Uint8Array; value: Uint8Array } {
@@ -29,28 +29,28 @@ function record(i: number): { key: Uint8Array; value: Uint8Array } {
 }
 
 before(async () => {
-  const keyspace = await levelKeyspaces.open(folder, { create: true });
+  const keyspace = await levelKeyspaces.open(directory, { create: true });
   await keyspace.write(Array.from({ length: 2000 }, (_, i) => record(i)));
   await keyspace.compact({});
   await keyspace.write([record(2000)]);
   await keyspace.close();
   // What was in LevelDB's own log becomes a table when it is opened.
-  await (await levelKeyspaces.open(folder, { create: false })).close();
+  await (await levelKeyspaces.open(directory, { create: false })).close();
 });
 
-const tables = (): string[] => readdirSync(folder).filter((name) => name.endsWith(".ldb"));
+const tables = (): string[] => readdirSync(directory).filter((name) => name.endsWith(".ldb"));
 const largest = (): string =>
   tables().sort(
-    (a, b) => readFileSync(join(folder, b)).length - readFileSync(join(folder, a)).length,
+    (a, b) => readFileSync(join(directory, b)).length - readFileSync(join(directory, a)).length,
   )[0];
 
 /** What is said with the file's bytes in place of its own. */
 function saidOf(name: string, change: (bytes: Buffer) => Buffer): string | undefined {
-  const path = join(folder, name);
+  const path = join(directory, name);
   const bytes = readFileSync(path);
   writeFileSync(path, change(Buffer.from(bytes)));
   try {
-    checkLevelFiles(nodeDisk, folder);
+    checkLevelFiles(nodeDisk, directory);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof DiskError, String(error));
@@ -68,21 +68,21 @@ const flipped = (at: number) => (bytes: Buffer) => {
 
 describe("a LevelDB's files", () => {
   it("are sound as they were written, and a table that belongs to nothing does not count", () => {
-    const checked = checkLevelFiles(nodeDisk, folder);
+    const checked = checkLevelFiles(nodeDisk, directory);
     assert.ok(checked.tables <= tables().length);
     assert.ok(
       checked.tables >= 2 && checked.blocks > 20 && checked.bytes > 100_000,
       JSON.stringify(checked),
     );
-    writeFileSync(join(folder, "999999.ldb"), "half a tab");
-    assert.deepEqual(checkLevelFiles(nodeDisk, folder), checked);
-    rmSync(join(folder, "999999.ldb"));
+    writeFileSync(join(directory, "999999.ldb"), "half a tab");
+    assert.deepEqual(checkLevelFiles(nodeDisk, directory), checked);
+    rmSync(join(directory, "999999.ldb"));
   });
 
   it("are damaged by any byte of a table that changes, with the file and the place", () => {
     const name = largest();
-    const { length } = readFileSync(join(folder, name));
-    // The zeros of the foot, before its last 8 bytes, are nobody's.
+    const { length } = readFileSync(join(directory, name));
+    // The zeros of the foot, before its last 8 bytes, are not covered by a checksum.
     const inFoot = length - 48;
     const places = [
       ...Array.from({ length: 60 }, (_, i) => Math.floor((i * (inFoot - 1)) / 59)),
@@ -94,13 +94,13 @@ describe("a LevelDB's files", () => {
     for (const at of places) {
       const said = saidOf(name, flipped(at));
       assert.ok(said !== undefined, `byte ${at} of ${length}`);
-      assert.ok(said.startsWith(`${join(folder, name)}: damaged at byte `), said);
+      assert.ok(said.startsWith(`${join(directory, name)}: damaged at byte `), said);
       assert.match(
         said,
         /; the member does not start rather than serve wrong data: remove it from the cluster/,
       );
-      const told = Number(/at byte (\d+)/.exec(said)![1]);
-      if (at < inFoot) assert.ok(told <= at && at - told < 10_000, `${told} for ${at}`);
+      const reported = Number(/at byte (\d+)/.exec(said)![1]);
+      if (at < inFoot) assert.ok(reported <= at && at - reported < 10_000, `${reported} for ${at}`);
     }
   });
 
@@ -114,10 +114,10 @@ describe("a LevelDB's files", () => {
       saidOf(name, () => Buffer.alloc(0))!,
       /damaged at byte 0: the file has 0 bytes, not/,
     );
-    const path = join(folder, name);
+    const path = join(directory, name);
     const bytes = readFileSync(path);
     rmSync(path);
-    assert.throws(() => checkLevelFiles(nodeDisk, folder), {
+    assert.throws(() => checkLevelFiles(nodeDisk, directory), {
       code: "Damaged",
       message: /\.ldb: the file is not there; /,
     });
@@ -125,7 +125,7 @@ describe("a LevelDB's files", () => {
   });
 
   it("are damaged by what names them; a change that was not written whole counts as absent", () => {
-    const manifest = readdirSync(folder).find((name) => name.startsWith("MANIFEST-"))!;
+    const manifest = readdirSync(directory).find((name) => name.startsWith("MANIFEST-"))!;
     assert.match(
       saidOf(manifest, flipped(20))!,
       /MANIFEST-\d+: damaged at byte 0: the checksum does not match/,
@@ -138,11 +138,11 @@ describe("a LevelDB's files", () => {
       saidOf("CURRENT", () => Buffer.from("MANIFEST-777777\n"))!,
       /MANIFEST-777777: the file is not there/,
     );
-    const path = join(folder, manifest);
+    const path = join(directory, manifest);
     const bytes = readFileSync(path);
     writeFileSync(path, Buffer.concat([bytes, bytes.subarray(0, 12)]));
-    checkLevelFiles(nodeDisk, folder);
+    checkLevelFiles(nodeDisk, directory);
     truncateSync(path, bytes.length);
-    checkLevelFiles(nodeDisk, folder);
+    checkLevelFiles(nodeDisk, directory);
   });
 });

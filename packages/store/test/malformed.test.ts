@@ -140,7 +140,7 @@ function isMalformed({ error }: AppliedEntry): boolean {
 }
 
 for (const kind of KINDS) {
-  test(`${kind}: a request that is cut anywhere, or is 08, gives an error or what it says, and the next ones are applied`, async () => {
+  test(`${kind}: a request that is cut anywhere, or is 08, fails or is applied as it reads; the next ones are applied`, async () => {
     const all = await members();
     const valid = VALID[kind]!;
     const before = await all.state();

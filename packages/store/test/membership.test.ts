@@ -233,7 +233,7 @@ for (const [bucket, key, value] of [
   test(`a member's record that does not decode is damage: ${key} ${value}`, async () => {
     const { backend, reopen } = await cluster();
     backend.put(bucket, fromUtf8(key), fromUtf8(value));
-    await assert.rejects(reopen(), { code: "DAMAGED", path: "/db" });
+    await assert.rejects(reopen(), { code: "Damaged", path: "/db" });
     await backend.close({ flush: true });
   });
 }

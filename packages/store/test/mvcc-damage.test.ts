@@ -144,7 +144,7 @@ test("a record that vanishes under the index is damage", async () => {
   );
 });
 
-test("opening tells how far it is", async () => {
+test("opening reports its progress", async () => {
   const backend = new Backend(
     await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }),
   );
@@ -162,12 +162,12 @@ test("opening tells how far it is", async () => {
       }),
     );
   }
-  const told: number[] = [];
-  await Mvcc.open(backend, "/store", (records) => told.push(records));
-  assert.ok(told.length > 2);
-  assert.equal(told.at(-1), 10);
+  const reported: number[] = [];
+  await Mvcc.open(backend, "/store", (records) => reported.push(records));
+  assert.ok(reported.length > 2);
+  assert.equal(reported.at(-1), 10);
   assert.deepEqual(
-    told,
-    told.toSorted((a, b) => a - b),
+    reported,
+    reported.toSorted((a, b) => a - b),
   );
 });

@@ -1,5 +1,5 @@
 /**
- * The naive twin of mvcc and the requests: every change ever made in one array, and each question
+ * The naive model of mvcc and the requests: every change ever made in one array, and each question
  * answered by going through it. It shares no code with what it checks but the codecs.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * Random histories against the naive twin: every answer, every revision, every hash, through
+ * Random histories against the naive model: every answer, every revision, every hash, through
  * compaction in pieces, crashes and reopens.
  */
 import assert from "node:assert/strict";
@@ -36,7 +36,7 @@ import {
 const LEASES = [1n, 2n, -3n];
 const EVERYTHING = { key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) };
 
-/** A lessor that only notes what it is told, and complains of what it should not be told. */
+/** A lessor that only records its calls, and fails on calls that it should not get. */
 class NotedLeases implements LeaseBook {
   readonly attached = new Set<string>();
   exists(id: bigint): boolean {
@@ -182,15 +182,15 @@ class World {
     assert.deepEqual(records, this.model.records());
   }
 
-  /** What watchers were told since the last call is what the model has noted. */
+  /** The changes reported since the last call are those of the model. */
   checkChanges(eventsBefore: number): void {
-    const told = this.changes.map(({ main, sub, key, deleted, record }) => ({
+    const reported = this.changes.map(({ main, sub, key, deleted, record }) => ({
       main,
       sub,
       key,
       pair: deleted ? undefined : toPair(record),
     }));
-    assert.deepEqual(told, this.model.events.slice(eventsBefore));
+    assert.deepEqual(reported, this.model.events.slice(eventsBefore));
     for (const { main, key } of this.changes) {
       const before = this.model.stateAt(main - 1).get(key);
       const record = this.mvcc.recordAt(key, main - 1);

@@ -17,13 +17,13 @@ async function opened(): Promise<Mvcc> {
   return Mvcc.open(new Backend(keyspace), "/store");
 }
 
-test("history gives again what was told, in slices of whole revisions", async () => {
+test("history repeats the reported changes, in slices of whole revisions", async () => {
   const mvcc = await opened();
-  const told: Change[] = [];
-  mvcc.onChange = (change) => told.push(change);
+  const reported: Change[] = [];
+  mvcc.onChange = (change) => reported.push(change);
   for (let i = 0; i < 3000; i++) {
     const txn = mvcc.begin();
-    // Some revisions are longer than what a scan gives at once.
+    // Some revisions are longer than one slice of a scan.
     for (let sub = i % 1000 === 7 ? 5000 : i % 4; sub >= 0; sub--) {
       const key = `k${sub}`;
       if (i % 5 === 4) txn.delete(key);
@@ -50,7 +50,7 @@ test("history gives again what was told, in slices of whole revisions", async ()
     assert.equal(through, last);
     assert.deepEqual(
       read,
-      told.filter(({ main }) => main >= first && main <= last),
+      reported.filter(({ main }) => main >= first && main <= last),
     );
   }
   assert.throws(() => mvcc.history(1, 3002), /MVCC-8/);

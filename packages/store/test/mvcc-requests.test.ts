@@ -214,7 +214,7 @@ test("a key deleted and put in one transaction is new, and compaction at that re
   assert.deepEqual(pairs(await reopen(), rangeOf("\0", "\0")), ["b=2"]);
 });
 
-test("nobody waiting: the same state and header without reading for the answer", async () => {
+test("no caller waiting: the same state and header without reads for the response", async () => {
   const request = TxnRequest.create({
     success: [
       put("a", "2", { prevKv: true }),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
-import { installReceived } from "../src/folders.ts";
+import { installReceived } from "../src/directories.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { receiveSnapshot, Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
@@ -60,12 +60,12 @@ test("what is received is the state of the sender at the position it names, and 
     const bytes: Uint8Array[] = [];
     for await (const chunk of snapshot.chunks) bytes.push(chunk);
     await snapshot.close();
-    let told = 0;
+    let reported = 0;
     const chunks = pieces(concat(bytes), () => 1 + prng.below(size));
     await receiveSnapshot({ disk, keyspaces }, DIR, snapshot.position.index, chunks, (read) => {
-      told = read;
+      reported = read;
     });
-    assert.equal(told, concat(bytes).length);
+    assert.equal(reported, concat(bytes).length);
     installReceived(disk, DIR, snapshot.position.index);
     const received = await Store.open(keyspaces, DIR);
     assert.deepEqual(received.position, store.position);
@@ -104,7 +104,9 @@ test("entries that are applied while it is sent are not in it", async () => {
   await store.close({ flush: true });
 });
 
-/** Receives bytes that must be refused: with an offset inside of them, and with no folder left. */
+/**
+ * Receives bytes that must be refused: with an offset inside of them, and with no directory left.
+ */
 async function refused(bytes: Uint8Array, index: number): Promise<void> {
   const { disk, keyspaces } = world();
   await assert.rejects(
@@ -116,7 +118,7 @@ async function refused(bytes: Uint8Array, index: number): Promise<void> {
     ),
     (error: unknown) => {
       const { code, offset } = error as { code: string; offset: number };
-      assert.equal(code, "BAD_SNAPSHOT_STREAM");
+      assert.equal(code, "BadSnapshotStream");
       assert.ok(offset >= 0 && offset <= bytes.length, `${offset}`);
       return true;
     },

@@ -76,7 +76,7 @@ for (const seed of [1, 2, 3, 4]) {
   });
 }
 
-test("compaction gives live bytes back, to the byte", async () => {
+test("compaction reduces live bytes, to the byte", async () => {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const store = await open(keyspaces);
   const log = new Log();
@@ -142,23 +142,23 @@ test("records that are not those that were written are damage, found when the st
   const sum = keyspace.get(prefixed(Bucket.meta, LIVE_BYTES))!;
   await keyspace.close();
 
-  // A whole record vanishes: nothing else tells.
+  // A whole record vanishes: only this record shows it.
   await change(last, undefined);
   await assert.rejects(open(keyspaces), {
-    code: "DAMAGED",
+    code: "Damaged",
     message: /quorate_live_bytes: the records have \d+ bytes, and \d+ were written/,
   });
   await change(last, record);
   await (await open(keyspaces)).close({ flush: false });
   await change(prefixed(Bucket.meta, LIVE_BYTES), sum.subarray(0, 15));
-  await assert.rejects(open(keyspaces), { code: "DAMAGED", message: /the record has 15 bytes/ });
+  await assert.rejects(open(keyspaces), { code: "Damaged", message: /the record has 15 bytes/ });
   await change(prefixed(Bucket.meta, LIVE_BYTES), sum);
 
   // The position falls: the log would be applied a second time to what it has made.
   const position = prefixed(Bucket.meta, fromLatin1("consistent_index"));
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 4));
   await assert.rejects(open(keyspaces), {
-    code: "DAMAGED",
+    code: "Damaged",
     message: /it is of index 5, and the store's position is 4/,
   });
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5));
@@ -171,10 +171,10 @@ test("records that are not those that were written are damage, found when the st
   applyEntry(store, log.entries[5]);
   await store.close({ flush: true });
   await change(fromLatin1("k\0\0\0\0\0\0\0\x07_\0\0\0\0\0\0\0\0"), undefined);
-  await assert.rejects(open(keyspaces), { code: "DAMAGED" });
+  await assert.rejects(open(keyspaces), { code: "Damaged" });
 });
 
-/** A store on which requests are applied one by one; gives the answer or the error's name. */
+/** A store on which requests are applied one by one; returns the response or the error's name. */
 async function alarmed() {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const log = new Log();

@@ -5,6 +5,11 @@
  *   waiting --(time, or a sign of life)--> dialling --(peer agrees)--> open --(lost)--> waiting
  *      ^----------------(no URL works)-----------'                       any --> closed
  *
+ * While the peer cannot be dialled, messages go back on the stream that the peer has dialled, if
+ * there is one: one direction of dialling is enough, as in etcd (rafthttp: a receiver dials its
+ * streams). Such a stream is not used before the first attempt to dial has failed: a change of
+ * connection may change the order of messages.
+ *
  * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than
  * the next attempt would be stale anyway. The queue is bounded by count and by bytes. Once it is
  * full, all is dropped until half of it has left: a gap in a row of appends is worth nothing to the
@@ -14,20 +19,16 @@ import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import { Backoff } from "../src/backoff.ts";
+import type { ChannelKind } from "../src/channel-kind.ts";
 import { FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { FRAME_HEAD_BYTES } from "../src/tunnel.ts";
+import { Carrier } from "./carrier.ts";
 import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
+import { MessageReader } from "./message-reader.ts";
 import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { type OutgoingStream, requestStream } from "./stream.ts";
-
-/**
- * "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements),
- * "bulk" for entries.
- */
-export type ChannelKind = "urgent" | "bulk";
 
 /** What a channel tells its peer. */
 export interface ChannelListener {
@@ -38,6 +39,8 @@ export interface ChannelListener {
   roundTrip(kind: ChannelKind, ms: number): void;
   /** Messages are being lost; once for each lost connection, failed attempt or full queue. */
   dropping(kind: ChannelKind): void;
+  /** The peer has sent messages back on this stream. @param url where it was dialled */
+  received(messages: readonly raftpb.Message[], url: string): void;
 }
 
 function typeName(type: raftpb.MessageType): string {
@@ -63,11 +66,16 @@ export class Channel {
   #dial: Dial<Socket> | undefined;
   /** The connection, also while the peer has not agreed yet. */
   #socket: Socket | undefined;
-  #stream: OutgoingStream | undefined;
+  /** The stream that was dialled, once it is open, and the last one that the peer has dialled. */
+  #own: Carrier | undefined;
+  #lent: Carrier | undefined;
+  /** The one of them that messages are written to. */
+  #carrier: Carrier | undefined;
+  /** Whether the last attempt to dial failed, or its connection is lost. */
+  #ownFailed = false;
   #openUrl = "";
   #rareLog: RareLog;
-  #queuedMessages = 0;
-  #queuedBytes = 0;
+  readonly #readLog: RareLog;
   #full = false;
   #toldDropping = false;
 
@@ -86,13 +94,16 @@ export class Channel {
     this.#listener = listener;
     this.#logger = shared.logger;
     this.#rareLog = new RareLog(shared.clock);
+    this.#readLog = new RareLog(shared.clock);
     const options = { quickMs: quickRetryMs, leastMs: leastRetryMs, mostMs: mostRetryMs };
     this.#backoff = new Backoff(options, shared.random.fork(`${idToHex(id)} ${kind}`));
   }
 
   /** Messages that wait, and their bytes: in the queue or in the stream. */
   get queued(): { readonly messages: number; readonly bytes: number } {
-    return { messages: this.#queuedMessages, bytes: this.#queuedBytes };
+    const { count, sizeBytes } = this.#batch;
+    const { queuedMessages = 0, queuedBytes = 0 } = this.#carrier ?? {};
+    return { messages: count + queuedMessages, bytes: sizeBytes + queuedBytes };
   }
 
   /**
@@ -108,12 +119,40 @@ export class Channel {
 
   /** Sends what it can as one write. */
   send(messages: readonly raftpb.Message[]): void {
-    if (this.#state === "waiting" || this.#state === "closed") {
+    const isReady = this.#carrier !== undefined || this.#state === "dialling";
+    if (!isReady || this.#state === "closed") {
       for (const message of messages) this.#drop(message);
       return;
     }
     for (const message of messages) this.#enqueue(message);
-    if (this.#state === "open") this.#flush();
+    this.#flush();
+  }
+
+  /**
+   * The peer has dialled a stream of this kind and reads messages on it: for when it cannot be
+   * dialled.
+   */
+  lend(carrier: Carrier): void {
+    if (this.#state === "closed" || carrier.socket.destroyed) return;
+    this.#lent = carrier;
+    carrier.socket.on("close", () => {
+      if (this.#lent !== carrier) return;
+      this.#lent = undefined;
+      this.#choose();
+    });
+    this.#watch(carrier);
+    this.#choose();
+  }
+
+  /**
+   * Sends a message if the peer cannot be dialled and has dialled this member. The message has to
+   * be short, and is not queued behind a full one.
+   * @returns whether the message is on its way
+   */
+  sendBack(message: raftpb.Message): boolean {
+    if (this.#own !== undefined || this.#carrier === undefined || this.#full) return false;
+    this.send([message]);
+    return true;
   }
 
   /** Goes on with other URLs; a connection to one that is not among them is given up. */
@@ -150,76 +189,83 @@ export class Channel {
     }
     const encoded = raftpb.Message.encode(message);
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
-    const bytes = this.#queuedBytes + PREFIX_BYTES + encoded.length;
-    if (
-      this.#queuedMessages > 0 &&
-      (this.#queuedMessages >= maxQueuedMessages || bytes > maxQueuedBytes)
-    ) {
+    const queued = this.queued;
+    const bytes = queued.bytes + PREFIX_BYTES + encoded.length;
+    if (queued.messages > 0 && (queued.messages >= maxQueuedMessages || bytes > maxQueuedBytes)) {
       this.#full = true;
       this.#logger.warn("dropped internal Raft message since sending buffer is full", {
         ...this.#fields(),
         "message-type": typeName(message.type),
-        "queued-messages": this.#queuedMessages,
-        "queued-bytes": this.#queuedBytes,
+        "queued-messages": queued.messages,
+        "queued-bytes": queued.bytes,
       });
       this.#drop(message);
       return;
     }
     this.#batch.add(encoded);
-    this.#queuedMessages++;
-    this.#queuedBytes = bytes;
   }
 
   #flush(): void {
-    const socket = this.#socket;
-    const stream = this.#stream;
-    const messages = this.#batch.count;
-    if (socket === undefined || stream === undefined || messages === 0) return;
-    const bytes = this.#batch.sizeBytes;
-    const pieces = this.#framed(stream, this.#batch.take(FRAME_HEAD_BYTES), bytes);
-    if (pieces === undefined) {
-      socket.destroy();
-      return;
-    }
-    const last = pieces.length - 1;
-    if (last > 0) socket.cork();
-    for (let i = 0; i < last; i++) socket.write(pieces[i]);
-    socket.write(pieces[last], () => this.#left(socket, messages, bytes));
-    if (last > 0) socket.uncork();
-    this.#shared.observer.sent(this.#id, bytes);
-  }
-
-  /**
-   * The pieces in HTTP/2's frames, or undefined if the peer has closed its window: it does not
-   * receive as members do.
-   */
-  #framed(stream: OutgoingStream, pieces: Uint8Array[], bytes: number): Uint8Array[] | undefined {
+    const carrier = this.#carrier;
+    if (carrier === undefined || this.#batch.count === 0) return;
     try {
-      return stream.wrap(pieces, bytes);
+      const bytes = carrier.write(this.#batch, () => this.#left(carrier));
+      this.#shared.observer.sent(this.#id, bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#logger.warn("failed to send Raft messages", {
         ...this.#fields(),
         error: error.message,
       });
-      return undefined;
+      carrier.socket.destroy();
     }
   }
 
   /** Messages have left for the kernel. */
-  #left(socket: Socket, messages: number, bytes: number): void {
-    if (socket !== this.#socket) return;
-    this.#queuedMessages -= messages;
-    this.#queuedBytes -= bytes;
+  #left(carrier: Carrier): void {
+    if (carrier !== this.#carrier || !this.#full) return;
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
-    if (
-      !this.#full ||
-      this.#queuedMessages * 2 > maxQueuedMessages ||
-      this.#queuedBytes * 2 > maxQueuedBytes
-    )
+    if (carrier.queuedMessages * 2 > maxQueuedMessages || carrier.queuedBytes * 2 > maxQueuedBytes)
       return;
     this.#full = false;
     this.#toldDropping = false;
+  }
+
+  /**
+   * Decides which stream messages are written to from now on: the one that was dialled, if it is
+   * open.
+   */
+  #choose(): void {
+    const before = this.#carrier;
+    const carrier = this.#own ?? (this.#ownFailed ? this.#lent : undefined);
+    if (carrier === before || this.#state === "closed") return;
+    this.#carrier = carrier;
+    this.#full = false;
+    if (carrier === undefined) {
+      this.#clearQueue();
+      this.#listener.lost(this.#kind);
+      this.#tellDropping();
+      return;
+    }
+    this.#toldDropping = false;
+    if (before === undefined) this.#listener.opened(this.#kind);
+    // What was on its way on a connection that is lost is lost too.
+    else if (before.socket.destroyed) this.#listener.dropping(this.#kind);
+    this.#flush();
+  }
+
+  /** Pings the other side for as long as the stream lasts. */
+  #watch(carrier: Carrier): void {
+    const { socket, ping } = carrier;
+    const watched = {
+      socket,
+      isGone: () => socket.destroyed,
+      ping,
+      giveUp: () => void socket.destroy(),
+    };
+    watchLink(this.#shared, watched, (ms) => {
+      if (carrier === this.#carrier) this.#listener.roundTrip(this.#kind, ms);
+    });
   }
 
   #drop(message: raftpb.Message): void {
@@ -235,8 +281,6 @@ export class Channel {
 
   #clearQueue(): void {
     this.#batch.take();
-    this.#queuedMessages = 0;
-    this.#queuedBytes = 0;
     this.#full = false;
   }
 
@@ -254,7 +298,9 @@ export class Channel {
       const timer = clock.after(leftMs, () => socket.destroy());
       this.#dial = { link: dialled.link, stop: () => socket.destroy() };
       const secure = parsePeerUrl(url)?.secure === true;
-      const asked = requestStream(this.#shared, socket, this.#id, STREAM_PATH + this.#kind, secure);
+      const received = this.#readerOf(socket, url);
+      const request = { socket, to: this.#id, path: STREAM_PATH + this.#kind, secure, received };
+      const asked = requestStream(this.#shared, request);
       const stream = await asked.finally(() => timer.cancel());
       if (stream.answer.status !== 200) throw refusedBy(this.#shared, stream.answer);
       this.#open(url, socket, stream);
@@ -264,48 +310,53 @@ export class Channel {
     }
   }
 
+  /** What reads the messages that the peer sends back. */
+  #readerOf(socket: Socket, url: string): (bytes: Uint8Array) => void {
+    const parts = { shared: this.#shared, rareLog: this.#readLog, socket };
+    const reader = new MessageReader(parts, this.#id, (messages) =>
+      this.#listener.received(messages, url),
+    );
+    return (bytes) => {
+      if (this.#state !== "closed") reader.take(bytes);
+    };
+  }
+
   #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
     if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url))
       throw new DialError("stopped", "connection is gone");
     this.#state = "open";
-    this.#stream = stream;
     this.#openUrl = url;
     this.#failedUrls = 0;
     this.#rareLog = new RareLog(this.#shared.clock);
-    this.#toldDropping = false;
     this.#backoff.reset();
     socket.on("close", () => this.#lost(socket));
     // The peer ends its side only to end the connection.
     socket.on("end", () => socket.destroy());
-    const { ping } = stream;
-    const watched = {
-      socket,
-      isGone: () => socket.destroyed,
-      ping,
-      giveUp: () => void socket.destroy(),
-    };
-    watchLink(this.#shared, watched, (ms) => this.#listener.roundTrip(this.#kind, ms));
+    this.#own = new Carrier(socket, stream);
+    this.#ownFailed = false;
+    this.#watch(this.#own);
     this.#logger.info("established TCP streaming connection with remote peer", {
       ...this.#fields(),
       url,
     });
-    this.#listener.opened(this.#kind);
-    this.#flush();
+    this.#choose();
   }
 
   #lost(socket: Socket): void {
     if (socket !== this.#socket) return;
     this.#socket = undefined;
-    this.#stream = undefined;
-    this.#clearQueue();
-    if (this.#state === "closed") return;
+    this.#own = undefined;
+    this.#ownFailed = true;
+    if (this.#state === "closed") {
+      this.#clearQueue();
+      return;
+    }
     this.#logger.warn("lost TCP streaming connection with remote peer", {
       ...this.#fields(),
       url: this.#openUrl,
     });
-    this.#listener.lost(this.#kind);
-    this.#tellDropping();
+    this.#choose();
     this.#waitAndRetry();
   }
 
@@ -320,10 +371,14 @@ export class Channel {
       void this.#connect();
       return;
     }
-    const hadMessages = this.#batch.count > 0;
-    this.#clearQueue();
-    this.#toldDropping = false;
-    if (hadMessages) this.#tellDropping();
+    this.#ownFailed = true;
+    this.#choose();
+    if (this.#carrier === undefined) {
+      const hadMessages = this.#batch.count > 0;
+      this.#clearQueue();
+      this.#toldDropping = false;
+      if (hadMessages) this.#tellDropping();
+    }
     this.#waitAndRetry();
   }
 

@@ -10,6 +10,8 @@ import type { RefusalReason, ResolvedOptions } from "./options.ts";
 
 export const STREAM_PATH = "/raft/stream/";
 export const SNAPSHOT_PATH = "/raft/snapshot";
+/** A member comes for a snapshot whose sender cannot dial it. */
+export const FETCH_PATH = "/raft/snapshot/fetch";
 
 /** The way messages are framed; members that frame them otherwise must not talk. */
 const PROTOCOL = "1";

@@ -1,14 +1,16 @@
 /**
  * Members talking to members. To each peer lead two HTTP/2 connections with a long-lived stream of
  * messages each (stream.ts), one for entries and one for all else, so that a vote never waits
- * behind a batch; a snapshot goes over a third one of its own. All streams carry messages one way,
- * from the side that dialled, so two members that work together have dialled each other.
+ * behind a batch; a snapshot goes over a third one of its own. Messages go to the side that was
+ * dialled; where a peer cannot be dialled, they go back on the streams that it has dialled, and it
+ * comes for its snapshots (snapshot-fetch.ts). So of two members one has to be able to dial the
+ * other.
  */
 import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
+import type { ChannelKind } from "../src/channel-kind.ts";
 import { MemberDirectory } from "../src/member-directory.ts";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
-import type { ChannelKind } from "./channel.ts";
 import type { Introduction } from "./headers.ts";
 import { Incoming } from "./incoming.ts";
 import {
@@ -20,11 +22,13 @@ import {
 } from "./options.ts";
 import { Peer } from "./peer.ts";
 import { type PeerBoundAddress, PeerServer } from "./peer-server.ts";
+import { SnapshotReceiver } from "./snapshot-receiver.ts";
 
 export class Http2Transport implements Transport {
   readonly #shared: Shared;
   readonly #server: PeerServer;
   readonly #incoming: Incoming;
+  readonly #receiver: SnapshotReceiver;
   readonly #peers = new Map<bigint, Peer>();
   /**
    * Members that wrote to this one before it applied their addition: it is behind, and they may be
@@ -60,8 +64,11 @@ export class Http2Transport implements Transport {
       isRemoved: dependencies.isRemoved ?? (() => false),
       selfRemoved: dependencies.selfRemoved ?? (() => {}),
     };
-    this.#incoming = new Incoming(this.#shared, {
+    this.#receiver = new SnapshotReceiver(this.#shared);
+    this.#incoming = new Incoming(this.#shared, this.#receiver, {
       heardFrom: (introduction) => this.#heardFrom(introduction),
+      lent: (from, kind, carrier) => this.#find(from)?.lend(kind, carrier),
+      fetched: (from, stream) => this.#find(from)?.fetched(stream) ?? false,
     });
     this.#server = new PeerServer(this.#shared, this.#incoming, dependencies.http);
   }
@@ -136,10 +143,17 @@ export class Http2Transport implements Transport {
     const remote = this.#remotes.get(id);
     this.#remotes.delete(id);
     remote?.update(urls);
-    const peer = remote ?? new Peer(this.#shared, id, urls);
+    const peer = remote ?? this.#newPeer(id, urls);
     this.#peers.set(id, peer);
     this.#shared.observer.known(id, true);
     peer.wake();
+  }
+
+  /** A peer that has the streams which its member has dialled already. */
+  #newPeer(id: bigint, urls: readonly string[]): Peer {
+    const peer = new Peer(this.#shared, this.#receiver, id, urls);
+    for (const [kind, carrier] of this.#incoming.lentBy(id)) peer.lend(kind, carrier);
+    return peer;
   }
 
   updatePeer(id: bigint, urls: readonly string[]): void {
@@ -214,7 +228,7 @@ export class Http2Transport implements Transport {
       "remote-peer-id": idToHex(from),
       "remote-peer-urls": told,
     });
-    const added = new Peer(this.#shared, from, told);
+    const added = this.#newPeer(from, told);
     this.#remotes.set(from, added);
     added.wake();
   }

@@ -2,20 +2,25 @@
 import type { X509Certificate } from "node:crypto";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { idToHex, raftpb } from "@quorate/proto";
-import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
+import { idToHex } from "@quorate/proto";
+import type { ChannelKind } from "../src/channel-kind.ts";
 import { RareLog } from "../src/rare-log.ts";
+import { Carrier } from "./carrier.ts";
 import {
   answerHeaders,
   checkRequest,
+  FETCH_PATH,
   type Introduction,
   type Refusal,
   remoteClusterId,
   remoteVersion,
   SNAPSHOT_PATH,
+  STREAM_PATH,
 } from "./headers.ts";
 import { fitsUrls } from "./member-certificate.ts";
+import { logDamage, MessageReader } from "./message-reader.ts";
 import type { RefusalReason, Shared } from "./options.ts";
+import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { acceptStream } from "./stream.ts";
 
 /** Who has connected: a peer that had to show a certificate, with it. */
@@ -28,7 +33,20 @@ export interface Caller {
 export interface IncomingListener {
   /** A member has opened a stream to this one: it is there, and says under which URLs. */
   heardFrom(introduction: Introduction): void;
+  /** A member has opened a stream on which it reads messages too. */
+  lent(from: bigint, kind: ChannelKind, carrier: Carrier): void;
+  /**
+   * A member comes for a snapshot that this one has for it.
+   * @param stream a request that is not answered yet
+   * @returns false if there is none
+   */
+  fetched(from: bigint, stream: ServerHttp2Stream): boolean;
 }
+
+const KINDS: Readonly<Record<string, ChannelKind>> = {
+  [`${STREAM_PATH}urgent`]: "urgent",
+  [`${STREAM_PATH}bulk`]: "bulk",
+};
 
 /** What the log says of a request that is turned away, in etcd's words. */
 const REFUSED: Readonly<Record<RefusalReason, string>> = {
@@ -42,24 +60,22 @@ const REFUSED: Readonly<Record<RefusalReason, string>> = {
   request: "rejected stream from remote peer",
 };
 
-/**
- * A snapshot that brings less than this in the time of a stall does not come along: a byte now and
- * then would hold its place for ever.
- */
-const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
-
 export class Incoming {
   readonly #shared: Shared;
   readonly #listener: IncomingListener;
   /** Connections that members have to this one, by member. */
   readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
-  #snapshots = 0;
-  /** The snapshot that comes from a member. */
-  readonly #receiving = new Map<bigint, ServerHttp2Stream>();
+  readonly #snapshots: SnapshotReceiver;
+  /**
+   * The last stream of each kind that each member reads messages on. Not more than members'
+   * connections.
+   */
+  readonly #lent = new Map<bigint, Map<ChannelKind, Carrier>>();
 
-  constructor(shared: Shared, listener: IncomingListener) {
+  constructor(shared: Shared, snapshots: SnapshotReceiver, listener: IncomingListener) {
     this.#shared = shared;
+    this.#snapshots = snapshots;
     this.#rareLog = new RareLog(shared.clock);
     this.#listener = listener;
   }
@@ -71,7 +87,7 @@ export class Incoming {
   acceptMessages(socket: Socket, caller: Caller, isMember: (id: bigint) => void): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
-    let receive: ((bytes: Uint8Array) => void) | undefined;
+    let reader: MessageReader | undefined;
     acceptStream(socket, options, {
       requested: (stream, fields) => {
         const introduction = this.#introduced(fields, caller);
@@ -84,11 +100,31 @@ export class Incoming {
         this.#remember(from, socket, socket);
         this.#listener.heardFrom(introduction);
         stream.agree();
-        receive = this.#messageReader(socket, from, (messages) => listener.received(messages));
+        const parts = { shared: this.#shared, rareLog: this.#rareLog, socket };
+        reader = new MessageReader(parts, from, (messages) => listener.received(messages));
+        if (stream.isTwoWay) this.#lend(from, fields[":path"], new Carrier(socket, stream));
       },
-      received: (bytes) => receive?.(bytes),
-      damaged: (error) => this.#damaged(from ?? 0n, error),
+      received: (bytes) => reader?.take(bytes),
+      damaged: (error) => logDamage(this.#shared, this.#rareLog, from ?? 0n, error),
     });
+  }
+
+  /** The streams that a member reads messages on, by kind. */
+  lentBy(id: bigint): ReadonlyMap<ChannelKind, Carrier> {
+    return this.#lent.get(id) ?? new Map();
+  }
+
+  #lend(from: bigint, path: string | undefined, carrier: Carrier): void {
+    const kind = KINDS[path ?? ""];
+    if (kind === undefined) return;
+    const ofMember = this.#lent.get(from) ?? new Map<ChannelKind, Carrier>();
+    this.#lent.set(from, ofMember.set(kind, carrier));
+    carrier.socket.on("close", () => {
+      if (ofMember.get(kind) !== carrier) return;
+      ofMember.delete(kind);
+      if (ofMember.size === 0) this.#lent.delete(from);
+    });
+    this.#listener.lent(from, kind, carrier);
   }
 
   /** True if the request was for a snapshot; it is then answered here. */
@@ -98,7 +134,8 @@ export class Incoming {
     caller: Caller,
     isMember: (id: bigint) => void,
   ): boolean {
-    if (headers[":path"] !== SNAPSHOT_PATH) return false;
+    const path = headers[":path"];
+    if (path !== SNAPSHOT_PATH && path !== FETCH_PATH) return false;
     if (headers[":method"] !== "POST") {
       this.#answer(stream, 405, "Method Not Allowed");
       return true;
@@ -109,9 +146,19 @@ export class Incoming {
       isMember(introduction.from);
       this.#remember(introduction.from, stream, { destroy: () => stream.session?.destroy() });
       this.#listener.heardFrom(introduction);
-      void this.#receiveSnapshot(stream, introduction.from);
+      this.#snapshotRequested(stream, path, introduction.from);
     }
     return true;
+  }
+
+  #snapshotRequested(stream: ServerHttp2Stream, path: string, from: bigint): void {
+    if (path === FETCH_PATH) {
+      if (!this.#listener.fetched(from, stream))
+        this.#answer(stream, 404, "no snapshot waits for this member");
+      return;
+    }
+    const answer = (status: number, text: string) => this.#answer(stream, status, text);
+    void this.#snapshots.receive(stream, from, answer);
   }
 
   /** Ends all connections of a member. */
@@ -147,168 +194,6 @@ export class Incoming {
       if (connections.size === 0 && this.#connections.get(id) === connections)
         this.#connections.delete(id);
     });
-  }
-
-  /** Takes the bytes of a member's stream, and hands the messages on that are whole. */
-  #messageReader(
-    socket: Socket,
-    from: bigint,
-    received: (messages: raftpb.Message[]) => void,
-  ): (bytes: Uint8Array) => void {
-    const { observer, options } = this.#shared;
-    const reader = new FrameReader(options.maxMessageBytes);
-    return (chunk) => {
-      const messages: raftpb.Message[] = [];
-      let messageBytes = 0;
-      try {
-        reader.push(chunk);
-        for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
-          messageBytes += PREFIX_BYTES + frame.length;
-          const message = decodeMessage(frame);
-          if (message.from === from && message.to === options.selfId) messages.push(message);
-          else this.#misdirected(from, message);
-        }
-      } catch (error) {
-        if (!(error instanceof FrameError)) throw error;
-        this.#damaged(from, error);
-        socket.destroy();
-      }
-      if (messageBytes > 0) observer.received(from, messageBytes);
-      // What came whole before the failure is good.
-      if (messages.length > 0) received(messages);
-    };
-  }
-
-  #damaged(from: bigint, error: FrameError): void {
-    this.#shared.observer.receiveFailed(from);
-    if (!this.#rareLog.allows(`${from} damaged`)) return;
-    this.#shared.logger.warn("failed to read Raft message", {
-      ...this.#fields(from),
-      error: error.message,
-    });
-  }
-
-  #misdirected(from: bigint, message: raftpb.Message): void {
-    this.#shared.observer.receiveFailed(from);
-    if (!this.#rareLog.allows(`${from} misdirected`)) return;
-    this.#shared.logger.warn("ignored Raft message with a wrong address", {
-      ...this.#fields(from),
-      "message-from": idToHex(message.from),
-      "message-to": idToHex(message.to),
-    });
-  }
-
-  async #receiveSnapshot(stream: ServerHttp2Stream, from: bigint): Promise<void> {
-    const { clock, listener, logger, observer, options } = this.#shared;
-    // A member sends one at a time: an older one was given up by its sender, and may not have ended
-    // here yet.
-    this.#receiving.get(from)?.close();
-    if (this.#snapshots >= options.maxSnapshots) {
-      this.#answer(stream, 503, "too many snapshots are being received");
-      return;
-    }
-    this.#snapshots++;
-    this.#receiving.set(from, stream);
-    const startedMs = clock.monotonicMs();
-    let sizeBytes = 0;
-    let fields: Record<string, string | number> = this.#fields(from);
-    observer.snapshotReceiveStarted(from);
-    let taken = false;
-    const frames = this.#frames(stream, (bytes) => {
-      sizeBytes += bytes;
-      observer.received(from, bytes);
-    });
-    try {
-      const first = await frames.next();
-      if (first.done === true) throw new FrameError("snapshot without a message");
-      const message = decodeMessage(first.value);
-      if (
-        message.type !== raftpb.MessageType.MsgSnap ||
-        message.from !== from ||
-        message.to !== options.selfId
-      ) {
-        throw new FrameError("wrong raft message");
-      }
-      fields = { ...fields, "incoming-snapshot-index": message.snapshot?.metadata.index ?? 0 };
-      logger.info("receiving database snapshot", fields);
-      await listener.snapshotReceived({ message, body: frames });
-      taken = true;
-      const took = `${Math.round(clock.monotonicMs() - startedMs)}ms`;
-      logger.info("received and saved database snapshot", {
-        ...fields,
-        "incoming-snapshot-size-bytes": sizeBytes,
-        "download-took": took,
-      });
-      this.#answer(stream, 204, "");
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      logger.warn("failed to save incoming database snapshot", {
-        ...fields,
-        "incoming-snapshot-size-bytes": sizeBytes,
-        error: reason,
-      });
-      observer.receiveFailed(from);
-      this.#answer(
-        stream,
-        error instanceof FrameError ? 400 : 500,
-        `failed to save snapshot (${reason})`,
-      );
-    }
-    await frames.return();
-    stream.resume();
-    this.#snapshots--;
-    if (this.#receiving.get(from) === stream) this.#receiving.delete(from);
-    observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
-  }
-
-  /**
-   * The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they
-   * are taken, no faster.
-   */
-  async *#frames(
-    stream: ServerHttp2Stream,
-    received: (bytes: number) => void,
-  ): AsyncGenerator<Uint8Array, void, void> {
-    const { clock, options } = this.#shared;
-    const reader = new FrameReader(options.maxMessageBytes);
-    const stallMs = options.snapshotStallTimeoutMs;
-    const stalled = () => stream.destroy(new Error(`no progress for ${stallMs} ms`));
-    let timer = clock.after(stallMs, stalled);
-    let deadlineMs = clock.monotonicMs() + stallMs;
-    let progressBytes = 0;
-    const wait = (untilMs: number) => {
-      timer.cancel();
-      deadlineMs = untilMs;
-      timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
-    };
-    try {
-      for await (const chunk of stream.iterator({
-        destroyOnReturn: false,
-      }) as AsyncIterable<Uint8Array>) {
-        received(chunk.length);
-        progressBytes += chunk.length;
-        reader.push(chunk);
-        for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
-          if (frame.length === 0) return;
-          // What this member needs for itself is no fault of the sender's.
-          const sinceMs = clock.monotonicMs();
-          timer.cancel();
-          yield frame;
-          wait(deadlineMs + clock.monotonicMs() - sinceMs);
-        }
-        if (progressBytes < MIN_SNAPSHOT_PROGRESS_BYTES) continue;
-        wait(clock.monotonicMs() + stallMs);
-        progressBytes = 0;
-      }
-    } catch (error) {
-      if (error instanceof FrameError) throw error;
-      throw new FrameError(
-        `snapshot broke off: ${error instanceof Error ? error.message : String(error)}`,
-      );
-    } finally {
-      timer.cancel();
-    }
-    throw new FrameError("snapshot broke off");
   }
 
   /** Answers and drops what the sender may still send. */

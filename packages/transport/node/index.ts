@@ -1,5 +1,5 @@
 /** The transport's real twin: HTTP/2 over mutual TLS. */
-export type { ChannelKind } from "./channel.ts";
+export type { ChannelKind } from "../src/channel-kind.ts";
 export { Http2Transport } from "./http2-transport.ts";
 export type {
   Http2TransportDependencies,

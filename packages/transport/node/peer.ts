@@ -1,18 +1,20 @@
 /**
  * One other member as this one sees it: two channels to it, and at most one snapshot on its way.
  */
+import type { ServerHttp2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
+import { type ChannelKind, channelKindOf } from "../src/channel-kind.ts";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
-import { Channel, type ChannelKind, type ChannelListener } from "./channel.ts";
+import type { Carrier } from "./carrier.ts";
+import { Channel, type ChannelListener } from "./channel.ts";
+import { DialError } from "./dial.ts";
 import type { Shared } from "./options.ts";
+import { SnapshotFetch } from "./snapshot-fetch.ts";
+import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
-/**
- * Entries, and proposals on their way to the leader. All appends take the same way: one that
- * overtakes another is refused as a gap.
- */
 function isBulk(message: raftpb.Message): boolean {
-  return message.type === raftpb.MessageType.MsgApp || message.type === raftpb.MessageType.MsgProp;
+  return channelKindOf(message) === "bulk";
 }
 
 export class Peer implements ChannelListener {
@@ -26,18 +28,31 @@ export class Peer implements ChannelListener {
    */
   #saidUrls: readonly string[] = [];
   #snapshot: SnapshotSender | undefined;
+  readonly #receiver: SnapshotReceiver;
+  /** Called with the request of the peer for the snapshot that it was offered. */
+  #fetched: ((stream: ServerHttp2Stream) => void) | undefined;
+  #fetching: SnapshotFetch | undefined;
   #activeSinceMs: number | undefined;
   #roundTripMs: number | undefined;
   #closed = false;
 
-  constructor(shared: Shared, id: bigint, urls: readonly string[]) {
+  constructor(shared: Shared, receiver: SnapshotReceiver, id: bigint, urls: readonly string[]) {
     this.id = id;
     this.#shared = shared;
+    this.#receiver = receiver;
     this.#urls = urls;
     this.#channels = {
       urgent: new Channel(shared, id, urls, "urgent", this),
       bulk: new Channel(shared, id, urls, "bulk", this),
     };
+  }
+
+  /**
+   * The peer has dialled a stream and reads messages on it: they go there while the peer cannot be
+   * dialled.
+   */
+  lend(kind: ChannelKind, carrier: Carrier): void {
+    this.#channels[kind].lend(carrier);
   }
 
   /**
@@ -84,11 +99,9 @@ export class Peer implements ChannelListener {
    */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
-    const sender = new SnapshotSender(
-      this.#shared,
-      this.id,
-      [...this.#urls, ...this.#saidUrls],
-      snapshot,
+    const to = { id: this.id, urls: [...this.#urls, ...this.#saidUrls] };
+    const sender = new SnapshotSender(this.#shared, to, snapshot, (message) =>
+      this.#offer(message),
     );
     this.#snapshot = sender;
     sender.run().then((taken) => {
@@ -96,6 +109,36 @@ export class Peer implements ChannelListener {
       ended(taken);
     });
     return true;
+  }
+
+  /** Announces a snapshot on the peer's own stream; resolves with the peer's request for it. */
+  #offer(message: raftpb.Message): Promise<ServerHttp2Stream> {
+    const { clock, options } = this.#shared;
+    return new Promise((resolve, reject) => {
+      const give = (code: "failed" | "timeout", text: string) => {
+        this.#fetched = undefined;
+        reject(new DialError(code, text));
+      };
+      if (!this.#channels.urgent.sendBack(message)) {
+        give("failed", "the peer has not dialled this member");
+        return;
+      }
+      const timer = clock.after(options.dialTimeoutMs, () =>
+        give("timeout", "the peer does not come for it"),
+      );
+      this.#fetched = (stream) => {
+        timer.cancel();
+        this.#fetched = undefined;
+        resolve(stream);
+      };
+    });
+  }
+
+  /** The peer comes for a snapshot; false if it was offered none. */
+  fetched(stream: ServerHttp2Stream): boolean {
+    const fetched = this.#fetched;
+    fetched?.(stream);
+    return fetched !== undefined;
   }
 
   update(urls: readonly string[]): void {
@@ -126,6 +169,7 @@ export class Peer implements ChannelListener {
     this.#channels.urgent.close();
     this.#channels.bulk.close();
     this.#snapshot?.stop();
+    this.#fetching?.stop();
     if (this.#activeSinceMs !== undefined) this.#shared.observer.active(this.id, false);
     this.#activeSinceMs = undefined;
   }
@@ -151,6 +195,21 @@ export class Peer implements ChannelListener {
     if (kind !== "urgent") return;
     this.#roundTripMs = ms;
     this.#shared.observer.roundTrip(this.id, ms);
+  }
+
+  received(messages: readonly raftpb.Message[], url: string): void {
+    const others = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
+    if (others.length < messages.length) this.#fetch(url);
+    if (others.length > 0) this.#shared.listener.received(others);
+  }
+
+  /** Comes for a snapshot that the peer has announced. One at a time: the peer sends no more. */
+  #fetch(url: string): void {
+    if (this.#fetching !== undefined || this.#closed) return;
+    this.#fetching = new SnapshotFetch(this.#shared, this.#receiver, this.id);
+    void this.#fetching.run(url).then(() => {
+      this.#fetching = undefined;
+    });
   }
 
   dropping(): void {

@@ -34,8 +34,9 @@ export function openStream(
 /**
  * The answer's status, and its text if it is an error. Rejects with DialError if the stream ends
  * without one.
+ * @param readsBody false if the body of a good answer is the caller's to read
  */
-export function answerTo(stream: ClientHttp2Stream): Promise<Answer> {
+export function answerTo(stream: ClientHttp2Stream, readsBody = true): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let answer: { status: number; headers: IncomingHttpHeaders } | undefined;
     let text = "";
@@ -43,11 +44,12 @@ export function answerTo(stream: ClientHttp2Stream): Promise<Answer> {
       const status = headers[":status"] ?? 0;
       answer = { status, headers };
       if (status < 300) resolve({ status, headers, text });
+      if (status >= 300 || readsBody) stream.on("data", take);
     });
-    stream.on("data", (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       if (text.length < MAX_ERROR_BYTES)
         text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
-    });
+    };
     // The answer may be complete while the request is not.
     const complete = () => {
       if (answer === undefined)

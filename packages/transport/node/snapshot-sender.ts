@@ -2,14 +2,15 @@
  * Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end.
  * The answer says what became of it.
  */
-import type { ClientHttp2Stream } from "node:http2";
+import type { Http2Stream, ServerHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
 import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
 import type { SnapshotStream } from "../src/transport.ts";
 import { type Dial, DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
 import { SNAPSHOT_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
-import { answerTo, openStream, refusedBy } from "./request.ts";
+import { type Answer, answerTo, openStream, refusedBy } from "./request.ts";
+import { agreeToSend } from "./snapshot-fetch.ts";
 
 /** A log line tells of the progress this often. */
 const PROGRESS_LOG_PERIOD_MS = 10_000;
@@ -17,19 +18,39 @@ const PROGRESS_LOG_PERIOD_MS = 10_000;
 /** Longer chunks are sent in parts. */
 const MAX_CHUNK_BYTES = 1024 * 1024;
 
+/** An open stream to the receiver. */
+interface Way {
+  readonly stream: Http2Stream;
+  /** What the receiver says of the snapshot. */
+  readonly answered: Promise<Answer>;
+  /** Ends the stream, and a connection that was dialled for it. */
+  end(): void;
+}
+
 export class SnapshotSender {
   readonly #shared: Shared;
   readonly #id: bigint;
   readonly #urls: readonly string[];
   readonly #snapshot: SnapshotStream;
+  readonly #offer: (message: raftpb.Message) => Promise<ServerHttp2Stream>;
   #dial: Dial<Link> | undefined;
   #stop: (() => void) | undefined;
   #stopped = false;
   #answered = false;
   #sentBytes = 0;
 
-  constructor(shared: Shared, id: bigint, urls: readonly string[], snapshot: SnapshotStream) {
+  /**
+   * @param offer announces the snapshot to a peer that cannot be dialled; resolves with the peer's
+   *   request for it, rejects with DialError if the peer does not come
+   */
+  constructor(
+    shared: Shared,
+    { id, urls }: { readonly id: bigint; readonly urls: readonly string[] },
+    snapshot: SnapshotStream,
+    offer: (message: raftpb.Message) => Promise<ServerHttp2Stream>,
+  ) {
     this.#shared = shared;
+    this.#offer = offer;
     this.#id = id;
     this.#urls = urls;
     this.#snapshot = snapshot;
@@ -84,27 +105,45 @@ export class SnapshotSender {
   async #send(): Promise<void> {
     const body = this.#snapshot.body[Symbol.asyncIterator]();
     try {
-      const link = await this.#connect();
+      const { stream, answered, end } = await this.#open();
+      this.#stop = end;
+      if (this.#stopped) end();
       try {
-        watchLink(this.#shared, watchedSession(link), () => {});
-        const stream = openStream(this.#shared, link.session, this.#id, SNAPSHOT_PATH);
         // A peer that refuses may say so before the end; then writing on is of no use.
-        const answered = answerTo(stream).finally(() => {
+        const settled = answered.finally(() => {
           this.#answered = true;
         });
-        answered.catch(() => {});
+        settled.catch(() => {});
         await this.#write(stream, body);
         const answer = await this.#withTimeout(
-          answered,
+          settled,
           this.#shared.options.snapshotInstallTimeoutMs,
           "the peer does not answer",
         );
         if (answer.status >= 300) throw refusedBy(this.#shared, answer);
       } finally {
-        link.session.destroy();
+        end();
       }
     } finally {
       await body.return?.().catch(() => {});
+    }
+  }
+
+  /**
+   * A stream to the peer: dialled, or else one that the peer dials when it is offered the snapshot.
+   */
+  async #open(): Promise<Way> {
+    try {
+      const link = await this.#connect();
+      watchLink(this.#shared, watchedSession(link), () => {});
+      const stream = openStream(this.#shared, link.session, this.#id, SNAPSHOT_PATH);
+      return { stream, answered: answerTo(stream), end: () => link.session.destroy() };
+    } catch (error) {
+      if (this.#stopped || !(error instanceof DialError)) throw error;
+      const stream = await this.#offer(this.#snapshot.message).catch(() => {
+        throw error;
+      });
+      return { stream, answered: agreeToSend(this.#shared, stream), end: () => stream.close() };
     }
   }
 
@@ -115,10 +154,7 @@ export class SnapshotSender {
       if (this.#stopped) break;
       try {
         this.#dial = dial(this.#shared, url, this.#shared.options.dialTimeoutMs);
-        const link = await this.#dial.link;
-        this.#stop = () => link.session.destroy();
-        if (this.#stopped) link.session.destroy();
-        return link;
+        return await this.#dial.link;
       } catch (error) {
         if (!(error instanceof DialError)) throw error;
         failure = error;
@@ -127,7 +163,7 @@ export class SnapshotSender {
     throw failure;
   }
 
-  async #write(stream: ClientHttp2Stream, body: AsyncIterator<Uint8Array>): Promise<void> {
+  async #write(stream: Http2Stream, body: AsyncIterator<Uint8Array>): Promise<void> {
     const batch = new FrameBatch();
     batch.add(raftpb.Message.encode(this.#snapshot.message));
     for (const piece of batch.take()) await this.#writePiece(stream, piece);
@@ -143,7 +179,7 @@ export class SnapshotSender {
     if (!this.#answered) stream.end(END_FRAME);
   }
 
-  async #writeChunk(stream: ClientHttp2Stream, chunk: Uint8Array): Promise<void> {
+  async #writeChunk(stream: Http2Stream, chunk: Uint8Array): Promise<void> {
     const prefix = alloc(PREFIX_BYTES);
     writeU32BE(prefix, chunk.length, 0);
     stream.cork();
@@ -157,7 +193,7 @@ export class SnapshotSender {
    * Writes, and waits until the stream has room again. Rejects when it makes no progress; of one
    * that is closed, the answer says why.
    */
-  async #writePiece(stream: ClientHttp2Stream, piece: Uint8Array): Promise<void> {
+  async #writePiece(stream: Http2Stream, piece: Uint8Array): Promise<void> {
     if (stream.destroyed || stream.closed) return;
     this.#sentBytes += piece.length;
     this.#shared.observer.sent(this.#id, piece.length);

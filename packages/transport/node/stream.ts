@@ -10,50 +10,52 @@ import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { FrameError } from "../src/frames.ts";
 import type { Fields } from "../src/plain-fields.ts";
 import { openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
+import type { StreamWriter } from "./carrier.ts";
 import { DialError } from "./dial.ts";
 import { answerHeaders, requestHeaders, STREAM_PATH } from "./headers.ts";
 import type { ResolvedOptions, Shared } from "./options.ts";
 import type { Answer } from "./request.ts";
 
+/** In a request: its sender reads messages on this stream too. Members before 0.2 do not. */
+const TWO_WAY = "x-quorate-two-way";
 /** More of a refusal's text is not read. */
 const MAX_ERROR_BYTES = 1024;
 /** Answers that a peer does not read; one that leaves more of them lying is given up. */
 const MAX_UNREAD_REPLY_BYTES = 64 * 1024;
 
 /** A stream on which the peer has agreed to take messages. */
-export interface OutgoingStream {
+export interface OutgoingStream extends StreamWriter {
   readonly answer: Answer;
-  /** As Tunnel.wrap. */
-  wrap(pieces: Uint8Array[], bytes: number): Uint8Array[];
-  /** Sends a ping; `whenAnswered` is called when its answer comes. */
-  ping(whenAnswered: () => void): void;
+}
+
+/** Which stream is requested, and on which connection. */
+export interface StreamRequest {
+  readonly socket: Socket;
+  readonly to: bigint;
+  readonly path: string;
+  /** Whether the connection uses TLS. */
+  readonly secure: boolean;
+  /** Called with the bytes that the peer sends once it has agreed; it may send them at once. */
+  received(bytes: Uint8Array): void;
 }
 
 /**
- * Asks the peer at the other end of `socket` for a stream; status 200: it has agreed. Rejects with
- * DialError if it does not answer.
+ * Requests a stream of the peer at the other end of a connection; status 200: it has agreed.
+ * Rejects with DialError if it does not answer.
  */
-export function requestStream(
-  shared: Shared,
-  socket: Socket,
-  to: bigint,
-  path: string,
-  secure: boolean,
-): Promise<OutgoingStream> {
+export function requestStream(shared: Shared, request: StreamRequest): Promise<OutgoingStream> {
+  const { socket, to, path, secure } = request;
   return new Promise((resolve, reject) => {
     let status = 0;
     let headers: Fields = {};
     let text = "";
-    let answered = () => {};
+    const pings = new Pings(socket);
     const settle = () => {
       if (status === 0) return;
       resolve({
         answer: { status, headers, text: text.trimEnd() },
         wrap: (pieces, bytes) => tunnel.wrap(pieces, bytes),
-        ping: (whenAnswered) => {
-          answered = whenAnswered;
-          socket.write(Tunnel.ping());
-        },
+        ping: (whenAnswered) => pings.send(whenAnswered),
       });
     };
     const tunnel = new Tunnel({
@@ -63,10 +65,11 @@ export function requestStream(
         if (status === 200) settle();
       },
       data(bytes) {
-        if (text.length < MAX_ERROR_BYTES)
+        if (status === 200) request.received(bytes);
+        else if (text.length < MAX_ERROR_BYTES)
           text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
       },
-      pong: () => answered(),
+      pong: () => pings.answered(),
       ended() {
         settle();
         socket.destroy();
@@ -88,13 +91,34 @@ export function requestStream(
       ":authority": "peer",
       ":path": path,
     };
-    socket.write(Tunnel.request({ ...pseudo, ...textsOf(others) }));
+    socket.write(Tunnel.request({ ...pseudo, ...textsOf(others), [TWO_WAY]: "1" }));
   });
 }
 
+/** The last ping of one side of a stream. */
+class Pings {
+  readonly #socket: Socket;
+  #whenAnswered: () => void = () => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  send(whenAnswered: () => void): void {
+    this.#whenAnswered = whenAnswered;
+    this.#socket.write(Tunnel.ping());
+  }
+
+  answered(): void {
+    this.#whenAnswered();
+  }
+}
+
 /** A request for a stream, as it was received: the acceptor's side. */
-export interface IncomingStream {
+export interface IncomingStream extends StreamWriter {
   readonly socket: Socket;
+  /** Whether the dialler takes messages on it too. */
+  readonly isTwoWay: boolean;
   /** Agrees to take messages. Call before the next turn. */
   agree(): void;
   /** Turns it away, and ends the connection. */
@@ -117,8 +141,12 @@ export function acceptStream(
   options: ResolvedOptions,
   listener: IncomingStreamListener,
 ): void {
-  const stream: IncomingStream = {
+  const pings = new Pings(socket);
+  const streamOf = (fields: Fields): IncomingStream => ({
     socket,
+    isTwoWay: fields[TWO_WAY] === "1",
+    wrap: (pieces, bytes) => tunnel.wrap(pieces, bytes),
+    ping: (whenAnswered) => pings.send(whenAnswered),
     agree: () =>
       void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
     refuse(status, text) {
@@ -129,11 +157,11 @@ export function acceptStream(
       };
       socket.end(Tunnel.refusal(fields, fromUtf8(`${text}\n`)));
     },
-  };
+  });
   const tunnel = new Tunnel({
-    head: (fields) => listener.requested(stream, fields),
+    head: (fields) => listener.requested(streamOf(fields), fields),
     data: (bytes) => listener.received(bytes),
-    pong: () => {},
+    pong: () => pings.answered(),
     ended: () => socket.destroy(),
   });
   // All of it is there, or it would not have been found to be a member's.

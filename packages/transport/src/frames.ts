@@ -6,7 +6,15 @@
  * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0
  * as the end. Without that mark a stream that was cut could pass for a whole one.
  */
-import { alloc, concat, Reader, raftpb, readU32BE, WireError, writeU32BE } from "@quorate/proto";
+import {
+  alloc,
+  ChunkQueue,
+  Reader,
+  raftpb,
+  readU32BE,
+  WireError,
+  writeU32BE,
+} from "@quorate/proto";
 
 /** Bytes before each frame's content. */
 export const PREFIX_BYTES = 4;
@@ -15,17 +23,8 @@ export const PREFIX_BYTES = 4;
  */
 const MAX_GATHERED_BYTES = 64 * 1024;
 
-/**
- * Chunks of less than this are gathered, so that a frame in tiny pieces does not cost an object for
- * each.
- */
-const MIN_KEPT_CHUNK_BYTES = 512;
-const GATHERED_CHUNK_BYTES = 4096;
-
 /** The end of a snapshot: a frame without content. */
 export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
-
-const NOTHING = new Uint8Array(0);
 
 /** Bytes from another member that are not what they should be. */
 export class FrameError extends Error {
@@ -96,11 +95,8 @@ export class FrameBatch {
  */
 export class FrameReader {
   readonly #maxFrameBytes: number;
-  #chunks: Uint8Array[] = [];
-  #bufferedBytes = 0;
-  /** Where small chunks are gathered: its used part is the last of the chunks while this is set. */
-  #gathered: Uint8Array | undefined;
-  /** Content of the frame that is being waited for, or undefined while its length is. */
+  readonly #chunks = new ChunkQueue();
+  /** Content bytes of the frame that is awaited; undefined while its length is. */
   #awaitedBytes: number | undefined;
 
   /** @param maxFrameBytes the longest content that is taken. */
@@ -108,32 +104,13 @@ export class FrameReader {
     this.#maxFrameBytes = maxFrameBytes;
   }
 
-  /** Bytes that `take` has not given yet. */
+  /** Bytes that `take` has not returned yet. */
   get bufferedBytes(): number {
-    return this.#bufferedBytes;
+    return this.#chunks.sizeBytes;
   }
 
   push(chunk: Uint8Array): void {
-    if (chunk.length === 0) return;
-    this.#bufferedBytes += chunk.length;
-    if (this.#chunks.length > 0 && chunk.length < MIN_KEPT_CHUNK_BYTES) this.#gather(chunk);
-    else {
-      this.#gathered = undefined;
-      this.#chunks.push(chunk);
-    }
-  }
-
-  #gather(chunk: Uint8Array): void {
-    const last = this.#chunks.length - 1;
-    const used = this.#gathered === undefined ? 0 : this.#chunks[last].length;
-    if (this.#gathered === undefined || used + chunk.length > GATHERED_CHUNK_BYTES) {
-      this.#gathered = alloc(GATHERED_CHUNK_BYTES);
-      this.#gathered.set(chunk);
-      this.#chunks.push(this.#gathered.subarray(0, chunk.length));
-      return;
-    }
-    this.#gathered.set(chunk, used);
-    this.#chunks[last] = this.#gathered.subarray(0, used + chunk.length);
+    this.#chunks.push(chunk);
   }
 
   /**
@@ -142,28 +119,16 @@ export class FrameReader {
    */
   take(): Uint8Array | undefined {
     if (this.#awaitedBytes === undefined) {
-      if (this.#bufferedBytes < PREFIX_BYTES) return undefined;
-      const length = readU32BE(this.#cut(PREFIX_BYTES), 0);
+      if (this.#chunks.sizeBytes < PREFIX_BYTES) return undefined;
+      const length = readU32BE(this.#chunks.take(PREFIX_BYTES), 0);
       if (length > this.#maxFrameBytes)
         throw new FrameError(`frame of ${length} bytes is longer than ${this.#maxFrameBytes}`);
       this.#awaitedBytes = length;
     }
-    if (this.#bufferedBytes < this.#awaitedBytes) return undefined;
-    const content = this.#cut(this.#awaitedBytes);
+    if (this.#chunks.sizeBytes < this.#awaitedBytes) return undefined;
+    const content = this.#chunks.take(this.#awaitedBytes);
     this.#awaitedBytes = undefined;
     return content;
-  }
-
-  /** The first `size` bytes, which are there. */
-  #cut(size: number): Uint8Array {
-    if (size === 0) return NOTHING;
-    this.#bufferedBytes -= size;
-    this.#gathered = undefined;
-    if (this.#chunks[0].length < size) this.#chunks = [concat(this.#chunks)];
-    const first = this.#chunks[0];
-    if (first.length > size) this.#chunks[0] = first.subarray(size);
-    else this.#chunks.shift();
-    return first.subarray(0, size);
   }
 }
 
@@ -205,4 +170,20 @@ export function decodeMessage(frame: Uint8Array): raftpb.Message {
     if (error instanceof WireError) throw new FrameError(error.message);
     throw error;
   }
+}
+
+/**
+ * Reads the next bytes of a stream of messages and calls `taken` for each message that is whole
+ * now, in order. Throws FrameError at the first frame that is damaged; the messages before it have
+ * been taken.
+ * @param frame the bytes of the message, of which its `bytes` fields are views
+ */
+export function takeMessages(
+  reader: FrameReader,
+  chunk: Uint8Array,
+  taken: (message: raftpb.Message, frame: Uint8Array) => void,
+): void {
+  reader.push(chunk);
+  for (let frame = reader.take(); frame !== undefined; frame = reader.take())
+    taken(decodeMessage(frame), frame);
 }

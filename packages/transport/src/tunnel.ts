@@ -13,42 +13,27 @@
  * send it a turn of the loop later. Both sides open their windows as far as they go: what waits for
  * the network is bounded by the sender's queue and TCP, not by HTTP/2.
  */
-import { alloc, concat, equals, fromLatin1, readU32BE, writeU32BE } from "@quorate/proto";
+import { alloc, concat, equals, fromLatin1, http2, readU32BE, writeU32BE } from "@quorate/proto";
 import { FrameError } from "./frames.ts";
 import { decodeFields, encodeFields, type Fields } from "./plain-fields.ts";
 
-/** What a client's first bytes are (RFC 9113 section 3.4). */
-export const PREFACE: Uint8Array = fromLatin1("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-/** Bytes before each frame's payload: length (3), type, flags, stream (4). */
-export const FRAME_HEAD_BYTES = 9;
+/** The first bytes of a client. */
+export const PREFACE: Uint8Array = fromLatin1(http2.PREFACE);
+export const FRAME_HEAD_BYTES: number = http2.FRAME_HEADER_BYTES;
 /** A head, and every other frame but DATA, is no longer. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 
-const Type = {
-  DATA: 0,
-  HEADERS: 1,
-  RST_STREAM: 3,
-  SETTINGS: 4,
-  PUSH_PROMISE: 5,
-  PING: 6,
-  GOAWAY: 7,
-  WINDOW_UPDATE: 8,
-  CONTINUATION: 9,
-} as const;
-const Flag = { END_STREAM: 1, ACK: 1, END_HEADERS: 4, PADDED: 8, PRIORITY: 0x20 } as const;
-const Setting = {
-  HEADER_TABLE_SIZE: 1,
-  ENABLE_PUSH: 2,
-  MAX_CONCURRENT_STREAMS: 3,
-  INITIAL_WINDOW_SIZE: 4,
-  MAX_FRAME_SIZE: 5,
-} as const;
+const {
+  DEFAULT_MAX_FRAME_BYTES,
+  DEFAULT_WINDOW_BYTES,
+  Flag,
+  FrameType,
+  LARGEST_MAX_FRAME_BYTES,
+  MAX_WINDOW_BYTES,
+  Setting,
+} = http2;
 
 const STREAM = 1;
-const DEFAULT_WINDOW_BYTES = 65_535;
-const MAX_WINDOW_BYTES = 0x7fff_ffff;
-const DEFAULT_FRAME_BYTES = 16_384;
-const MAX_FRAME_BYTES = 0xff_ffff;
 /** So much is received before the sender's windows are opened again. */
 const WINDOW_REFILL_BYTES = 1 << 30;
 
@@ -81,7 +66,7 @@ export class Tunnel {
   #connectionWindowBytes = DEFAULT_WINDOW_BYTES;
   #streamWindowBytes = DEFAULT_WINDOW_BYTES;
   #initialWindowBytes = DEFAULT_WINDOW_BYTES;
-  #maxFrameBytes = DEFAULT_FRAME_BYTES;
+  #maxFrameBytes = DEFAULT_MAX_FRAME_BYTES;
   #replies: Uint8Array[] = [];
 
   constructor(events: TunnelEvents) {
@@ -109,16 +94,16 @@ export class Tunnel {
 
   /** The acceptor's first and last bytes: an answer with a text. */
   static refusal(fields: Fields, text: Uint8Array): Uint8Array {
-    const goAway = frame(Type.GOAWAY, 0, 0, 8);
+    const goAway = frame(FrameType.GoAway, 0, 0, 8);
     writeU32BE(goAway, STREAM, FRAME_HEAD_BYTES);
-    const body = frame(Type.DATA, Flag.END_STREAM, STREAM, text.length);
+    const body = frame(FrameType.Data, Flag.EndStream, STREAM, text.length);
     body.set(text, FRAME_HEAD_BYTES);
     return concat([settings(), headers(fields), body, goAway]);
   }
 
   /** A ping; `pong` tells of its answer. */
   static ping(): Uint8Array {
-    return frame(Type.PING, 0, 0, 8);
+    return frame(FrameType.Ping, 0, 0, 8);
   }
 
   /**
@@ -132,7 +117,7 @@ export class Tunnel {
     this.#connectionWindowBytes -= bytes;
     this.#streamWindowBytes -= bytes;
     if (bytes <= this.#maxFrameBytes) {
-      writeHead(pieces[0], Type.DATA, 0, STREAM, bytes);
+      writeHead(pieces[0], FrameType.Data, 0, STREAM, bytes);
       return pieces;
     }
     const framed: Uint8Array[] = [];
@@ -144,7 +129,7 @@ export class Tunnel {
         if (roomBytes === 0) {
           roomBytes = Math.min(leftBytes, this.#maxFrameBytes);
           const head = alloc(FRAME_HEAD_BYTES);
-          writeHead(head, Type.DATA, 0, STREAM, roomBytes);
+          writeHead(head, FrameType.Data, 0, STREAM, roomBytes);
           framed.push(head);
         }
         const part = piece.subarray(at, at + roomBytes);
@@ -184,7 +169,7 @@ export class Tunnel {
       const part = chunk.subarray(at, at + this.#awaitedBytes);
       at += part.length;
       this.#awaitedBytes -= part.length;
-      if (this.#type === Type.DATA) this.#data(part);
+      if (this.#type === FrameType.Data) this.#data(part);
       else if (part.length > 0) this.#payload.push(part);
       if (this.#awaitedBytes === 0) this.#end();
     }
@@ -199,7 +184,7 @@ export class Tunnel {
     this.#headBytes = 0;
     this.#payload = [];
     this.#paddingBytes = -1;
-    if (this.#type !== Type.DATA) {
+    if (this.#type !== FrameType.Data) {
       if (this.#awaitedBytes > MAX_HEAD_BYTES)
         throw new FrameError(`HTTP/2 frame of ${this.#awaitedBytes} bytes, type ${this.#type}`);
       return;
@@ -216,7 +201,7 @@ export class Tunnel {
 
   /** A part of a DATA frame. Members do not pad; who does is understood. */
   #data(part: Uint8Array): void {
-    if ((this.#flags & Flag.PADDED) === 0) {
+    if ((this.#flags & Flag.Padded) === 0) {
       if (part.length > 0) this.#events.data(part);
       return;
     }
@@ -235,15 +220,18 @@ export class Tunnel {
     const type = this.#type;
     this.#type = -1;
     const payload = this.#payload.length === 1 ? this.#payload[0] : concat(this.#payload);
-    const isAck = (this.#flags & Flag.ACK) !== 0;
-    if (type === Type.SETTINGS && !isAck) this.#settings(payload);
-    else if (type === Type.PING) this.#ping(payload, isAck);
-    else if (type === Type.WINDOW_UPDATE) this.#windowUpdate(payload);
-    else if (type === Type.HEADERS) this.#headers(payload);
-    else if (type === Type.RST_STREAM || type === Type.GOAWAY) this.#events.ended();
-    else if (type === Type.PUSH_PROMISE || type === Type.CONTINUATION)
+    const isAck = (this.#flags & Flag.Ack) !== 0;
+    if (type === FrameType.Settings && !isAck) this.#settings(payload);
+    else if (type === FrameType.Ping) this.#ping(payload, isAck);
+    else if (type === FrameType.WindowUpdate) this.#windowUpdate(payload);
+    else if (type === FrameType.Headers) this.#headers(payload);
+    else if (type === FrameType.RstStream || type === FrameType.GoAway) this.#events.ended();
+    else if (type === FrameType.PushPromise || type === FrameType.Continuation)
       throw new FrameError(`HTTP/2 frame of type ${type}`);
-    if ((type === Type.DATA || type === Type.HEADERS) && (this.#flags & Flag.END_STREAM) !== 0)
+    if (
+      (type === FrameType.Data || type === FrameType.Headers) &&
+      (this.#flags & Flag.EndStream) !== 0
+    )
       this.#events.ended();
   }
 
@@ -252,17 +240,17 @@ export class Tunnel {
     for (let at = 0; at < payload.length; at += 6) {
       const name = (payload[at] << 8) | payload[at + 1];
       const value = readU32BE(payload, at + 2);
-      if (name === Setting.INITIAL_WINDOW_SIZE) {
+      if (name === Setting.InitialWindowSize) {
         if (value > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window of ${value} bytes`);
         this.#streamWindowBytes += value - this.#initialWindowBytes;
         this.#initialWindowBytes = value;
-      } else if (name === Setting.MAX_FRAME_SIZE) {
-        if (value < DEFAULT_FRAME_BYTES || value > MAX_FRAME_BYTES)
+      } else if (name === Setting.MaxFrameSize) {
+        if (value < DEFAULT_MAX_FRAME_BYTES || value > LARGEST_MAX_FRAME_BYTES)
           throw new FrameError(`HTTP/2 frame size of ${value} bytes`);
         this.#maxFrameBytes = value;
       }
     }
-    this.#replies.push(frame(Type.SETTINGS, Flag.ACK, 0, 0));
+    this.#replies.push(frame(FrameType.Settings, Flag.Ack, 0, 0));
   }
 
   #ping(payload: Uint8Array, isAck: boolean): void {
@@ -271,7 +259,7 @@ export class Tunnel {
       this.#events.pong();
       return;
     }
-    const answer = frame(Type.PING, Flag.ACK, 0, 8);
+    const answer = frame(FrameType.Ping, Flag.Ack, 0, 8);
     answer.set(payload, FRAME_HEAD_BYTES);
     this.#replies.push(answer);
   }
@@ -288,10 +276,10 @@ export class Tunnel {
   }
 
   #headers(payload: Uint8Array): void {
-    const other = Flag.PADDED | Flag.PRIORITY;
+    const other = Flag.Padded | Flag.Priority;
     if (
       this.#stream !== STREAM ||
-      (this.#flags & Flag.END_HEADERS) === 0 ||
+      (this.#flags & Flag.EndHeaders) === 0 ||
       (this.#flags & other) !== 0
     )
       throw new FrameError("HTTP/2 head that no member writes");
@@ -320,14 +308,14 @@ export function openingOf(bytes: Uint8Array): Opening {
     const [length, type, flags] = [word >>> 8, word & 0xff, bytes[at + 4]];
     const next = at + FRAME_HEAD_BYTES + length;
     if (length > MAX_HEAD_BYTES) return { kind: "other" };
-    if (type === Type.HEADERS) {
-      if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.END_HEADERS)
+    if (type === FrameType.Headers) {
+      if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.EndHeaders)
         return { kind: "other" };
       if (next > bytes.length) return { kind: "unclear" };
       const fields = decodeFields(bytes.subarray(at + FRAME_HEAD_BYTES, next));
       return fields === undefined ? { kind: "other" } : { kind: "member", fields };
     }
-    if (type !== Type.SETTINGS && type !== Type.WINDOW_UPDATE) return { kind: "other" };
+    if (type !== FrameType.Settings && type !== FrameType.WindowUpdate) return { kind: "other" };
     at = next;
   }
   return bytes.length > 2 * MAX_HEAD_BYTES ? { kind: "other" } : { kind: "unclear" };
@@ -335,13 +323,13 @@ export function openingOf(bytes: Uint8Array): Opening {
 
 function settings(): Uint8Array {
   const values: [number, number][] = [
-    [Setting.HEADER_TABLE_SIZE, 0],
-    [Setting.ENABLE_PUSH, 0],
-    [Setting.MAX_CONCURRENT_STREAMS, 1],
-    [Setting.INITIAL_WINDOW_SIZE, MAX_WINDOW_BYTES],
-    [Setting.MAX_FRAME_SIZE, MAX_FRAME_BYTES],
+    [Setting.HeaderTableSize, 0],
+    [Setting.EnablePush, 0],
+    [Setting.MaxConcurrentStreams, 1],
+    [Setting.InitialWindowSize, MAX_WINDOW_BYTES],
+    [Setting.MaxFrameSize, LARGEST_MAX_FRAME_BYTES],
   ];
-  const bytes = frame(Type.SETTINGS, 0, 0, 6 * values.length);
+  const bytes = frame(FrameType.Settings, 0, 0, 6 * values.length);
   values.forEach(([name, value], i) => {
     bytes[FRAME_HEAD_BYTES + 6 * i + 1] = name;
     writeU32BE(bytes, value, FRAME_HEAD_BYTES + 6 * i + 2);
@@ -351,13 +339,13 @@ function settings(): Uint8Array {
 
 function headers(fields: Fields): Uint8Array {
   const block = encodeFields(fields);
-  const bytes = frame(Type.HEADERS, Flag.END_HEADERS, STREAM, block.length);
+  const bytes = frame(FrameType.Headers, Flag.EndHeaders, STREAM, block.length);
   bytes.set(block, FRAME_HEAD_BYTES);
   return bytes;
 }
 
 function windowUpdate(stream: number, addedBytes: number): Uint8Array {
-  const bytes = frame(Type.WINDOW_UPDATE, 0, stream, 4);
+  const bytes = frame(FrameType.WindowUpdate, 0, stream, 4);
   writeU32BE(bytes, addedBytes, FRAME_HEAD_BYTES);
   return bytes;
 }

@@ -96,19 +96,24 @@ describe("a peer that hangs", () => {
     const a = await member(net, 1n, {
       options: { pingIntervalMs: 20, pingTimeoutMs: 400, dialTimeoutMs: 400 },
     });
-    const b = await member(net, 2n);
+    // It says of no address that it is there: it is dialled through the proxy alone.
+    const b = await member(net, 2n, { options: { localUrls: [] } });
     const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
+    const established = () =>
+      a.logger.find("info", "established TCP streaming connection with remote peer").length;
     a.transport.addPeer(2n, [url]);
-    await net.until("the link is up", () => isUp(a, 2n));
+    await net.until("the streams are open", () => established() === 2);
     proxy.stall();
-    await net.until("the link is given up", () => !isUp(a, 2n));
+    const lost = () =>
+      a.logger.find("warn", "lost TCP streaming connection with remote peer").length;
+    await net.until("the streams are given up", () => lost() === 2);
     await net.until("it is told", () => a.listener.unreachables.length > 0);
     await net.until(
       "new attempts end too",
       () => a.logger.find("warn", "failed to dial remote peer").length > 0,
     );
     proxy.go();
-    await net.until("the link is up again", () => isUp(a, 2n));
+    await net.until("the streams are open again", () => established() >= 4 && isUp(a, 2n));
   });
 
   it("that takes connections but never reads is dialled again and again, with a bounded queue", async (t) => {

@@ -1,30 +1,29 @@
-/**
- * What can be wrong with a log.
- */
+/** The operating errors of a log. */
 import { verifyWalCommand } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 
 /**
- * The log holds bytes that were not written like that, and it is not the torn end of a write. The
- * member must not start from it.
+ * The log holds bytes that this program did not write, and they are not a torn write at the end.
+ * The member must not start from it.
  */
-export class WalDamageError extends Error {
-  readonly code = "Damaged";
+export class WalDamageError extends CodedError<"Damaged"> {
   /** The damaged file. */
   readonly path: string;
-  /** Where in the file the first broken record starts. */
+  /** Byte offset in the file of the first broken record. */
   readonly offset: number;
   readonly reason: string;
-  /** The command that tells more. */
+  /** The command that prints the details. */
   readonly command: string;
 
-  /** @param dir the folder of the log. */
+  /** @param dir the directory of the log */
   constructor(dir: string, name: string, offset: number, reason: string) {
     const path = `${dir}/${name}`;
     const command = verifyWalCommand(dir);
     super(
+      "WalDamageError",
+      "Damaged",
       `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`,
     );
-    this.name = "WalDamageError";
     this.path = path;
     this.offset = offset;
     this.reason = reason;
@@ -33,14 +32,14 @@ export class WalDamageError extends Error {
 }
 
 /**
- * Why a log cannot be used as asked.
+ * Why a log cannot be used:
  *
- * - NotFound: there is no log, or none that reaches back far enough.
- * - Exists: there is one already.
- * - SnapshotNotFound, SnapshotMismatch: the snapshot to start from is not marked in the log, or
- *   with another term.
- * - Closed: it was closed, or an earlier write or sync failed, after which nobody knows what the
- *   disk holds.
+ * - NotFound: there is no log, or it starts after the requested index.
+ * - Exists: there is a log already.
+ * - SnapshotNotFound, SnapshotMismatch: the log has no mark of the requested snapshot, or one with
+ * another term.
+ * - Closed: the log was closed, or an earlier write or sync failed. After a failed write the
+ * content of the disk is unknown.
  */
 export type WalErrorCode =
   | "NotFound"
@@ -49,23 +48,15 @@ export type WalErrorCode =
   | "SnapshotMismatch"
   | "Closed";
 
-/** An operating error of the log, with its folder. Errors of the disk itself are DiskErrors. */
-export class WalError extends Error {
-  readonly code: WalErrorCode;
+/** An operating error of the log. Errors of the disk itself are DiskErrors. */
+export class WalError extends CodedError<WalErrorCode> {
   readonly path: string;
 
   constructor(code: WalErrorCode, path: string, detail: string, cause?: unknown) {
-    super(`${path}: ${detail}`, { cause });
-    this.name = "WalError";
-    this.code = code;
+    super("WalError", code, `${path}: ${detail}`, cause);
     this.path = path;
   }
 }
 
-/**
- * Throws if `condition` does not hold: a mistake of the caller or of this package, never of the
- * disk.
- */
-export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Error(`broken invariant: ${message}`);
-}
+/** The operating errors of this package. */
+export type WalFailure = WalDamageError | WalError;

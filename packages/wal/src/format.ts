@@ -1,5 +1,5 @@
 /**
- * The write-ahead log on disk, as etcd lays it out (server/storage/wal in etcd's sources).
+ * The write-ahead log on disk, in etcd's format (server/storage/wal in etcd's sources).
  *
  *     wal/0000000000000000-0000000000000000.wal      sequence number - index of the first entry
  *                                                    that may stand in it
@@ -17,16 +17,16 @@
  * 0 ends the segment. `crc` is CRC-32C rolled over the `data` of all records since the log was
  * created, this one included; it goes on from segment to segment.
  *
- * Each segment opens with a crc record (where the rolling checksum stands), a metadata record (the
- * same in all segments) and, unless it is the first, a state record. Then come entries, states and
- * snapshot marks as they happen; a later entry with the index of an earlier one takes its place and
- * that of all after it.
+ * Each segment opens with a crc record (the rolling checksum so far), a metadata record (the same
+ * in all segments) and, unless it is the first segment, a state record. Entries, states and
+ * snapshot marks follow in the order they were written. An entry with the index of an earlier one
+ * replaces it and all entries after it.
  *
- * One thing is ours. etcd's crc records have no data; ours may carry a durable mark: 8 bytes, the
- * length of this segment that was known to be on the disk when the record was written, and 4 bytes,
- * the CRC-32C of those 8. etcd skips over that data (a crc record is not in the rolling checksum).
- * The mark is what lets a reader tell the torn end of a write that nobody was promised from damage
- * to one that was.
+ * One extension is Quorate's own. etcd's crc records have no data; here they may carry a durable
+ * mark: 8 bytes, the length of this segment that was known to be on disk when the record was
+ * written, and 4 bytes, the CRC-32C of those 8. etcd ignores that data (a crc record is not part of
+ * the rolling checksum). With the mark, a reader can distinguish a torn write at the end, which was
+ * never acknowledged, from damage to a record that was.
  */
 import { crc32c } from "@quorate/proto";
 
@@ -34,10 +34,10 @@ import { crc32c } from "@quorate/proto";
 export const RecordType = { Metadata: 1, Entry: 2, State: 3, Crc: 4, Snapshot: 5 } as const;
 export type RecordType = (typeof RecordType)[keyof typeof RecordType];
 
-/** The size at which a segment is left for the next, and to which it is allocated: etcd's 64 MB. */
+/** The size at which a segment is closed, and to which it is preallocated: etcd's 64 MB. */
 export const SEGMENT_BYTES = 64_000_000;
 
-/** What a disk writes whole. */
+/** The unit that a disk writes atomically. */
 export const SECTOR_BYTES = 512;
 
 /** A length word. */
@@ -50,7 +50,7 @@ export const MARK_BYTES = 12;
 export interface SegmentName {
   readonly name: string;
   readonly sequence: number;
-  /** Index of the first entry that may stand in it. */
+  /** Index of the first entry that the segment may hold. */
   readonly index: number;
 }
 
@@ -58,14 +58,14 @@ function hex16(value: number): string {
   return value.toString(16).padStart(16, "0");
 }
 
-/** The name of the segment that is the `sequence`th, from 0, and starts at entry `index`. */
+/** The name of a segment. @param sequence its number, from 0. @param index of its first entry */
 export function segmentName(sequence: number, index: number): SegmentName {
   return { name: `${hex16(sequence)}-${hex16(index)}.wal`, sequence, index };
 }
 
 /**
- * Two numbers from a name like 0000000000000001-00000000000184d7.wal; undefined if it is not one,
- * or out of range.
+ * The two numbers in a name like 0000000000000001-00000000000184d7.wal; undefined for any other
+ * name, or if a number is out of range.
  */
 export function parseIndexedName(
   name: string,
@@ -79,7 +79,7 @@ export function parseIndexedName(
   return Number.isSafeInteger(first) && Number.isSafeInteger(second) ? [first, second] : undefined;
 }
 
-/** The segments among the names of a folder, in order. Other names are no part of the log. */
+/** The segments among the names in a directory, in order. Other names are no part of the log. */
 export function segmentsAmong(names: readonly string[]): SegmentName[] {
   const segments: SegmentName[] = [];
   for (const name of names) {
@@ -90,14 +90,17 @@ export function segmentsAmong(names: readonly string[]): SegmentName[] {
 }
 
 /**
- * The position of the segment where reading from `index` starts: the last that starts at or before
- * it; -1 if there is none.
+ * The position of the segment from which to read `index`: the last that starts at or before it; -1
+ * if there is none.
  */
 export function segmentFor(segments: readonly SegmentName[], index: number): number {
   return segments.findLastIndex((segment) => segment.index <= index);
 }
 
-/** The data of a crc record that says: the first `durableBytes` of this segment are on the disk. */
+/**
+ * The data of a crc record with a durable mark: the first `durableBytes` of this segment are on
+ * disk.
+ */
 export function encodeMark(durableBytes: number): Uint8Array {
   const data = new Uint8Array(MARK_BYTES);
   const view = new DataView(data.buffer);
@@ -106,7 +109,7 @@ export function encodeMark(durableBytes: number): Uint8Array {
   return data;
 }
 
-/** The length that a mark tells, or undefined if the bytes are not a mark. */
+/** The length in a durable mark, or undefined if the bytes are not a mark. */
 export function decodeMark(data: Uint8Array): number | undefined {
   if (data.length !== MARK_BYTES) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, MARK_BYTES);

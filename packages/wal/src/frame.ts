@@ -4,7 +4,7 @@
 import { type RecordType, WORD_BYTES } from "./format.ts";
 import type { SegmentFile } from "./segment-file.ts";
 
-/** A record that was read; whether its checksum is right is for the caller to see. */
+/** A record that was read. The caller verifies its checksum. */
 export interface Frame {
   readonly type: RecordType;
   readonly crc: number;
@@ -13,18 +13,18 @@ export interface Frame {
   readonly end: number;
 }
 
-/** No frame: zeros from here on, or the end of the file. */
+/** The end of the frames: zeros from here on, or the end of the file. */
 export interface NoFrame {
   readonly kind: "end";
 }
 
-/** Bytes that are no frame. */
+/** Bytes that are not a valid frame. */
 export interface BrokenFrame {
   readonly kind: "broken";
   readonly reason: string;
   /**
-   * Where the frame ends, as its length word says, maybe beyond the file; undefined if the word is
-   * cut off or makes no sense.
+   * The end of the frame by its length word, possibly beyond the file; undefined if the word is cut
+   * off or invalid.
    */
   readonly end: number | undefined;
   /** The file ends before the frame does. */
@@ -40,12 +40,12 @@ function broken(reason: string, end?: number, isCut = false): BrokenFrame {
   return { kind: "broken", reason, end, isCut };
 }
 
-/** Where the varint that was read last ends. */
+/** The end of the last varint that was read. */
 let varintEnd = 0;
 
 /**
- * The varint at `at`, which must end before `limit`: exact up to 2^53; -1 if it does not end. Sets
- * `varintEnd`.
+ * Reads the varint at `at`, which must end before `limit`: exact up to 2^53; -1 if it does not end.
+ * Sets `varintEnd`.
  */
 function varint(bytes: Uint8Array, at: number, limit: number): number {
   let value = 0;
@@ -71,9 +71,9 @@ interface RecordFields {
 }
 
 /**
- * Reads a walpb.Record as every writer of the format puts it: type, checksum, then data or nothing.
- * Stricter than a protobuf decoder, which would let a flipped bit in a tag pass as an unknown
- * field. `limit` is where the bytes end that belong to it.
+ * Reads a walpb.Record in the form that every writer of the format uses: type, checksum, then
+ * optional data. Stricter than a protobuf decoder, which would take a flipped bit in a tag for an
+ * unknown field. @param limit the end of the bytes that may belong to the record
  */
 function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFields | undefined {
   if (bytes[start] !== 0x08) return undefined;
@@ -121,14 +121,14 @@ export function readFrame(file: SegmentFile, offset: number): Frame | NoFrame | 
 }
 
 /**
- * The record that stands behind the length word at `offset`, by its own lengths, whatever the
- * length word says; and where its frame ends. Undefined if there is none in full.
+ * The record behind the length word at `offset`, by its own lengths instead of the length word; and
+ * the end of its frame. Undefined if there is no complete record.
  */
 export function readRecordWithoutLength(file: SegmentFile, offset: number): Frame | undefined {
   const start = offset + WORD_BYTES;
   if (start >= file.sizeBytes) return undefined;
-  // Type, checksum and length of the data stand in the first bytes; they tell how many more there
-  // are.
+  // Type, checksum and length of the data are in the first bytes, which determine the record's
+  // size.
   const head = file.view(start, Math.min(file.sizeBytes - start, MAX_RECORD_HEAD_BYTES));
   const record = readRecord(head, 0, head.length);
   if (!record || record.dataStart === record.dataEnd || start + record.dataEnd > file.sizeBytes)

@@ -1,16 +1,17 @@
 /**
- * How a log comes to be open: a new one appears whole or not at all; one that is there is read, and
- * what a crash left of it is put right. Whoever calls holds the log's lock.
+ * Creates and opens logs. A new log appears completely or not at all. An existing one is read and
+ * repaired after a crash. The caller holds the log's lock.
  */
 import { type Disk, type DiskFile, type Logger, parentOf } from "@quorate/host";
 import { walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
-import { assert, WalError } from "./errors.ts";
+import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentName, segmentsAmong } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { type Replay, replay } from "./replay.ts";
 
-/** How much is copied at a time when a log is opened. */
+/** Bytes that are copied at a time when a log is opened. */
 const REWRITE_BYTES = 1 << 20;
 
 /** Whether there is a log in `dir`. */
@@ -18,18 +19,18 @@ export function isLog(disk: Disk, dir: string): boolean {
   return disk.stat(dir) !== undefined && segmentsAmong(disk.list(dir)).length > 0;
 }
 
-/** A log that was just made. */
+/** A log that was just created. */
 export interface NewLog {
   readonly segments: SegmentName[];
-  /** The only segment, to write to. */
+  /** The only segment, open for writing. */
   readonly tail: DiskFile;
-  /** Where the next record goes, and the checksum that it goes on from. */
+  /** The offset of the next record, and the checksum that it continues. */
   readonly offset: number;
   readonly crc: number;
 }
 
 /**
- * Makes a log with its first segment, durable when it returns. Throws WalError Exists, DiskError.
+ * Creates a log with its first segment, durable when it returns. Throws WalError Exists, DiskError.
  */
 export function makeLog(
   disk: Disk,
@@ -39,7 +40,7 @@ export function makeLog(
 ): NewLog {
   if (isLog(disk, dir)) throw new WalError("Exists", dir, "there is a log already");
   if (disk.stat(dir) && disk.list(dir).length > 0)
-    throw new WalError("Exists", dir, "the folder holds other files");
+    throw new WalError("Exists", dir, "the directory holds other files");
   const temporary = `${dir}.tmp`;
   disk.remove(temporary);
   disk.makeDir(temporary);
@@ -68,16 +69,16 @@ export function makeLog(
   };
 }
 
-/** A log that was there, and what it holds from a snapshot on. */
+/** An existing log, and its content from a snapshot on. */
 export interface ReopenedLog extends Replay {
   readonly segments: SegmentName[];
-  /** The last segment, to write to; all of it that was read is durable. */
+  /** The last segment, open for writing; the part that was read is durable. */
   readonly tail: DiskFile;
 }
 
 /**
  * Reads the log in `dir` from the snapshot `from` on, and cuts off a torn write at its end. Throws
- * as Wal.open does.
+ * like Wal.open.
  */
 export function reopenLog(
   disk: Disk,
@@ -94,7 +95,7 @@ export function reopenLog(
   const tail = disk.open(`${dir}/${segments[segments.length - 1].name}`, "write");
   try {
     if (end.tornBytes > 0) {
-      // What is left of it must never be taken for a record behind later ones.
+      // Zeros the torn bytes: they must never be taken for a record after new ones.
       tail.write([new Uint8Array(Math.min(end.tornBytes, tail.size() - end.offset))], end.offset);
       logger?.warn("cut off a torn write at the end of the WAL", {
         path: tail.path,
@@ -112,15 +113,15 @@ export function reopenLog(
 }
 
 /**
- * Brings a range of a file down to the disk that was read and may be in the system's memory only,
- * because the process that wrote it died before its sync, or after one that failed: then the system
- * takes the bytes for written, and only writing them again makes a sync count.
+ * Makes a range of a file durable that may be only in the page cache, because the process that
+ * wrote it died before its sync or after a failed one. After a failed sync the kernel considers the
+ * pages clean, so only a new write makes the next sync write them.
  */
 function makeDurable(file: DiskFile, from: number, to: number): void {
   const buffer = new Uint8Array(Math.min(REWRITE_BYTES, to - from));
   for (let at = from; at < to; ) {
     const count = file.read(buffer.subarray(0, Math.min(buffer.length, to - at)), at);
-    assert(count > 0, "a log became shorter while it was opened");
+    assert(count > 0, "WAL-5");
     file.write([buffer.subarray(0, count)], at);
     at += count;
   }

@@ -1,9 +1,9 @@
 /**
- * Reads a log from end to end, or from one of its segments on, record by record.
+ * Reads a log, whole or from one of its segments on, record by record.
  *
- * Used by `Wal.open` and by the offline tools. It checks what can be checked without a meaning:
- * sequence of the segments, frames, rolling checksum, the records that open a segment. What the
- * records mean to each other is in rules.ts.
+ * Used by `Wal.open` and by the offline tools. It checks everything that does not need the records'
+ * meaning: the sequence of the segments, frames, the rolling checksum, and the records that open a
+ * segment. rules.ts checks how records follow each other.
  */
 import type { Disk } from "@quorate/host";
 import { crc32c, equals } from "@quorate/proto";
@@ -13,42 +13,39 @@ import { type BrokenFrame, type NoFrame, readFrame } from "./frame.ts";
 import { SegmentFile } from "./segment-file.ts";
 import { judgeTail } from "./tear.ts";
 
-/** A record and its place. */
+/** A record and its position. */
 export interface WalRecord {
   readonly segment: SegmentName;
-  /** Where its frame starts. */
+  /** Byte offset of its frame. */
   readonly offset: number;
   readonly type: RecordType;
-  /** The checksum as the record has it, found to be right. */
+  /** The record's checksum, verified. */
   readonly crc: number;
-  /** A view that stays good. */
+  /** A view that stays valid. */
   readonly data: Uint8Array;
 }
 
-/** Where the good records of a log end. */
+/** The end of the valid records of a log. */
 export interface WalEnd {
   readonly segments: readonly SegmentName[];
-  /** Where the next record goes in the last segment. */
+  /** Offset in the last segment of the next record. */
   readonly offset: number;
   readonly crc: number;
   readonly metadata: Uint8Array;
   /**
-   * So many bytes of the last segment were on the disk when they were followed by others; what is
-   * behind them may be in memory only.
+   * The length of the last segment that a later durable mark proves to be on disk; bytes after it
+   * may be only in memory.
    */
   readonly durableBytes: number;
-  /**
-   * Bytes of a torn write from `offset` on; behind them there are only zeros. 0 where the log ends
-   * cleanly.
-   */
+  /** Bytes of a torn write from `offset` on, followed by zeros only. 0 if the log ends cleanly. */
   readonly tornBytes: number;
 }
 
 /**
- * Reads records from the segment on that holds the entry after `from`; without `from`, from the
- * oldest segment that has no gap behind it. Throws a WalDamageError at the first record that is
- * broken or where a segment is missing, a WalError NotFound if there is no log or none that reaches
- * back so far; returns where the log ends.
+ * Reads records, starting with the segment that holds the entry after `from`; without `from`, with
+ * the oldest segment that has no gap behind it. Throws WalDamageError at the first broken record or
+ * missing segment, and WalError NotFound if there is no log or it starts after `from`. Returns the
+ * end of the log.
  */
 export function* readWal(disk: Disk, dir: string, from?: number): Generator<WalRecord, WalEnd> {
   const all = disk.stat(dir) ? segmentsAmong(disk.list(dir)) : [];
@@ -79,7 +76,7 @@ function hasGapBefore(segments: readonly SegmentName[], i: number): boolean {
   return segments[i].sequence !== segments[i - 1].sequence + 1;
 }
 
-/** What goes on from segment to segment. */
+/** The state that continues from segment to segment. */
 class LogReader {
   readonly #disk: Disk;
   readonly #dir: string;
@@ -134,7 +131,7 @@ class LogReader {
     }
   }
 
-  /** Takes a record into the checksum; gives what is wrong with it. */
+  /** Adds a record to the checksum; returns the problem with the record, if any. */
   #check(count: number, type: RecordType, crc: number, data: Uint8Array): string | undefined {
     if (count === 0 && type !== RecordType.Crc) return "the segment does not open with a checksum";
     if (count === 1 && type !== RecordType.Metadata)
@@ -163,7 +160,7 @@ class LogReader {
     return undefined;
   }
 
-  /** Reading cannot go on: finds out whether that is right so. */
+  /** Reading stopped: decides whether this is a valid end of the log. */
   #stop(
     segment: SegmentName,
     file: SegmentFile,
@@ -173,8 +170,8 @@ class LogReader {
   ): void {
     const offset = this.#offset;
     const damage = (reason: string) => new WalDamageError(this.#dir, segment.name, offset, reason);
-    // A segment has its name only after its first records are on the disk, and is left only after
-    // its last ones are.
+    // A segment gets its name only after its first records are on disk, and the next segment starts
+    // only after its last ones are.
     if (count < 2)
       throw damage(stop.kind === "end" ? "the segment ends before its metadata" : stop.reason);
     if (!isLast) {

@@ -1,45 +1,43 @@
-/**
- * What the records of a log amount to.
- */
+/** Combines the records of a log into entries, hard state and snapshot marks. */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
-import { assert, WalDamageError, WalError } from "./errors.ts";
+import { WalDamageError, WalError } from "./errors.ts";
 import { RecordType } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
 import { LogRules } from "./rules.ts";
 
 /** The content of a log from a snapshot on. */
 export interface Replay {
   readonly metadata: Uint8Array;
-  /** The last state, or undefined if none was written. */
+  /** The last hard state, or undefined if none was written. */
   readonly hardState: raftpb.HardState | undefined;
   /**
    * Entries after `from`, in order, without those that later ones replaced; none without `from`.
-   * Their data are views that stay good.
+   * Their data are views that stay valid.
    */
   readonly entries: raftpb.Entry[];
   /** All snapshot marks, as written. */
   readonly snapshots: walpb.Snapshot[];
   readonly end: WalEnd;
-  /** As all records leave them. */
+  /** The rules after all records. */
   readonly rules: LogRules;
-  /** How many records were read. */
+  /** Number of records read. */
   readonly records: number;
 }
 
-/** Decodes a record's data; what cannot be decoded throws a WireError or a RangeError. */
+/** Decodes a record's data; throws WireError or RangeError if it cannot be decoded. */
 function decodeSnapshot(data: Uint8Array): walpb.Snapshot {
   if (data.length === 0) throw new RangeError("the snapshot mark is empty");
   return walpb.Snapshot.decode(data);
 }
 
 /**
- * Reads the log in `dir` from the snapshot with index `from.index` on; or, without `from`, all that
- * is there, keeping no entries.
- *
- * Throws a WalDamageError where a record is broken or does not follow from those before it; a
- * WalError SnapshotNotFound or SnapshotMismatch if the log has no mark of that snapshot, NotFound
- * if entries after it are not in the log.
+ * Reads the log in `dir` from the snapshot with index `from.index` on; or, without `from`, the
+ * whole log, keeping no entries.
+ * Throws WalDamageError if a record is broken or does not follow from those before it; WalError
+ * SnapshotNotFound or SnapshotMismatch if the log has no mark of that snapshot, NotFound if it
+ * lacks entries after it.
  */
 export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined): Replay {
   const reader = readWal(disk, dir, from?.index);
@@ -49,7 +47,7 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
   const snapshots: walpb.Snapshot[] = [];
   let matched = false;
   let records = 0;
-  /** The term of the log's own entry at `from.index`, where it was read. */
+  /** The term of the log's own entry at `from.index`, if it was read. */
   let termAtFrom: number | undefined;
 
   const take = (record: WalRecord): string | undefined => {
@@ -61,15 +59,15 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
         if (problem || !from) return problem;
         const position = entry.index - from.index - 1;
         if (position > entries.length) {
-          // The rules let it pass, so a later snapshot took the place of what is missing.
+          // The rules accepted it, so a later snapshot replaces the missing entries.
           throw new WalError(
             "NotFound",
             dir,
             `the log goes from entry ${from.index + entries.length} to ${entry.index}`,
           );
         }
-        // It replaces what was read with its index and above; one at or before the snapshot
-        // replaces everything.
+        // The entry replaces those with its index and above; one at or before the snapshot replaces
+        // all.
         entries.length = Math.max(0, position);
         if (position >= 0) entries.push(entry);
         else if (position === -1) termAtFrom = entry.term;
@@ -94,8 +92,8 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
             );
           }
           matched = true;
-          // A snapshot that was received takes the place of a log that differs from it, and of what
-          // follows there (Raft paper, figure 13).
+          // A received snapshot replaces a log that differs from it, with all entries that follow
+          // there (Raft paper, figure 13).
           if (termAtFrom !== undefined && termAtFrom !== from.term) entries.length = 0;
         }
         return undefined;
@@ -114,7 +112,7 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
           dir,
           `the log has no mark of snapshot ${from.index}`,
         );
-      assert(rules !== undefined, "a log without a record was read to its end");
+      assert(rules !== undefined, "WAL-6");
       return {
         metadata: next.value.metadata,
         hardState,

@@ -1,25 +1,23 @@
 /**
- * What must hold between the records of a log. The writer asserts it and the reader checks it, so a
+ * The rules between the records of a log. The writer asserts them and the reader checks them, so a
  * log that was written can be read.
  *
- * The reader needs it because a record's type is outside of the checksum: a flipped bit can turn an
- * entry into a state or the other way round, and what comes out may decode. It does not fit to what
- * stands before it, though. (One case is left: a state of term 2 whose vote is an id below 2^53,
- * which one in 2,000 is, looks like an empty entry; that shows only when the next entry comes.)
+ * The reader needs them because a record's type is not covered by the checksum: a flipped bit can
+ * turn an entry into a state or the reverse, and the result may decode, but it does not fit the
+ * records before it. (One case remains: a state of term 2 whose vote is an id below 2^53, as one in
+ * 2,000 is, looks like an empty entry; the next entry then shows it.)
  *
- * A state's term may be below that of the last entry: a crash can take the state of a batch and
- * leave its entries.
+ * A state's term may be below that of the last entry: a crash can lose the state of a batch and
+ * keep its entries.
  */
 import { raftpb } from "@quorate/proto";
 
 /**
- * Follows a log record by record. `entry` and `state` give what is wrong, or undefined and take the
- * record in.
+ * Checks a log record by record. `entry` and `state` return the problem with a record, or undefined
+ * after adding it.
  */
 export class LogRules {
-  /**
-   * Index and term of the last entry or of a snapshot beyond it; the term is 0 while it is unknown.
-   */
+  /** Index and term of the last entry or of a snapshot beyond it; the term is 0 while unknown. */
   lastIndex: number;
   #lastTerm = 0;
   #stateTerm = 0;
@@ -50,8 +48,8 @@ export class LogRules {
   }
 
   /**
-   * @param opens the state opens a log that is read from a later segment on: what it calls
-   * committed stands in earlier ones.
+   * @param opens the state is the first record of a log that is read from a later segment on: its
+   * committed entries are in earlier segments.
    */
   state(state: raftpb.HardState, opens = false): string | undefined {
     const { term, commit } = state;
@@ -67,7 +65,7 @@ export class LogRules {
     return undefined;
   }
 
-  /** A snapshot mark beyond the last entry takes the place of all entries before it. */
+  /** A snapshot mark beyond the last entry replaces all entries before it. */
   snapshot(index: number, term: number): void {
     if (index <= this.lastIndex) return;
     this.lastIndex = index;

@@ -1,5 +1,5 @@
 /**
- * A segment as bytes to read: in windows, so that a record that stays in memory does not keep a
+ * The bytes of a segment, read in windows, so that a record that stays in memory does not keep a
  * whole segment there.
  */
 import { type Disk, DiskError, type DiskFile } from "@quorate/host";
@@ -11,7 +11,7 @@ const ZEROS = new Uint8Array(64 << 10);
 
 export class SegmentFile {
   readonly sizeBytes: number;
-  /** The bytes that `locate` points into. */
+  /** The bytes that the offsets returned by `locate` refer to. */
   window: Uint8Array = EMPTY;
   readonly #file: DiskFile;
   #windowAt = 0;
@@ -23,13 +23,13 @@ export class SegmentFile {
   }
 
   /**
-   * Makes sure that the bytes from `offset` to `offset + length`, which must lie in the file, are
-   * in `window`; gives their place there.
+   * Makes sure that `window` holds the bytes from `offset` to `offset + length`, which must be
+   * within the file. Returns their offset in it.
    */
   locate(offset: number, length: number): number {
     const at = offset - this.#windowAt;
     if (at >= 0 && at + length <= this.window.length) return at;
-    // Views of the old window are out, so it is not used again.
+    // Records may hold views of the old window, so it is not reused.
     const window = new Uint8Array(
       Math.min(Math.max(WINDOW_BYTES, length), this.sizeBytes - offset),
     );
@@ -41,15 +41,15 @@ export class SegmentFile {
   }
 
   /**
-   * The bytes from `offset` to `offset + length`, which must lie in the file. A view that stays
-   * good.
+   * The bytes from `offset` to `offset + length`, which must be within the file. A view that stays
+   * valid.
    */
   view(offset: number, length: number): Uint8Array {
     const at = this.locate(offset, length);
     return this.window.subarray(at, at + length);
   }
 
-  /** The place of the first byte that is not zero in [from, to), or undefined. */
+  /** The offset of the first byte that is not zero in [from, to), or undefined. */
   firstNonZero(from: number, to: number): number | undefined {
     for (let at = from; at < to; at += ZEROS.length) {
       const bytes = this.#part(at, to);
@@ -59,7 +59,7 @@ export class SegmentFile {
     return undefined;
   }
 
-  /** The place behind the last byte that is not zero in [from, to), or `from`. */
+  /** The offset after the last byte that is not zero in [from, to), or `from`. */
   endOfNonZero(from: number, to: number): number {
     let end = from;
     for (let at = from; at < to; at += ZEROS.length) {
@@ -70,10 +70,7 @@ export class SegmentFile {
     return end;
   }
 
-  /**
-   * The bytes from `at` on, as many as are looked at together, before `to`. Good until the next
-   * call: a segment may be all zeros.
-   */
+  /** A part of the bytes from `at` to `to`, as large as one read. Valid until the next call. */
   #part(at: number, to: number): Uint8Array {
     this.#scratch ??= new Uint8Array(ZEROS.length);
     const part = this.#scratch.subarray(0, Math.min(ZEROS.length, to - at));

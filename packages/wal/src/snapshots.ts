@@ -1,12 +1,11 @@
 /**
- * Snapshot files, as etcd lays them out (server/etcdserver/api/snap in etcd's sources):
+ * Snapshot files, in etcd's format (server/etcdserver/api/snap in etcd's sources):
  *
  *     snap/0000000000000002-0000000000002711.snap          term - index
  *     snap/0000000000000002-0000000000002711.snap.broken   one that could not be read
  *
  * A file is a snappb.Snapshot: the CRC-32C of the data, and the data, an encoded raftpb.Snapshot.
- * What the snapshot itself carries as data is for the server to say; it is small, because the state
- * stands in the backend.
+ * The server defines the snapshot's own data; it is small, because the state is in the backend.
  */
 import type { Clock, Disk } from "@quorate/host";
 import { crc32c, raftpb, snappb, type walpb } from "@quorate/proto";
@@ -21,7 +20,7 @@ interface SnapshotName {
   readonly index: number;
 }
 
-/** The term and index in the name of a snapshot file; undefined if it is not the name of one. */
+/** The term and index in the name of a snapshot file; undefined for any other name. */
 export function parseSnapshotName(
   name: string,
 ): { readonly term: number; readonly index: number } | undefined {
@@ -29,13 +28,13 @@ export function parseSnapshotName(
   return numbers && { term: numbers[0], index: numbers[1] };
 }
 
-/** What `SnapshotFiles.load` found. */
+/** The result of `SnapshotFiles.load`. */
 export interface LoadedSnapshot {
   readonly snapshot: raftpb.Snapshot;
   readonly path: string;
 }
 
-/** Measures what is saved. */
+/** Measures the saving of snapshots. */
 export interface SaveTiming {
   readonly clock: Clock;
   onSave(durationMs: number): void;
@@ -47,14 +46,17 @@ export class SnapshotFiles {
   readonly #dir: string;
   readonly #timing: SaveTiming | undefined;
 
-  /** @param dir the folder, which must be there. */
+  /** @param dir the directory, which must exist */
   constructor(disk: Disk, dir: string, timing?: SaveTiming) {
     this.#disk = disk;
     this.#dir = dir;
     this.#timing = timing;
   }
 
-  /** Writes a snapshot, durable and whole when it returns; gives the path. Blocks for the syncs. */
+  /**
+   * Writes a snapshot, durable and complete when it returns; returns the path. Blocks for the
+   * syncs.
+   */
   save(snapshot: raftpb.Snapshot): string {
     const timing = this.#timing;
     const startMs = timing?.clock.monotonicMs() ?? 0;
@@ -68,8 +70,7 @@ export class SnapshotFiles {
 
   /**
    * Loads the newest snapshot that one of `marks` (from validSnapshotMarks) names; undefined if
-   * there is none. A file that cannot be read on the way gets another name and is told to
-   * `onBroken`.
+   * there is none. Unreadable files on the way are renamed and reported to `onBroken`.
    */
   load(
     marks: readonly walpb.Snapshot[],
@@ -88,8 +89,8 @@ export class SnapshotFiles {
   }
 
   /**
-   * Removes all but the `keep` newest snapshots (at least 1), and what a crash left of an
-   * unfinished one; gives the names.
+   * Removes all but the `keep` newest snapshots (at least 1), and the unfinished file of a crash;
+   * returns the removed names.
    */
   purge(keep: number): string[] {
     const removed = this.#newestFirst()
@@ -112,7 +113,7 @@ export class SnapshotFiles {
   }
 }
 
-/** The snapshot in a file's bytes, or why there is none. */
+/** The snapshot in a file's bytes, or the reason why there is none. */
 function readSnapshot(bytes: Uint8Array, file: SnapshotName): raftpb.Snapshot | string {
   if (bytes.length === 0) return "the file is empty";
   try {

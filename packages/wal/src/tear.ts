@@ -1,29 +1,30 @@
 /**
- * Tells the torn end of a write from damage, where a record of the last segment is broken.
+ * Distinguishes a torn write at the end of the log from damage, when a record of the last segment
+ * is broken.
  *
- * A crash takes back what was not synced sector by sector: a lost sector reads as it was before,
- * and ahead of the log the segment is zeros. So a tear shows as a whole sector of zeros inside the
- * record (or from its length word on), or as a file that ends inside it. Everything else is damage:
- * bits do not flip in a crash. And so is a tear where the log says further down, by a durable mark,
- * that the place was on the disk. Records behind a tear prove nothing by themselves: a crash may
- * lose the first sector of a write and keep the second.
+ * A crash loses unsynced data sector by sector: a lost sector keeps its old content, and ahead of
+ * the log the segment is zeros. A torn write therefore shows as a whole sector of zeros inside the
+ * record (or from its length word on), or as a file that ends inside it. Anything else is damage,
+ * because a crash does not flip bits. A torn write is damage, too, if a later durable mark says
+ * that its place was on disk. Records after it prove nothing by themselves: a crash may lose the
+ * first sector of a write and keep the second.
  */
 import { crc32c } from "@quorate/proto";
 import { decodeMark, MARK_BYTES, RecordType, SECTOR_BYTES, WORD_BYTES } from "./format.ts";
 import { type BrokenFrame, type NoFrame, readFrame, readRecordWithoutLength } from "./frame.ts";
 import type { SegmentFile } from "./segment-file.ts";
 
-/** What stands at the end of the good records: nothing, a torn write up to `end`, or damage. */
+/** The end of the valid records: nothing follows, a torn write up to `end`, or damage. */
 export type Tail =
   | { readonly kind: "clean" }
   | { readonly kind: "torn"; readonly end: number }
   | { readonly kind: "damaged"; readonly reason: string };
 
 /**
- * Judges the last segment from `offset` on, where reading stopped.
+ * Classifies the last segment from `offset` on, where reading stopped.
  *
  * @param crc the rolling checksum up to `offset`.
- * @param stop what reading found there; a record with a wrong checksum counts as a broken one.
+ * @param stop the result of reading there; a record with a wrong checksum counts as a broken one.
  */
 export function judgeTail(
   file: SegmentFile,
@@ -47,15 +48,14 @@ export function judgeTail(
   return { kind: "torn", end };
 }
 
-/** Whether the broken frame looks like one whose sectors did not all reach the disk. */
+/** Whether the broken frame looks like a write of which some sectors did not reach the disk. */
 function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | BrokenFrame): boolean {
   if (stop.kind === "end") {
     const sectorEnd = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES;
     return file.firstNonZero(offset, Math.min(sectorEnd, file.sizeBytes)) === undefined;
   }
   if (stop.isCut) return true;
-  // The length word makes no sense; but it lies in one sector, so it was written as it stands or
-  // not at all.
+  // The length word is invalid. It lies in one sector, so it is not torn.
   if (stop.end === undefined) return false;
   for (
     let sector = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES;
@@ -69,8 +69,8 @@ function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | Broken
 }
 
 /**
- * Whether a whole record stands there that does not fit to its length word: the word was changed
- * after it was written.
+ * Whether a complete record is there that does not fit its length word: the word was changed after
+ * it was written.
  */
 function isWholeBehindWrongLength(
   file: SegmentFile,
@@ -83,14 +83,14 @@ function isWholeBehindWrongLength(
   return record.crc === (record.type === RecordType.Crc ? crc : crc32c(crc, record.data));
 }
 
-/** A durable mark in (from, to) that vouches for more than `from` bytes. */
+/** A durable mark in (from, to) that covers more than `from` bytes. */
 function laterMark(
   file: SegmentFile,
   from: number,
   to: number,
 ): { readonly at: number; readonly durableBytes: number } | undefined {
   for (let at = from + WORD_BYTES; at + WORD_BYTES + MARK_BYTES < to; at += WORD_BYTES) {
-    // Most places are told apart by one byte: a frame with a mark has a record of 18 to 22 bytes.
+    // The first byte excludes most positions: a frame with a mark has a record of 18 to 22 bytes.
     const length = file.view(at, 1)[0];
     if (length < MARK_BYTES + 6 || length > MARK_BYTES + 10) continue;
     const frame = readFrame(file, at);

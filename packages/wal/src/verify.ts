@@ -1,6 +1,6 @@
 /**
- * Looks at a log from outside, without changing it. For offline tools, and for the choice of a
- * snapshot before the log is opened.
+ * Reads a log without changing it: for offline tools, and to choose a snapshot before the log is
+ * opened.
  */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
@@ -9,7 +9,7 @@ import { RecordType } from "./format.ts";
 import { readWal } from "./reader.ts";
 import { replay } from "./replay.ts";
 
-/** What a log holds. */
+/** The content of a log. */
 export interface WalSummary {
   readonly segments: readonly string[];
   readonly records: number;
@@ -19,15 +19,15 @@ export interface WalSummary {
   readonly lastIndex: number;
   /** All snapshot marks, oldest first. */
   readonly snapshots: readonly walpb.Snapshot[];
-  /** Where the good records of the last segment end. */
+  /** The end of the valid records in the last segment. */
   readonly endOffset: number;
-  /** Bytes of a torn write behind that place; the next `Wal.open` cuts them off. */
+  /** Bytes of a torn write at that offset; the next `Wal.open` cuts them off. */
   readonly tornBytes: number;
 }
 
 /**
- * Reads all that is there, and throws a WalDamageError at the first place that is broken; a
- * WalError NotFound if there is no log.
+ * Reads the whole log. Throws WalDamageError at the first broken record, and WalError NotFound if
+ * there is no log.
  */
 export function verifyWal(disk: Disk, dir: string): WalSummary {
   const { metadata, hardState, snapshots, end, rules, records } = replay(disk, dir, undefined);
@@ -44,9 +44,9 @@ export function verifyWal(disk: Disk, dir: string): WalSummary {
 }
 
 /**
- * The marks of snapshots that a member may start from: those not beyond what the last state calls
- * committed. Oldest first. Entries are not looked into, beyond their checksums: opening the log
- * does that.
+ * The marks of snapshots that a member may start from: those not beyond the commit index of the
+ * last state. Oldest first. Verifies the entries' checksums but not their content, which opening
+ * the log does.
  */
 export function validSnapshotMarks(disk: Disk, dir: string): walpb.Snapshot[] {
   const snapshots: walpb.Snapshot[] = [];

@@ -6,14 +6,14 @@
  *     wal.append(hardState, entries);   // one blocking write
  *     await wal.sync();                 // now it is durable; appends may go on meanwhile
  *     await wal.saveSnapshot(mark);     // after a snapshot file was saved
- *     wal.release(mark.index);          // segments that nothing needs any more
+ *     wal.release(mark.index);          // removes segments that are no longer needed
  *     await wal.close();
  *
- * An error of the disk ends the use of a log: after a failed write or sync nobody knows what the
- * disk holds, so nothing is tried again.
+ * A disk error closes the log: after a failed write or sync the content of the disk is unknown, so
+ * nothing is retried.
  *
- * A segment that is full is left inside `append`: its end is synced, the next one gets its first
- * records and its name, and that is synced too. Those three syncs block; they come once in 64 MB.
+ * A full segment is closed inside `append`: its end is synced, the next one gets its first records
+ * and its name, and that is synced too. These three syncs block, once in 64 MB.
  */
 import {
   type Clock,
@@ -25,8 +25,9 @@ import {
 } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
-import { assert, WalError } from "./errors.ts";
+import { WalError } from "./errors.ts";
 import { RecordType, SEGMENT_BYTES, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { isLog, makeLog, reopenLog } from "./opening.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { LogRules } from "./rules.ts";
@@ -34,31 +35,31 @@ import { LogRules } from "./rules.ts";
 export interface WalOptions {
   /** Measures the syncs. */
   readonly clock: Clock;
-  /** Size at which a segment is left for the next, a multiple of 8; 64,000,000 unless told. */
+  /** Size at which a segment is closed, a multiple of 8; 64,000,000 by default. */
   readonly segmentBytes?: number;
   readonly logger?: Logger;
-  /** Called after each sync of a segment with how long it took. */
+  /** Called after each sync of a segment with its duration. */
   readonly onSync?: (durationMs: number) => void;
   /**
-   * Called after each write with its size and how long it took, which is not told of the head of a
-   * new segment.
+   * Called after each write with its size and duration; for the first records of a new segment
+   * without the duration.
    */
   readonly onWrite?: (sizeBytes: number, durationMs?: number) => void;
 }
 
-/** What `Wal.open` found. */
+/** The result of `Wal.open`. */
 export interface OpenedWal {
   readonly wal: Wal;
   readonly metadata: Uint8Array;
-  /** The last state written, or undefined. */
+  /** The last hard state written, or undefined. */
   readonly hardState: raftpb.HardState | undefined;
   /** Entries after the snapshot, in order. */
   readonly entries: raftpb.Entry[];
-  /** Bytes of a torn write that were cut off at the end; nobody was promised them. */
+  /** Bytes of a torn write that were cut off at the end; they were never acknowledged. */
   readonly droppedTailBytes: number;
 }
 
-/** A sync under way, and the segment and length that it will make durable. */
+/** A running sync, with the segment and length that it makes durable. */
 interface SyncUnderWay {
   readonly file: DiskFile;
   readonly lengthBytes: number;
@@ -75,7 +76,7 @@ interface WalParts {
   readonly hardState: raftpb.HardState | undefined;
   readonly segments: SegmentName[];
   readonly tail: DiskFile;
-  /** Where the next record goes in the tail; all before it is durable. */
+  /** Offset of the next record in the last segment; all before it is durable. */
   readonly offset: number;
   readonly crc: number;
   readonly rules: LogRules;
@@ -100,19 +101,19 @@ export class Wal {
   readonly #encoder: FrameEncoder;
   readonly #pipeline: SegmentPipeline;
   #hardState: raftpb.HardState | undefined;
-  /** Oldest first; the last is the tail. */
+  /** Oldest first; the last is the one that is written. */
   #segments: SegmentName[];
   #tail: DiskFile;
-  /** Where the next record goes in the tail. */
+  /** Offset of the next record in the last segment. */
   #offset: number;
-  /** How much of the tail is on the disk for sure. */
+  /** How much of the last segment is known to be on disk. */
   #durableBytes: number;
-  /** What the last durable mark said, or where the tail began to be written by this process. */
+  /** The length in the last durable mark, or where this process began to write the last segment. */
   #markedBytes: number;
   #syncing: SyncUnderWay | undefined;
-  /** The sync that follows the one under way, for all who came too late for that. */
+  /** The sync after the running one, for all callers that came after its start. */
   #nextSync: PromiseWithResolvers<void> | undefined;
-  /** Why the log cannot be used any more. */
+  /** The reason why the log cannot be used any more. */
   #ended: WalError | undefined;
   #isClosing = false;
 
@@ -144,12 +145,13 @@ export class Wal {
   }
 
   /**
-   * Makes a new log in the folder `dir`, which appears whole or not at all; the folder above it
-   * must be there and durable. Blocks, for the allocation of a segment. The log opens with a mark
-   * of snapshot 0.
+   * Creates a log in the directory `dir`, which appears completely or not at all; its parent must
+   * exist and be durable. Blocks for the allocation of a segment. The log starts with a mark of
+   * snapshot 0.
    *
-   * @param metadata goes to the head of each segment: who the log belongs to.
-   * @throws WalError Exists, DiskError ("Locked" if another process makes one at this moment).
+   * @param metadata the first record of each segment: identifies the owner of the log.
+   * @throws WalError Exists, DiskError ("Locked" if another process is creating one at this
+   * moment).
    */
   static create(disk: Disk, dir: string, metadata: Uint8Array, options: WalOptions): Wal {
     const segmentBytes = segmentBytesOf(options);
@@ -214,7 +216,7 @@ export class Wal {
     return this.#rules.lastIndex;
   }
 
-  /** When, on the monotonic clock, the sync that is under way began; undefined if none is. */
+  /** The monotonic time at which the running sync started; undefined if none is running. */
   get syncingSinceMs(): number | undefined {
     return this.#syncing?.startMs;
   }
@@ -226,11 +228,11 @@ export class Wal {
 
   /**
    * Writes entries, then the state if there is one, in one blocking write; durable after `sync`. An
-   * entry takes the place of an earlier one with its index and of all after that. The entries' data
-   * are not needed any more when it returns.
+   * entry replaces an earlier one with its index and all entries after it. The entries' data is not
+   * used after the return.
    *
    * Entries must follow each other and be above the commit index; the state's commit index must not
-   * be beyond the last entry (a snapshot that was received is saved first).
+   * be beyond the last entry (a received snapshot is saved first).
    *
    * @throws DiskError, after which the log is closed; WalError Closed.
    */
@@ -244,12 +246,12 @@ export class Wal {
       this.#beginBatch();
       for (const entry of entries) {
         const problem = this.#rules.entry(entry);
-        assert(problem === undefined, `append: ${problem}`);
+        assert(problem === undefined, "WAL-1", problem);
         this.#encoder.entry(entry);
       }
       if (isState) {
         const problem = this.#rules.state(hardState);
-        assert(problem === undefined, `append: ${problem}`);
+        assert(problem === undefined, "WAL-1", problem);
         this.#hardState = { ...hardState };
         this.#encoder.record(RecordType.State, raftpb.HardState.encode(hardState));
       }
@@ -260,8 +262,8 @@ export class Wal {
   }
 
   /**
-   * Resolves when all that was appended before the call is durable. One fdatasync runs at a time;
-   * calls that come meanwhile share the next.
+   * Resolves when everything appended before the call is durable. One fdatasync runs at a time;
+   * calls during it share the next.
    *
    * Rejects with a DiskError, after which the log is closed.
    */
@@ -271,14 +273,14 @@ export class Wal {
   }
 
   /**
-   * Like `sync`, but all is durable when it returns: where nobody has other work for the time, that
-   * is quicker than waking another thread. No sync may be under way.
+   * Like `sync`, but everything is durable when it returns: faster than waking another thread when
+   * the event loop has no other work. No sync may be running.
    *
    * @throws DiskError, after which the log is closed; WalError Closed.
    */
   syncNow(): void {
     this.#checkOpen();
-    assert(this.#syncing === undefined, "syncNow: a sync is under way");
+    assert(this.#syncing === undefined, "WAL-2");
     if (this.#durableBytes === this.#offset) return;
     this.#guard(() => this.#syncNow(this.#tail));
     this.#durableBytes = this.#offset;
@@ -295,16 +297,13 @@ export class Wal {
   }
 
   /**
-   * Marks that a snapshot file is there, durable when it resolves. The file is saved before.
-   * Entries up to the snapshot's index need not be in the log: one received from a leader takes
-   * their place.
+   * Writes the mark of a snapshot whose file is already saved; durable when it resolves. Entries up
+   * to the snapshot's index need not be in the log: a snapshot received from a leader replaces
+   * them.
    */
   async saveSnapshot(mark: walpb.Snapshot): Promise<void> {
     this.#checkOpen();
-    assert(
-      mark.index === 0 || mark.confState !== undefined,
-      "saveSnapshot: a snapshot has a configuration",
-    );
+    assert(mark.index === 0 || mark.confState !== undefined, "WAL-3");
     this.#guard(() => {
       this.#rules.snapshot(mark.index, mark.term);
       this.#beginBatch();
@@ -316,7 +315,7 @@ export class Wal {
 
   /**
    * Removes the oldest segments that are not needed to start from a snapshot at `index`, as long as
-   * more than `keepSegments` remain; gives their names. The lock stays.
+   * more than `keepSegments` remain; returns their names. Keeps the lock.
    */
   release(index: number, keepSegments = 1): string[] {
     this.#checkOpen();
@@ -326,7 +325,7 @@ export class Wal {
     );
     if (count <= 0) return [];
     const released = this.#segments.slice(0, count).map((segment) => segment.name);
-    // Oldest first: were the machine to stop in between, what remains is still a row without a gap.
+    // Oldest first: if the machine stops in between, the remaining segments have no gap.
     for (const name of released) {
       this.#disk.remove(`${this.#dir}/${name}`);
       this.#segments.shift();
@@ -335,7 +334,7 @@ export class Wal {
   }
 
   /**
-   * Syncs what was appended, closes the files and gives the lock back, also where the sync fails. A
+   * Syncs what was appended, closes the files and releases the lock, even if the sync fails. A
    * second call does nothing.
    */
   async close(): Promise<void> {
@@ -357,7 +356,7 @@ export class Wal {
     if (this.#isClosing) throw new WalError("Closed", this.#dir, "the log is being closed");
   }
 
-  /** Runs what changes the log; its failure ends the use of it. */
+  /** Runs a change of the log; a failure closes the log. */
   #guard<T>(call: () => T): T {
     try {
       return call();
@@ -378,7 +377,7 @@ export class Wal {
     this.#nextSync = undefined;
   }
 
-  /** Starts a batch; a durable mark goes first if more is on the disk than the last one said. */
+  /** Starts a batch, with a durable mark if more is on disk than the last one covers. */
   #beginBatch(): void {
     this.#encoder.reset();
     if (this.#durableBytes <= this.#markedBytes) return;
@@ -426,7 +425,7 @@ export class Wal {
     return promise;
   }
 
-  /** Starts the sync that others wait for. */
+  /** Starts the next sync, for callers that came during the last one. */
   #continueSync(): void {
     const waiting = this.#nextSync;
     if (!waiting) return;
@@ -444,10 +443,7 @@ export class Wal {
     this.#onSync?.(tookMs);
   }
 
-  /**
-   * Leaves the tail for a new segment. Until that has its name, nothing that is not durable refers
-   * to it.
-   */
+  /** Starts a new segment. Until it has its name, durable records do not depend on it. */
   #cut(): void {
     this.#guard(() => {
       const old = this.#tail;
@@ -471,10 +467,10 @@ export class Wal {
         this.#disk.rename(file.path, path);
         this.#disk.syncDir(this.#dir);
       } finally {
-        // Opened again under its own name, for messages.
+        // Opened again under its own name, for error messages.
         file.close();
       }
-      // A sync that is under way closes the old file when it ends.
+      // A running sync closes the old file when it ends.
       if (this.#syncing?.file !== old) old.close();
       this.#tail = this.#disk.open(path, "write");
       this.#segments.push(segment);
@@ -491,6 +487,7 @@ function segmentBytesOf(options: WalOptions): number {
   const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
   assert(
     Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0,
+    "WAL-4",
     `a segment of ${segmentBytes} bytes`,
   );
   return segmentBytes;

@@ -1,5 +1,5 @@
 /**
- * Crashes at random moments: what was synced is there afterwards, and what is there was written, in
+ * Crashes at random moments: synced records survive, and surviving records were written, in
  * order, without a hole. A log that only crashed is never taken for a damaged one.
  */
 import assert from "node:assert/strict";
@@ -30,7 +30,7 @@ class Model {
     else this.marks.push(change.mark);
   }
 
-  /** What `Wal.open` gives from a mark on, in a form to compare. */
+  /** The result of `Wal.open` from a mark on, as text to compare. */
   from(index: number): string {
     return JSON.stringify([
       plain(this.entries.slice(index)),

@@ -1,4 +1,4 @@
-/** The hand-written encoder against the generated codecs, which are its slow twin. */
+/** The hand-written encoder against the generated codecs, which are its slow model. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -31,7 +31,7 @@ const NUMBERS = [
   Number.MAX_SAFE_INTEGER,
 ];
 
-it("gives the same bytes for entries of every size, mixed with other records", () => {
+it("produces the same bytes for entries of every size, mixed with other records", () => {
   const random = new SeededRandom(1n);
   const pick = <T>(from: readonly T[]): T => from[random.below(from.length)];
   const crcLengths = new Set<number>();
@@ -67,7 +67,7 @@ it("gives the same bytes for entries of every size, mixed with other records", (
   assert.ok(crcLengths.has(4) && crcLengths.has(5));
 });
 
-it("gives the same bytes for checksums of every length", () => {
+it("produces the same bytes for checksums of every length", () => {
   // Empty data leaves the checksum as it is, so a record can be made to show any.
   for (const crc of [
     0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0xfff_ffff, 0x1000_0000, 0xffff_ffff,

@@ -157,7 +157,7 @@ describe("an error of the disk", () => {
     assert.equal(Wal.open(disk, dir, START, options(64 << 10)).entries.length, index + 20);
   });
 
-  it("at opening is told as it is and gives the lock back", async () => {
+  it("at opening is thrown unchanged, and the lock is released", async () => {
     const { disk, dir, wal } = newLog();
     wal.append(state(1, 0), [entry(1)]);
     await wal.close();
@@ -207,7 +207,7 @@ describe("durability", () => {
     assert.deepEqual(durations, [10, 10, 10]);
   });
 
-  it("is told to later readers by marks, in every segment", async () => {
+  it("is proven to later readers by marks, in every segment", async () => {
     const { disk, dir, wal } = newLog();
     for (let index = 1; wal.segmentNames.length < 3; index++) {
       wal.append(state(1, index - 1), [entry(index, 1, 200)]);

@@ -7,7 +7,7 @@ import { memoryPlace } from "./support.ts";
 
 const SEGMENT_BYTES = 40 << 20;
 
-/** A disk on which every write of zeros and every sync takes 10 ms; `log` tells them. */
+/** A disk on which every write of zeros and every sync takes 10 ms; `log` lists them. */
 function slowDisk(): { disk: MemoryDisk; dir: string; clock: ManualClock; log: string[] } {
   const clock = new ManualClock();
   const { disk, root } = memoryPlace({ clock, syncDelayMs: () => 10 });
@@ -20,7 +20,7 @@ function slowDisk(): { disk: MemoryDisk; dir: string; clock: ManualClock; log: s
   return { disk, dir: root, clock, log };
 }
 
-it("writes and syncs a few MiB at a time, and gives the file when all is done", async () => {
+it("writes and syncs a few MiB at a time, and returns the file when all is done", async () => {
   const { disk, dir, clock, log } = slowDisk();
   const pipeline = new SegmentPipeline(disk, dir, SEGMENT_BYTES);
   pipeline.start();
@@ -38,7 +38,7 @@ it("writes and syncs a few MiB at a time, and gives the file when all is done", 
   assert.deepEqual(disk.list(dir), ["0.tmp", "1.tmp"]);
 });
 
-it("gives an empty file when none is ready, stops the preparation and removes what it made", async () => {
+it("returns an empty file when none is ready, stops the preparation and removes what it made", async () => {
   const { disk, dir, clock, log } = slowDisk();
   const pipeline = new SegmentPipeline(disk, dir, SEGMENT_BYTES);
   pipeline.start();

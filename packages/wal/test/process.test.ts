@@ -59,7 +59,7 @@ function startWriter(
 }
 
 describe("a second process", () => {
-  it("is refused while the first has the log, and told which one that is", async (t) => {
+  it("is refused while the first has the log, with the process that holds it", async (t) => {
     const dir = join(root, "locked");
     const { child, lines, exited } = startWriter(t, dir);
     try {

@@ -66,16 +66,16 @@ for (const [name, makePlace] of places) {
       flipped[flipped.length - 3] ^= 1;
       place.disk.replace(paths[2], flipped);
       place.disk.replace(paths[1], place.disk.readAll(paths[0]));
-      const told: string[] = [];
+      const reported: string[] = [];
       assert.deepEqual(
-        content(files.load(marks, (path, reason) => told.push(`${path.slice(-7)} ${reason}`))),
+        content(files.load(marks, (path, reason) => reported.push(`${path.slice(-7)} ${reason}`))),
         [10, "state 10"],
       );
-      assert.equal(told.length, 4);
-      assert.match(told[0], /^32\.snap the file cannot be decoded/);
-      assert.equal(told[1], "28.snap the file is empty");
-      assert.equal(told[2], "1e.snap the checksum does not match");
-      assert.equal(told[3], "14.snap the file holds the snapshot of term 1 and index 10");
+      assert.equal(reported.length, 4);
+      assert.match(reported[0], /^32\.snap the file cannot be decoded/);
+      assert.equal(reported[1], "28.snap the file is empty");
+      assert.equal(reported[2], "1e.snap the checksum does not match");
+      assert.equal(reported[3], "14.snap the file holds the snapshot of term 1 and index 10");
       assert.deepEqual(
         place.disk.list(place.root),
         paths.map((path, i) => path.slice(place.root.length + 1) + (i > 0 ? ".broken" : "")),

@@ -33,7 +33,7 @@ export function mark(index: number, term: number): walpb.Snapshot {
   };
 }
 
-/** An entry whose data can be told from every other's, and has no zeros. */
+/** An entry with unique data that contains no zeros. */
 export function entry(index: number, term = 1, dataBytes = 20): raftpb.Entry {
   const data = new Uint8Array(dataBytes);
   for (let i = 0; i < dataBytes; i++) data[i] = 1 + ((index * 31 + term * 7 + i) % 255);
@@ -60,7 +60,7 @@ export function plain(
   }));
 }
 
-/** A disk and a durable folder on it. */
+/** A disk and a durable directory on it. */
 export interface Place {
   readonly disk: Disk;
   readonly root: string;
@@ -89,13 +89,13 @@ export function memoryPlace(options?: ConstructorParameters<typeof MemoryDisk>[0
   return { disk, root: "/data" };
 }
 
-/** Puts a folder of fixtures on a memory disk under the same names. */
+/** Puts a directory of fixtures on a memory disk under the same names. */
 export function installFixture(name: string): { disk: MemoryDisk; root: string } {
   const { disk, root } = memoryPlace();
   const from = join(import.meta.dirname, "fixtures", name);
-  for (const folder of ["wal", "snap"]) {
-    for (const file of readdirSync(join(from, folder)))
-      disk.install(`${root}/${folder}/${file}`, readFileSync(join(from, folder, file)));
+  for (const directory of ["wal", "snap"]) {
+    for (const file of readdirSync(join(from, directory)))
+      disk.install(`${root}/${directory}/${file}`, readFileSync(join(from, directory, file)));
   }
   return { disk, root };
 }

@@ -88,7 +88,7 @@ describe("where reading stops", () => {
     );
     const copy = whole.slice(at, at + 40);
     await wal.close();
-    // The same frame, earlier than the length that it tells.
+    // The same frame, earlier than the length in it.
     disk.install(path, whole.fill(0, at));
     patch(1100 - (1100 % 8), copy);
     loseSector(1);

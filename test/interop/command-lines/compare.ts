@@ -66,7 +66,7 @@ export function columnsOf({
 /** Columns that run at a time. */
 const PARALLEL_COLUMNS = 2;
 
-/** Runs the columns and gives their transcripts by name. */
+/** Runs the columns and returns their transcripts by name. */
 export async function runColumns(
   columns: readonly Column[],
   scenarios: readonly Scenario[],

@@ -1,7 +1,7 @@
 /**
  * What must differ between two runs of one command line is made equal, by few rules: names stand
- * for what a cluster has of its own (endpoints, ids, folders), and times, sizes, terms and indexes
- * become words. Everything else is compared as it is.
+ * for what a cluster has of its own (endpoints, ids, directories), and times, sizes, terms and
+ * indexes become words. Everything else is compared as it is.
  */
 
 /** A rule: what is looked for, and what it becomes. */

@@ -21,7 +21,7 @@ export interface Column {
 }
 
 /** Revisions between the beginnings of two scenarios on a shared cluster. */
-const ROOM_REVISIONS = 60;
+const SCENARIO_REVISIONS = 60;
 /** So long may calls take where a scenario does not say otherwise: machines are busy. */
 const LIMITS = ["--command-timeout=30s", "--dial-timeout=20s"];
 
@@ -31,7 +31,7 @@ const NONE_YET: readonly [string, string][] = [
   ["added", "1"],
 ];
 
-/** What is told while it runs. */
+/** What is reported while it runs. */
 export type OnStep = (column: string, scenario: string, line: string, outcome: Outcome) => void;
 
 /** Runs all scenarios of a column, in order. */
@@ -50,7 +50,7 @@ export async function runColumn(
       stages.set(place, Stage.start(column.member, sizes[place]));
   }
   try {
-    // Whoever waits for them later sees a failure; it must not end the process before.
+    // A later wait for them sees a failure; it must not end the process before.
     for (const stage of stages.values()) stage.catch(() => {});
     for (const [i, scenario] of scenarios.entries()) {
       if (!chosen(scenario.name)) continue;
@@ -60,7 +60,7 @@ export async function runColumn(
       try {
         const revision =
           (await stage?.prepare(
-            own === undefined ? (i + 1) * ROOM_REVISIONS : undefined,
+            own === undefined ? (i + 1) * SCENARIO_REVISIONS : undefined,
             scenario.alarm,
           )) ?? 0;
         transcript.set(
@@ -196,7 +196,7 @@ function outcomeOf(
   exitOnly: boolean,
 ): Outcome {
   const text = /protobuf/.test(line) ? showMessage(stdout) : Buffer.from(stdout).toString();
-  // A shell gives 130 for both.
+  // A shell returns 130 for both.
   const shown = {
     exit: exit === "SIGINT" ? "130" : String(exit),
     stdout: normalise(text, names),

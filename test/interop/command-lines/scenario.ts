@@ -28,8 +28,8 @@
  *     last 8                            after "&": so many lines are waited for before it is ended
  *
  * {endpoint} (all, comma-separated), {endpoint0} (what lines without --endpoints get), {peer0},
- * {member0} and {name0} (in the order of ids; member 0 leads), {dead} (an endpoint where nobody
- * listens), {dir} (the scenario's folder), {rev} and {rev+N} (from the revision at which it
+ * {member0} and {name0} (in the order of ids; member 0 leads), {dead} (an endpoint without a
+ * listener), {dir} (the scenario's directory), {rev} and {rev+N} (from the revision at which it
  * starts), {lease} (granted last), {added} (the member added last), {big:N} (N characters).
  */
 

@@ -79,7 +79,7 @@ export class Stage {
     if (revision !== undefined) {
       if (now >= revision)
         throw new Error(
-          `a scenario begins at revision ${revision}, but ${now} is reached: leave more room between them`,
+          `a scenario begins at revision ${revision}, but ${now} is reached: leave more revisions between them`,
         );
       while (now < revision - 1) {
         const batch = Math.min(PAD_BATCH, revision - 1 - now);

@@ -18,13 +18,13 @@ export interface Result {
 export interface Running {
   /** Resolves when so many lines were printed, or at its end. */
   printed(lines: number): Promise<void>;
-  /** Ends it by SIGINT if `stop`, and gives what came of it. */
+  /** Ends it by SIGINT if `stop`, and returns the outcome. */
   end(stop: boolean): Promise<Result>;
 }
 
 /** A program that can be run. */
 export interface Tool {
-  start(words: Words, input: string, folder: string): Running;
+  start(words: Words, input: string, directory: string): Running;
 }
 
 /** Nothing takes as long, on a machine that has much else to do. */
@@ -38,9 +38,9 @@ process.on("exit", () => {
 /** A program as processes. @param command its path and first arguments */
 export function processTool(command: readonly string[]): Tool {
   return {
-    start(words, input, folder) {
+    start(words, input, directory) {
       const child = spawn(command[0], [...command.slice(1), ...words.args], {
-        cwd: folder,
+        cwd: directory,
         env: {
           PATH: process.env["PATH"],
           HOME: process.env["HOME"],

@@ -84,7 +84,7 @@ def wait_for(lock):
             pass
 
 
-first, second = client.lock("door", ttl=20), other.lock("door", ttl=20)
+first, second = client.lock("gate", ttl=20), other.lock("gate", ttl=20)
 same(first.acquire(), True)
 same(tried(second), False)
 same((first.is_acquired(), second.is_acquired()), (True, False))
@@ -130,7 +130,7 @@ same(b"ann" in call("/v3electionpb.Election/Leader", field(1, b"post")), True)
 lease.revoke()
 try:
     call("/v3electionpb.Election/Leader", field(1, b"post"))
-    raise AssertionError("who leads when nobody does?")
+    raise AssertionError("a leader was found where there is none")
 except grpc.RpcError as error:
     same((error.code(), error.details()), (grpc.StatusCode.UNKNOWN, "election: no leader"))
 part("lock and election services")

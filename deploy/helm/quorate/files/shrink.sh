@@ -13,11 +13,12 @@ end=$(($(date +%s) + LIMIT_SECONDS))
 say() { echo "shrink.sh: $*" >&2; }
 out_of_time() { [ "$(date +%s)" -ge "$end" ]; }
 
-# By a majority; by any member where there is none, which is enough to see that nobody is to leave.
+# By a majority; by any member where there is none, which is enough to see that no member has to
+# leave.
 until "$ctl" member list --command-timeout=5s >/tmp/members 2>/tmp/members.log ||
   "$ctl" member list --consistency=s --command-timeout=5s >/tmp/members 2>/tmp/members.log; do
   if out_of_time; then
-    say "nobody answers, so nobody is removed: $(tail -n 1 /tmp/members.log)"
+    say "no member responds, so none is removed: $(tail -n 1 /tmp/members.log)"
     exit 0
   fi
   sleep 2

@@ -3,8 +3,8 @@
 # cluster it belongs to.
 #
 #   what the volume has   what the cluster says            what happens
-#   data                  the pod is a member, or nobody   the member starts with its data
-#                         can be asked
+#   data                  the pod is a member, or no       the member starts with its data
+#                         member responds
 #   data                  it is none                       a new pod: the data of the removed member
 #                                                          are moved aside, and it joins;
 #                                                          the pod that was removed: waits until it
@@ -13,9 +13,8 @@
 #                                                          joining; becomes a voter by itself
 #   nothing               it is a started member           its data are lost: that member is
 #                                                          removed, and the pod joins as a new one
-#   nothing, pod 0        nobody answers, and the state    begins a new cluster of one, which the
-#                                                          others join
-#                         is "new"
+#   nothing, pod 0        no member responds, and the      begins a new cluster of one, which the
+#                         state is "new"                   others join
 #
 # From the environment: POD_NAME, SET_NAME, SCHEME, DOMAIN (of the pods' names), and ETCDCTL_* for
 # quoratectl.
@@ -24,7 +23,7 @@ set -eu
 bin=/opt/quorate/bin
 volume=/var/lib/quorate
 data=$volume/data
-plan=$volume/plan                  # the cluster as this member was first told it
+plan=$volume/plan                  # the cluster when this member first joined
 here=/tmp/member-of-this-pod       # in the pod's own memory: a member of this very pod has run
 state=/etc/quorate/scripts/state
 own=$SCHEME://$POD_NAME.$DOMAIN:2380
@@ -35,7 +34,7 @@ say() { echo "start.sh: $*" >&2; }
 # Container runtimes start this as process 1, which ends by a signal only if it says so.
 trap 'exit 0' TERM INT
 
-# Who the members are, by a majority; false if nobody knows.
+# The list of members, by a majority; false if there is none.
 members() { "$bin/quoratectl" member list --command-timeout=5s >/tmp/members 2>/tmp/members.log; }
 
 # "ID STATUS" of the member with this pod's peer URL, or nothing.
@@ -112,11 +111,11 @@ while :; do
   elif any_cluster; then
     say "waiting for a majority of the cluster"
   elif [ "$(cat $state)" = new ]; then
-    say "nobody answers, and cluster.state is new: beginning a new cluster"
+    say "no member responds, and cluster.state is new: beginning a new cluster"
     plan "$POD_NAME=$own" new
     run "$@"
   else
-    say "nobody answers; if there is no cluster yet, run helm upgrade with --set cluster.state=new"
+    say "no member responds; if there is no cluster yet, run helm upgrade with --set cluster.state=new"
   fi
   pause 2
 done

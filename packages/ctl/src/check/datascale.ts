@@ -1,4 +1,4 @@
-/** check datascale: how much memory a member takes for so many keys. */
+/** check datascale: the memory that a member needs for a number of keys. */
 import { parseEndpoint } from "@quorate/client";
 import { tlsOf } from "../globals.ts";
 import { Exit, ExitCode, stoppedBy } from "../io.ts";
@@ -17,8 +17,8 @@ const METRIC = "process_resident_memory_bytes";
 const METRICS_MS = 10_000;
 
 /**
- * A member's resident memory in bytes as its metrics tell it; undefined where they do not, for
- * which the reason is printed.
+ * A member's resident memory in bytes, from its metrics. Where they lack it, prints the reason and
+ * returns undefined.
  */
 async function residentBytes(
   { flags, io }: Invocation,
@@ -41,7 +41,7 @@ async function residentBytes(
   return undefined;
 }
 
-/** Throws Exit where it cannot be told. */
+/** Throws Exit where the memory is unknown. */
 async function requireResidentBytes(
   invocation: Invocation,
   endpoint: string,
@@ -53,7 +53,7 @@ async function requireResidentBytes(
   throw new Exit(ExitCode.error, "");
 }
 
-/** Checks with a model. Throws Exit if puts fail. */
+/** Runs the check. Throws Exit if puts fail. */
 export async function checkDatascale(
   invocation: Invocation,
   prefix: string,
@@ -88,7 +88,7 @@ export async function checkDatascale(
     progress.end();
     const after = await requireResidentBytes(invocation, target.endpoints[0], "after");
     await target.tidy(await target.deleteAll());
-    // The keys that were put are gone again, but what they took tells nothing.
+    // The keys are deleted again, but a partial load has no meaningful result.
     if (stop.signal.aborted) throw stoppedBy("SIGINT");
     if (errors.size > 0) {
       io.stdout("FAIL: too many errors\n");

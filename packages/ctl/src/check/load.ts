@@ -1,23 +1,22 @@
 /**
- * Putting load on a cluster: many puts at once, at a given rate or as fast as they go, and what
- * they took.
+ * Generates load: concurrent calls at a given rate or as fast as possible, with their latencies.
  */
 import { randomFillSync } from "node:crypto";
 import type { Io } from "../io.ts";
 
-/** What calls took. */
+/** Statistics of a load. */
 export interface LoadStats {
   readonly perSecond: number;
   /** In seconds; the standard deviation is NaN where no call succeeded. */
   readonly slowest: number;
   readonly deviation: number;
-  /** How often each error came. */
+  /** Count of each error text. */
   readonly errors: ReadonlyMap<string, number>;
 }
 
 /**
- * Sums up calls. @param latencies seconds of each that succeeded @param totalSeconds of the whole
- * load
+ * @param latencies seconds of each successful call
+ * @param totalSeconds duration of the load
  */
 export function statsOf(
   latencies: readonly number[],
@@ -41,30 +40,29 @@ export function statsOf(
   };
 }
 
-/** When to send the next calls. */
+/** How many calls to make, and how fast. */
 export interface LoadPlan {
-  /** Calls under way at the most. */
+  /** Most concurrent calls. */
   readonly concurrency: number;
-  /** Calls a second, or undefined for as many as there can be. */
+  /** Calls a second; undefined for as many as possible. */
   readonly perSecond: number | undefined;
-  /** The load ends after so many seconds or calls. */
+  /** The load ends after this many seconds, or after `calls` calls. */
   readonly seconds: number | undefined;
   readonly calls: number | undefined;
 }
 
-/** A load at a rate looks so often whether calls are due. */
+/** A load at a rate sends due calls at this interval. */
 const TICK_MS = 2;
 /**
- * What was missed longer ago than this is not made up for: the rate counts, not a burst after a
- * pause.
+ * The longest backlog of due calls: after a pause the load continues at its rate, without a burst.
  */
 const BURST_SECONDS = 0.1;
 const NS_PER_SECOND = 1e9;
 
 /**
- * Makes calls as planned, and resolves when the last has been answered.
- * @param call made again and again; what it rejects with is counted by its text
- * @param progress told of the calls that were answered and of the seconds since the beginning
+ * Makes the planned calls; resolves when the last one has ended.
+ * @param call one call; errors are counted by text
+ * @param progress called with the number of finished calls and the seconds since the start
  */
 export async function runLoad(
   io: Io,
@@ -102,7 +100,7 @@ export async function runLoad(
     };
     await Promise.all(Array.from({ length: plan.concurrency }, worker));
   } else {
-    const underWay = new Set<Promise<void>>();
+    const pending = new Set<Promise<void>>();
     let due = 0;
     let lastSeconds = 0;
     while (!isOver()) {
@@ -112,19 +110,19 @@ export async function runLoad(
         Math.max(1, plan.perSecond * BURST_SECONDS),
       );
       lastSeconds = seconds;
-      for (; due >= 1 && underWay.size < plan.concurrency; due--) {
-        const one: Promise<void> = make().finally(() => underWay.delete(one));
-        underWay.add(one);
+      for (; due >= 1 && pending.size < plan.concurrency; due--) {
+        const one: Promise<void> = make().finally(() => pending.delete(one));
+        pending.add(one);
       }
       await io.sleep(TICK_MS);
       progress(answered, elapsed());
     }
-    await Promise.all(underWay);
+    await Promise.all(pending);
   }
   return statsOf(latencies, errors, elapsed());
 }
 
-/** A key of this many bytes that no other is the same as. */
+/** A unique key: 9 random bytes, then zeros. */
 export function randomKey(sizeBytes: number): Uint8Array {
   const key = new Uint8Array(sizeBytes);
   randomFillSync(key, 0, 9);

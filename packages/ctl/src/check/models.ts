@@ -1,4 +1,4 @@
-/** The loads that checks know, as etcdctl's. */
+/** The loads of the checks, which are etcdctl's. */
 import { Exit, ExitCode } from "../io.ts";
 
 /** Short and long names. */
@@ -29,7 +29,7 @@ const perfModels: Readonly<Record<"s" | "m" | "l" | "xl", PerfModel>> = {
   xl: { perSecond: 15_000, clients: 1000, seconds: 60 },
 };
 
-/** So many keys. */
+/** A load of a number of keys. */
 export interface ScaleModel {
   readonly keys: number;
   readonly clients: number;
@@ -48,12 +48,12 @@ function nameOf(load: string): "s" | "m" | "l" | "xl" {
   return name;
 }
 
-/** Throws Exit for a load that is not known. */
+/** Throws Exit for an unknown load. */
 export function perfModel(load: string): PerfModel {
   return perfModels[nameOf(load)];
 }
 
-/** Throws Exit for a load that is not known. */
+/** Throws Exit for an unknown load. */
 export function scaleModel(load: string): ScaleModel {
   return scaleModels[nameOf(load)];
 }

@@ -1,4 +1,4 @@
-/** check perf: puts at a rate for a time, and whether the cluster keeps up. */
+/** check perf: puts at a fixed rate, to see whether the cluster keeps up. */
 import { performance } from "node:perf_hooks";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import type { Invocation } from "../program.ts";
@@ -10,10 +10,10 @@ import { CheckTarget } from "./target.ts";
 const KEY_BYTES = 256;
 const VALUE_BYTES = 1024;
 
-/** Above this share of one processor's time, it may be this program that holds the load back. */
+/** Above this share of one processor's time, this program may be the bottleneck. */
 const BUSY = 0.9;
 
-/** What is said of a load, in etcdctl's words, and whether it passes. */
+/** The report of a load, with etcdctl's texts, and whether it passes. */
 export function judge(
   { perSecond, slowest, deviation, errors }: LoadStats,
   wantedPerSecond: number,
@@ -39,7 +39,7 @@ export function judge(
   return { text: lines.map((line) => `${line}\n`).join(""), passes };
 }
 
-/** Deletes what the check wrote; gives the revision, or undefined where that failed. */
+/** Deletes the keys of the check. Returns the revision, or undefined where that failed. */
 async function cleanUp(target: CheckTarget, io: Io): Promise<number | undefined> {
   try {
     return await target.deleteAll();
@@ -49,7 +49,7 @@ async function cleanUp(target: CheckTarget, io: Io): Promise<number | undefined>
   }
 }
 
-/** Checks with a model. Throws Exit if the cluster does not pass. */
+/** Runs the check. Throws Exit if the cluster does not pass. */
 export async function checkPerf(
   invocation: Invocation,
   prefix: string,
@@ -84,8 +84,9 @@ export async function checkPerf(
     const { text, passes } = judge(stats, model.perSecond);
     if (!passes && utilization > BUSY) {
       io.stderr(
-        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time: the cluster may take more than it could send; ` +
-          "run it on a faster or idler machine\n",
+        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time, so it may be the bottleneck ` +
+          "instead of the cluster; " +
+          "run it on a faster or less busy machine\n",
       );
     }
     io.stdout(text);

@@ -1,6 +1,5 @@
 /**
- * The cluster that a check works on: clients for all endpoints, keys below a prefix, and cleaning
- * up.
+ * The cluster under check: a client per endpoint, keys below one prefix, and the cleanup.
  */
 import type { Client } from "@quorate/client";
 import { fromUtf8 } from "@quorate/proto";
@@ -9,7 +8,7 @@ import { goQuote } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Invocation } from "../program.ts";
 
-/** A call of a check may take longer than one that somebody waits for. */
+/** Timeout of a check's call; longer than the default, because the load slows all calls down. */
 const CALL_MS = 30_000;
 
 export class CheckTarget {
@@ -31,7 +30,7 @@ export class CheckTarget {
     this.#clients = clients;
   }
 
-  /** One client for each endpoint, so that all of them have their share of the load. */
+  /** One client per endpoint, so that all endpoints share the load. */
   static async open(invocation: Invocation, prefix: string): Promise<CheckTarget> {
     const endpoints = await endpointsOf(invocation);
     const clients: Client[] = [];
@@ -51,8 +50,8 @@ export class CheckTarget {
   }
 
   /**
-   * Throws Exit if there are keys below the prefix. @param command how the message writes etcdctl's
-   * command that deletes them
+   * Throws Exit if there are keys below the prefix.
+   * @param command formats the command that deletes them, for the message
    */
   async requireEmpty(command: (text: string) => string): Promise<void> {
     const { kvs } = await this.#first.get(this.prefix, { prefix: true, limit: 1 });
@@ -64,12 +63,12 @@ export class CheckTarget {
     );
   }
 
-  /** Deletes the keys below the prefix; gives the revision. Rejects with ClientError. */
+  /** Deletes the keys below the prefix. Returns the revision. Rejects with ClientError. */
   async deleteAll(): Promise<number> {
     return (await this.#first.delete(this.prefix, { prefix: true })).header.revision;
   }
 
-  /** Compacts and defragments where the flags ask for it. Rejects with ClientError. */
+  /** Compacts and defragments if the flags say so. Rejects with ClientError. */
   async tidy(revision: number | undefined): Promise<void> {
     const { flags, io } = this.#invocation;
     if (flags.bool("auto-compact") && revision !== undefined) {

@@ -1,6 +1,7 @@
 import type { AlarmMember } from "@quorate/proto";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { alarmForm } from "../printers/alarm-form.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
 
@@ -15,13 +16,13 @@ const listCommand: Command = {
   async run(invocation) {
     refuseArguments(invocation, "list");
     const printer = printerOf(invocation);
-    printer.alarm(await withClient(invocation, ({ client }) => client.alarmList()));
+    printer.form(alarmForm, await withClient(invocation, ({ client }) => client.alarmList()));
   },
 };
 
 const disarmCommand: Command = {
   use: "disarm",
-  short: "Ends all alarms",
+  short: "Disarms all alarms",
   async run(invocation) {
     refuseArguments(invocation, "disarm");
     const printer = printerOf(invocation);
@@ -31,12 +32,12 @@ const disarmCommand: Command = {
         alarms.push(...(await client.alarmDisarm(alarm)).alarms);
       return alarms;
     });
-    printer.alarm({ header: undefined, alarms: ended });
+    printer.form(alarmForm, { header: undefined, alarms: ended });
   },
 };
 
 export const alarmCommand: Command = {
   use: "alarm <subcommand>",
-  short: "Commands about alarms: a full store, or members that differ",
+  short: "Commands about alarms (store full, members inconsistent)",
   commands: [disarmCommand, listCommand],
 };

@@ -1,45 +1,47 @@
 import { asExit, clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
+import { saveSnapshot } from "./snapshot.ts";
 
 /**
- * What may be wrong with the folder, its files, the disk or a snapshot; anything else but a failed
- * call is a mistake of the program.
+ * Operating errors of the directory, its files, the disk or a snapshot. Anything else but a failed
+ * call is a bug.
  */
 const EXPECTED = new Set(["Error", "BackupError", "BoltDamageError", "EtcdFileError"]);
 
 const runCommand: Command = {
-  use: "run --to <folder>",
-  short: "Keeps a folder from which the cluster can be rebuilt as of any revision",
-  long: `Keeps a folder from which the cluster can be rebuilt as of any revision since its base snapshot.
+  use: "run --to <directory>",
+  short: "Backs the cluster up continuously: it can be rebuilt as of any revision",
+  long: `Backs the cluster up continuously: it can be rebuilt as of any revision since the base snapshot.
 
-It takes a base snapshot and then records every change, on the disk within a second or two, until it is stopped (Ctrl-C, SIGTERM). Run
-again it goes on where it was; what the cluster has compacted meanwhile is a gap, which it tells. "quorateutl backup" lists, verifies and
-restores. Users and roles are as of the base snapshot.`,
+It takes a base snapshot and then records every change, durable within two seconds, until stopped
+(Ctrl-C, SIGTERM). A later run continues where this one ended; history that the cluster compacted
+meanwhile is a gap, which it reports. "quorateutl backup" lists, verifies and restores. Users and
+roles are those of the base snapshot.`,
   flags: {
-    to: { kind: "string", defaultText: "", doc: "the folder" },
+    to: { kind: "string", defaultText: "", doc: "directory of the backup" },
     retain: {
       kind: "duration",
       defaultText: "0",
-      doc: "keep what is needed to rebuild any moment of this time (0 for everything)",
+      doc: "how far back any moment can be rebuilt; older files are removed (0 to keep all)",
     },
     interval: {
       kind: "duration",
       defaultText: "24h",
-      doc: "time between base snapshots (0 for the first one only)",
+      doc: "interval between base snapshots (0 for only one)",
     },
     "hash-interval": {
       kind: "duration",
       defaultText: "5m",
-      doc: "time between hashes of a member that are recorded for verify",
+      doc: "interval between recorded hashes, which verify compares",
     },
     once: {
       kind: "bool",
       defaultText: "false",
-      doc: "end when everything is recorded that has happened so far",
+      doc: "end once all changes made so far are recorded",
     },
   },
-  // Imported here, because it brings the store and LevelDB, which no other command should wait for.
+  // A dynamic import, because it loads the store and LevelDB, which slow other commands down.
   run: async (invocation) =>
     (await import("../offline/data-dir.ts")).reportingErrors(async () => {
       const { args, flags, io } = invocation;
@@ -47,7 +49,7 @@ restores. Users and roles are as of the base snapshot.`,
       if (dir === "" || args.length > 0)
         throw new Exit(
           ExitCode.badArguments,
-          "backup run needs --to, a folder, and takes no arguments",
+          "backup run needs --to, a directory, and takes no arguments",
         );
       for (const name of ["retain", "interval", "hash-interval"]) {
         if (flags.durationMs(name) < 0)
@@ -57,10 +59,13 @@ restores. Users and roles are as of the base snapshot.`,
       if (retainMs > 0 && intervalMs === 0) {
         throw new Exit(
           ExitCode.badArguments,
-          "--retain needs base snapshots from time to time: give --interval as well",
+          "--retain needs periodic base snapshots: set --interval as well",
         );
       }
-      const { Recorder } = await import("../backup/recorder.ts");
+      const [{ Recorder }, { nodeClock, nodeDisk }] = await Promise.all([
+        import("@quorate/backup/node"),
+        import("@quorate/host/node"),
+      ]);
       const { client } = await clientOf(invocation);
       const stop = new AbortController();
       const forget = io.onStop(() => stop.abort());
@@ -72,7 +77,16 @@ restores. Users and roles are as of the base snapshot.`,
           hashIntervalMs: flags.durationMs("hash-interval"),
           once: flags.bool("once"),
         };
-        await new Recorder(client, options, io, stop.signal).run();
+        const deps = {
+          client,
+          disk: nodeDisk,
+          clock: nodeClock,
+          saveSnapshot: async (path: string, signal: AbortSignal) =>
+            (await saveSnapshot(client, path, io, { stop: signal })).sizeBytes,
+          report: (text: string) => io.stdout(`${new Date().toISOString()} ${text}\n`),
+          warn: (text: string) => io.stderr(`Warning: ${text}\n`),
+        };
+        await new Recorder(options, deps, stop.signal).run();
       } catch (error) {
         if (error instanceof Error && EXPECTED.has(error.name))
           throw new Exit(ExitCode.error, error.message);

@@ -8,33 +8,35 @@ function flagsFor(prefix: string): Flags {
     load: {
       kind: "string",
       defaultText: "s",
-      doc: "how much load: s(mall), m(edium), l(arge) or xl (xLarge)",
+      doc: "size of the load: s(mall), m(edium), l(arge) or xl (xLarge)",
       values: loadNames,
     },
     prefix: {
       kind: "string",
       defaultText: prefix,
-      doc: "what the keys begin with that are written, and deleted again",
+      doc: "prefix of the keys that are written and deleted again",
     },
     "auto-compact": {
       kind: "bool",
       defaultText: "false",
-      doc: "forget the history of these keys afterwards",
+      doc: "compact the history of these keys afterwards",
     },
     "auto-defrag": {
       kind: "bool",
       defaultText: "false",
-      doc: "have the members give the space back afterwards",
+      doc: "defragment the members afterwards",
     },
   };
 }
 
 const perfCommand: Command = {
   use: "perf [options]",
-  short: "Checks whether the cluster takes a load for a minute",
-  long: `Checks whether the cluster takes a load for a minute: 150 (s), 1000 (m), 8000 (l) or 15000 (xl) writes of 1 KiB a second.
+  short: "Checks whether the cluster sustains a load for a minute",
+  long: `Checks whether the cluster sustains a load for a minute: 150 (s), 1000 (m), 8000 (l) or
+15000 (xl) writes of 1 KiB a second.
 
-It passes with nine tenths of that, no write above 500 ms and a standard deviation of 100 ms at the most; else the exit code is 1.`,
+It passes with at least 90% of that rate, no write above 500 ms and a standard deviation of at most
+100 ms; otherwise the exit code is 1.`,
   flags: flagsFor("/etcdctl-check-perf/"),
   async run(invocation) {
     const { flags, io } = invocation;
@@ -48,9 +50,9 @@ It passes with nine tenths of that, no write above 500 ms and a standard deviati
 
 const datascaleCommand: Command = {
   use: "datascale [options]",
-  short: "Checks how much memory a member takes for a number of keys",
-  long: `Checks how much memory the member of the first endpoint takes for 10,000 (s), 100,000 (m), 1,000,000 (l) or 3,000,000 (xl) keys
-of 1 KiB, which are deleted again.`,
+  short: "Measures the memory that a member needs for a number of keys",
+  long: `Measures the memory that the member of the first endpoint needs for 10,000 (s), 100,000 (m),
+1,000,000 (l) or 3,000,000 (xl) keys of 1 KiB, which are deleted again.`,
   flags: flagsFor("/etcdctl-check-datascale/"),
   async run(invocation) {
     const { flags, io } = invocation;
@@ -64,6 +66,6 @@ of 1 KiB, which are deleted again.`,
 
 export const checkCommand: Command = {
   use: "check <subcommand>",
-  short: "Commands that check what the cluster can do",
+  short: "Commands that measure the cluster's capacity",
   commands: [datascaleCommand, perfCommand],
 };

@@ -6,12 +6,12 @@ import type { Command } from "../program.ts";
 
 export const compactionCommand: Command = {
   use: "compaction [options] <revision>",
-  short: "Forgets the history before a revision",
+  short: "Compacts the history before a revision",
   flags: {
     physical: {
       kind: "bool",
       defaultText: "false",
-      doc: "wait until the old revisions are gone from the store",
+      doc: "wait until the store has removed the old revisions",
     },
   },
   async run(invocation) {
@@ -25,7 +25,7 @@ export const compactionCommand: Command = {
     } catch (error) {
       throw new Exit(ExitCode.error, (error as Error).message);
     }
-    // Refuses a form of output that does not exist, though the answer has one form only.
+    // Refuses an unknown output format, although the response is printed in one way only.
     printerOf(invocation);
     await withClient(invocation, ({ client }) =>
       client.compact(toSafeNumber(revision), { physical: flags.bool("physical") }),

@@ -1,17 +1,22 @@
+import { formatDurationNs } from "@quorate/host";
 import { clientOf, logIn } from "../globals.ts";
-import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
 
 export const defragCommand: Command = {
   use: "defrag",
-  short: "Has members rewrite their files, so that they give unused space back",
-  long: `Has members rewrite their files, so that they give unused space back.
+  short: "Defragments members: rewrites their files to release unused space",
+  long: `Defragments members: rewrites their files to release unused space.
 
-They are asked one after the other, and each serves meanwhile. A large store takes longer than the default --command-timeout.`,
+Members run one after the other and serve requests meanwhile. A large store takes longer than the
+default --command-timeout.`,
   flags: {
-    cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" },
+    cluster: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "use the endpoints of all members of the cluster",
+    },
   },
   async run(invocation) {
     const { io } = invocation;
@@ -19,7 +24,7 @@ They are asked one after the other, and each serves meanwhile. A large store tak
     for (const endpoint of await chosenEndpoints(invocation)) {
       const { client } = await clientOf(invocation, [endpoint]);
       const startNs = io.nowNs();
-      const took = () => goDuration(io.nowNs() - startNs);
+      const took = () => formatDurationNs(io.nowNs() - startNs);
       try {
         await logIn(client, io);
         await client.defragment(endpoint);

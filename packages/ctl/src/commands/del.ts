@@ -5,30 +5,31 @@ import { withClient } from "../globals.ts";
 import { goQuote } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { deleteForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 import { checkRange } from "./get.ts";
 
 export const delFlags: Flags = {
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print what was deleted" },
+  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
+  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the deleted records" },
   "from-key": {
     kind: "bool",
     defaultText: "false",
-    doc: "all keys from the key on, compared as bytes",
+    doc: "all keys at or after the key, in byte order",
   },
   range: {
     kind: "bool",
     defaultText: "false",
-    doc: "do not wait before deleting a range given by two keys",
+    doc: "delete a range of two keys without the pause",
   },
 };
 
-/** Time to think again before a range of keys is gone. */
+/** The pause before a range of keys is deleted, as in etcdctl. */
 const RANGE_WARNING_MS = 2000;
 
 /**
- * The key and the options that a command line means. A range of two keys without --range is warned
- * of, with a pause. Throws Exit.
+ * The key and the options of a command line. A range of two keys without --range causes a warning
+ * and a pause. Throws Exit.
  */
 export async function readDel({
   args,
@@ -66,12 +67,13 @@ export async function readDel({
 
 export const delCommand: Command = {
   use: "del [options] <key> [range_end]",
-  short: "Deletes a key or a range of keys, range_end not included",
+  short: "Deletes a key or a range of keys, without range_end",
   flags: delFlags,
   async run(invocation) {
     const { key, options } = await readDel(invocation);
     const printer = printerOf(invocation);
-    printer.del(
+    printer.form(
+      deleteForm,
       await withClient(invocation, ({ client, methods, build }) =>
         client.call(methods.deleteRange, build.deleteRequest(key, options), false),
       ),

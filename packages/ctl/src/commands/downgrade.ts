@@ -21,24 +21,24 @@ function targetVersion({ args }: Invocation): string {
 
 const validateCommand: Command = {
   use: "validate <TARGET_VERSION>",
-  short: "Asks whether the cluster may go back to a version",
+  short: "Checks whether the cluster can be downgraded to a version",
   run: (invocation) => ask(invocation, "validate", targetVersion(invocation)),
 };
 
 const enableCommand: Command = {
   use: "enable <TARGET_VERSION>",
-  short: "Has the cluster go back to a version",
+  short: "Starts a downgrade of the cluster to a version",
   run: (invocation) => ask(invocation, "enable", targetVersion(invocation)),
 };
 
 const cancelCommand: Command = {
   use: "cancel",
-  short: "Calls a downgrade off",
+  short: "Cancels a downgrade",
   run: (invocation) => ask(invocation, "cancel", ""),
 };
 
 export const downgradeCommand: Command = {
   use: "downgrade <TARGET_VERSION>",
-  short: "Commands about going back to an earlier version",
+  short: "Commands about downgrades to an earlier version",
   commands: [cancelCommand, enableCommand, validateCommand],
 };

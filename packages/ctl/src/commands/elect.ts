@@ -2,6 +2,7 @@ import { KeyValue } from "@quorate/proto";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { getRecord } from "./get.ts";
 import { holdUntil, withSession } from "./lock.ts";
@@ -17,7 +18,7 @@ async function observe(invocation: Invocation, name: string): Promise<void> {
   try {
     await withClient(invocation, async ({ client, build }) => {
       for await (const { header, kv } of build.observeElection(client, name, stop.signal)) {
-        printer.get({ header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
+        printer.form(rangeForm, { header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
       }
     });
   } finally {
@@ -31,7 +32,7 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   await withClient(invocation, (kit) =>
     withSession(kit, invocation.io, SESSION_SECONDS, async (session, stop) => {
       const leadership = await kit.build.campaign(kit.client, session, name, proposal, stop);
-      printer.get(await getRecord(kit.client, leadership.place.key));
+      printer.form(rangeForm, await getRecord(kit.client, leadership.entry.key));
       await holdUntil(stop, session, "elect: session expired");
       await leadership.resign();
     }),
@@ -40,11 +41,14 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
 
 export const electCommand: Command = {
   use: "elect <election-name> [proposal]",
-  short: "Stands for an election, or tells who wins it",
-  long: `Stands for an election with a proposal, prints key and proposal when it is won, and leads until it is stopped (Ctrl-C, SIGTERM).
+  short: "Campaigns in an election, or observes its leader",
+  long: `Campaigns with a proposal, prints key and proposal when elected, and leads until stopped (Ctrl-C,
+SIGTERM).
 
-With --listen and no proposal it prints who leads, and again whenever that changes.`,
-  flags: { listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "tell who leads" } },
+With --listen and no proposal it prints the leader, and again after every change.`,
+  flags: {
+    listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "observe the leader" },
+  },
   async run(invocation) {
     const { args, flags } = invocation;
     const [name, proposal] = args;

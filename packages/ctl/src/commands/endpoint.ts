@@ -1,14 +1,20 @@
+import { formatDurationNs } from "@quorate/host";
 import { AlarmType } from "@quorate/proto";
 import { asExit, clientOf, endpointsOf, logIn, withClient } from "../globals.ts";
-import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { EndpointAnswer, EndpointHealth } from "../printers/printer.ts";
+import {
+  type EndpointHealth,
+  type EndpointResponse,
+  hashForm,
+  healthForm,
+  statusForm,
+} from "../printers/endpoint-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 
 /**
- * The endpoints that are asked: those of --endpoints or --discovery-srv, or with --cluster the
- * client URLs of all members.
+ * The endpoints of --endpoints or --discovery-srv, or with --cluster the client URLs of all
+ * members.
  */
 export async function chosenEndpoints(invocation: Invocation): Promise<readonly string[]> {
   if (!invocation.flags.bool("cluster")) return endpointsOf(invocation);
@@ -25,7 +31,9 @@ export async function chosenEndpoints(invocation: Invocation): Promise<readonly 
   }
 }
 
-/** Why a call failed, with what lies behind a deadline on standard error. */
+/**
+ * The text of a failed call. For a timeout, prints the error of the last attempt to standard error.
+ */
 export function reason(error: unknown, invocation: Invocation): string {
   const exit = asExit(error, invocation.io);
   if (!(exit instanceof Exit)) throw exit;
@@ -37,7 +45,7 @@ const alarmNames: ReadonlyMap<number, string> = new Map([
   [AlarmType.CORRUPT, "CORRUPT"],
 ]);
 
-/** Asks one member: it is healthy if a linearizable read gets through it and no alarm is raised. */
+/** A member is healthy if a linearizable read through it succeeds and no alarm is raised. */
 async function probe(endpoint: string, invocation: Invocation): Promise<EndpointHealth> {
   const { client, methods } = await clientOf(invocation, [endpoint]);
   const startNs = invocation.io.nowNs();
@@ -45,11 +53,11 @@ async function probe(endpoint: string, invocation: Invocation): Promise<Endpoint
   try {
     await client.get("health");
   } catch (failure) {
-    // Whoever may not read the key has been told so by the cluster's agreement.
+    // A refused permission needed a linearizable read too, so the cluster works.
     if ((failure as { code?: string }).code !== "PermissionDenied")
       error = reason(failure, invocation);
   }
-  const took = goDuration(invocation.io.nowNs() - startNs);
+  const took = formatDurationNs(invocation.io.nowNs() - startNs);
   if (error === "") {
     try {
       const { alarms } = await client.call(methods.alarm, {}, true);
@@ -65,29 +73,29 @@ async function probe(endpoint: string, invocation: Invocation): Promise<Endpoint
 
 const healthCommand: Command = {
   use: "health",
-  short: "Checks that members answer and agree",
+  short: "Checks that members respond and have a quorum",
   async run(invocation) {
     const printer = printerOf(invocation);
     const endpoints = await chosenEndpoints(invocation);
     const list = await Promise.all(endpoints.map((endpoint) => probe(endpoint, invocation)));
-    printer.endpointHealth(list);
+    printer.form(healthForm, list);
     if (list.some((one) => !one.health)) throw new Exit(ExitCode.error, "unhealthy cluster");
   },
 };
 
-/** Asks each endpoint in turn; failures are printed and the last one is given. */
-async function askAll<T>(
+/** Calls each endpoint in turn. Prints failures and returns the last one. */
+async function callAll<T>(
   invocation: Invocation,
   what: string,
-  ask: (kit: Awaited<ReturnType<typeof clientOf>>, endpoint: string) => Promise<T>,
-): Promise<{ answers: EndpointAnswer<T>[]; failure: string | undefined }> {
-  const answers: EndpointAnswer<T>[] = [];
+  call: (kit: Awaited<ReturnType<typeof clientOf>>, endpoint: string) => Promise<T>,
+): Promise<{ responses: EndpointResponse<T>[]; failure: string | undefined }> {
+  const responses: EndpointResponse<T>[] = [];
   let failure: string | undefined;
   for (const endpoint of await chosenEndpoints(invocation)) {
     const kit = await clientOf(invocation, [endpoint]);
     try {
       await logIn(kit.client, invocation.io);
-      answers.push({ endpoint, response: await ask(kit, endpoint) });
+      responses.push({ endpoint, response: await call(kit, endpoint) });
     } catch (error) {
       if (error instanceof Exit) throw error;
       failure = reason(error, invocation);
@@ -96,7 +104,7 @@ async function askAll<T>(
       kit.client.close();
     }
   }
-  return { answers, failure };
+  return { responses, failure };
 }
 
 const statusCommand: Command = {
@@ -104,40 +112,45 @@ const statusCommand: Command = {
   short: "Prints the state of members",
   long: `Prints the state of members.
 
-In the simple form each line has endpoint, ID, version, storage version, size of the store, size in use, percentage not in use, quota,
-whether it leads, whether it is a learner, raft term, raft index, applied index, errors, downgrade target and whether one is under way.`,
+In the simple format each line has endpoint, ID, version, storage version, store size, size in use,
+percentage not in use, quota, is leader, is learner, raft term, raft index, raft applied index,
+errors, downgrade target version, downgrade enabled.`,
   async run(invocation) {
     const printer = printerOf(invocation);
-    const { answers, failure } = await askAll(invocation, "status", ({ client }, endpoint) =>
+    const { responses, failure } = await callAll(invocation, "status", ({ client }, endpoint) =>
       client.status(endpoint),
     );
-    printer.endpointStatus(answers);
+    printer.form(statusForm, responses);
     if (failure !== undefined) throw new Exit(ExitCode.error, "");
   },
 };
 
 const hashCommand: Command = {
   use: "hashkv",
-  short: "Prints the hash of the history of members",
+  short: "Prints the hash of each member's history",
   flags: {
-    rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for now)" },
+    rev: { kind: "int", defaultText: "0", doc: "newest revision to hash (0 for the latest)" },
   },
   async run(invocation) {
     const printer = printerOf(invocation);
     const revision = invocation.flags.int("rev");
-    const { answers, failure } = await askAll(invocation, "hash", ({ client }, endpoint) =>
+    const { responses, failure } = await callAll(invocation, "hash", ({ client }, endpoint) =>
       client.hashKv(endpoint, revision),
     );
-    printer.endpointHashKv(answers);
+    printer.form(hashForm, responses);
     if (failure !== undefined) throw new Exit(ExitCode.error, failure);
   },
 };
 
 export const endpointCommand: Command = {
   use: "endpoint <subcommand>",
-  short: "Commands about single members",
+  short: "Commands about the members behind endpoints",
   flags: {
-    cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" },
+    cluster: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "use the endpoints of all members of the cluster",
+    },
   },
   inherits: true,
   commands: [hashCommand, healthCommand, statusCommand],

@@ -4,8 +4,7 @@ import type { Flags } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import { FieldsPrinter } from "../printers/fields.ts";
-import { SimplePrinter } from "../printers/simple.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 
@@ -14,38 +13,38 @@ export const getFlags: Flags = {
   order: {
     kind: "string",
     defaultText: "",
-    doc: "order of the results: ASCEND or DESCEND",
+    doc: "sort order: ASCEND or DESCEND",
     values: ["ASCEND", "DESCEND"],
   },
   "sort-by": {
     kind: "string",
     defaultText: "",
-    doc: "what to sort by: CREATE, KEY, MODIFY, VALUE or VERSION",
+    doc: "sort target: CREATE, KEY, MODIFY, VALUE or VERSION",
     values: ["CREATE", "KEY", "MODIFY", "VALUE", "VERSION"],
   },
-  limit: { kind: "int", defaultText: "0", doc: "most results to give (0 for all)" },
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
+  limit: { kind: "int", defaultText: "0", doc: "most keys to return (0 for all)" },
+  prefix: { kind: "bool", defaultText: "false", doc: "all keys with the key as prefix" },
   "from-key": {
     kind: "bool",
     defaultText: "false",
-    doc: "all keys from the key on, compared as bytes",
+    doc: "all keys at or after the key, in byte order",
   },
-  rev: { kind: "int", defaultText: "0", doc: "revision to read at (0 for now)" },
-  "keys-only": { kind: "bool", defaultText: "false", doc: "keys without their values" },
+  rev: { kind: "int", defaultText: "0", doc: "revision to read at (0 for the latest)" },
+  "keys-only": { kind: "bool", defaultText: "false", doc: "print keys without values" },
   "count-only": {
     kind: "bool",
     defaultText: "false",
-    doc: "only how many there are (needs --write-out=fields)",
+    doc: "print only the number of keys (needs --write-out=fields)",
   },
   "print-value-only": {
     kind: "bool",
     defaultText: "false",
-    doc: "values without their keys (needs --write-out=simple)",
+    doc: "print values without keys (needs --write-out=simple)",
   },
-  "min-create-rev": { kind: "int", defaultText: "0", doc: "lowest revision of creation" },
-  "max-create-rev": { kind: "int", defaultText: "0", doc: "highest revision of creation" },
-  "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest revision of the last change" },
-  "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest revision of the last change" },
+  "min-create-rev": { kind: "int", defaultText: "0", doc: "lowest create revision" },
+  "max-create-rev": { kind: "int", defaultText: "0", doc: "highest create revision" },
+  "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest mod revision" },
+  "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest mod revision" },
 };
 
 const orders: Readonly<Record<string, GetOptions["order"]>> = {
@@ -62,7 +61,7 @@ const targets: Readonly<Record<string, GetOptions["sortBy"]>> = {
   "": undefined,
 };
 
-/** The key and the options that a command line means. Throws Exit. */
+/** The key and the options of a command line. Throws Exit. */
 export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
   key: string;
   options: GetOptions;
@@ -116,7 +115,7 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
   return { key, options };
 }
 
-/** Throws Exit where more than one of --prefix, --from-key and a range end is given. */
+/** Throws Exit where more than one of --prefix, --from-key and a range end is set. */
 export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string | undefined): void {
   if (prefix && fromKey)
     throw new Exit(
@@ -131,7 +130,7 @@ export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string |
   }
 }
 
-/** One key with its value, as the server answers. Rejects with ClientError. */
+/** The Range response for one key. Rejects with ClientError. */
 export function getRecord(client: Client, key: string): Promise<RangeResponse> {
   return client.call(KVService.methods.Range, { key: fromUtf8(key) }, true);
 }
@@ -142,16 +141,16 @@ export const getCommand: Command = {
   flags: getFlags,
   async run(invocation) {
     const { key, options } = readGet(invocation);
-    const printer = printerOf(invocation);
-    if (options.countOnly === true && !(printer instanceof FieldsPrinter)) {
+    const valueOnly = invocation.flags.bool("print-value-only");
+    const printer = printerOf(invocation, { valueOnly });
+    if (options.countOnly === true && printer.format !== "fields") {
       throw new Exit(ExitCode.badArguments, "--count-only is only for `--write-out=fields`");
     }
-    if (invocation.flags.bool("print-value-only")) {
-      if (!(printer instanceof SimplePrinter))
-        throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
-      printer.valueOnly = true;
+    if (valueOnly && printer.format !== "simple") {
+      throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
     }
-    printer.get(
+    printer.form(
+      rangeForm,
       await withClient(invocation, ({ client, methods, build }) =>
         client.call(methods.range, build.getRequest(key, options), true),
       ),

@@ -13,7 +13,7 @@ export const helpCommand: Command = {
       const next = choices.find((command) => commandName(command) === word);
       if (next === undefined) {
         const words = choices.map(commandName);
-        const known = words.length === 0 ? "" : `; those that there are: ${words.join(", ")}`;
+        const known = words.length === 0 ? "" : `; available topics: ${words.join(", ")}`;
         throw new Exit(
           ExitCode.error,
           `unknown help topic ${JSON.stringify(args.join(" "))}${known}`,

@@ -10,10 +10,9 @@ import {
   revokeForm,
   timeToLiveForm,
 } from "../printers/lease-forms.ts";
-import { SimplePrinter } from "../printers/simple.ts";
 import type { Command, Invocation } from "../program.ts";
 
-/** The only argument, an integer in Go's words. Throws Exit. */
+/** The only argument, an integer as Go parses it. Throws Exit. */
 function onlyNumber(
   args: readonly string[],
   base: 10 | 16,
@@ -41,7 +40,7 @@ const badConnection = (message: string): Exit => new Exit(ExitCode.badConnection
 
 const grantCommand: Command = {
   use: "grant <ttl>",
-  short: "Makes a lease of so many seconds",
+  short: "Grants a lease with a time to live in seconds",
   async run(invocation) {
     const ttl = onlyNumber(
       invocation.args,
@@ -61,7 +60,7 @@ const grantCommand: Command = {
 
 const revokeCommand: Command = {
   use: "revoke <leaseID>",
-  short: "Ends a lease and deletes its keys",
+  short: "Revokes a lease and deletes its keys",
   async run(invocation) {
     const id = leaseId(invocation, "lease revoke command needs 1 argument");
     const printer = printerOf(invocation);
@@ -76,9 +75,9 @@ const revokeCommand: Command = {
 
 const timeToLiveCommand: Command = {
   use: "timetolive <leaseID> [options]",
-  short: "Prints what is left of a lease",
+  short: "Prints the remaining time of a lease",
   flags: {
-    keys: { kind: "bool", defaultText: "false", doc: "print the keys that are attached to it" },
+    keys: { kind: "bool", defaultText: "false", doc: "print the attached keys" },
   },
   async run(invocation) {
     const id = leaseId(invocation, "lease timetolive command needs lease ID as argument");
@@ -107,9 +106,9 @@ const listCommand: Command = {
 
 const keepAliveCommand: Command = {
   use: "keep-alive [options] <leaseID>",
-  short: "Renews a lease again and again",
-  long: "Renews a lease again and again, until the program is stopped (Ctrl-C) or the lease is gone.",
-  flags: { once: { kind: "bool", defaultText: "false", doc: "renew it once and end" } },
+  short: "Keeps a lease alive",
+  long: "Keeps a lease alive until the program is stopped (Ctrl-C) or the lease ends.",
+  flags: { once: { kind: "bool", defaultText: "false", doc: "renew the lease once and exit" } },
   async run(invocation) {
     const { flags, io } = invocation;
     const id = leaseId(invocation, "lease keep-alive command needs lease ID as argument");
@@ -135,17 +134,17 @@ const keepAliveCommand: Command = {
       if (end.kind === "unreachable") {
         const why =
           end.cause === undefined
-            ? "no member answered"
+            ? "no member responded"
             : `${end.cause.endpoint}: ${end.cause.message}`;
         io.stderr(`Warning: the lease could not be renewed in time: ${why}\n`);
       }
     });
-    if (printer instanceof SimplePrinter) io.stdout(`lease ${paddedHex(id)} expired or revoked.\n`);
+    if (printer.format === "simple") io.stdout(`lease ${paddedHex(id)} expired or revoked.\n`);
   },
 };
 
 export const leaseCommand: Command = {
   use: "lease <subcommand>",
-  short: "Commands about leases, on which keys live for a time",
+  short: "Commands about leases, which limit the life of keys",
   commands: [grantCommand, keepAliveCommand, listCommand, revokeCommand, timeToLiveCommand],
 };

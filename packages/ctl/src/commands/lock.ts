@@ -2,18 +2,19 @@ import type { Client, LeaseEnd, Session } from "@quorate/client";
 import { type ClientKit, withClient } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Printer } from "../printers/printer.ts";
 import type { Command } from "../program.ts";
 import { getRecord } from "./get.ts";
 
-/** etcdctl's text for what a signal ends before it is done. */
+/** etcdctl's error for a command that a signal interrupts. */
 export function interruption(): Exit {
   return new Exit(ExitCode.error, "context canceled");
 }
 
 /**
- * Opens a session, runs `task` until it ends or SIGINT or SIGTERM aborts `stop`, and ends the
- * session with all that hangs on it.
+ * Opens a session, runs `task` until it ends or SIGINT or SIGTERM aborts `stop`, and closes the
+ * session, which releases its locks.
  */
 export async function withSession<T>(
   { client }: ClientKit,
@@ -28,7 +29,7 @@ export async function withSession<T>(
     try {
       return await task(session, stop.signal);
     } finally {
-      // If nobody answers, the lease expires by itself.
+      // Without a response the lease expires by itself.
       await session.close().catch(() => {});
     }
   } finally {
@@ -36,7 +37,7 @@ export async function withSession<T>(
   }
 }
 
-/** Resolves when `stop` is aborted; rejects with Exit if the session is over before. */
+/** Resolves when `stop` is aborted; rejects with Exit if the session ends before. */
 export async function holdUntil(stop: AbortSignal, session: Session, text: string): Promise<void> {
   const stopped = new Promise<"stopped">((resolve) => {
     if (stop.aborted) resolve("stopped");
@@ -46,7 +47,7 @@ export async function holdUntil(stop: AbortSignal, session: Session, text: strin
   if (first !== "stopped") throw new Exit(ExitCode.error, text);
 }
 
-/** Runs a program while the lock is held, and ends with its exit code. */
+/** Runs a program while the lock is held. Throws Exit with its exit code if it fails. */
 async function runLocked(
   io: Io,
   command: readonly string[],
@@ -55,7 +56,7 @@ async function runLocked(
   session: Session,
 ): Promise<void> {
   const child = io.run(command, { ETCD_LOCK_KEY: key, ETCD_LOCK_REV: String(revision), ...io.env });
-  // Ctrl-C reaches the program by itself; a SIGTERM for this process does not.
+  // The terminal sends Ctrl-C to the child as well; SIGTERM must be forwarded.
   const forget = io.onStop((signal) => {
     if (signal === "SIGTERM") child.kill(signal);
   });
@@ -73,18 +74,23 @@ async function runLocked(
 async function printRecord(client: Client, printer: Printer, key: string): Promise<void> {
   const response = await getRecord(client, key);
   if (response.kvs.length === 0) throw new Exit(ExitCode.error, "lock lost on init");
-  printer.get(response);
+  printer.form(rangeForm, response);
 }
 
 export const lockCommand: Command = {
   use: "lock <lockname> [exec-command arg1 arg2 ...]",
-  short: "Takes a lock, and holds it while a program runs or until it is stopped",
-  long: `Takes a lock, and holds it while a program runs or until it is stopped (Ctrl-C, SIGTERM).
+  short: "Acquires a lock and holds it while a program runs or until stopped",
+  long: `Acquires a lock and holds it while a program runs or until stopped (Ctrl-C, SIGTERM).
 
-With a program: it runs while the lock is held, with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its exit code is this one's.
-Without one: the key that holds the lock is printed. If this process dies, the lock is free again after --ttl.`,
+The program runs with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its exit code becomes the
+command's. Without a program, the lock's key is printed. If this process dies, the lock is released
+after --ttl.`,
   flags: {
-    ttl: { kind: "int", defaultText: "10", doc: "seconds that the lock outlives this process" },
+    ttl: {
+      kind: "int",
+      defaultText: "10",
+      doc: "seconds until the lock is released if this process dies",
+    },
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
@@ -105,9 +111,9 @@ Without one: the key that holds the lock is printed. If this process dies, the l
       withSession(kit, io, ttl, async (session, stop) => {
         const lock = await kit.build.lockNamed(kit.client, session, name, stop);
         if (command.length > 0)
-          await runLocked(io, command, lock.place.key, lock.headerRevision, session);
+          await runLocked(io, command, lock.entry.key, lock.headerRevision, session);
         else {
-          await printRecord(kit.client, printer, lock.place.key);
+          await printRecord(kit.client, printer, lock.entry.key);
           await holdUntil(stop, session, "session expired");
         }
         await lock.release();

@@ -2,10 +2,10 @@ import { clientOf, destinationAccess, withClient } from "../globals.ts";
 import { Exit, ExitCode, untilStopped } from "../io.ts";
 import type { Command, Invocation } from "../program.ts";
 
-/** How often the count of mirrored keys is printed. */
+/** Interval between reports of the number of mirrored keys. */
 const COUNT_INTERVAL_MS = 30_000;
 
-/** What takes the prefix's place at the destination. Throws Exit. */
+/** The prefix that replaces --prefix at the destination. Throws Exit. */
 function destPrefix({ flags }: Invocation): string {
   const given = flags.string("dest-prefix");
   if (!flags.bool("no-dest-prefix")) return given === "" ? flags.string("prefix") : given;
@@ -19,17 +19,18 @@ function destPrefix({ flags }: Invocation): string {
 export const makeMirrorCommand: Command = {
   use: "make-mirror [options] <destination>",
   short: "Copies keys to another cluster and follows their changes",
-  long: `Copies keys to another cluster and follows their changes, until it is stopped (Ctrl-C, SIGTERM). While one of the clusters is away
-it says so, tries again, and goes on from the revision that it had; it ends where the source has compacted what it still needs.
+  long: `Copies keys to another cluster and follows their changes until stopped (Ctrl-C, SIGTERM).
 
-The destination is an endpoint of the other cluster; the flags that begin with --dest say how to talk to it. Every half minute the number
-of keys that were put and deleted there is printed. Keys that the destination has and this cluster has not are left alone.`,
+While a cluster is unavailable it reports so, retries, and continues from its last revision; it ends
+if the source has compacted changes that it still needs. The destination is an endpoint of the other
+cluster; the --dest flags configure the connection. Every 30 seconds it prints the number of keys
+put and deleted there. Keys that only the destination has are not changed.`,
   flags: {
-    prefix: { kind: "string", defaultText: "", doc: "mirror the keys that begin with this" },
+    prefix: { kind: "string", defaultText: "", doc: "prefix of the keys to mirror" },
     rev: {
       kind: "int",
       defaultText: "0",
-      doc: "follow changes from this revision on, without copying what was before (0 to copy first)",
+      doc: "follow changes from this revision on, without a first copy (0 to copy first)",
     },
     "max-txn-ops": {
       kind: "int",
@@ -39,24 +40,24 @@ of keys that were put and deleted there is printed. Keys that the destination ha
     "dest-prefix": {
       kind: "string",
       defaultText: "",
-      doc: "what takes the prefix's place at the destination",
+      doc: "prefix at the destination, instead of --prefix",
     },
     "no-dest-prefix": {
       kind: "bool",
       defaultText: "false",
-      doc: "leave the prefix away at the destination",
+      doc: "remove the prefix at the destination",
     },
-    "dest-cert": { kind: "string", defaultText: "", doc: "certificate to show to the destination" },
+    "dest-cert": { kind: "string", defaultText: "", doc: "client certificate for the destination" },
     "dest-key": { kind: "string", defaultText: "", doc: "private key of that certificate" },
     "dest-cacert": {
       kind: "string",
       defaultText: "",
-      doc: "CA that the destination's certificates must come from",
+      doc: "CA that verifies the destination's certificates",
     },
     "dest-insecure-transport": {
       kind: "bool",
       defaultText: "true",
-      doc: "talk to the destination without TLS where neither it nor a certificate asks for it",
+      doc: "connect to the destination without TLS, unless a certificate or the endpoint's scheme selects it",
     },
     "dest-user": {
       kind: "string",
@@ -79,7 +80,7 @@ of keys that were put and deleted there is printed. Keys that the destination ha
       revision: flags.int("rev"),
       maxTxnOps,
     };
-    const [{ Mirror }, { breakTeller }] = await Promise.all([
+    const [{ Mirror }, { breakReporter }] = await Promise.all([
       import("../mirror/mirror.ts"),
       import("../watching.ts"),
     ]);
@@ -90,9 +91,11 @@ of keys that were put and deleted there is printed. Keys that the destination ha
     try {
       await withClient(invocation, async ({ client: from }) => {
         const mirror = new Mirror(from, to, options, {
-          watchBroke: breakTeller(io, "the watch goes on at the next endpoint that answers"),
-          callFailed: breakTeller(io, "it is tried again until it answers"),
-          wentOn: (endpoint) => io.stderr(`${endpoint}: the mirror goes on\n`),
+          watchBroke: breakReporter(io, "the watch continues at the next endpoint that responds"),
+          callFailed: breakReporter(io, "retrying until it responds"),
+          wentOn: (endpoint) =>
+            io.stderr(`${endpoint}: the mirror continues
+`),
         });
         const timer = setInterval(() => io.stdout(`${mirror.count}\n`), COUNT_INTERVAL_MS);
         await untilStopped(

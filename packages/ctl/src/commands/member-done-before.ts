@@ -1,7 +1,6 @@
 /**
- * A change of the membership whose outcome was not heard (a time-out, a member that went away) may
- * have been made. Given again it is refused, so the commands find out here whether the cluster
- * already is as they were asked to make it:
+ * Makes membership changes repeatable. A change whose outcome is unknown (a timeout, a lost member)
+ * may have succeeded, and is then refused when repeated. The commands detect that here:
  *
  *     command            refused with                      made before if
  *     add                Peer URLs already exists, or      a member has exactly these peer URLs, no
@@ -11,8 +10,8 @@
  *     promote            can only promote a learner        the member is a voter
  *     remove             member not found                  no member has the id
  *
- * etcdctl fails in all three cases. For promote and remove that stays so unless --idempotent is
- * given, since an id that was mistyped cannot be told from one that was removed.
+ * etcdctl fails in all three cases. promote and remove do so too unless --idempotent is set, since
+ * a mistyped id looks like the id of a removed member.
  */
 import type { Client } from "@quorate/client";
 import {
@@ -29,13 +28,13 @@ export const idempotentFlag = {
   idempotent: {
     kind: "bool",
     defaultText: "false",
-    doc: "succeed if it was done before, so that the command can be repeated",
+    doc: "succeed if the change was made before, so that the command can be repeated",
   },
 } as const;
 
 /**
- * What a second `member add` is refused with. Its id is made of the URLs and the second; and the
- * first may have cost the quorum until the new member is started.
+ * Error codes of a repeated `member add`. It may get another id, which depends on the time in
+ * seconds; and the first one may have cost the quorum until the new member is started.
  */
 const REFUSED_AGAIN = new Set<string | undefined>([
   "PeerURLExist",
@@ -50,7 +49,7 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * The members as a majority knows them; as the member that is asked does where no majority answers.
+ * The members by a linearizable read; without a quorum, as one member knows them.
  */
 async function membersNow(client: Client): Promise<MemberListResponse> {
   try {
@@ -84,11 +83,11 @@ export async function addOnce(
     return await client.memberAdd(urls, { isLearner });
   } catch (error) {
     if (!REFUSED_AGAIN.has(codeOf(error))) throw error;
-    const answer = await membersNow(client).catch(() => undefined);
-    const found = answer?.members.find(
+    const list = await membersNow(client).catch(() => undefined);
+    const found = list?.members.find(
       (member) => sameUrls(member, urls) && (member.name === "" || member.name === name),
     );
-    if (answer === undefined || found === undefined) throw error;
+    if (list === undefined || found === undefined) throw error;
     const id = found.ID.toString(16);
     if (found.isLearner && !isLearner) {
       io.stderr(
@@ -96,24 +95,24 @@ export async function addOnce(
       );
       throw error;
     }
-    // A voter that has not been started was added as one; one that has may have been promoted.
+    // A voter that never started was added as a voter; one that started may have been promoted.
     if (!found.isLearner && isLearner && found.name === "") {
       io.stderr(
-        `Note: member ${id} with these peer URLs was added as a voter; "member remove ${id}" takes it away again\n`,
+        `Note: member ${id} with these peer URLs was added as a voter; "member remove ${id}" removes it again\n`,
       );
       throw error;
     }
     io.stderr(`Note: member ${id} with these peer URLs was added before; nothing was changed\n`);
     return MemberAddResponse.create({
-      header: answer.header,
+      header: list.header,
       member: found,
-      members: answer.members,
+      members: list.members,
     });
   }
 }
 
 /**
- * Promotes a learner; with `isRepeatable`, a voter is as good. Rejects with the error of the
+ * Promotes a learner; with `isRepeatable`, accepts a voter. Rejects with the error of the
  * promotion.
  */
 export async function promoteOnce(
@@ -134,8 +133,8 @@ export async function promoteOnce(
 }
 
 /**
- * Removes a member; with `isRepeatable`, one that is not there is as good. Rejects with the error
- * of the removal.
+ * Removes a member; with `isRepeatable`, accepts a missing one. Rejects with the error of the
+ * removal.
  */
 export async function removeOnce(
   client: Client,

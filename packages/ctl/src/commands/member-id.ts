@@ -1,9 +1,12 @@
-/** Ids of members, as the command line takes them: hexadecimal, as they are printed. */
+/** Parses ids of members: hexadecimal, as they are printed. */
 import { Exit, ExitCode } from "../io.ts";
 
 const UINT64_LIMIT = 1n << 64n;
 
-/** An id from an argument. Throws Exit. @param describe makes the message out of Go's reason */
+/**
+ * An id from an argument. Throws Exit.
+ * @param describe makes the message from Go's reason
+ */
 export function parseMemberId(
   text: string,
   describe: (reason: string) => string = (reason) =>

@@ -1,5 +1,5 @@
 /**
- * quoratectl member replace: the safe way from an old member to a new one. Beyond etcd's commands.
+ * quoratectl member replace: replaces a member safely. Not in etcdctl.
  *
  *     cluster has        step
  *     OLD                add the new one as a learner, and print what to start it with
@@ -7,9 +7,8 @@
  *     OLD, NEW voter     remove OLD
  *     NEW voter          done
  *
- * Before each step the cluster is asked how it stands, so the command may end at any point, by
- * itself or not, and be given again. At no point does the cluster have fewer working voters than
- * before.
+ * Each step starts from the cluster's present members, so the command can be interrupted and
+ * repeated at any point. The cluster never has fewer working voters than before.
  */
 import type { Client } from "@quorate/client";
 import { idToHex, type Member } from "@quorate/proto";
@@ -18,14 +17,13 @@ import { Exit, ExitCode } from "../io.ts";
 import type { Command, Invocation } from "../program.ts";
 import { printVariables } from "./member-variables.ts";
 
-/** How often the cluster is asked again while a step cannot be taken yet. */
+/** Interval between retries of a step. */
 const RETRY_MS = 500;
-/** How often the operator is told what is waited for. */
-const TELL_EVERY_MS = 10_000;
+/** Interval between reports of what the command waits for. */
+const REPORT_INTERVAL_MS = 10_000;
 
 /**
- * What the step that comes next is refused for until it can be taken: by what the server says, its
- * code or none.
+ * Error codes of a step that may succeed later.
  */
 const PASSING = new Set<string | undefined>([
   "MemberLearnerNotReady",
@@ -38,7 +36,7 @@ const PASSING = new Set<string | undefined>([
   "TimeoutDueToLeaderFail",
   "TimeoutDueToConnectionLost",
   "TooManyRequests",
-  // The step was taken, but its answer was lost: the cluster is asked again how it stands.
+  // The step succeeded, but its response was lost: the next round sees the new members.
   "PeerURLExist",
   "MemberExist",
   "MemberNotLearner",
@@ -50,25 +48,25 @@ const DEADLINE_EXCEEDED = 4;
 interface Replacement {
   readonly invocation: Invocation;
   readonly client: Client;
-  /** The old member as the command line names it: an id, or a name. */
+  /** The old member's id or name. */
   readonly old: string;
   readonly newUrl: string;
   readonly deadlineNs: bigint;
-  /** Whether the operator has been told in this run what to start the new member with. */
-  hasToldVariables: boolean;
+  /** Whether this run has printed the variables of the new member. */
+  hasPrintedVariables: boolean;
 }
 
 function isOld(member: Member, old: string): boolean {
   return idToHex(member.ID) === old.toLowerCase() || (member.name !== "" && member.name === old);
 }
 
-/** A name that no member has: that of --name, or the old one's with an ending. */
+/** An unused name: --name, or the old one's with a suffix. */
 function newName({ invocation, old }: Replacement, members: readonly Member[]): string {
   const given = invocation.flags.string("name");
   if (members.some((member) => member.name === given && given !== "")) {
     throw new Exit(
       ExitCode.badArguments,
-      `a member is named ${JSON.stringify(given)} already; give the new one a --name of its own`,
+      `a member is named ${JSON.stringify(given)} already; choose another --name for the new one`,
     );
   }
   if (given !== "") return given;
@@ -78,22 +76,22 @@ function newName({ invocation, old }: Replacement, members: readonly Member[]): 
   return name;
 }
 
-function tellVariables(
+function printStartVariables(
   replacement: Replacement,
   name: string,
   member: Member,
   members: Member[],
 ): void {
   const { io } = replacement.invocation;
-  replacement.hasToldVariables = true;
-  io.stdout("Start it with these variables, or the flags that they stand for:\n");
+  replacement.hasPrintedVariables = true;
+  io.stdout("Start it with these variables or the corresponding flags:\n");
   printVariables(io, name, [replacement.newUrl], { member, members });
   io.stdout("\n");
 }
 
 /**
- * Takes the next step. True when nothing is left to do. Rejects with ClientError, or Exit for what
- * no time will mend.
+ * Takes the next step. `done` is true when none is left. Rejects with ClientError, or Exit for an
+ * error that a retry cannot fix.
  */
 async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor: string }> {
   const { client, invocation, old: oldText, newUrl } = replacement;
@@ -117,14 +115,14 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
     const name = newName(replacement, members);
     const { member, members: all } = await client.memberAdd([newUrl], { isLearner: true });
     io.stdout(`Member ${idToHex(member!.ID)} added as learner. `);
-    tellVariables(replacement, name, member!, all);
+    printStartVariables(replacement, name, member!, all);
     return { done: false, waitsFor: "" };
   }
   const id = idToHex(added.ID);
   if (added.isLearner) {
     if (added.name === "") {
-      if (!replacement.hasToldVariables)
-        tellVariables(replacement, newName(replacement, members), added, members);
+      if (!replacement.hasPrintedVariables)
+        printStartVariables(replacement, newName(replacement, members), added, members);
       return { done: false, waitsFor: `member ${id} (${newUrl}) has not been started yet` };
     }
     await client.memberPromote(added.ID);
@@ -132,7 +130,7 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
     return { done: false, waitsFor: "" };
   }
   if (old === undefined) {
-    io.stdout(`Member ${id} (${added.name}) has taken the place of ${oldText}.\n`);
+    io.stdout(`Member ${id} (${added.name}) has replaced ${oldText}.\n`);
     return { done: true, waitsFor: "" };
   }
   await client.memberRemove(old.ID);
@@ -142,8 +140,8 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
 
 async function run(replacement: Replacement): Promise<void> {
   const { io } = replacement.invocation;
-  let told = "";
-  let toldNs = 0n;
+  let reported = "";
+  let reportedNs = 0n;
   for (;;) {
     let waitsFor: string;
     try {
@@ -169,13 +167,13 @@ async function run(replacement: Replacement): Promise<void> {
     if (nowNs >= replacement.deadlineNs) {
       throw new Exit(
         ExitCode.error,
-        `gave up waiting: ${waitsFor}; the same command goes on from here when it is given again`,
+        `gave up waiting: ${waitsFor}; run the same command again to continue`,
       );
     }
-    if (waitsFor !== told || nowNs - toldNs >= BigInt(TELL_EVERY_MS) * 1_000_000n) {
+    if (waitsFor !== reported || nowNs - reportedNs >= BigInt(REPORT_INTERVAL_MS) * 1_000_000n) {
       io.stderr(`waiting: ${waitsFor}\n`);
-      told = waitsFor;
-      toldNs = nowNs;
+      reported = waitsFor;
+      reportedNs = nowNs;
     }
     await io.sleep(RETRY_MS);
   }
@@ -184,20 +182,20 @@ async function run(replacement: Replacement): Promise<void> {
 export const replaceCommand: Command = {
   use: "replace <memberID|memberName> <new-peer-URL> [options]",
   short: "Replaces a member by a new one, in steps that can be interrupted and repeated",
-  long: `Replaces a member, which may be dead, by a new one: adds the new one as a learner and prints what to start it with, waits until it
-has caught up, promotes it, and removes the old one.
+  long: `Replaces a member, which may have failed, by a new one: adds the new one as a learner, prints the
+variables to start it with, waits until it has caught up, promotes it, and removes the old one.
 
-The command can be interrupted at any point: given again, it goes on where the cluster stands.`,
+The command can be interrupted at any point; run again, it continues from the cluster's state.`,
   flags: {
     name: {
       kind: "string",
       defaultText: "",
-      doc: "name of the new member (that of the old one with an ending if empty)",
+      doc: "name of the new member (default the old one's with a suffix)",
     },
     "wait-timeout": {
       kind: "duration",
       defaultText: "1h",
-      doc: "how long to wait for the new member and the cluster",
+      doc: "how long to wait for the new member and for the cluster",
     },
   },
   async run(invocation) {
@@ -210,7 +208,7 @@ The command can be interrupted at any point: given again, it goes on where the c
     const [old, newUrl] = args as [string, string];
     const deadlineNs = io.nowNs() + BigInt(Math.round(flags.durationMs("wait-timeout") * 1e6));
     await withClient(invocation, ({ client }) =>
-      run({ invocation, client, old, newUrl, deadlineNs, hasToldVariables: false }),
+      run({ invocation, client, old, newUrl, deadlineNs, hasPrintedVariables: false }),
     );
   },
 };

@@ -2,7 +2,7 @@ import { fromUtf8, type MemberAddResponse } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
 import type { Io } from "../io.ts";
 
-/** Prints what a member that was added is to be started with, as variables. */
+/** Prints the environment variables to start an added member with. */
 export function printVariables(
   io: Io,
   name: string,

@@ -2,7 +2,13 @@ import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { peerUrl } from "../peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
-import { SimplePrinter } from "../printers/simple.ts";
+import {
+  memberAddForm,
+  memberListForm,
+  memberPromoteForm,
+  memberRemoveForm,
+  memberUpdateForm,
+} from "../printers/member-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 import { addOnce, idempotentFlag, promoteOnce, removeOnce } from "./member-done-before.ts";
@@ -10,7 +16,7 @@ import { parseMemberId } from "./member-id.ts";
 import { replaceCommand } from "./member-replace.ts";
 import { printVariables } from "./member-variables.ts";
 
-/** The peer URLs of --peer-urls. Throws Exit if it was not given, or one is none. */
+/** The peer URLs of --peer-urls. Throws Exit if it is missing or malformed. */
 function peerUrls({ flags }: Invocation): string[] {
   const text = flags.string("peer-urls");
   if (text === "") throw new Exit(ExitCode.badArguments, "member peer urls not provided");
@@ -28,10 +34,10 @@ function memberId({ args }: Invocation): bigint {
 const addCommand: Command = {
   use: "add <memberName> [options]",
   short: "Adds a member to the cluster",
-  long: `Adds a member to the cluster, and prints the variables that the new member is to be started with.
+  long: `Adds a member to the cluster and prints the variables to start it with.
 
-The command may be repeated when its outcome is not known: a member that has exactly these peer URLs, and the same name or none yet, was
-added before and is printed again, with exit code 0.`,
+Repeat the command if its outcome is unknown: if a member has exactly these peer URLs, and the same
+name or none yet, it was added before; it is printed again, with exit code 0.`,
   flags: {
     "peer-urls": {
       kind: "string",
@@ -57,8 +63,8 @@ added before and is printed again, with exit code 0.`,
     const printer = printerOf(invocation);
     const addition = { name: args[0], urls, isLearner: flags.bool("learner") };
     const response = await withClient(invocation, ({ client }) => addOnce(client, io, addition));
-    printer.memberAdd(response);
-    if (printer instanceof SimplePrinter) printVariables(io, args[0], urls, response);
+    printer.form(memberAddForm, response);
+    if (printer.format === "simple") printVariables(io, args[0], urls, response);
   },
 };
 
@@ -70,8 +76,8 @@ const removeCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberRemove(
-      id,
+    printer.form(
+      memberRemoveForm(id),
       await withClient(invocation, ({ client }) =>
         removeOnce(client, invocation.io, id, isRepeatable),
       ),
@@ -81,7 +87,7 @@ const removeCommand: Command = {
 
 const updateCommand: Command = {
   use: "update <memberID> [options]",
-  short: "Gives a member other peer URLs",
+  short: "Replaces the peer URLs of a member",
   flags: {
     "peer-urls": {
       kind: "string",
@@ -92,8 +98,8 @@ const updateCommand: Command = {
   async run(invocation) {
     const id = memberId(invocation);
     const urls = peerUrls(invocation);
-    printerOf(invocation).memberUpdate(
-      id,
+    printerOf(invocation).form(
+      memberUpdateForm(id),
       await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)),
     );
   },
@@ -108,8 +114,8 @@ const promoteCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberPromote(
-      id,
+    printer.form(
+      memberPromoteForm(id),
       await withClient(invocation, ({ client }) =>
         promoteOnce(client, invocation.io, id, isRepeatable),
       ),
@@ -122,12 +128,13 @@ const listCommand: Command = {
   short: "Lists the members of the cluster",
   long: `Lists the members of the cluster.
 
-In the simple form each line has ID, status, name, peer URLs, client URLs, and whether it is a learner.`,
+In the simple format each line has ID, status, name, peer URLs, client URLs, is learner.`,
   flags: { consistency: consistencyFlag },
   async run(invocation) {
     const linearizable = !isSerializable(invocation.flags);
     const printer = printerOf(invocation);
-    printer.memberList(
+    printer.form(
+      memberListForm,
       await withClient(invocation, ({ client }) => client.memberList({ linearizable })),
     );
   },

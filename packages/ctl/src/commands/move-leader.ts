@@ -1,10 +1,11 @@
 import { endpointsOf, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { moveLeaderForm } from "../printers/member-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { parseMemberId } from "./member-id.ts";
 
-/** The first endpoint whose member leads. Throws Exit where none does. */
+/** The endpoint of the leader. Throws Exit if it is not among the endpoints. */
 async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; leader: bigint }> {
   const endpoints = await endpointsOf(invocation);
   for (const endpoint of endpoints) {
@@ -18,7 +19,7 @@ async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; 
 
 export const moveLeaderCommand: Command = {
   use: "move-leader <transferee-member-id>",
-  short: "Hands leadership to another member",
+  short: "Transfers leadership to another member",
   async run(invocation) {
     const { args } = invocation;
     if (args.length !== 1)
@@ -26,9 +27,8 @@ export const moveLeaderCommand: Command = {
     const target = parseMemberId(args[0], (reason) => reason);
     const printer = printerOf(invocation);
     const { endpoint, leader } = await leaderAmong(invocation);
-    printer.moveLeader(
-      leader,
-      target,
+    printer.form(
+      moveLeaderForm(leader, target),
       await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)),
     );
   },

@@ -3,7 +3,7 @@ import type { Command } from "../program.ts";
 
 export const optionsCommand: Command = {
   use: "options",
-  short: "Lists the flags that every command takes",
+  short: "Lists the global flags",
   run({ io, program }) {
     const lines = flagLines(new Map(Object.entries(program.globals)));
     io.stdout(

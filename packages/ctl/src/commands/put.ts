@@ -3,20 +3,21 @@ import { type Flags, parseBigInt64 } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode, readAll } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { putForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 
 export const putFlags: Flags = {
   lease: { kind: "string", defaultText: "0", doc: "lease to attach the key to, in hexadecimal" },
-  "prev-kv": { kind: "bool", defaultText: "false", doc: "print what the key held before" },
-  "ignore-value": { kind: "bool", defaultText: "false", doc: "keep the key's present value" },
-  "ignore-lease": { kind: "bool", defaultText: "false", doc: "keep the key's present lease" },
+  "prev-kv": { kind: "bool", defaultText: "false", doc: "print the previous record" },
+  "ignore-value": { kind: "bool", defaultText: "false", doc: "keep the key's current value" },
+  "ignore-lease": { kind: "bool", defaultText: "false", doc: "keep the key's current lease" },
 };
 
 const USAGE = "put command needs 1 argument and input from stdin or 2 arguments";
 
 /**
- * The key, value and options that a command line means; a value that is not there is read from
- * standard input. Throws Exit.
+ * The key, value and options of a command line; a missing value is read from standard input. Throws
+ * Exit.
  */
 export async function readPut({
   args,
@@ -62,15 +63,16 @@ export const putCommand: Command = {
   short: "Puts a key and its value into the store",
   long: `Puts a key and its value into the store.
 
-A value that is not an argument is read from standard input:
+Without a value argument the value is read from standard input:
   cat file | quoratectl put <key>
-Before a key or value that begins with a dash, put "--":
+Write "--" before a key or value that begins with a dash:
   quoratectl put <key> -- <value>`,
   flags: putFlags,
   async run(invocation) {
     const { key, value, options } = await readPut(invocation);
     const printer = printerOf(invocation);
-    printer.put(
+    printer.form(
+      putForm,
       await withClient(invocation, ({ client, methods, build }) =>
         client.call(methods.put, build.putRequest(key, value, options), false),
       ),

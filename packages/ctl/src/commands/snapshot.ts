@@ -9,23 +9,23 @@ import { Progress } from "../progress.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot. */
 const CHECKSUM_BYTES = 32;
-/** What a saved snapshot is. */
+/** A saved snapshot. */
 export interface SavedSnapshot {
-  /** The version of etcd whose file it is; empty from servers before 3.6. */
+  /** The storage version of the file; empty from servers before 3.6. */
   readonly version: string;
   readonly sizeBytes: number;
 }
 
 export interface SaveOptions {
-  /** The member to ask; the one in use unless told. */
+  /** The endpoint to use; default the client's current one. */
   readonly endpoint?: string;
-  /** Gives it up at the next message; the promise rejects with its reason then. */
+  /** Stops at the next message; the promise then rejects with its reason. */
   readonly stop?: AbortSignal;
 }
 
 /**
- * Saves a snapshot of a member so that the file appears whole and durable or not at all. Rejects
- * with ClientError, or with an Error that says what is wrong with the stream or the disk.
+ * Saves a snapshot of a member. The file appears whole and durable, or not at all. Rejects with
+ * ClientError, or with an Error that describes the fault of the stream or the disk.
  */
 export async function saveSnapshot(
   client: Client,
@@ -34,11 +34,11 @@ export async function saveSnapshot(
   options: SaveOptions = {},
 ): Promise<SavedSnapshot> {
   const part = `${path}.part`;
-  // A device or a folder would be replaced by the file.
+  // The rename would replace a device or a directory.
   const found = statSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isFile()) {
     throw new Error(
-      `could not write ${path}: it is ${found.isDirectory() ? "a folder" : "no plain file"}; name a file`,
+      `could not write ${path}: it is ${found.isDirectory() ? "a directory" : "no regular file"}; name a file`,
     );
   }
   const file = openPart(part);
@@ -46,7 +46,7 @@ export async function saveSnapshot(
   let open = true;
   try {
     const hash = createHash("sha256");
-    // The last bytes are the checksum of those before, so they are held back.
+    // The last bytes are the checksum of all others, so they are not hashed.
     let held = Buffer.alloc(0);
     let sizeBytes = 0;
     let version = "";
@@ -65,12 +65,12 @@ export async function saveSnapshot(
     if (sizeBytes % 512 !== CHECKSUM_BYTES)
       throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
     if (!hash.digest().equals(held))
-      throw new Error("the snapshot was changed on its way: its sha256 checksum does not match");
+      throw new Error("the snapshot was corrupted in transit: its sha256 checksum does not match");
     fsyncSync(file);
     closeSync(file);
     open = false;
     renameSync(part, path);
-    syncFolder(dirname(path));
+    syncDirectory(dirname(path));
     return { version, sizeBytes };
   } finally {
     progress.end();
@@ -91,21 +91,22 @@ function writeAll(file: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
 }
 
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
+function syncDirectory(path: string): void {
+  const directory = openSync(path, "r");
   try {
-    fsyncSync(folder);
+    fsyncSync(directory);
   } finally {
-    closeSync(folder);
+    closeSync(directory);
   }
 }
 
 const saveCommand: Command = {
   use: "save <filename>",
   short: "Saves the whole store of one member to a file",
-  long: `Saves the whole store of one member to a file, which etcdctl, etcdutl and quorateutl restore members from.
+  long: `Saves the whole store of one member to a file, from which etcdctl, etcdutl and quorateutl restore.
 
-The file appears when it is complete and on the disk; until then it has the name <filename>.part. --command-timeout counts only if given.`,
+The file appears once it is complete and durable; until then its name is <filename>.part.
+--command-timeout applies only if set.`,
   async run(invocation) {
     const { args, flags, io } = invocation;
     const [path] = args;

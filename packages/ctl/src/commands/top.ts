@@ -3,20 +3,21 @@ import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
 export const topCommand: Command = {
   use: "top [options]",
-  short: "Shows what the members of a cluster do, live",
-  long: `Shows what the members of a cluster do, live. Beyond etcdctl's commands.
+  short: "Shows the activity of a cluster's members, live",
+  long: `Shows the activity of a cluster's members, live. Not in etcdctl.
 
-Who leads, rates of writes and reads and how they went in the last minutes, how far members are behind, sizes, 99th percentiles of
-latencies since the look before, watchers, leases, memory and the delay of each member's event loop. Every member is shown, whatever part
-of them --endpoints names, and all are asked side by side: one that is down or hangs holds up nothing. Its row is dimmed, says for how long
-it has been silent, and keeps the figures of its last answer. What a member does not tell is shown as "-": an etcd member tells nothing of
-loops. Figures that are worth a look are yellow, those that hurt are red.
+The leader, write and read rates with their recent history, replication lag, sizes, 99th percentiles
+of latencies since the last refresh, watchers, leases, memory and the delay of each member's event
+loop. All members are shown, even those that --endpoints does not name, and polled concurrently: one
+that is down does not delay the others. Its row is dimmed, shows how long it has been silent, and
+keeps its last figures. "-" is a figure that a member does not export: etcd members have no event
+loop. Warnings are yellow, problems red.
 
-Keys: q ends it, ? explains keys and columns, 1 to 4 choose a table, s and r sort, space asks at once, p holds the picture. In a pipe, or
-with --once, one plain frame with all tables is printed, of the time of one --interval.`,
+Keys: q quits, ? explains keys and columns, 1 to 4 select a table, s and r sort, space refreshes,
+p pauses. In a pipe, or with --once, it prints one plain frame with all tables, over one --interval.`,
   flags: {
-    interval: { kind: "duration", defaultText: "1s", doc: "time between two looks" },
-    once: { kind: "bool", defaultText: "false", doc: "print one frame and end" },
+    interval: { kind: "duration", defaultText: "1s", doc: "time between refreshes" },
+    once: { kind: "bool", defaultText: "false", doc: "print one frame and exit" },
     ...memberTimeoutFlag("1s"),
     ...noColorFlag,
   },

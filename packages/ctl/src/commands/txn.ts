@@ -16,6 +16,7 @@ import { type ClientKit, withClient } from "../globals.ts";
 import { goQuote, goUnquote } from "../go-format.ts";
 import { Exit, ExitCode, type Io, LineReader } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { txnForm } from "../printers/kv-forms.ts";
 import type { Command } from "../program.ts";
 import { delFlags, readDel } from "./del.ts";
 import { getFlags, readGet } from "./get.ts";
@@ -24,8 +25,8 @@ import { putFlags, readPut } from "./put.ts";
 type Build = ClientKit["build"];
 
 /**
- * Lines up to an empty one, each parsed before the next is read. An end of the input before that is
- * a mistake.
+ * Lines up to an empty one, each parsed before the next is read. Throws Exit if the input ends
+ * before.
  */
 async function readBlock<T>(
   lines: LineReader,
@@ -88,7 +89,8 @@ export function parseCompare(line: string, build: Build): Compare {
 }
 
 /**
- * Splits a line into words; quoted ones may hold spaces, and escapes in double quotes. Throws Exit.
+ * Splits a line into words; quoted words may contain spaces, and in double quotes escapes. Throws
+ * Exit.
  */
 export function splitWords(line: string): string[] {
   const words =
@@ -104,8 +106,8 @@ export function splitWords(line: string): string[] {
 }
 
 /**
- * An operation such as `put key "a value" --prev-kv`, under the rules of the command of that name.
- * Throws Exit.
+ * An operation such as `put key "a value" --prev-kv`, parsed as the command of that name. Throws
+ * Exit.
  */
 export async function parseOperation(line: string, build: Build, io: Io): Promise<RequestOp> {
   const [name, ...words] = splitWords(line);
@@ -142,11 +144,12 @@ export async function parseOperation(line: string, build: Build, io: Io): Promis
 
 export const txnCommand: Command = {
   use: "txn [options]",
-  short: "Does several requests as one transaction",
-  long: `Reads a transaction from standard input and does it at once.
+  short: "Runs several requests as one transaction",
+  long: `Reads a transaction from standard input and runs it atomically.
 
-Three blocks of lines, each ended by an empty line: comparisons, requests to do if all of them hold, requests to do if not.
-A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version, value and lease, operators =, !=, < and >.
+Three blocks of lines, each ended by an empty line: comparisons, requests to run if all hold,
+requests to run otherwise. A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod,
+version, value and lease, operators =, !=, < and >.
 
   $ quoratectl txn -i
   compares:
@@ -163,7 +166,7 @@ A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version
       kind: "bool",
       shorthand: "i",
       defaultText: "false",
-      doc: "say which block is wanted next",
+      doc: "prompt for each block",
     },
   },
   async run(invocation) {
@@ -187,6 +190,6 @@ A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version
       await lines.close();
       return client.call(methods.txn, build.txnRequest({ compare, success, failure }), false);
     });
-    printer.txn(response);
+    printer.form(txnForm, response);
   },
 };

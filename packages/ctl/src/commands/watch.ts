@@ -7,17 +7,17 @@ import { planWatch, watchFlags, watchVariables } from "../watch-plan.ts";
 export const watchCommand: Command = {
   use: "watch [options] [key or prefix] [range_end] [--] [exec-command arg1 arg2 ...]",
   short: "Prints changes of a key or a range of keys as they happen",
-  long: `Prints changes of a key or a range of keys as they happen, until it is stopped (Ctrl-C).
+  long: `Prints changes of a key or a range of keys as they happen, until stopped (Ctrl-C).
 
-If its member goes away it goes on at another, without missing or repeating a change.
-
-The key and the range's end can be given as ETCDCTL_WATCH_KEY and ETCDCTL_WATCH_RANGE_END instead. A program after "--" is run for each
-event, with ETCD_WATCH_REVISION, ETCD_WATCH_EVENT_TYPE, ETCD_WATCH_KEY and ETCD_WATCH_VALUE in its environment (the last three quoted).
+If its member fails, the watch continues at another one without missing or repeating a change. The
+key and range end can come from ETCDCTL_WATCH_KEY and ETCDCTL_WATCH_RANGE_END instead. A program
+after "--" runs for each event, with ETCD_WATCH_REVISION, ETCD_WATCH_EVENT_TYPE, ETCD_WATCH_KEY and
+ETCD_WATCH_VALUE in its environment (the last three quoted).
 
 With -i it reads lines such as
   watch [options] <key or prefix> [range_end] [--] [exec-command arg1 arg2 ...]
   progress
-from standard input: the second has each watch print the revision up to which it has told everything.`,
+from standard input; "progress" makes each watch print the revision up to which it is complete.`,
   flags: watchFlags,
   async run(invocation) {
     const { args, flags, io, dash } = invocation;

@@ -1,14 +1,14 @@
 /**
- * Completion for bash 4 and later, without the package bash-completion. The line is cut at spaces
- * here, since bash's own words are cut at "=" and ":" as well and would take
- * "--endpoints=http://a:1" for seven.
+ * Completion for bash 4 and later, without the package bash-completion. The script splits the line
+ * at spaces itself, since bash also splits words at "=" and ":" and would see seven words in
+ * "--endpoints=http://a:1".
  */
-import type { Place } from "./model.ts";
+import type { CommandPosition } from "./model.ts";
 
 const quote = (words: readonly string[]): string => `'${words.join(" ").replaceAll("'", "'\\''")}'`;
 
-/** The script. @param name the program's */
-export function bashScript(name: string, places: readonly Place[]): string {
+/** The script. @param name of the program */
+export function bashScript(name: string, places: readonly CommandPosition[]): string {
   const at = places.map(({ key, commands, flags, words }) => {
     const sets = [
       `commands=${quote(commands.map(({ word }) => word))}`,

@@ -1,13 +1,12 @@
 /**
- * Completion for fish: one line for each word that may stand somewhere, with a condition that says
- * where.
+ * Completion for fish: one line per word, with the condition under which it is offered.
  */
-import type { Place } from "./model.ts";
+import type { CommandPosition } from "./model.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
-/** The script. @param name the program's */
-export function fishScript(name: string, places: readonly Place[]): string {
+/** The script. @param name of the program */
+export function fishScript(name: string, places: readonly CommandPosition[]): string {
   const steps = places.flatMap(({ key, commands }) => commands.map(({ word }) => `${key}/${word}`));
   const takes = places.flatMap(({ key, flags }) =>
     flags

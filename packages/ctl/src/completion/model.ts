@@ -1,8 +1,8 @@
-/** What a shell has to know of a program to complete its command lines. */
+/** The facts about a program that completion scripts need. */
 import type { Program } from "../command.ts";
 import { commandNodes } from "../tree.ts";
 
-/** A word that may stand somewhere, with what help says of it. */
+/** A word to offer, with its help text. */
 export interface Choice {
   readonly word: string;
   readonly doc: string;
@@ -12,12 +12,12 @@ export interface Choice {
 export interface FlagChoice extends Choice {
   readonly spellings: readonly string[];
   readonly takesValue: boolean;
-  /** What the value may be; empty if it may be anything, such as a path. */
+  /** The possible values; empty for any value, such as a path. */
   readonly values: readonly string[];
 }
 
-/** What may follow the commands of one path. */
-export interface Place {
+/** The words that may follow the commands of one path. */
+export interface CommandPosition {
   /**
    * The names of the commands so far, each after a slash: "" for the program alone,
    * "/endpoint/status".
@@ -25,12 +25,12 @@ export interface Place {
   readonly key: string;
   readonly commands: readonly Choice[];
   readonly flags: readonly FlagChoice[];
-  /** What an argument may be; empty if it may be anything. */
+  /** The possible arguments; empty for any argument. */
   readonly words: readonly string[];
 }
 
-/** All places of a program, the program alone first. */
-export function placesOf(program: Program): Place[] {
+/** The positions of a program's commands, the program itself first. */
+export function positionsOf(program: Program): CommandPosition[] {
   return commandNodes(program).map(({ path, names, commands, flags }) => ({
     key: names.map((name) => `/${name}`).join(""),
     commands: commands.map((command) => ({ word: command.use.split(" ")[0], doc: command.short })),

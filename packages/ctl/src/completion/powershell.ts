@@ -1,19 +1,18 @@
 /** Completion for PowerShell 5 and later. */
-import type { Choice, Place } from "./model.ts";
+import type { Choice, CommandPosition } from "./model.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 const table = (choices: readonly Choice[]): string =>
   `[ordered]@{${choices.map(({ word, doc }) => `${quote(word)}=${quote(doc)}`).join("; ")}}`;
 const list = (words: readonly string[]): string => `@(${words.map(quote).join(", ")})`;
 
-/** The script. @param name the program's */
-export function powershellScript(name: string, places: readonly Place[]): string {
+/** The script. @param name of the program */
+export function powershellScript(name: string, places: readonly CommandPosition[]): string {
   const entries = places.map(({ key, commands, flags, words }) => {
     const withLetters = flags.flatMap(({ spellings, doc }) =>
       spellings.map((word) => ({ word, doc })),
     );
-    // Keys of tables are the same in small and capital letters, and so may be the letters of two
-    // flags.
+    // Keys of hash tables ignore case, but two flags may differ only in the case of their letters.
     const spelled = withLetters.filter(
       ({ word }, index) =>
         withLetters.findIndex((other) => other.word.toLowerCase() === word.toLowerCase()) === index,

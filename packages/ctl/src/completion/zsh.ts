@@ -1,16 +1,16 @@
-/** Completion for zsh, with what help says of each word beside it. */
-import type { Choice, Place } from "./model.ts";
+/** Completion for zsh, with the help text of each word. */
+import type { Choice, CommandPosition } from "./model.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const described = (choices: readonly Choice[]): string =>
   choices.map(({ word, doc }) => quote(`${word.replaceAll(":", "\\:")}:${doc}`)).join(" ");
 
-/** The script. @param name the program's */
-export function zshScript(name: string, places: readonly Place[]): string {
+/** The script. @param name of the program */
+export function zshScript(name: string, places: readonly CommandPosition[]): string {
   const at = places.map(({ key, commands, flags, words }) => {
     const spelled = flags.flatMap(({ spellings, doc }) => spellings.map((word) => ({ word, doc })));
     const sets = [
-      // "commands" is a parameter of zsh's own.
+      // "commands" is a special parameter of zsh.
       `subcommands=(${described(commands)})`,
       `flags=(${described(spelled)})`,
       `takes=(${flags

@@ -1,13 +1,13 @@
-/** Alarms that are raised, and what ends them. */
+/** Raised alarms, and how to clear them. */
 import { idToHex } from "@quorate/proto";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, isOurs, labelOf, type MemberView, quotaUse } from "./view.ts";
 
 /**
- * An alarm as members tell of it among the errors of their status: that works without a leader too.
+ * An alarm in the errors of a member's status, which works without a leader too.
  */
 const ALARM = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
-/** Below this share of the quota the alarm NOSPACE may end. */
+/** Below this share of the quota the alarm NOSPACE is disarmed. */
 const FREE_AGAIN_SHARE = 0.8;
 
 export function checkAlarms(view: ClusterView): Finding[] {
@@ -23,8 +23,8 @@ export function checkAlarms(view: ClusterView): Finding[] {
 }
 
 /**
- * Asks for what is needed and no more: history may be gone already, files need no rewriting here,
- * and the alarm may end by itself.
+ * Only the steps that are needed: history may be compacted already, Quorate needs no
+ * defragmentation, and the alarm may be disarmed automatically.
  */
 function noSpace(view: ClusterView, id: bigint): Finding {
   const member = memberOf(view, id);
@@ -35,33 +35,33 @@ function noSpace(view: ClusterView, id: bigint): Finding {
   const hasSpace = share !== undefined && share < FREE_AGAIN_SHARE;
   const compaction = hasSpace ? [] : compactionOf(view);
   const isFullOfLiveData = !hasSpace && compaction.length === 0;
-  // etcd's members count the file, which only a rewrite makes smaller.
+  // etcd's quota counts the file, which only defragmentation makes smaller.
   const defrag =
     hasSpace || view.members.every((one) => one.status === undefined || isOurs(one))
       ? []
       : [ctl(view, "defrag --cluster --command-timeout=10m")];
   const disarm = endsItself ? [] : [ctl(view, "alarm disarm")];
   const steps = [
-    ...(hasSpace ? ["there is space again"] : []),
+    ...(hasSpace ? ["space is free again"] : []),
     ...(compaction.length > 0
-      ? ["give history up (what is older than this revision cannot be read any more)"]
+      ? ["compact the history (older revisions cannot be read any more)"]
       : []),
     ...(isFullOfLiveData
       ? [
-          "there is no history left to give up: delete keys and compact again, or raise --quota-backend-bytes on all members",
+          "there is no history to compact: delete keys and compact again, or raise --quota-backend-bytes on all members",
         ]
       : []),
-    ...(!isFullOfLiveData && defrag.length > 0 ? ["have the files rewritten"] : []),
+    ...(!isFullOfLiveData && defrag.length > 0 ? ["defragment the members"] : []),
     endsItself
-      ? `the alarm ends by itself once less than ${FREE_AGAIN_SHARE * 100}% of the quota is used`
-      : "end the alarm",
+      ? `the alarm is disarmed automatically once less than ${FREE_AGAIN_SHARE * 100}% of the quota is used`
+      : "disarm the alarm",
   ];
   const run = isFullOfLiveData ? [] : [...compaction, ...defrag, ...disarm];
   return {
     severity: "error",
     check: "alarm",
     member: labelOf(view, id),
-    seen: "the alarm NOSPACE: its store is full, and the cluster takes no puts",
+    seen: "the alarm NOSPACE: its store is full, and the cluster refuses puts",
     right: "a store with free space",
     next: `${steps.join("; ")}${run.length > 0 ? ":" : ""}`,
     run,
@@ -76,13 +76,13 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
     severity: "error",
     check: "alarm",
     member: id === 0n ? "cluster" : label,
-    seen: `the alarm ${isCorrupt ? "CORRUPT: its data differs from that of the others, and the cluster takes no changes" : kind}`,
+    seen: `the alarm ${isCorrupt ? "CORRUPT: its data differs from that of the others, and the cluster refuses changes" : kind}`,
     right: "all members have the same data",
     next: heals
-      ? "it fetches the leader's store by itself, and the alarm ends then; the hashes of all:"
+      ? "it fetches the leader's store automatically, which disarms the alarm; the hashes of all:"
       : id === 0n
-        ? "nobody can say who is right: see docs/operations.md, Members that differ (alarm disarm has them compare again); the hashes:"
-        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and end the alarm ` +
+        ? "no majority agrees on the data: see docs/operations.md, Members that differ (alarm disarm makes them compare again); the hashes:"
+        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and disarm the alarm ` +
           "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
   };
@@ -93,8 +93,7 @@ function memberOf(view: ClusterView, id: bigint): MemberView | undefined {
 }
 
 /**
- * The command that drops all history up to the present revision; none where there is no history to
- * drop.
+ * The command that compacts up to the present revision; undefined if there is nothing to compact.
  */
 export function compactionOf(view: ClusterView): string[] {
   const revision = Math.max(0, ...view.members.map(({ status }) => status?.header?.revision ?? 0));

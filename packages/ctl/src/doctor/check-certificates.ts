@@ -1,11 +1,11 @@
-/** Certificates: of the members' client and peer ports, and in the client's own files. */
+/** Checks certificates: of the members' client and peer ports, and in the client's own files. */
 import type { ShownCertificate } from "../observe/http.ts";
 import { shellWord } from "../observe/text.ts";
 import type { Finding, Severity } from "./finding.ts";
 import type { ClusterView, MemberView } from "./view.ts";
 
 const DAY_MS = 86_400_000;
-/** OpenSSL's codes that speak of dates, which are found by themselves. */
+/** OpenSSL's codes about validity dates, which have a check of their own. */
 const ABOUT_DATES = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
 
 export function checkCertificates(view: ClusterView): Finding[] {
@@ -27,7 +27,7 @@ export function checkCertificates(view: ClusterView): Finding[] {
       member: "client",
       seen: `${flag} ${path} (${subject}) ${found.text}`,
       right: datesRight(view),
-      next: "have a new one issued; the present one:",
+      next: "issue a new one; the present one:",
       run: [`openssl x509 -noout -dates -subject -in ${shellWord(path)}`],
     });
   }
@@ -35,32 +35,32 @@ export function checkCertificates(view: ClusterView): Finding[] {
 }
 
 /**
- * What a member holds and nobody sees in a handshake: authorities, the certificates that it shows
- * when it calls, revocation lists.
+ * Files that no handshake on the ports shows: a member's CAs, its client certificates, revocation
+ * lists.
  */
 const HELD: readonly (readonly [metric: string, role: string, what: string, flag: string])[] = [
   [
     "quorate_tls_certificate_not_after_seconds",
     "client_ca",
-    "an authority that it trusts for clients",
+    "a CA that it trusts for clients",
     "--trusted-ca-file",
   ],
   [
     "quorate_tls_certificate_not_after_seconds",
     "peer_ca",
-    "an authority that it trusts for members",
+    "a CA that it trusts for members",
     "--peer-trusted-ca-file",
   ],
   [
     "quorate_tls_certificate_not_after_seconds",
     "peer_dialling",
-    "the certificate that it shows to members",
+    "its certificate for members",
     "--peer-client-cert-file",
   ],
   [
     "quorate_tls_certificate_not_after_seconds",
     "client_dialling",
-    "the certificate that it shows when it calls",
+    "its client certificate",
     "--client-cert-file",
   ],
   [
@@ -82,7 +82,7 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
     const isList = metric.includes("_crl_");
     const end = metrics?.value(metric, `role="${role}"`);
     if (end === undefined) return [];
-    // A list is renewed every few days as a rule: only one that is overdue is a fault.
+    // Lists are usually renewed every few days: only an overdue one is a problem.
     const found =
       isList && end * 1000 > view.nowMs
         ? undefined
@@ -97,9 +97,9 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
           ? `${what} was to be renewed at ${new Date(end * 1000).toISOString().replace(/\.\d+Z$/, "Z")}`
           : `${what} ${found.text}`,
         right: isList
-          ? "a list that is not overdue: what was revoked since is still taken"
+          ? "a list that is not overdue: certificates revoked since are still accepted"
           : datesRight(view),
-        next: `put a new one where ${flag} points: the member reads it by itself`,
+        next: `write a new one to the file of ${flag}: the member reloads it automatically`,
         run: [],
       },
     ];
@@ -134,11 +134,11 @@ function memberCertificate(
         found.severity,
         found.text,
         datesRight(view),
-        `issue a new one and put it where ${flags} points: the member reads it by itself; the present one:`,
+        `issue a new one and write it to the file of ${flags}: the member reloads it automatically; the present one:`,
       ),
     );
   }
-  // Which authority the members trust among themselves, a client does not know.
+  // A client does not know which CA the members trust among themselves.
   if (
     port === "client" &&
     shown.chainProblem !== undefined &&
@@ -147,9 +147,9 @@ function memberCertificate(
     findings.push(
       finding(
         "error",
-        `does not come from the authority that --cacert names (${shown.chainProblem})`,
-        "all members' certificates come from the authority that clients trust",
-        "issue one from the right authority, or name the authority that it is from in --cacert; the present one:",
+        `does not verify with the CA in --cacert (${shown.chainProblem})`,
+        "all members' certificates come from the CA that clients trust",
+        "issue one from that CA, or pass its CA in --cacert; the present one:",
       ),
     );
   }
@@ -157,8 +157,8 @@ function memberCertificate(
     findings.push(
       finding(
         "error",
-        `is not for the name in ${url}: ${shown.nameProblem}`,
-        "it names every host and address that the URL may have",
+        `is not valid for the name in ${url}: ${shown.nameProblem}`,
+        "it contains every host name and address of the URL",
         "issue one with all names and addresses (quorate-certs create --hosts); the present one:",
       ),
     );
@@ -167,10 +167,10 @@ function memberCertificate(
 }
 
 function datesRight({ limits }: ClusterView): string {
-  return `valid for another ${limits.certificateDays} days at least`;
+  return `valid for at least another ${limits.certificateDays} days`;
 }
 
-/** What is wrong with the dates, if anything is. */
+/** The problem with the validity dates, if there is one. */
 function dates(
   view: ClusterView,
   validFromMs: number,

@@ -1,16 +1,16 @@
-/** Who is there, who leads, who votes, who is behind, who differs. */
+/** Checks membership, leadership, quorum, replication lag and versions. */
 import { idToHex } from "@quorate/proto";
 import { printable, shellWord } from "../observe/text.ts";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl } from "./view.ts";
 
-/** Entries that a member may be behind: what etcd, too, takes for too far. */
+/** Largest accepted lag in entries; etcd's limit too. */
 const MAX_LAG_ENTRIES = 5000;
-/** Leader changes in an hour, from which on it is no accident. */
+/** Leader changes per hour that count as a problem. */
 const MAX_LEADER_CHANGES_PER_HOUR = 3;
 const HOUR_MS = 3_600_000;
 
-/** Members that do not answer, or have never been started. */
+/** Members that do not respond, or were never started. */
 export function checkReachable(view: ClusterView): Finding[] {
   return view.members.flatMap(({ label, endpoint, member, failure, certificate }): Finding[] => {
     if (member !== undefined && member.name === "") {
@@ -21,13 +21,13 @@ export function checkReachable(view: ClusterView): Finding[] {
           member: label,
           seen: `added as a ${member.isLearner ? "learner" : "voter"}, and never started`,
           right:
-            "every member runs: one that votes and does not run counts for the quorum and helps nobody",
-          next: `start it with the peer URL ${printable(member.peerURLs.join(","))}; or, if it is not to come, take it out again:`,
+            "every member runs: a voter that does not run counts for the quorum without contributing to it",
+          next: `start it with the peer URL ${printable(member.peerURLs.join(","))}; or, if it is not needed, remove it:`,
           run: [ctl(view, `member remove ${idToHex(member.ID)}`)],
         },
       ];
     }
-    // Where the certificate is to blame, that is found elsewhere.
+    // A problem with the certificate is reported by another check.
     const isRefused =
       certificate !== undefined &&
       (certificate.chainProblem ?? certificate.nameProblem) !== undefined;
@@ -44,13 +44,12 @@ export function checkReachable(view: ClusterView): Finding[] {
           severity: "error",
           check: "certificate",
           member: "client",
-          seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${refused}`,
-          right:
-            "a certificate of the authority that members trust for clients (--trusted-ca-file)",
+          seen: `${label} presents its certificate at ${endpoint} and then closes the connection: it refuses ${refused}`,
+          right: "a certificate from the CA that members trust for clients (--trusted-ca-file)",
           next:
             own === undefined
-              ? "give --cert and --key"
-              : "give --cert and --key of that authority; who issued this one:",
+              ? "pass --cert and --key"
+              : "pass --cert and --key from that CA; the issuer of this one:",
           run:
             own === undefined
               ? []
@@ -63,8 +62,8 @@ export function checkReachable(view: ClusterView): Finding[] {
         severity: "error",
         check: "reachable",
         member: label,
-        seen: `does not answer at ${endpoint === "" ? "any client URL" : endpoint}: ${failure}`,
-        right: "every member answers",
+        seen: `does not respond at ${endpoint === "" ? "any client URL" : endpoint}: ${failure}`,
+        right: "every member responds",
         next: "on its machine: systemctl status quorate; journalctl -u quorate -n 50; when it is back:",
         run: [ctl(view, "endpoint health", endpoint)],
       },
@@ -88,15 +87,15 @@ export function checkOneCluster(view: ClusterView): Finding[] {
       member: "cluster",
       seen: `the endpoints belong to different clusters: ${seen}`,
       right: "all endpoints are members of one cluster",
-      next: "name the endpoints of one cluster in --endpoints; these are the members that one of them knows:",
+      next: "pass the endpoints of one cluster in --endpoints; the members that one of them knows:",
       run: [ctl(view, "member list -w table")],
     },
   ];
 }
 
-/** Nobody leads, for some member at least. */
+/** No leader, as some member sees it. */
 export function checkLeader(view: ClusterView): Finding[] {
-  // A learner never stands for election, and goes on believing in a leader that is gone.
+  // A learner never campaigns, and keeps its old leader after that is gone.
   const answering = view.members.filter(({ status }) => status !== undefined && !status.isLearner);
   const without = answering.filter(({ status }) => status!.leader === 0n);
   if (without.length === 0) return [];
@@ -107,18 +106,18 @@ export function checkLeader(view: ClusterView): Finding[] {
       check: "leader",
       member: isAll ? "cluster" : without.map(({ label }) => label).join(", "),
       seen: isAll
-        ? "no member knows a leader: nothing can be written"
-        : "knows no leader, though others do",
-      right: "one leader, which every member knows",
+        ? "no member has a leader: writes are impossible"
+        : "has no leader, although others have one",
+      right: "one leader, known to every member",
       next: isAll
-        ? "start members until a majority of the voters runs; if it is lost for good: --force-new-cluster, docs/operations.md"
-        : "see that it reaches the others at their peer URLs:",
+        ? "start members until a majority of the voters runs; if that is impossible: --force-new-cluster, docs/operations.md"
+        : "check that it reaches the others at their peer URLs:",
       run: isAll ? [] : [ctl(view, "member list -w table")],
     },
   ];
 }
 
-/** An even number of voters, and learners that were left behind. */
+/** An even number of voters, and forgotten learners. */
 export function checkMembership(view: ClusterView): Finding[] {
   const members = view.members.flatMap(({ member }) => (member === undefined ? [] : [member]));
   const voters = members.filter((member) => !member.isLearner);
@@ -128,9 +127,9 @@ export function checkMembership(view: ClusterView): Finding[] {
       severity: "warning",
       check: "voters",
       member: "cluster",
-      seen: `${voters.length} voters: no more of them may fail than with ${voters.length - 1}`,
+      seen: `${voters.length} voters: they tolerate no more failures than ${voters.length - 1}`,
       right: "an odd number of voters, 3 or 5",
-      next: "add one (member add NAME --learner --peer-urls=URL), or take one out (member remove ID); these are the members:",
+      next: "add one (member add NAME --learner --peer-urls=URL), or remove one (member remove ID); the members:",
       run: [ctl(view, "member list -w table")],
     });
   }
@@ -149,18 +148,18 @@ export function checkMembership(view: ClusterView): Finding[] {
       member: label,
       seen: `is a learner${behind === undefined ? "" : behind <= MAX_LAG_ENTRIES ? " that has caught up" : `, ${behind} entries behind`}`,
       right:
-        "a learner becomes a voter when it has caught up, or goes again: it does not count for the quorum",
+        "a learner is promoted once it has caught up, or removed: it does not count for the quorum",
       next:
         behind !== undefined && behind > MAX_LAG_ENTRIES
           ? "wait until it has caught up, then:"
-          : "make it a voter:",
+          : "promote it:",
       run: [ctl(view, `member promote ${idToHex(member.ID)}`)],
     });
   }
   return findings;
 }
 
-/** Followers that are far behind the leader, or apply far behind what they know to be committed. */
+/** Followers far behind the leader, or whose applied index is far behind their commit index. */
 export function checkLag(view: ClusterView): Finding[] {
   const newest = Math.max(0, ...view.members.map(({ status }) => status?.raftIndex ?? 0));
   return view.members.flatMap(({ label, endpoint, status, member }): Finding[] => {
@@ -174,14 +173,14 @@ export function checkLag(view: ClusterView): Finding[] {
         member: label,
         seen: `${lag} entries behind (it has applied ${status!.raftAppliedIndex} of ${newest})`,
         right: `at most ${MAX_LAG_ENTRIES} entries behind`,
-        next: "see whether it catches up, and look at its disk and network if not:",
+        next: "check whether it catches up; if not, check its disk and network:",
         run: [ctl(view, "top --once", endpoint)],
       },
     ];
   });
 }
 
-/** Members that speak different versions. */
+/** Members of different versions. */
 export function checkVersions(view: ClusterView): Finding[] {
   const byVersion = new Map<string, string[]>();
   for (const { label, status } of view.members) {
@@ -196,14 +195,14 @@ export function checkVersions(view: ClusterView): Finding[] {
       severity: "warning",
       check: "version",
       member: labels.join(", "),
-      seen: `version ${version}, where others have ${usual}`,
-      right: "all members have one version, but for the time of an upgrade",
-      next: "end the upgrade, one member after the other; who has which version:",
+      seen: `version ${version}; others have ${usual}`,
+      right: "all members have the same version, except during an upgrade",
+      next: "complete the upgrade, one member at a time; the versions:",
       run: [ctl(view, "endpoint status --cluster -w table")],
     }));
 }
 
-/** Leaders that change all the time. */
+/** Frequent leader changes. */
 export function checkElections(view: ClusterView): Finding[] {
   let worst: { label: string; changes: number; hours: number } | undefined;
   for (const { label, metrics } of view.members) {
@@ -221,15 +220,16 @@ export function checkElections(view: ClusterView): Finding[] {
       severity: "warning",
       check: "elections",
       member: "cluster",
-      seen: `${worst.changes} changes of the leader in ${time}, as ${worst.label} has counted`,
-      right: "a leader stays for days; slow disks, busy processors and lossy networks unseat it",
-      next: "look at the disks and delays of all members:",
+      seen: `${worst.changes} leader changes in ${time}, counted by ${worst.label}`,
+      right:
+        "a leader stays for days; slow disks, busy processors and lossy networks cause elections",
+      next: "check the disks and delays of all members:",
       run: [ctl(view, "top --once")],
     },
   ];
 }
 
-/** Members that have no connection to others which run. */
+/** Members without connections to others that run. */
 export function checkPeers(view: ClusterView): Finding[] {
   const running = view.members.filter(
     ({ member, status }) => member !== undefined && status !== undefined,
@@ -244,7 +244,7 @@ export function checkPeers(view: ClusterView): Finding[] {
         member: label,
         seen: `has connections to ${active} of the ${running.length - 1} other members that run`,
         right: "every member is connected to every other",
-        next: "see that it reaches their peer URLs, and that their certificates are good; its log has the reasons:",
+        next: "check that it reaches their peer URLs and that their certificates are valid; its log has the reasons:",
         run: [ctl(view, "member list -w table")],
       },
     ];

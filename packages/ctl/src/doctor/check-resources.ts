@@ -1,4 +1,4 @@
-/** Clocks, disks, space and limits of single members. */
+/** Checks clocks, disks, space and limits of single members. */
 import { humanBytes } from "../go-format.ts";
 import { countAbove, countOf, quantile } from "../observe/metrics-text.ts";
 import { compactionOf } from "./check-alarms.ts";
@@ -6,13 +6,13 @@ import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, quotaUse } from "./view.ts";
 
 /**
- * Fewer syncs than this say nothing of a disk, and neither does it that so few of them were slow:
- * any disk has a bad moment.
+ * Fewer syncs than this are no sample of a disk, and fewer slow ones no problem: any disk has a bad
+ * moment.
  */
 const MIN_SYNCS = 50;
 const MIN_SLOW_SYNCS = 5;
 /**
- * Space that is not in use and does not count as wasted: LevelDB keeps that much around for itself.
+ * Unused space that LevelDB needs for itself, which does not count as wasted.
  */
 const FREE_SLACK_BYTES = 64 * 1024 * 1024;
 /** Open files as a share of the limit. */
@@ -21,14 +21,14 @@ const MAX_FILES_SHARE = 0.8;
 const shownMs = (ms: number): string =>
   Math.abs(ms) >= 10_000 ? `${(ms / 1000).toFixed(0)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 
-/** Clocks that are certainly wrong by more than the limit, whatever the request's way took. */
+/** Clocks that differ by more than the limit, whatever the request's latency was. */
 export function checkClocks(view: ClusterView): Finding[] {
   const off = view.members.filter(
     ({ clock }) => clock !== undefined && distance(clock) > view.limits.clockMs,
   );
   const known = view.members.filter(({ clock }) => clock !== undefined);
-  const right = `clocks within ${shownMs(view.limits.clockMs)}: certificates, logs and times of backups go by them`;
-  // If all members are off in the same direction, it is this machine that is wrong.
+  const right = `clocks within ${shownMs(view.limits.clockMs)}: certificates, logs and backups depend on them`;
+  // If all members differ in the same direction, this machine's clock is wrong.
   const signs = new Set(off.map(({ clock }) => Math.sign(clock!.lowMs)));
   if (known.length > 1 && off.length === known.length && signs.size === 1) {
     const leastMs = Math.min(...off.map(({ clock }) => distance(clock!)));
@@ -39,7 +39,7 @@ export function checkClocks(view: ClusterView): Finding[] {
         member: "client",
         seen: `this machine's clock is ${shownMs(leastMs)} or more ${signs.has(1) ? "behind" : "ahead of"} those of all members`,
         right,
-        next: "see what sets this machine's clock (chronyc tracking says more where it is chrony):",
+        next: "check the time synchronisation of this machine (chronyc tracking has details with chrony):",
         run: ["timedatectl status"],
       },
     ];
@@ -55,12 +55,12 @@ export function checkClocks(view: ClusterView): Finding[] {
   }));
 }
 
-/** How far the offset is from zero at the least. */
+/** The smallest possible distance of the offset from zero. */
 function distance({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
   return Math.max(0, lowMs, -highMs);
 }
 
-/** Disks on which a sync takes long: every write waits for one. */
+/** Disks with slow syncs: every write waits for one. */
 export function checkDisks(view: ClusterView): Finding[] {
   const { fsyncMs } = view.limits;
   const right = `99% of syncs within ${shownMs(fsyncMs)} (10 ms on a good disk)`;
@@ -74,11 +74,12 @@ export function checkDisks(view: ClusterView): Finding[] {
         severity: p99Ms > 5 * fsyncMs ? "error" : "warning",
         check: "disk",
         member: label,
-        seen: `1% of the syncs of its log took longer than ${shownMs(p99Ms)} since it was started (of ${countOf(histogram)})`,
+        seen: `1% of its log's syncs took longer than ${shownMs(p99Ms)} since it started (of ${countOf(histogram)})`,
         right,
         next:
-          "on its machine, quoratectl doctor --probe-dir=DATA-DIR tells the disk from other load; give the log a disk of its own " +
-          "(--wal-dir); how it is now:",
+          "on its machine, quoratectl doctor --probe-dir=DATA-DIR distinguishes the disk from other load; " +
+          "move the log to a disk of its own " +
+          "(--wal-dir); the present state:",
         run: [ctl(view, "top --once", endpoint)],
       },
     ];
@@ -91,14 +92,14 @@ export function checkDisks(view: ClusterView): Finding[] {
       member: "client",
       seen: `${disk.path}: half of ${disk.syncs} synced writes took ${shownMs(disk.p50Ms)}, 1% longer than ${shownMs(disk.p99Ms)}`,
       right,
-      next: `find what else uses it (iostat -x 1), or take another disk than that of ${disk.path}`,
+      next: `find what else uses it (iostat -x 1), or use another disk than that of ${disk.path}`,
       run: [],
     });
   }
   return findings;
 }
 
-/** Stores that fill up. */
+/** Stores near their quota. */
 export function checkQuota(view: ClusterView): Finding[] {
   return view.members.flatMap((one): Finding[] => {
     const { label } = one;
@@ -112,18 +113,18 @@ export function checkQuota(view: ClusterView): Finding[] {
         check: "quota",
         member: label,
         seen: `${percent}% of the quota is used: ${humanBytes(use.usedBytes)} of ${humanBytes(use.quotaBytes)}`,
-        right: "below 80%: at 100% the cluster takes no more puts",
+        right: "below 80%: at 100% the cluster refuses puts",
         next:
           compaction.length > 0
-            ? "raise --quota-backend-bytes on all members; or give history up, and have that done by itself (--auto-compaction-retention):"
-            : "there is no history left to give up: delete keys, or raise --quota-backend-bytes on all members",
+            ? "raise --quota-backend-bytes on all members; or compact, and automate that with --auto-compaction-retention:"
+            : "there is no history to compact: delete keys, or raise --quota-backend-bytes on all members",
         run: compaction,
       },
     ];
   });
 }
 
-/** Stores that take much more space on the disk than what is in them. */
+/** Stores much larger on disk than their content. */
 export function checkSpace(view: ClusterView): Finding[] {
   return view.members.flatMap(({ label, endpoint, status }): Finding[] => {
     if (status === undefined || status.dbSizeInUse === 0) return [];
@@ -135,15 +136,15 @@ export function checkSpace(view: ClusterView): Finding[] {
         check: "space",
         member: label,
         seen: `its store takes ${humanBytes(status.dbSize)} on the disk, for ${humanBytes(status.dbSizeInUse)} in use`,
-        right: "less than half of it free",
-        next: "have it rewrite its files; it serves meanwhile:",
+        right: "less than half of it unused",
+        next: "defragment it; it serves meanwhile:",
         run: [ctl(view, "defrag --command-timeout=10m", endpoint)],
       },
     ];
   });
 }
 
-/** Members that run out of open files. */
+/** Members near their limit of open files. */
 export function checkFiles(view: ClusterView): Finding[] {
   return view.members.flatMap(({ label, metrics }): Finding[] => {
     const open = metrics?.value("process_open_fds");
@@ -156,8 +157,8 @@ export function checkFiles(view: ClusterView): Finding[] {
         check: "files",
         member: label,
         seen: `${open} of ${limit} open files`,
-        right: "less than 80% of the limit: each client and each part of the store takes one",
-        next: "raise LimitNOFILE in its systemd unit (systemctl edit quorate) and start it again",
+        right: "less than 80% of the limit: each client and each file of the store needs one",
+        next: "raise LimitNOFILE in its systemd unit (systemctl edit quorate) and restart it",
         run: [],
       },
     ];

@@ -1,4 +1,4 @@
-/** Settings that should be the same on all members, and features. */
+/** Checks that settings and features agree on all members. */
 import { humanBytes } from "../go-format.ts";
 import type { MetricsText } from "../observe/metrics-text.ts";
 import type { Finding } from "./finding.ts";
@@ -7,9 +7,9 @@ import type { ClusterView, MemberView } from "./view.ts";
 interface Setting {
   readonly check: string;
   readonly name: string;
-  /** How to change it. */
+  /** The flag that changes it. */
   readonly how: string;
-  /** Why it should be the same. */
+  /** Why members should agree. */
   readonly why: string;
   readonly read: (metrics: MetricsText) => number | undefined;
   readonly show: (value: number) => string;
@@ -24,7 +24,7 @@ const SETTINGS: readonly Setting[] = [
     check: "quota",
     name: "quota",
     how: "--quota-backend-bytes",
-    why: "the smallest one stops the puts of all",
+    why: "the smallest one stops all puts",
     read: metric("etcd_server_quota_backend_bytes"),
     show: (value) => (value > 0 ? humanBytes(value) : "none"),
   },
@@ -32,7 +32,7 @@ const SETTINGS: readonly Setting[] = [
     check: "timing",
     name: "election timeout",
     how: "--election-timeout",
-    why: "one that waits for less time than the others unseats leaders that are well",
+    why: "a member with a shorter timeout starts needless elections",
     read: metric("quorate_server_election_timeout_seconds"),
     show: seconds,
   },
@@ -40,7 +40,7 @@ const SETTINGS: readonly Setting[] = [
     check: "timing",
     name: "heartbeat interval",
     how: "--heartbeat-interval",
-    why: "whoever leads has to be heard often enough by all",
+    why: "any member may lead, and all expect its heartbeats",
     read: metric("quorate_server_heartbeat_interval_seconds"),
     show: seconds,
   },
@@ -48,7 +48,7 @@ const SETTINGS: readonly Setting[] = [
     check: "files",
     name: "limit of open files",
     how: "LimitNOFILE in its systemd unit (systemctl edit quorate)",
-    why: "clients that move to this member need as many connections as they had",
+    why: "clients that fail over to this member need as many connections",
     read: metric("process_max_fds"),
     show: (value) => String(value),
   },
@@ -56,7 +56,7 @@ const SETTINGS: readonly Setting[] = [
     check: "quota",
     name: "--quota-auto-disarm",
     how: "--quota-auto-disarm",
-    why: "whether the alarm NOSPACE ends by itself depends on who leads",
+    why: "whether the alarm NOSPACE is disarmed automatically depends on the leader",
     read: metric("quorate_server_quota_auto_disarm"),
     show: (value) => (value === 0 ? "off" : "on"),
   },
@@ -64,13 +64,13 @@ const SETTINGS: readonly Setting[] = [
     check: "healing",
     name: "--self-heal",
     how: "--self-heal",
-    why: "a member without it has to be replaced by hand",
+    why: "a member without it must be replaced manually",
     read: metric("quorate_server_self_heal"),
     show: (value) => (value === 0 ? "off" : "on"),
   },
 ];
 
-/** Members whose settings are not those of most. */
+/** Members whose settings differ from the majority's. */
 export function checkSettings(view: ClusterView): Finding[] {
   const gates = new Set(
     view.members.flatMap(({ metrics }) =>
@@ -90,7 +90,7 @@ function gateSetting(name: string): Setting {
     check: "feature",
     name: `feature gate ${name}`,
     how: "--feature-gates",
-    why: "what a feature promises holds only where all members have it",
+    why: "a feature works only if all members have it",
     read: (metrics) => metrics.value("etcd_server_feature_enabled", `name="${name}"`),
     show: (value) => (value === 0 ? "off" : "on"),
   };
@@ -111,7 +111,7 @@ function compare({ members }: ClusterView, setting: Setting): Finding[] {
   const texts = [...new Set(odd.map(({ text }) => text))];
   return texts.map((text) => {
     const labels = odd.filter((other) => other.text === text).map(({ one }) => one.label);
-    const others = isEven ? "others have another" : `where most have ${usual[0]}`;
+    const others = isEven ? "others have other values" : `most have ${usual[0]}`;
     return {
       severity: "warning",
       check: setting.check,
@@ -120,8 +120,8 @@ function compare({ members }: ClusterView, setting: Setting): Finding[] {
       right: `the same on all members: ${setting.why}`,
       next:
         labels.length === 1
-          ? `change ${setting.how} on its machine, and start it again`
-          : `change ${setting.how} on their machines, and start them again, one after the other`,
+          ? `change ${setting.how} on its machine, and restart it`
+          : `change ${setting.how} on their machines, and restart them, one at a time`,
       run: [],
     };
   });

@@ -1,14 +1,14 @@
 /**
- * Command lines for people to run. They carry the flags by which the doctor itself got to the
- * cluster, and run as they stand in the shell that it was started from: a variable that is set
- * there takes the place of the flag, because both together are refused.
+ * Command lines for the operator. They carry the flags with which the doctor reached the cluster,
+ * and run unchanged in the shell that it was started from. A variable set there replaces the flag,
+ * because both together are refused.
  */
 import type { FlagValues } from "../flags.ts";
 import { shellWord } from "../observe/text.ts";
 
 /**
- * Global flags that lead to a cluster, but for the endpoints. Passwords and tokens are not among
- * them: they are not printed.
+ * Global flags for the connection, except --endpoints. Passwords and tokens are not among them:
+ * they are never printed.
  */
 const ACCESS_FLAGS = [
   "cacert",
@@ -19,8 +19,8 @@ const ACCESS_FLAGS = [
 ] as const;
 
 /**
- * Makes command lines of quoratectl: the words of the command, asked at an endpoint ("" for those
- * of the shell's own).
+ * Makes command lines of quoratectl from the words of a command and an endpoint ("" for the shell's
+ * own).
  */
 export type CommandMaker = (words: string, endpoint: string) => string;
 
@@ -33,7 +33,7 @@ export function commandMaker(
     (flag) => `--${flag}=${shellWord(flags.text(flag))}`,
   );
   const user = flags.string("user");
-  // The password is asked for.
+  // The command prompts for the password.
   if (user !== "" && !isInEnv("user"))
     access.push(`--user=${shellWord(user.replace(/:.*$/s, ""))}`);
   return (words, endpoint) => {

@@ -1,4 +1,4 @@
-/** All checks, worst findings first. */
+/** Runs all checks; worst findings first. */
 import { checkAlarms } from "./check-alarms.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import {
@@ -37,7 +37,7 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
   checkFiles,
 ];
 
-/** What is wrong with the cluster: errors, then warnings, each in the order of the checks. */
+/** The findings: errors, then warnings, each in the order of the checks. */
 export function diagnose(view: ClusterView): Finding[] {
   const found = checks.flatMap((check) => check(view));
   return eachCommandOnce([
@@ -47,8 +47,8 @@ export function diagnose(view: ClusterView): Finding[] {
 }
 
 /**
- * A command that a finding before has is left out: a compaction, say, is the whole cluster's, and
- * fails when it is done again.
+ * Leaves out commands of earlier findings: a compaction, for example, is for the whole cluster and
+ * fails when repeated.
  */
 function eachCommandOnce(findings: readonly Finding[]): Finding[] {
   const printed = new Set<string>();

@@ -1,20 +1,18 @@
 /**
- * How long writes with a sync take in a folder of this machine: what a member's log does all the
- * time.
+ * Measures synced writes in a local directory, as a member's log makes them.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { DiskProbe } from "./view.ts";
 
-/** As much as a small batch of entries. */
+/** The size of a small batch of entries. */
 const WRITE_BYTES = 4096;
 const SYNCS = 200;
-/** A slow disk is known after this long. */
+/** Longest duration of the measurement. */
 const LIMIT_NS = 3_000_000_000n;
 
 /**
- * Writes in a file of its own, which is removed again. Throws the system's error where the folder
- * cannot be written to.
+ * Writes to a temporary file. Throws the system's error if the directory is not writable.
  */
 export function probeDisk(path: string, nowNs: () => bigint): DiskProbe {
   const dir = mkdtempSync(join(path, "quorate-probe-"));

@@ -1,24 +1,24 @@
-/** What the doctor finds. */
+/** The findings of the doctor. */
 
-/** error: something does not work, or data is in danger; warning: it soon may be. */
+/** error: something does not work or data is at risk; warning: it may be soon. */
 export type Severity = "error" | "warning";
 
 export interface Finding {
   readonly severity: Severity;
-  /** What was looked at, such as "clock" or "certificate". */
+  /** The subject of the check, such as "clock" or "certificate". */
   readonly check: string;
-  /** The member's name, "client" for this machine and its files, "cluster" for all of it. */
+  /** The member's name, "client" for this machine and its files, or "cluster". */
   readonly member: string;
   readonly seen: string;
-  /** What would be right. */
+  /** The expected state. */
   readonly right: string;
-  /** What to do next, in words; what has to be filled in stands in capitals. */
+  /** The next step as text; placeholders are in capitals. */
   readonly next: string;
-  /** Command lines that a shell on this machine runs as they stand here, in this order. */
+  /** Command lines for a shell on this machine, to run unchanged and in this order. */
   readonly run: readonly string[];
 }
 
-/** Something that could not be looked at: no fault by itself. */
+/** Something that could not be examined; no problem by itself. */
 export interface Note {
   readonly member: string;
   readonly text: string;

@@ -1,72 +1,71 @@
 /**
- * Looks at every member of a cluster: its status over gRPC, its metrics and its clock over HTTP,
- * its certificates in TLS handshakes. All members are asked side by side, and all that is asked of
- * one as well, so that the whole takes two deadlines at the most: one for the endpoints that were
- * given, one for the members that they tell of.
+ * Examines every member of a cluster: its status over gRPC, its metrics and clock over HTTP, its
+ * certificates in TLS handshakes. All requests run concurrently, so the whole takes at most two
+ * deadlines: one for the endpoints of the command line, one for the members that they list.
  */
 import type { Member, StatusResponse } from "@quorate/proto";
 import {
   type ClientTls,
-  type HttpAnswer,
+  type HttpResponse,
   type ShownCertificate,
   shownCertificate,
 } from "../observe/http.ts";
-import type { Looker } from "../observe/looker.ts";
+import { labelOf, targetOf } from "../observe/listed-member.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
-import { labelOf, targetOf } from "../observe/places.ts";
+import type { Prober } from "../observe/prober.ts";
 import { printable } from "../observe/text.ts";
 import type { Note } from "./finding.ts";
 import type { ClockOffset, MemberView } from "./view.ts";
 
-/** Endpoints of one member that are asked. */
+/** Most endpoints tried per member. */
 const MAX_ENDPOINTS_OF_A_MEMBER = 8;
-/** Members that are looked at; what a cluster lists beyond them is noted. */
+/** Most members examined; a note reports the others. */
 export const MAX_MEMBERS = 64;
 
 export interface LookOptions {
-  /** Those of --endpoints. */
+  /** The endpoints of --endpoints. */
   readonly endpoints: readonly string[];
   readonly tls: ClientTls | undefined;
-  /** For each of the things that are looked at. */
+  /** Timeout of each request. */
   readonly timeoutMs: number;
 }
 
-/** What was seen, and what could not be looked at. */
+/** The view of the cluster, and what could not be examined. */
 export interface Look {
   readonly members: readonly MemberView[];
   readonly notes: readonly Note[];
 }
 
-/** What an endpoint has said, or why it has not. */
+/** The results from one endpoint. */
 interface Answers {
   readonly endpoint: string;
   readonly status: StatusResponse | undefined;
   readonly failure: string | undefined;
   readonly members: readonly Member[] | undefined;
-  readonly scrape: HttpAnswer | undefined;
+  readonly scrape: HttpResponse | undefined;
   /** Why there are no metrics. */
   readonly scrapeFailure: string | undefined;
   readonly certificate: ShownCertificate | undefined;
 }
 
-/** Never rejects for what is wrong with members: that is what was looked for. */
-export async function look(looker: Looker, options: LookOptions): Promise<Look> {
+/** Never rejects for problems of members: they are the result. */
+export async function look(prober: Prober, options: LookOptions): Promise<Look> {
   const notes: Note[] = [];
   const given = await Promise.all(
-    [...new Set(options.endpoints)].map((endpoint) => askAt(looker, endpoint, options)),
+    [...new Set(options.endpoints)].map((endpoint) => askAt(prober, endpoint, options)),
   );
-  // Who has applied most knows best who is a member.
+  // The member with the highest applied index has the newest member list.
   const answering = given.filter(({ status }) => status !== undefined);
   const [best] = [...answering].sort(
     (a, b) => b.status!.raftAppliedIndex - a.status!.raftAppliedIndex,
   );
   const listed = best?.members ?? answering.find(({ members }) => members !== undefined)?.members;
   if (listed === undefined && answering.length > 0)
-    notes.push({ member: "cluster", text: "the list of members could not be had" });
+    notes.push({ member: "cluster", text: "the member list is not available" });
   if (listed !== undefined && listed.length > MAX_MEMBERS) {
     notes.push({
       member: "cluster",
-      text: `${listed.length - MAX_MEMBERS} of ${listed.length} members were not looked at`,
+      text: `${listed.length - MAX_MEMBERS} of ${listed.length} members were not examined`,
     });
   }
   const led = new Set<Answers>();
@@ -74,7 +73,7 @@ export async function look(looker: Looker, options: LookOptions): Promise<Look> 
     (listed ?? []).slice(0, MAX_MEMBERS).map(async (member) => {
       const own = given.filter((one) => leadsTo(one, member));
       for (const one of own) led.add(one);
-      return memberView(looker, member, own, options, notes);
+      return memberView(prober, member, own, options, notes);
     }),
   );
   const elsewhere = given
@@ -90,7 +89,7 @@ function leadsTo({ status, endpoint }: Answers, member: Member): boolean {
 }
 
 async function memberView(
-  looker: Looker,
+  prober: Prober,
   member: Member,
   own: readonly Answers[],
   options: LookOptions,
@@ -105,7 +104,7 @@ async function memberView(
     const others = member.clientURLs
       .filter((url) => !tried.has(url))
       .slice(0, MAX_ENDPOINTS_OF_A_MEMBER);
-    const asked = await Promise.all(others.map((endpoint) => askAt(looker, endpoint, options)));
+    const asked = await Promise.all(others.map((endpoint) => askAt(prober, endpoint, options)));
     found = asked.find((one) => one.status?.header?.memberId === member.ID) ?? found ?? asked[0];
   }
   return viewOf(member, found, await peerCertificate, notes);
@@ -120,11 +119,11 @@ function viewOf(
   const label = printable(
     labelOf({ member, endpoints: found === undefined ? [] : [found.endpoint] }),
   );
-  // That a member does not answer at all is found by itself.
+  // A member that does not respond at all is a finding of its own.
   if (found?.status !== undefined && found.scrapeFailure !== undefined) {
     notes.push({
       member: label,
-      text: `${found.scrapeFailure}: its disk, clock and limits were not looked at`,
+      text: `${found.scrapeFailure}: its disk, clock and limits were not examined`,
     });
   }
   const metrics = found?.scrape === undefined ? undefined : new MetricsText(found.scrape.body);
@@ -141,42 +140,42 @@ function viewOf(
   };
 }
 
-/** Everything that is asked of one endpoint, side by side. */
-async function askAt(looker: Looker, endpoint: string, options: LookOptions): Promise<Answers> {
+/** All requests to one endpoint, concurrently. */
+async function askAt(prober: Prober, endpoint: string, options: LookOptions): Promise<Answers> {
   const target = targetOf(endpoint, options.tls);
   const reason = (error: unknown): string => printable((error as Error).message);
   const [status, members, scrape, certificate] = await Promise.all([
-    looker.status(endpoint).then(
-      (answer) => ({ answer, failure: undefined }),
-      (error) => ({ answer: undefined, failure: reason(error) }),
+    prober.status(endpoint).then(
+      (response) => ({ response, failure: undefined }),
+      (error) => ({ response: undefined, failure: reason(error) }),
     ),
-    looker.members(endpoint).catch(() => undefined),
-    target === undefined ? undefined : scrapeAt(looker, endpoint, reason),
+    prober.members(endpoint).catch(() => undefined),
+    target === undefined ? undefined : scrapeAt(prober, endpoint, reason),
     target?.secure === true ? certificateAt(target.address, options) : undefined,
   ]);
   return {
     endpoint,
-    status: status.answer,
+    status: status.response,
     failure: status.failure,
     members,
-    scrape: scrape?.answer,
+    scrape: scrape?.response,
     scrapeFailure: scrape?.failure,
     certificate,
   };
 }
 
 async function scrapeAt(
-  looker: Looker,
+  prober: Prober,
   endpoint: string,
   reason: (error: unknown) => string,
-): Promise<{ readonly answer?: HttpAnswer; readonly failure?: string }> {
+): Promise<{ readonly response?: HttpResponse; readonly failure?: string }> {
   try {
-    const answer = await looker.metrics(endpoint);
-    return answer.status === 200
-      ? { answer }
-      : { failure: `GET /metrics is answered with ${answer.status}` };
+    const response = await prober.metrics(endpoint);
+    return response.status === 200
+      ? { response }
+      : { failure: `GET /metrics returns status ${response.status}` };
   } catch (error) {
-    return { failure: `its metrics cannot be had (${reason(error)})` };
+    return { failure: `its metrics are not available (${reason(error)})` };
   }
 }
 
@@ -185,22 +184,21 @@ async function certificateAt(
   { tls, timeoutMs }: LookOptions,
 ): Promise<ShownCertificate | undefined> {
   if (address.startsWith("unix:")) return undefined;
-  // Without an answer there is nothing to judge; that the member does not answer is found by
-  // itself.
+  // Without a response there is nothing to judge; the silent member is a finding of its own.
   return shownCertificate(address, tls, timeoutMs).catch(() => undefined);
 }
 
 /**
- * The member made its answer at some time between the request's leaving and the answer's coming.
+ * The member made its response between the sending of the request and the arrival of the response.
  */
 function clockOf(
-  { dateMs, sentMs, receivedMs }: HttpAnswer,
+  { dateMs, sentMs, receivedMs }: HttpResponse,
   metrics: MetricsText,
 ): ClockOffset | undefined {
   const seconds = metrics.value("quorate_server_clock_seconds");
   if (seconds !== undefined)
     return { lowMs: seconds * 1000 - receivedMs, highMs: seconds * 1000 - sentMs };
-  // The header is cut to whole seconds, and may be a second old already where a server keeps it.
+  // The header has whole seconds, and may be a second old where a server caches it.
   return dateMs === undefined
     ? undefined
     : { lowMs: dateMs - receivedMs, highMs: dateMs + 2000 - sentMs };

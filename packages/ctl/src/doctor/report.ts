@@ -1,4 +1,4 @@
-/** What the doctor says, for people and as JSON. */
+/** The doctor's report, as text and as JSON. */
 import { idToHex } from "@quorate/proto";
 import { goJson } from "../go-format.ts";
 import type { Paint } from "../terminal.ts";
@@ -6,8 +6,8 @@ import type { Finding, Note } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
 /**
- * For people: a line on the cluster, then for each finding what was seen, what would be right and
- * what to run.
+ * The text report: a line about the cluster, then for each finding the observation, the expected
+ * state and the commands.
  */
 export function humanReport(
   view: ClusterView,
@@ -29,7 +29,7 @@ export function humanReport(
       `${indent}${paint("right:", "dim")} ${right}`,
       `${indent}${paint("next: ", "dim")} ${next}`,
     );
-    // By itself on a line, and nothing before it but blanks, so that it can be copied.
+    // On a line of its own, behind spaces only, so that it can be copied.
     lines.push(...run.map((command) => `${indent}       ${paint(command, "cyan")}`));
   }
   if (notes.length > 0)
@@ -51,22 +51,20 @@ export function humanReport(
 }
 
 function summary({ members }: ClusterView): string {
-  const answering = members.filter(({ status }) => status !== undefined);
+  const responding = members.filter(({ status }) => status !== undefined);
   const leader = members.find(
     ({ status }) => status !== undefined && status.leader === status.header?.memberId,
   );
-  const versions = [...new Set(answering.map(({ status }) => status!.version))].join(", ");
+  const versions = [...new Set(responding.map(({ status }) => status!.version))].join(", ");
   return [
-    `${members.length} member${members.length === 1 ? "" : "s"}, ${answering.length} of them answer`,
-    leader === undefined
-      ? "nobody leads"
-      : `${leader.label} leads in term ${leader.status!.raftTerm}`,
+    `${members.length} member${members.length === 1 ? "" : "s"}, ${responding.length} of them respond`,
+    leader === undefined ? "no leader" : `${leader.label} leads in term ${leader.status!.raftTerm}`,
     ...(versions === "" ? [] : [`version ${versions}`]),
   ].join("; ");
 }
 
 /**
- * One object: whether all is well, the members, what was found, and what could not be looked at.
+ * The JSON report: one object with healthy, members, findings and notes.
  */
 export function jsonReport(
   view: ClusterView,

@@ -1,10 +1,10 @@
-/** quoratectl doctor: looks, judges, reports. */
+/** quoratectl doctor: examines, diagnoses, reports. */
 import { X509Certificate } from "node:crypto";
 import type { Invocation } from "../command.ts";
 import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
-import { looker } from "../observe/looker.ts";
+import { prober } from "../observe/prober.ts";
 import { paintFor } from "../terminal.ts";
 import { commandMaker } from "./commands.ts";
 import { diagnose } from "./diagnose.ts";
@@ -13,7 +13,7 @@ import { look } from "./look.ts";
 import { humanReport, jsonReport } from "./report.ts";
 import type { ClusterView, DiskProbe, FileCertificate, MemberView } from "./view.ts";
 
-/** Throws Exit: code 1 if something is wrong. */
+/** Throws Exit with code 1 if there are findings. */
 export async function runDoctor(invocation: Invocation): Promise<void> {
   const { args, flags, io } = invocation;
   if (args.length > 0) throw new Exit(ExitCode.badArguments, "doctor command accepts no arguments");
@@ -21,7 +21,7 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
   if (form !== "simple" && form !== "table" && form !== "json")
     throw new Exit(
       ExitCode.badFeature,
-      `doctor has the forms simple, table and json, and not ${form}`,
+      `doctor has the formats simple, table and json, not ${form}`,
     );
   const limits = {
     fsyncMs: flags.durationMs("fsync-limit"),
@@ -36,7 +36,7 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
     fileCertificates(io, `--${flag}`, flags.string(flag)),
   );
   const disk = probeOf(io, flags.string("probe-dir"));
-  const asked = looker(invocation, access, timeoutMs);
+  const asked = prober(invocation, access, timeoutMs);
   try {
     const { members, notes } = await look(asked, { endpoints, tls: access.tls, timeoutMs });
     const view: ClusterView = {
@@ -61,7 +61,7 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
 }
 
 /**
- * Who is asked by the commands that are advised: the leader, else a voter; a learner refuses most
+ * The endpoint for the printed commands: the leader's, else a voter's; a learner refuses most
  * calls.
  */
 function advisedMember(members: readonly MemberView[]): MemberView | undefined {
@@ -73,8 +73,7 @@ function advisedMember(members: readonly MemberView[]): MemberView | undefined {
 }
 
 /**
- * The certificates in a file of the client's; what cannot be read is refused where the client is
- * made.
+ * The certificates in a file of the client. Unreadable files are refused when the client is made.
  */
 function fileCertificates(io: Io, flag: string, path: string): FileCertificate[] {
   if (path === "") return [];
@@ -96,7 +95,7 @@ function fileCertificates(io: Io, flag: string, path: string): FileCertificate[]
       } catch (error) {
         throw new Exit(
           ExitCode.badArguments,
-          `${flag} ${path} holds a certificate that cannot be read: ${(error as Error).message}`,
+          `${flag} ${path} contains an unreadable certificate: ${(error as Error).message}`,
         );
       }
     },

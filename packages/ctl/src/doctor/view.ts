@@ -1,36 +1,37 @@
-/** The cluster as the doctor saw it at one time. The checks read it and do nothing else. */
+/** The state of the cluster at one time, which the checks judge. */
 import type { Member, StatusResponse } from "@quorate/proto";
 import type { ShownCertificate } from "../observe/http.ts";
 import type { MetricsText } from "../observe/metrics-text.ts";
 import type { CommandMaker } from "./commands.ts";
 
 /**
- * How far a member's clock is ahead of this machine's, in milliseconds: somewhere between the two.
+ * The bounds of the offset of a member's clock from this machine's, in milliseconds; positive is
+ * ahead.
  */
 export interface ClockOffset {
   readonly lowMs: number;
   readonly highMs: number;
 }
 
-/** What was learnt of one member, or of an endpoint that no member is known for. */
+/** The state of one member, or of an endpoint of an unknown member. */
 export interface MemberView {
-  /** The member's name, or what stands for it. */
+  /** The member's name or label. */
   readonly label: string;
-  /** Where it was asked; empty for a member that has published no client URL. */
+  /** The endpoint used; empty for a member without client URLs. */
   readonly endpoint: string;
-  /** As the cluster lists it; undefined where the list could not be had. */
+  /** The entry of the member list; undefined without a list. */
   readonly member: Member | undefined;
   readonly status: StatusResponse | undefined;
   /** Why there is no status. */
   readonly failure: string | undefined;
   readonly metrics: MetricsText | undefined;
   readonly clock: ClockOffset | undefined;
-  /** On the client port, and on the peer port; undefined without TLS or without an answer. */
+  /** Of the client port and of the peer port; undefined without TLS or without a response. */
   readonly certificate: ShownCertificate | undefined;
   readonly peerCertificate: ShownCertificate | undefined;
 }
 
-/** A certificate in a file of the client's. */
+/** A certificate in a file of the client. */
 export interface FileCertificate {
   /** The flag that names the file, such as "--cert". */
   readonly flag: string;
@@ -40,7 +41,7 @@ export interface FileCertificate {
   readonly validToMs: number;
 }
 
-/** Measured in a folder of this machine, in milliseconds. */
+/** Measured in a local directory, in milliseconds. */
 export interface DiskProbe {
   readonly path: string;
   readonly p50Ms: number;
@@ -48,7 +49,7 @@ export interface DiskProbe {
   readonly syncs: number;
 }
 
-/** From where on something is found wrong. */
+/** The limits of the checks. */
 export interface Limits {
   readonly fsyncMs: number;
   readonly clockMs: number;
@@ -62,12 +63,12 @@ export interface ClusterView {
   /** This machine's clock. */
   readonly nowMs: number;
   readonly limits: Limits;
-  /** One endpoint that answers, for the commands that are advised; "" if there is none. */
+  /** An endpoint that responds, for the printed commands; "" if there is none. */
   readonly endpoint: string;
   readonly command: CommandMaker;
 }
 
-/** The name of the member with an id, or the id. */
+/** The name of the member with this id, or the id. */
 export function labelOf(view: ClusterView, id: bigint): string {
   const found = view.members.find(
     ({ member, status }) => (member?.ID ?? status?.header?.memberId) === id,
@@ -75,18 +76,18 @@ export function labelOf(view: ClusterView, id: bigint): string {
   return found?.label ?? id.toString(16);
 }
 
-/** A command of quoratectl's for this cluster, asked at `endpoint` or where somebody answers. */
+/** A quoratectl command line for this cluster, for `endpoint` or one that responds. */
 export function ctl(view: ClusterView, words: string, endpoint = view.endpoint): string {
   return view.command(words, endpoint);
 }
 
-/** Whether a member is one of Quorate's, as its metrics show. */
+/** Whether a member runs Quorate, by its metrics. */
 export function isOurs({ metrics }: MemberView): boolean {
   return metrics?.value("quorate_server_quota_used_ratio") !== undefined;
 }
 
 /**
- * What counts against the quota: live records at a member of ours, the whole file at one of etcd's.
+ * The bytes that count against the quota: Quorate counts live records, etcd the whole file.
  */
 export function quotaUse({
   status,

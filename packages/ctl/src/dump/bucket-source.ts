@@ -8,35 +8,35 @@ import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { FILE_BUCKETS } from "@quorate/store";
 import { Exit, ExitCode } from "../io.ts";
-import { keyspaceFolder } from "../offline/data-dir.ts";
+import { keyspaceDirectory } from "../offline/data-dir.ts";
 
 export type BucketRecord = readonly [key: Uint8Array, value: Uint8Array];
 
 export interface BucketSource {
-  /** The file, or the folder of the store. */
+  /** The file or the store's directory. */
   readonly path: string;
   readonly kind: "bolt" | "level";
-  /** In order. */
+  /** Ascending. */
   readonly bucketNames: readonly string[];
   /** The records of a bucket in key order, from a key on, in slices. */
   records(bucket: string, from?: Uint8Array): AsyncGenerator<readonly BucketRecord[]>;
   close(): Promise<void>;
 }
 
-/** How often a store that somebody holds is tried again. */
+/** Interval between attempts to open a locked store. */
 const RETRY_MS = 100;
 
 /**
- * Opens what `path` is or holds: a file of bbolt, a data directory of etcd or of ours, the store's
- * own folder.
- * @param timeoutMs how long to wait while a running member holds it
- * @throws Exit where there is none; DiskError, BoltDamageError
+ * Opens the store at `path`: a bbolt file, a data directory of etcd or Quorate, or a store's
+ * directory.
+ * @param timeoutMs how long to wait while a running member has it locked
+ * @throws Exit if there is none; DiskError, BoltDamageError
  */
 export async function openSource(path: string, timeoutMs: number): Promise<BucketSource> {
   const file = boltPath(path);
   if (file !== undefined) return boltSource(BoltFile.open(nodeDisk, file));
-  const folder = keyspaceFolder(path);
-  if (nodeDisk.stat(`${folder}/CURRENT`)?.kind !== "file") {
+  const dir = keyspaceDirectory(path);
+  if (nodeDisk.stat(`${dir}/CURRENT`)?.kind !== "file") {
     throw new Exit(
       ExitCode.error,
       `${path} is neither a database file nor a data directory: it has no member/store/db and no member/snap/db`,
@@ -45,7 +45,7 @@ export async function openSource(path: string, timeoutMs: number): Promise<Bucke
   const endMs = performance.now() + timeoutMs;
   for (;;) {
     try {
-      return levelSource(folder, await levelKeyspaces.open(folder, { create: false }));
+      return levelSource(dir, await levelKeyspaces.open(dir, { create: false }));
     } catch (error) {
       if (!(error instanceof DiskError) || error.code !== "Locked" || performance.now() >= endMs)
         throw error;
@@ -54,7 +54,7 @@ export async function openSource(path: string, timeoutMs: number): Promise<Bucke
   }
 }
 
-/** The path of bbolt's file, if it is one or holds one. */
+/** The path of the bbolt file at or in `path`, if there is one. */
 export function boltPath(path: string): string | undefined {
   const clean = path.replace(/(.)\/+$/, "$1");
   if (nodeDisk.stat(clean)?.kind === "file") return clean;

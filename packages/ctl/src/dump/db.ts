@@ -1,4 +1,4 @@
-/** quorateutl dump-db: what stands in a store, in the form of etcd-dump-db. */
+/** quorateutl dump-db: the contents of a store, in the format of etcd-dump-db. */
 import { BoltDamageError, scanLeaves } from "@quorate/bolt";
 import { nodeDisk } from "@quorate/host/node";
 import { crc32c, fromUtf8, toHex, toLatin1, WireError } from "@quorate/proto";
@@ -13,7 +13,7 @@ import { reversedRecords } from "./reversed.ts";
 
 /**
  * Runs a task on the store that the first argument names. Throws Exit: for a damaged file with its
- * path, the place and what to do.
+ * path, the offset and the next step.
  */
 function withSource(
   invocation: Invocation,
@@ -43,7 +43,7 @@ function checkArguments({ args }: Invocation, count: number): void {
   );
 }
 
-/** Ends the program where a file is damaged, and says what to run. */
+/** Converts damage to an Exit that names the command to run next. */
 async function naming(task: () => Promise<void>): Promise<void> {
   try {
     await task();
@@ -70,7 +70,7 @@ export function iterateBucket(invocation: Invocation): Promise<void> {
     if (!source.bucketNames.includes(bucket)) {
       throw new Exit(
         ExitCode.error,
-        `got nil bucket for ${bucket}; those that there are: ${source.bucketNames.join(", ")}`,
+        `got nil bucket for ${bucket}; the buckets are: ${source.bucketNames.join(", ")}`,
       );
     }
     const limit = invocation.flags.int("limit");
@@ -83,10 +83,12 @@ export function iterateBucket(invocation: Invocation): Promise<void> {
   });
 }
 
-/** Records of the bucket meta that say nothing of the data. */
+/** Records of the bucket meta that are not data. */
 const NOT_HASHED = new Set(["consistent_index", "term", "storageVersion"]);
 
-/** The CRC-32C of all buckets' names, keys and values, but for what members differ in. */
+/**
+ * The CRC-32C of all buckets' names, keys and values, except the records in which members differ.
+ */
 export function hashBuckets(invocation: Invocation): Promise<void> {
   return withSource(invocation, 1, async (source, out) => {
     let hash = 0;
@@ -104,8 +106,8 @@ export function hashBuckets(invocation: Invocation): Promise<void> {
 }
 
 /**
- * All records of keys from a revision on; in bbolt's files those of pages that were given up, too,
- * each with its place.
+ * All records of keys from a revision on; in bbolt files also those on freed pages, each with its
+ * page.
  */
 export function scanKeys(invocation: Invocation): Promise<void> {
   return reportingErrors(async () => {
@@ -143,7 +145,7 @@ function scanFile({ io }: Invocation, path: string, from: number): void {
         continue;
       }
       for (const { index, key, value } of scanned.records) {
-        // The page of the buckets' names.
+        // The page with the names of the buckets.
         if (BUCKET_NAMES.has(toLatin1(key))) break;
         try {
           if (revisionOf(key).main >= from)

@@ -1,6 +1,5 @@
 /**
- * The kinds of entries that a dump can be limited to, under etcd-dump-logs' names, and what is
- * shown of each.
+ * The entry types of --entry-type, with etcd-dump-logs' names, and how each is printed.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import { protoText } from "./proto-text.ts";
@@ -24,7 +23,7 @@ export const entryTypes = [
 
 export type EntryType = (typeof entryTypes)[number];
 
-/** The fields of InternalRaftRequest that the names beginning with IRR stand for. */
+/** The fields of InternalRaftRequest behind the names that start with IRR. */
 const requestFields: Partial<Record<EntryType, number>> = {
   IRRRange: 3,
   IRRPut: 4,
@@ -38,7 +37,7 @@ const requestFields: Partial<Record<EntryType, number>> = {
 
 const { EntryConfChange: CONF_CHANGE, EntryNormal: NORMAL } = raftpb.EntryType;
 
-/** An entry with its data decoded; undefined text where it is no request of etcd 3's. */
+/** An entry with its decoded data; text is undefined if it is no request of etcd 3. */
 interface Decoded {
   readonly type: number;
   readonly text: string | undefined;
@@ -60,8 +59,7 @@ function decode({ type, data }: raftpb.Entry): Decoded {
 }
 
 /**
- * Type and data of an entry as the dump's columns have them; undefined if none of the kinds matches
- * it.
+ * The columns type and data of an entry; undefined if no wanted type matches it.
  */
 export function shownEntry(entry: raftpb.Entry, kinds: readonly EntryType[]): string | undefined {
   const decoded = decode(entry);

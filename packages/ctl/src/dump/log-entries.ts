@@ -3,17 +3,17 @@ import type { Disk } from "@quorate/host";
 import { etcdserverpb, raftpb, WireError, walpb } from "@quorate/proto";
 import { RecordType, readWal, WalDamageError, type WalRecord } from "@quorate/wal";
 
-/** What a log has from a point on. */
+/** The content of a log after an index. */
 export interface LogContent {
   readonly metadata: Uint8Array;
   readonly state: raftpb.HardState;
-  /** Those after the point, in order, without those that later ones replaced. */
+  /** The entries after the index, in order, without those that later ones replaced. */
   readonly entries: readonly raftpb.Entry[];
-  /** Where the log is damaged; what comes before that place is here all the same. */
+  /** The damage, if there is any; the entries before it are present. */
   readonly damage: WalDamageError | undefined;
 }
 
-/** The newest snapshot mark that is not beyond what was committed; undefined if there is none. */
+/** The newest snapshot record at or below the commit index; undefined if there is none. */
 export function newestMark(disk: Disk, dir: string): walpb.Snapshot | undefined {
   const marks: walpb.Snapshot[] = [];
   let commit = 0;
@@ -24,7 +24,7 @@ export function newestMark(disk: Disk, dir: string): walpb.Snapshot | undefined 
   return marks.findLast(({ index }) => index <= commit);
 }
 
-/** Reads what is after entry `after`. Throws WalError where the log does not reach back so far. */
+/** Reads the log after index `after`. Throws WalError if the log begins later. */
 export function readLog(disk: Disk, dir: string, after: number): LogContent {
   let metadata = new Uint8Array(0);
   let state = raftpb.HardState.create();
@@ -35,12 +35,11 @@ export function readLog(disk: Disk, dir: string, after: number): LogContent {
     else if (type === RecordType.Entry) {
       const entry = raftpb.Entry.decode(data);
       if (entry.index <= after) {
-        // It replaces itself and all that follows it.
+        // An entry replaces the earlier one at its index and all behind that.
         entries = [];
         return;
       }
-      // Where a snapshot was received, entries begin anew behind a gap; what was before it counts
-      // no more.
+      // After a received snapshot, entries start again behind a gap; earlier ones are void.
       const position = entries.length === 0 ? 0 : entry.index - entries[0].index;
       if (position < 0 || position > entries.length) entries = [];
       else entries.length = position;
@@ -51,7 +50,7 @@ export function readLog(disk: Disk, dir: string, after: number): LogContent {
 }
 
 /**
- * Hands all records to `take`, to the end or to the first place that is damaged, which it gives.
+ * Calls `take` with each record up to the end or the first damage. Returns the damage.
  */
 function untilDamage(
   dir: string,
@@ -67,7 +66,7 @@ function untilDamage(
   }
 }
 
-/** Runs what decodes a record. Throws WalDamageError with its place where it cannot be decoded. */
+/** Runs a decoder. Throws WalDamageError with the record's offset if it fails. */
 export function decoding<T>(dir: string, { segment, offset }: WalRecord, decode: () => T): T {
   try {
     return decode();
@@ -83,8 +82,7 @@ export function decoding<T>(dir: string, { segment, offset }: WalRecord, decode:
 }
 
 /**
- * The ids of the member and the cluster that a log belongs to; "???" where its metadata are not
- * those of a member.
+ * The ids of the log's member and cluster; "???" if its metadata are not a member's.
  */
 export function logIds(
   metadata: Uint8Array,

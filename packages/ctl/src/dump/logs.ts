@@ -1,10 +1,10 @@
-/** quorateutl dump-logs: the entries of a member's log, in the form of etcd-dump-logs. */
+/** quorateutl dump-logs: the entries of a member's log, in the format of etcd-dump-logs. */
 import { nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { parseSnapshotName } from "@quorate/wal";
 import type { Invocation } from "../command.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { folderArgument, logFolder, reportingErrors } from "../offline/data-dir.ts";
+import { directoryArgument, logDirectory, reportingErrors } from "../offline/data-dir.ts";
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
 import { type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";
 import { LineOutput } from "./output.ts";
@@ -20,8 +20,8 @@ export function runDumpLogs(invocation: Invocation): Promise<void> {
     const given = flags.string("wal-dir");
     const dir =
       given === ""
-        ? logFolder(folderArgument(invocation.args, "dump-logs"))
-        : folderArgument([given], "--wal-dir");
+        ? logDirectory(directoryArgument(invocation.args, "dump-logs"))
+        : directoryArgument([given], "--wal-dir");
     const out = new LineOutput(io);
     try {
       if (flags.bool("raw")) dumpRaw(invocation, dir, out);
@@ -74,11 +74,11 @@ async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput)
     decoder?.kill();
   }
   out.write(`\nEntry types (${typeText}) count is : ${count}\n`);
-  // What could be read was shown.
+  // The readable entries were printed above.
   if (damage !== undefined) throw damage;
 }
 
-/** The kinds that --entry-type names; others are warned of. */
+/** The types of --entry-type; warns about unknown ones. */
 function kindsOf(text: string, warn: (warning: string) => void): EntryType[] {
   const kinds: EntryType[] = [];
   for (const name of text === "" ? [] : text.split(",")) {
@@ -92,7 +92,7 @@ function kindsOf(text: string, warn: (warning: string) => void): EntryType[] {
   return kinds;
 }
 
-/** Reads from where the flags say, and writes from where that is. */
+/** Reads from the start that the flags select, and prints that start. */
 function contentFrom({ flags }: Invocation, dir: string, out: LineOutput): LogContent {
   if (flags.isSet("start-index") && flags.isSet("start-snap")) {
     throw new Exit(

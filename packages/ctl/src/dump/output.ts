@@ -1,7 +1,7 @@
-/** Standard output for very many short lines: they leave in pieces. */
+/** Buffers standard output for very many short lines. */
 import type { Io } from "../io.ts";
 
-/** Characters that are held at the most. */
+/** Most buffered characters. */
 export const MAX_HELD_CHARS = 65_536;
 
 export class LineOutput {
@@ -17,7 +17,7 @@ export class LineOutput {
     if (this.#held.length >= MAX_HELD_CHARS) this.flush();
   }
 
-  /** To be called at the end, however that comes. */
+  /** Writes the rest. Call at the end, also after a failure. */
   flush(): void {
     if (this.#held !== "") this.#io.stdout(this.#held);
     this.#held = "";

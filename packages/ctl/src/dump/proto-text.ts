@@ -1,5 +1,5 @@
 /**
- * Messages in protobuf's text form on one line, as Go prints them:
+ * Messages in protobuf's text format on one line, as Go prints them:
  * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
  */
 import { toUtf8 } from "@quorate/proto";
@@ -7,21 +7,21 @@ import { utf8Size } from "../go-format.ts";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 
-/** Fields that are never shown: a dump is passed on to others. */
+/** Fields that are never printed: dumps are shared. */
 const SECRET = new Set(["password", "hashedPassword"]);
 const REMOVED = '"<value removed>"';
-/** Fields that etcd declares before all others, though their numbers are higher. */
+/** Fields that etcd declares first, although their numbers are higher. */
 const FIRST: Readonly<Record<string, string>> = { "etcdserverpb.InternalRaftRequest": "header" };
 
 /**
- * The text of an encoded message. Fields stand in the order of etcd's declaration, zeros are left
- * out as in Go, fields that are not known stand at the end under their number. Throws RangeError
- * where the bytes are no such message.
+ * The text of an encoded message. Fields are in the order of etcd's declaration; zeros are left out
+ * as in Go; unknown fields come last, under their number. Throws RangeError if the bytes are not
+ * such a message.
  * @param typeName such as "etcdserverpb.InternalRaftRequest"
  */
 export function protoText(typeName: string, bytes: Uint8Array): string {
   const declared = schema().messages.get(typeName);
-  if (declared === undefined) throw new TypeError(`no message ${typeName} is described`);
+  if (declared === undefined) throw new TypeError(`unknown message ${typeName}`);
   const isFirst = ({ name }: Field): boolean => name === FIRST[typeName];
   const fields = [...declared.filter(isFirst), ...declared.filter((field) => !isFirst(field))];
   const found = Map.groupBy(wireFields(bytes), ({ number }) => number);
@@ -43,7 +43,7 @@ export function protoText(typeName: string, bytes: Uint8Array): string {
   return parts.join(" ");
 }
 
-/** Whether a value has the wire form of the field's type, or is a packed list of such. */
+/** Whether a value has the wire type of the field, or is a packed list of such values. */
 function fits({ type, isRepeated }: Field, value: bigint | Uint8Array): boolean {
   const isBytes =
     type === FieldType.string || type === FieldType.bytes || type === FieldType.message;
@@ -57,7 +57,7 @@ function repeated(field: Field, { value }: WireField): string[] {
   return (isPacked ? packedVarints(value) : [value]).map((one) => textOf(field, one));
 }
 
-/** Of several the last counts; the parts of a message are one message. */
+/** The last value of a repeated occurrence counts; occurrences of a message are merged. */
 function single(field: Field, values: readonly WireField[]): string | undefined {
   if (field.type === FieldType.message)
     return textOf(field, join(values.map(({ value }) => value as Uint8Array)));
@@ -102,8 +102,8 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bytes in quotes as Go's text form writes them: bytes that are no UTF-8 and control characters as
- * \x1f, other characters as they are.
+ * Bytes in quotes as Go's text format writes them: invalid UTF-8 and control characters as \x1f,
+ * other characters unchanged.
  */
 export function quoted(bytes: Uint8Array): string {
   let out = "";

@@ -1,4 +1,4 @@
-/** Every record of a log as it stands there, one a line. */
+/** Every record of a log in its order, one per line. */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { RecordType, readWal, type WalRecord } from "@quorate/wal";
@@ -10,8 +10,8 @@ const typeNames = Object.fromEntries(
 );
 
 /**
- * The lines, each with its end, without entries, states and marks below `fromIndex`. Throws
- * WalDamageError behind the last good one.
+ * The lines, line ends included, without entries, hard states and snapshot records below
+ * `fromIndex`. Throws WalDamageError after the last intact record.
  */
 export function* rawLines(disk: Disk, dir: string, fromIndex: number): Generator<string> {
   for (const record of readWal(disk, dir)) {
@@ -56,7 +56,7 @@ const NAMED: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-/** Bytes as etcd-dump-logs writes them: what is no plain character in octal. */
+/** Bytes as etcd-dump-logs writes them: unprintable ones in octal. */
 function octal(bytes: Uint8Array): string {
   let out = "";
   for (const byte of bytes) {

@@ -1,6 +1,5 @@
 /**
- * Records of the backend as etcd-dump-db shows them: raw in quotes, or decoded by what their bucket
- * holds.
+ * Records of the backend as etcd-dump-db prints them: raw in quotes, or decoded by bucket.
  */
 import { authpb, KeyValue, leasepb, readU64BE, WireError } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
@@ -18,8 +17,7 @@ export function rawText([key, value]: BucketRecord): string {
 }
 
 /**
- * What a record says, for the buckets that are known; raw for the others, and for one that cannot
- * be decoded.
+ * A decoded record of a known bucket; raw for other buckets and for records that do not decode.
  */
 export function decodedText(bucket: string, record: BucketRecord): string {
   const decoder = decoders[bucket];
@@ -34,7 +32,7 @@ export function decodedText(bucket: string, record: BucketRecord): string {
 }
 
 /**
- * A revision's key and the record under it. Throws RangeError or WireError where they are no such.
+ * A revision key and its record. Throws RangeError or WireError if they are malformed.
  */
 export function keyText([key, value]: BucketRecord): string {
   const { main, sub, isTombstone } = revisionOf(key);
@@ -44,7 +42,7 @@ export function keyText([key, value]: BucketRecord): string {
   return `rev={Revision:{Main:${main} Sub:${sub}} tombstone:${isTombstone}}, value=[${shown}]`;
 }
 
-/** What the 17 or 18 bytes of a revision's key say. Throws RangeError where they are none. */
+/** Decodes the 17 or 18 bytes of a revision key. Throws RangeError if they are malformed. */
 export function revisionOf(key: Uint8Array): { main: number; sub: number; isTombstone: boolean } {
   const isTombstone = key.length === REVISION_BYTES + 1 && key[REVISION_BYTES] === 0x74;
   if ((key.length !== REVISION_BYTES && !isTombstone) || key[8] !== 0x5f)

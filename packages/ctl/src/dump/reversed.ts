@@ -1,11 +1,11 @@
 /**
- * The records of a bucket from the last to the first, as etcd-dump-db shows them. Stores are read
- * forwards only: a first pass remembers where each window of records begins, then the windows are
- * read again, the last first.
+ * Yields the records of a bucket in reverse, as etcd-dump-db prints them. Stores are read forwards
+ * only: a first pass notes the first key of each window of records, then the windows are read in
+ * reverse.
  */
 import type { BucketRecord, BucketSource } from "./bucket-source.ts";
 
-/** Bytes of records that are held at the most, but for a single record that is larger. */
+/** Most bytes of records in memory, except for a single larger record. */
 export const WINDOW_BYTES = 32 * 1024 * 1024;
 
 /** @param windowBytes for tests */

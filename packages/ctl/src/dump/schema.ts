@@ -1,7 +1,6 @@
 /**
- * What the messages of etcd's API are made of, read from the descriptors that the members'
- * reflection service gives out. Decoded messages do not tell their fields' names and kinds; a dump
- * needs them.
+ * The schema of etcd's messages, from the descriptors that the members' reflection service serves.
+ * Dumps need the names and types of fields, which decoded messages lack.
  */
 import { fileDescriptors, fromHex, toUtf8 } from "@quorate/proto";
 import { wireFields } from "./wire.ts";
@@ -30,7 +29,7 @@ export interface Field {
   /** Of a message or enum, such as "etcdserverpb.PutRequest". */
   readonly typeName: string;
   readonly isRepeated: boolean;
-  /** A value that is there is shown even if it is zero: fields of proto2, and of a oneof. */
+  /** Whether a present zero value is printed: fields of proto2, and of a oneof. */
   readonly hasPresence: boolean;
 }
 
@@ -43,7 +42,7 @@ export interface Schema {
 
 let loaded: Schema | undefined;
 
-/** All messages and enums that the descriptors have. */
+/** All messages and enums of the descriptors. */
 export function schema(): Schema {
   loaded ??= read(fileDescriptors.map((text) => fromHex(text)));
   return loaded;

@@ -1,6 +1,6 @@
 /**
- * A program of the user's that decodes entries: it is given each as a line in hexadecimal, and
- * gives a line "status|what it means" back.
+ * Runs a user's program that decodes entries: it reads each as a line in hexadecimal and prints a
+ * line "status|decoded data".
  *
  *     quorateutl dump-logs --stream-decoder "my-decoder --with flags" DIR
  */
@@ -16,7 +16,7 @@ export class StreamDecoder {
   #stderr = "";
   #failure: Error | undefined;
 
-  /** Starts the program; the words of `command` are parted by single spaces. */
+  /** Starts the program; single spaces separate the words of `command`. */
   constructor(command: string) {
     this.#command = command;
     const [program, ...args] = command.split(" ");
@@ -24,7 +24,7 @@ export class StreamDecoder {
     this.#child.on("error", (error) => {
       this.#failure = error;
     });
-    // One that ends early is noticed by the answer that does not come.
+    // A program that ends early is detected by its missing line.
     this.#child.stdin!.on("error", () => {});
     this.#child.stderr!.on("data", (piece: Buffer) => {
       this.#stderr += piece.toString();
@@ -36,7 +36,7 @@ export class StreamDecoder {
     );
   }
 
-  /** "status\tdata" of an entry. Throws Exit where the program does not answer. */
+  /** "status\tdata" of an entry. Throws Exit if the program prints no line. */
   async decode(data: Uint8Array): Promise<string> {
     this.#child.stdin!.write(`${Buffer.from(data).toString("hex")}\n`);
     const line = await this.#lines.next();
@@ -47,7 +47,7 @@ export class StreamDecoder {
         `it ended with code ${code}${this.#stderr === "" ? "" : ` and said: ${this.#stderr.trim()}`}`;
       throw new Exit(
         ExitCode.error,
-        `the decoder ${JSON.stringify(this.#command)} gave no line for an entry: ${why}`,
+        `the decoder ${JSON.stringify(this.#command)} printed no line for an entry: ${why}`,
       );
     }
     const [status, ...rest] = line.split("|");
@@ -57,7 +57,7 @@ export class StreamDecoder {
     return `${status}(*WARNING: data might contain deliminator used by etcd-dump-logs)\t${rest.join("")}`;
   }
 
-  /** Ends it; gives what it has written to standard error. Throws Exit if it failed. */
+  /** Ends the program; returns its standard error. Throws Exit if it failed. */
   async close(): Promise<string> {
     this.#child.stdin!.end();
     const code = await this.#ended;
@@ -69,7 +69,7 @@ export class StreamDecoder {
     return this.#stderr;
   }
 
-  /** Ends it at once, whatever it does. Harmless if it has ended. */
+  /** Kills the program, if it still runs. */
   kill(): void {
     this.#child.kill();
   }

@@ -1,14 +1,14 @@
-/** Protobuf's wire form without a meaning: numbered fields with their bare values. */
+/** Protobuf's wire format without a schema: numbered fields with raw values. */
 
 /**
- * One field: a varint or a fixed number as a bigint without a sign, or the bytes of anything else.
+ * One field: a varint or fixed number as an unsigned bigint, or bytes.
  */
 export interface WireField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
 }
 
-/** The fields of a message in their order. Throws RangeError where the bytes are no message. */
+/** The fields of a message in their order. Throws RangeError if the bytes are malformed. */
 export function* wireFields(bytes: Uint8Array): Generator<WireField> {
   const reader = new WireReader(bytes);
   while (reader.hasMore) {

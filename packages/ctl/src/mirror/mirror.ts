@@ -1,8 +1,8 @@
 /**
- * Copying the keys of one cluster to another and following their changes: first all of them as of
- * one revision, then what a watch gives from the next revision on. All puts and deletions of a
- * revision become one transaction, unless there are too many; doing one twice changes nothing, so
- * what fails because a cluster is away is tried again until it is back: a mirror is left alone for
+ * Copies the keys of one cluster to another and follows their changes: first all keys as of one
+ * revision, then the changes of a watch from the next revision on. The changes of one revision
+ * become one transaction, unless there are too many. Transactions are idempotent, so calls that
+ * fail because a cluster is unavailable are retried until it is back: a mirror runs unattended for
  * months.
  */
 import {
@@ -20,7 +20,7 @@ import {
   Event,
   Event_EventType,
   fromUtf8,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   KVService,
   type RequestOp,
@@ -28,30 +28,30 @@ import {
 import { Exit, ExitCode } from "../io.ts";
 
 export interface MirrorOptions {
-  /** Which keys; empty for all. */
+  /** Prefix of the keys to mirror; empty for all. */
   readonly prefix: string;
-  /** What takes the prefix's place at the destination. */
+  /** Prefix at the destination, instead of `prefix`. */
   readonly destPrefix: string;
-  /** The first revision to follow, without a copy of what was before; 0 for a copy first. */
+  /** The first revision to follow, without a first copy; 0 to copy first. */
   readonly revision: number;
-  /** Operations in one transaction at the destination. */
+  /** Most operations in one transaction at the destination. */
   readonly maxTxnOps: number;
 }
 
-/** Who is told how the mirror fares. */
+/** Receives the events of a mirror. */
 export interface MirrorListener {
-  /** The watch at the source broke; it is opened again. */
+  /** The watch at the source broke and is reopened. */
   watchBroke(error: ClientError): void;
-  /** A call failed; it is made again. */
+  /** A call failed and is retried. */
   callFailed(error: ClientError): void;
-  /** What failed before has succeeded. @param endpoint where it failed last */
+  /** A retried call succeeded. @param endpoint of the last failure */
   wentOn(endpoint: string | undefined): void;
 }
 
-/** Keys asked for at once, as in etcd's client. */
+/** Keys per read, as in etcd's client. */
 const PAGE_KEYS = 1000;
 
-/** Keys and values of one transaction of the copy; members take requests of 1.5 MiB. */
+/** Bytes of keys and values in one transaction of the copy; members accept requests of 1.5 MiB. */
 const TXN_MAX_BYTES = 512 * 1024;
 
 export class Mirror {
@@ -74,11 +74,11 @@ export class Mirror {
   }
 
   /**
-   * Copies and follows until `stop` is aborted. Rejects with ClientError for what no time will
-   * mend, and with Exit where the changes to follow were compacted.
+   * Copies and follows until `stop` is aborted. Rejects with ClientError for errors that a retry
+   * cannot fix, and with Exit if the source compacted changes that are still needed.
    */
   async run(stop: AbortSignal): Promise<void> {
-    // A call under way to a cluster that is away must not hold up the end; it ends with its client.
+    // A pending call to an unavailable cluster must not delay the end; it ends with its client.
     const stopped = new Promise<void>((resolve) =>
       stop.addEventListener("abort", () => resolve(), { once: true }),
     );
@@ -91,7 +91,7 @@ export class Mirror {
     if (!stop.aborted) await this.#follow(first, stop);
   }
 
-  /** Makes a call until it succeeds or fails for good. */
+  /** Retries a call until it succeeds or fails permanently. */
   async #patiently<T>(stop: AbortSignal, call: () => Promise<T>): Promise<T> {
     const backoff = new Backoff();
     let failure: ClientError | undefined;
@@ -109,7 +109,7 @@ export class Mirror {
     }
   }
 
-  /** Gives the revision that was copied. */
+  /** Returns the revision of the copy. */
   async #copy(stop: AbortSignal): Promise<number> {
     let revision = 0;
     const everything = new Uint8Array(1);
@@ -173,7 +173,7 @@ export class Mirror {
     }
   }
 
-  /** Gives the revision of the last of them, or 0. */
+  /** Returns the revision of the last one, or 0. */
   async #applyEvents(events: readonly Uint8Array[], stop: AbortSignal): Promise<number> {
     let ops: RequestOp[] = [];
     let revision = 0;
@@ -209,14 +209,14 @@ export class Mirror {
 }
 
 /**
- * True for what ends when a cluster is back, has a leader again, or has been given room: not for
- * what is wrong with the request.
+ * Whether the error passes once a cluster is back, has a leader, or has space again; not for a bad
+ * request.
  */
 function mayPass(error: unknown): error is ClientError {
   if (!(error instanceof ClientError)) return false;
   const { grpcCode, code } = error;
-  if (grpcCode === GrpcStatus.UNAVAILABLE || grpcCode === GrpcStatus.DEADLINE_EXCEEDED) return true;
-  // With a text of etcd's it is the server that has no room or too much to do, else a message is
-  // too long.
-  return grpcCode === GrpcStatus.RESOURCE_EXHAUSTED && code !== undefined;
+  if (grpcCode === GrpcCode.Unavailable || grpcCode === GrpcCode.DeadlineExceeded) return true;
+  // With a text of etcd's, the store is full or the server overloaded; otherwise a message is too
+  // large.
+  return grpcCode === GrpcCode.ResourceExhausted && code !== undefined;
 }

@@ -1,14 +1,14 @@
-/** Flags of the commands that look at every member. */
+/** Flags of the commands that examine every member. */
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode } from "../io.ts";
 
-/** @param defaultText how long a member has to answer unless told */
+/** @param defaultText default timeout per member */
 export function memberTimeoutFlag(defaultText: string): Flags {
   return {
     "member-timeout": {
       kind: "duration",
       defaultText,
-      doc: "how long each member has to answer each question (--command-timeout if only that is given)",
+      doc: "timeout of each request to a member (--command-timeout if only that is set)",
     },
   };
 }
@@ -17,11 +17,11 @@ export const noColorFlag: Flags = {
   "no-color": {
     kind: "bool",
     defaultText: "false",
-    doc: "no colours (as with the variable NO_COLOR)",
+    doc: "no colours (like the variable NO_COLOR)",
   },
 };
 
-/** How long a member has to answer, in milliseconds. Throws Exit for none. */
+/** The timeout of a request to a member, in milliseconds. Throws Exit if it is not above 0. */
 export function memberTimeoutMs(flags: FlagValues): number {
   const name =
     flags.isSet("command-timeout") && !flags.isSet("member-timeout")

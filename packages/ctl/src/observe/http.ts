@@ -1,34 +1,33 @@
 /**
- * One look at an endpoint over plain HTTP/1.1: its answer with the times around it, and the
- * certificate that it shows. Certificates are not verified here, so nothing secret is sent; whoever
- * looks judges them.
+ * One HTTP/1.1 request to an endpoint, with the times around it, and the certificate that the
+ * endpoint presents. Certificates are not verified here, so nothing secret is sent; the caller
+ * judges them.
  */
 import type { IncomingMessage } from "node:http";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientOptions } from "@quorate/client";
 
-/** What TLS needs on this side. */
+/** The client's TLS options. */
 export type ClientTls = NonNullable<ClientOptions["tls"]>;
 
-/** Where to look. */
+/** The address of an endpoint. */
 export interface Target {
   readonly secure: boolean;
   /** "host:port", or a socket's path after "unix:". */
   readonly address: string;
 }
 
-/** Bytes of an answer that are taken at the most: a member's metrics have some hundred KiB. */
-export const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Largest accepted response body; a member's metrics are some hundred KiB. */
+export const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly body: string;
   /**
-   * The Date header in milliseconds since 1970, cut to seconds by its form; undefined if there is
-   * none.
+   * The Date header in ms since 1970, in whole seconds; undefined if there is none.
    */
   readonly dateMs: number | undefined;
-  /** This machine's clock when the request left, and when the answer's head had come. */
+  /** This machine's clock when the request was sent, and when the response head arrived. */
   readonly sentMs: number;
   readonly receivedMs: number;
 }
@@ -52,44 +51,45 @@ function hostAndPort(address: string): { host: string; port: number } {
   };
 }
 
-/** GETs a path. Rejects with an Error that says why there is no answer. */
+/** GETs a path. Rejects with an Error that names the reason. */
 export async function httpGet(
   target: Target,
   path: string,
   tls: ClientTls | undefined,
   timeoutMs: number,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { request } = target.secure ? await import("node:https") : await import("node:http");
-  const place = target.address.startsWith("unix:")
+  const address = target.address.startsWith("unix:")
     ? { socketPath: target.address.slice("unix:".length) }
     : hostAndPort(target.address);
   const signal = AbortSignal.timeout(timeoutMs);
   const sentMs = Date.now();
-  const { answer, receivedMs } = await new Promise<{ answer: IncomingMessage; receivedMs: number }>(
-    (resolve, reject) => {
-      const call = request(
-        { ...place, path, agent: false, signal, ...(target.secure ? tlsParts(tls) : {}) },
-        (message) => resolve({ answer: message, receivedMs: Date.now() }),
-      );
-      call.on("error", (error) =>
-        reject(signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error),
-      );
-      call.end();
-    },
-  );
+  const { response, receivedMs } = await new Promise<{
+    response: IncomingMessage;
+    receivedMs: number;
+  }>((resolve, reject) => {
+    const call = request(
+      { ...address, path, agent: false, signal, ...(target.secure ? tlsParts(tls) : {}) },
+      (message) => resolve({ response: message, receivedMs: Date.now() }),
+    );
+    call.on("error", (error) =>
+      reject(signal.aborted ? new Error(`no response within ${timeoutMs} ms`) : error),
+    );
+    call.end();
+  });
   const pieces: Buffer[] = [];
   let sizeBytes = 0;
-  for await (const piece of answer as AsyncIterable<Buffer>) {
+  for await (const piece of response as AsyncIterable<Buffer>) {
     sizeBytes += piece.length;
-    if (sizeBytes > MAX_ANSWER_BYTES) {
-      answer.destroy();
-      throw new Error(`the answer to GET ${path} is longer than ${MAX_ANSWER_BYTES} bytes`);
+    if (sizeBytes > MAX_RESPONSE_BYTES) {
+      response.destroy();
+      throw new Error(`the response to GET ${path} is longer than ${MAX_RESPONSE_BYTES} bytes`);
     }
     pieces.push(piece);
   }
-  const dateMs = Date.parse(answer.headers.date ?? "");
+  const dateMs = Date.parse(response.headers.date ?? "");
   return {
-    status: answer.statusCode ?? 0,
+    status: response.statusCode ?? 0,
     body: Buffer.concat(pieces).toString(),
     dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
     sentMs,
@@ -97,24 +97,23 @@ export async function httpGet(
   };
 }
 
-/** A certificate as a server showed it. */
+/** A certificate that a server presented. */
 export interface ShownCertificate {
   readonly subject: string;
   readonly issuer: string;
   readonly validFromMs: number;
   readonly validToMs: number;
   /**
-   * Why it does not come from the trusted authority, in OpenSSL's code; undefined if it does. Dates
-   * count here too.
+   * OpenSSL's code if the chain does not verify, validity dates included; undefined if it does.
    */
   readonly chainProblem: string | undefined;
-  /** Why it is not good for the host that was called; undefined if it is. */
+  /** Why it is not valid for the host; undefined if it is. */
   readonly nameProblem: string | undefined;
 }
 
 /**
- * Makes a TLS handshake and gives the certificate that the server shows. Rejects with an Error that
- * says why there was none.
+ * Makes a TLS handshake and returns the server's certificate. Rejects with an Error that names the
+ * reason.
  */
 export async function shownCertificate(
   address: string,

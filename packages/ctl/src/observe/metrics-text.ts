@@ -1,13 +1,13 @@
 /**
- * What a member's /metrics says, in the text form of Prometheus: read by name, summed over labels,
- * with quantiles of histograms.
+ * Parses a member's /metrics, in the text format of Prometheus: values by name, summed over labels,
+ * and quantiles of histograms.
  */
 
 /** A histogram: how many observations were at most each bound. */
 export interface HistogramValues {
-  /** Rising; the last is infinite. */
+  /** Ascending; the last is infinite. */
   readonly bounds: readonly number[];
-  /** As many as bounds, never falling. */
+  /** One per bound; never decreasing. */
   readonly cumulative: readonly number[];
 }
 
@@ -16,7 +16,7 @@ const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
 export class MetricsText {
   readonly #samples = new Map<string, { readonly labels: string; readonly value: number }[]>();
 
-  /** Lines that are no samples are passed over. */
+  /** Lines that are no samples are skipped. */
   constructor(text: string) {
     for (const line of text.split("\n")) {
       const match = line.startsWith("#") ? null : LINE.exec(line);
@@ -31,8 +31,8 @@ export class MetricsText {
   }
 
   /**
-   * The sum of a metric's samples, or of those whose labels hold all of `labels` (such as
-   * `op="put"`); undefined if there is none.
+   * The sum of a metric's samples whose labels contain all of `labels` (such as `op="put"`);
+   * undefined without samples.
    */
   value(name: string, ...labels: readonly string[]): number | undefined {
     const samples = this.#samples
@@ -42,14 +42,14 @@ export class MetricsText {
     return samples.reduce((sum, one) => sum + one.value, 0);
   }
 
-  /** A metric's samples, each with its labels as they stand in the text. */
+  /** A metric's samples, with their labels as text. */
   series(name: string): readonly { readonly labels: string; readonly value: number }[] {
     return this.#samples.get(name) ?? [];
   }
 
   /**
-   * A histogram over all of its labels, or those that hold all of `labels`; undefined if there is
-   * none.
+   * A histogram, summed over the samples whose labels contain all of `labels`; undefined without
+   * samples.
    */
   histogram(name: string, ...labels: readonly string[]): HistogramValues | undefined {
     const byBound = new Map<number, number>();
@@ -65,14 +65,13 @@ export class MetricsText {
   }
 }
 
-/** How many observations a histogram has. */
+/** The number of observations. */
 export function countOf({ cumulative }: HistogramValues): number {
   return cumulative.at(-1) ?? 0;
 }
 
 /**
- * How many observations were certainly above a value: those beyond the first bound that is not
- * below it.
+ * The number of observations certainly above a value: those beyond the first bound at or above it.
  */
 export function countAbove({ bounds, cumulative }: HistogramValues, value: number): number {
   const at = bounds.findIndex((bound) => bound >= value);
@@ -80,8 +79,8 @@ export function countAbove({ bounds, cumulative }: HistogramValues, value: numbe
 }
 
 /**
- * What came to `later` since `earlier`; all of it if the member was started anew in between, or
- * `earlier` is not there.
+ * The observations between two scrapes; all of `later` if the member restarted in between, or
+ * without `earlier`.
  */
 export function histogramSince(
   later: HistogramValues,
@@ -100,9 +99,8 @@ export function histogramSince(
 }
 
 /**
- * The value that a share `q` of the observations (0 to 1) does not exceed, as Prometheus estimates
- * it: evenly spread within a bucket, the last finite bound for what lies beyond. Undefined for an
- * empty histogram.
+ * The `q`-quantile (0 to 1) as Prometheus estimates it: linear within a bucket; the last finite
+ * bound for the infinite bucket. Undefined for an empty histogram.
  */
 export function quantile(histogram: HistogramValues, q: number): number | undefined {
   const { bounds, cumulative } = histogram;

@@ -1,17 +1,16 @@
-/** Texts that members supply, made safe to print. */
+/** Makes texts from members safe to print. */
 
-/** Characters of such a text that are printed at the most. */
+/** Longest printed text, in characters. */
 const MAX_CHARS = 200;
 
-/** A text without control characters (a terminal would obey them), cut where it is very long. */
+/** The text without control characters, which a terminal would obey, and cut if too long. */
 export function printable(text: string): string {
   const clean = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
   return clean.length <= MAX_CHARS ? clean : `${clean.slice(0, MAX_CHARS - 3)}...`;
 }
 
 /**
- * A word for a shell's command line: quoted where it holds anything that a shell would read
- * otherwise.
+ * A word of a shell command line, quoted if needed.
  */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", `'\\''`)}'`;

@@ -2,42 +2,46 @@ import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { checkLevelFiles } from "@quorate/store";
 import type { Command } from "../program.ts";
-import { folderArgument, keyspaceFolder, refuseForeign, reportingErrors } from "./data-dir.ts";
+import {
+  directoryArgument,
+  keyspaceDirectory,
+  refuseForeign,
+  reportingErrors,
+} from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 /**
- * Opens a store whose files have been compared with their checksums, which LevelDB does not do when
- * it reads. They are compared while it is closed, since an open one rewrites them; and where it
- * cannot be opened the comparison may tell more.
+ * Opens a store after verifying the checksums of its files, which LevelDB does not do when it
+ * reads. They are verified while the store is closed, since an open one rewrites files. If the
+ * store cannot be opened, the verification may find the cause.
  */
-async function openChecked(folder: string): Promise<Keyspace> {
-  const open = (): Promise<Keyspace> => levelKeyspaces.open(folder, { create: false });
+async function openChecked(dir: string): Promise<Keyspace> {
+  const open = (): Promise<Keyspace> => levelKeyspaces.open(dir, { create: false });
   try {
     await (await open()).close();
   } catch (error) {
-    const tellsAll =
+    const isConclusive =
       error instanceof DiskError && ["NotFound", "Locked", "NotPermitted"].includes(error.code);
-    if (!tellsAll) checkLevelFiles(nodeDisk, folder);
+    if (!isConclusive) checkLevelFiles(nodeDisk, dir);
     throw error;
   }
-  checkLevelFiles(nodeDisk, folder);
+  checkLevelFiles(nodeDisk, dir);
   return open();
 }
 
 const verifyCommand: Command = {
-  use: "verify <folder>",
-  short: "Compares the checksums of a member's store, and reads every record",
-  long: `Compares the checksums of all files of a member's store, reads every record, and names the first place that is not as written.
+  use: "verify <directory>",
+  short: "Verifies the checksums of a member's store and reads every record",
+  long: `Verifies the checksums of all files of a member's store, reads every record, and names the first
+damage. The directory is the store's or a member's data directory. The member must be stopped.
 
-The folder is the store's own or a member's data directory. The member must be stopped.
-
-In the simple form the line has records, bytes of keys and values, and bytes on disk.`,
+In the simple format the line has records, bytes of keys and values, and bytes on disk.`,
   run: (invocation) =>
     reportingErrors(async () => {
       checkForm(invocation);
-      const dir = folderArgument(invocation.args, "backend verify");
+      const dir = directoryArgument(invocation.args, "backend verify");
       refuseForeign(dir);
-      const keyspace = await openChecked(keyspaceFolder(dir));
+      const keyspace = await openChecked(keyspaceDirectory(dir));
       let records = 0;
       let bytes = 0;
       try {

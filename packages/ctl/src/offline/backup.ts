@@ -13,10 +13,10 @@ import { raftpb } from "@quorate/proto";
 import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/tables.ts";
+import { drawTable } from "../printers/table.ts";
 import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
-import { folderArgument, reportingErrors } from "./data-dir.ts";
+import { directoryArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
 import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
@@ -24,17 +24,18 @@ import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
 /**
- * What comes next where a base snapshot is named as damaged: another one may reach the same
+ * Adds the next step to an error about a damaged base snapshot: another one may reach the same
  * revisions.
  */
 function withNextStep(message: string): string {
   const base = /(?:^|: )([^:]*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
   if (base === undefined) return message;
   const dir = base.slice(0, base.lastIndexOf("/"));
-  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then "quorateutl backup list ${dir}" shows what the others reach`;
+  const list = `"quorateutl backup list ${dir}"`;
+  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then ${list} shows which revisions the others reach`;
 }
 
-/** Runs a command on a backup; what is wrong with its files ends the program with their text. */
+/** Runs a command on a backup; operating errors become an Exit with their text. */
 function onBackup(task: () => Promise<void>): Promise<void> {
   return reportingErrors(async () => {
     try {
@@ -55,13 +56,13 @@ function onBackup(task: () => Promise<void>): Promise<void> {
 }
 
 const listCommand: Command = {
-  use: "list <folder>",
-  short: "Prints what can be rebuilt from a backup",
-  long: `Prints what can be rebuilt from a backup: one line for each base snapshot, with its revision and time, the last revision and time
-that can be reached from it, and the bytes of its files.`,
+  use: "list <directory>",
+  short: "Lists the revisions that a backup can rebuild",
+  long: `Lists what can be rebuilt from a backup: one line per base snapshot, with its revision and time, the
+last revision and time that it reaches, and the size of its files.`,
   run: (invocation) => {
     checkForm(invocation);
-    const dir = folderArgument(invocation.args, "backup list");
+    const dir = directoryArgument(invocation.args, "backup list");
     return onBackup(async () => {
       const rows = chainsOf(readCatalog(nodeDisk, dir)).map(
         ({ base, segments, last, lastTimeMs }) => ({
@@ -104,8 +105,8 @@ function printRows(
   } else for (const row of shown) io.stdout(`${row.join(", ")}\n`);
 }
 
-/** A cluster of one for stores that nobody starts. */
-const nobody: NewCluster = {
+/** A cluster of one member, for stores that no member starts on. */
+const SCRATCH_CLUSTER: NewCluster = {
   members: [
     {
       id: 1n,
@@ -119,17 +120,18 @@ const nobody: NewCluster = {
 };
 
 const verifyCommand: Command = {
-  use: "verify <folder>",
-  short: "Rebuilds everything that is in a backup and compares the hashes that members gave",
-  long: `Rebuilds everything that is in a backup, in a folder beside it that is removed again, and compares the hashes that members gave.
+  use: "verify <directory>",
+  short: "Verifies a backup: rebuilds it and compares the recorded hashes",
+  long: `Verifies a backup: rebuilds it in a temporary directory beside it and compares the recorded hashes.
 
-Every file is read; each record is checked against those before it. It needs about as much free space as the store has.`,
+Every file is read and each record checked against those before it. It needs about as much free
+space as the store.`,
   run: (invocation) => {
     const { args, io } = invocation;
-    const dir = folderArgument(args, "backup verify");
+    const dir = directoryArgument(args, "backup verify");
     return onBackup(async () => {
       const chains = chainsOf(readCatalog(nodeDisk, dir));
-      if (chains.length === 0) throw new BackupError(dir, "it has no base snapshot");
+      if (chains.length === 0) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
       for (const [i, chain] of chains.entries()) {
         const next = chains[i + 1]?.base.revision;
         const upTo = next !== undefined && next <= chain.last ? next : chain.last;
@@ -142,7 +144,7 @@ Every file is read; each record is checked against those before it. It needs abo
             deps,
             chain,
             upTo,
-            nobody,
+            SCRATCH_CLUSTER,
             scratch,
             (bytes, total) => progress.update(bytes, total),
           );
@@ -158,7 +160,7 @@ Every file is read; each record is checked against those before it. It needs abo
   },
 };
 
-/** The chain, and the point in it, that --at names. Throws BackupError, Exit. */
+/** The chain and the point of --at. Throws BackupError, Exit. */
 function pointOf(
   dir: string,
   at: string,
@@ -166,7 +168,7 @@ function pointOf(
   const catalog = readCatalog(nodeDisk, dir);
   const chains = chainsOf(catalog);
   const newest = chains.at(-1);
-  if (newest === undefined) throw new BackupError(dir, "it has no base snapshot");
+  if (newest === undefined) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
   if (at === "") return { chain: newest, point: { revision: newest.last } };
   if (/^\d+$/.test(at))
     return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
@@ -180,6 +182,7 @@ function pointOf(
   const chain = chains.filter(({ base }) => base.timeMs <= timeMs).at(-1);
   if (chain === undefined)
     throw new BackupError(
+      "OutOfRange",
       dir,
       `it begins at ${isoTime(chains[0].base.timeMs)}, after ${isoTime(timeMs)}`,
     );
@@ -187,25 +190,26 @@ function pointOf(
 }
 
 const restoreCommand: Command = {
-  use: "restore <folder> --data-dir {output dir} [options]",
-  short: "Makes a member's data directory as the cluster was at a revision or a time",
-  long: `Makes a member's data directory as the cluster was at a revision or a time, with every revision since the base snapshot.
+  use: "restore <directory> --data-dir {output dir} [options]",
+  short: "Makes a member's data directory from the state at a revision or a time",
+  long: `Makes a member's data directory with the cluster's state at a revision or a time, and every revision
+since the base snapshot.
 
-Run it once for each member of the new cluster, with the same --at, --initial-cluster and --initial-cluster-token; then start the members
-with those flags. Times are those at which changes were recorded. --bump-revision with --mark-compacted lets clients that watch notice that
-history has gone back.`,
+Run it once for each member of the new cluster, with the same --at, --initial-cluster and
+--initial-cluster-token; then start the members with those flags. Times are when changes were
+recorded. --bump-revision with --mark-compacted makes watching clients notice that history went back.`,
   flags: {
     at: {
       kind: "string",
       defaultText: "",
-      doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)",
+      doc: "a revision, or a time such as 2026-01-31T12:00:00Z (default the newest)",
     },
     ...newMemberFlags,
     ...bumpFlags,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
-    const dir = folderArgument(args, "backup restore");
+    const dir = directoryArgument(args, "backup restore");
     const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
     await onBackup(async () => {

@@ -1,6 +1,6 @@
 /**
- * The folders of a stopped member. Looking at them changes nothing but what LevelDB itself tidies
- * up whenever it is opened.
+ * The directories of a stopped member. Reading them changes nothing, except that LevelDB tidies its
+ * files whenever it is opened.
  */
 import { DiskError } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
@@ -8,17 +8,17 @@ import { Store, StoreDamageError } from "@quorate/store";
 import { WalDamageError, WalError } from "@quorate/wal";
 import { Exit, ExitCode } from "../io.ts";
 
-/** The only argument of a command, a folder that must exist. Throws Exit. */
-export function folderArgument(args: readonly string[], command: string): string {
+/** The only argument of a command: a directory that must exist. Throws Exit. */
+export function directoryArgument(args: readonly string[], command: string): string {
   const [dir] = args;
   if (dir === undefined || args.length > 1)
-    throw new Exit(ExitCode.badArguments, `${command} needs one argument, a folder`);
+    throw new Exit(ExitCode.badArguments, `${command} needs one argument, a directory`);
   if (nodeDisk.stat(dir)?.kind !== "directory")
-    throw new Exit(ExitCode.error, `${dir} is not a folder`);
+    throw new Exit(ExitCode.error, `${dir} is not a directory`);
   return dir.replace(/(.)\/+$/, "$1");
 }
 
-/** Throws Exit for a data directory of etcd's own. */
+/** Throws Exit for a data directory of etcd. */
 export function refuseForeign(dataDir: string): void {
   if (nodeDisk.stat(`${dataDir}/member/snap/db`)?.kind === "file") {
     throw new Exit(
@@ -28,21 +28,21 @@ export function refuseForeign(dataDir: string): void {
   }
 }
 
-/** The log of a data directory, or the folder itself if it is a log. */
-export function logFolder(dir: string): string {
+/** The log of a data directory, or the directory itself if it is a log. */
+export function logDirectory(dir: string): string {
   const inside = `${dir}/member/wal`;
   return nodeDisk.stat(inside)?.kind === "directory" ? inside : dir;
 }
 
-/** The keyspace of a data directory, or the folder itself if it is one. */
-export function keyspaceFolder(dir: string): string {
+/** The keyspace of a data directory, or the directory itself if it is one. */
+export function keyspaceDirectory(dir: string): string {
   for (const inside of [`${dir}/member/store/db`, `${dir}/db`])
     if (nodeDisk.stat(inside)?.kind === "directory") return inside;
   return dir;
 }
 
-/** The folder of a data directory's store. Throws Exit where there is none, in etcd's words. */
-export function storeFolder(dataDir: string): string {
+/** The directory of a data directory's store. Throws Exit with etcd's text if there is none. */
+export function storeDirectory(dataDir: string): string {
   refuseForeign(dataDir);
   const dir = `${dataDir}/member/store/db`;
   if (nodeDisk.stat(dir)?.kind !== "directory")
@@ -51,7 +51,7 @@ export function storeFolder(dataDir: string): string {
 }
 
 /**
- * Runs `task` on the store of a stopped member's data directory. Throws Exit where there is none.
+ * Runs `task` on the store of a stopped member's data directory. Throws Exit if there is none.
  */
 export async function withStore<T>(
   dataDir: string,
@@ -59,9 +59,12 @@ export async function withStore<T>(
 ): Promise<T> {
   refuseForeign(dataDir);
   const dir = `${dataDir}/member/store`;
-  // Opening would make an empty store.
+  // Opening would create an empty store.
   if (nodeDisk.stat(`${dir}/db`)?.kind !== "directory")
-    throw new Exit(ExitCode.error, `${dataDir} has no store: there is no folder member/store/db`);
+    throw new Exit(
+      ExitCode.error,
+      `${dataDir} has no store: there is no directory member/store/db`,
+    );
   const store = await Store.open(levelKeyspaces, dir);
   try {
     return await task(store);
@@ -71,8 +74,7 @@ export async function withStore<T>(
 }
 
 /**
- * Runs a command; what is wrong with the files, or with what was asked of them, ends the program
- * with its text.
+ * Runs a command; operating errors of files and requests become an Exit with their text.
  */
 export async function reportingErrors(task: () => Promise<void>): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Giving back the space of a stopped member's store, as etcdutl defrag: range by range, so that it
- * can tell how far it is.
+ * Defragments a stopped member's store, as etcdutl defrag: range by range, so that it can show
+ * progress.
  */
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
@@ -9,15 +9,15 @@ import { Exit, ExitCode } from "../io.ts";
 import { logInfo } from "../log.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
-import { reportingErrors, storeFolder } from "./data-dir.ts";
+import { reportingErrors, storeDirectory } from "./data-dir.ts";
 
-/** Bytes of records in a range that is rewritten at a time. */
+/** Bytes of records rewritten at a time. */
 const RANGE_BYTES = 32 * 1024 * 1024;
 
 /**
- * Rewrites all records, and reads each of them before.
- * @param onProgress told the bytes of records that have been rewritten
- * @throws DiskError where a record cannot be read
+ * Reads and rewrites all records.
+ * @param onProgress called with the bytes of records rewritten so far
+ * @throws DiskError if a record cannot be read
  */
 export async function rewriteStore(
   keyspace: Keyspace,
@@ -28,7 +28,7 @@ export async function rewriteStore(
   let doneBytes = 0;
   do {
     const range = await nextRange(keyspace, from, rangeBytes);
-    // What was removed at the borders is in one of two neighbouring ranges.
+    // Removed records at a border are in one of the two ranges beside it.
     await keyspace.compact({ from, to: range.to });
     doneBytes += range.sizeBytes;
     onProgress(doneBytes);
@@ -36,7 +36,7 @@ export async function rewriteStore(
   } while (from !== undefined);
 }
 
-/** Where a range of about so many bytes ends; undefined at the end of the store. */
+/** The end of a range of about `sizeBytes`; undefined at the end of the store. */
 async function nextRange(keyspace: Keyspace, from: Uint8Array | undefined, rangeBytes: number) {
   let sizeBytes = 0;
   for await (const slice of keyspace.scan({ from })) {
@@ -50,11 +50,11 @@ async function nextRange(keyspace: Keyspace, from: Uint8Array | undefined, range
 
 export const defragCommand: Command = {
   use: "defrag --data-dir {dir}",
-  short: "Rewrites a stopped member's store, so that it gives unused space back",
-  long: `Rewrites a stopped member's store, so that what compaction removed gives its space back. Every record is read, its checksum
-compared.
+  short: "Defragments a stopped member's store: rewrites it to release unused space",
+  long: `Rewrites a stopped member's store to release the space of compacted records. Every record is read
+and its checksum verified.
 
-The member must be stopped; "quoratectl defrag" does the same for a running one, which serves meanwhile.`,
+The member must be stopped; "quoratectl defrag" does the same on a running member.`,
   flags: {
     "data-dir": {
       kind: "string",
@@ -68,7 +68,7 @@ The member must be stopped; "quoratectl defrag" does the same for a running one,
     const progress = new Progress(io, "defragmenting ");
     try {
       await reportingErrors(async () => {
-        const keyspace = await levelKeyspaces.open(storeFolder(dataDir), { create: false });
+        const keyspace = await levelKeyspaces.open(storeDirectory(dataDir), { create: false });
         const beforeBytes = keyspace.sizeOnDiskBytes();
         try {
           await rewriteStore(keyspace, (bytes) =>
@@ -78,8 +78,8 @@ The member must be stopped; "quoratectl defrag" does the same for a running one,
           await keyspace.close();
         }
         progress.end();
-        // LevelDB removes the old files at the latest when it is opened.
-        const again = await levelKeyspaces.open(storeFolder(dataDir), { create: false });
+        // LevelDB may remove the old files only when it is opened again.
+        const again = await levelKeyspaces.open(storeDirectory(dataDir), { create: false });
         const afterBytes = again.sizeOnDiskBytes();
         await again.close();
         logInfo(io, "finished defragmenting directory", {

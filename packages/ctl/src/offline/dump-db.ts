@@ -2,8 +2,8 @@ import type { Command } from "../command.ts";
 
 const load = () => import("../dump/db.ts");
 
-const what = `The path is a data directory of Quorate or etcd, a store's own folder, or a database or snapshot file of etcd's. The member
-must be stopped.`;
+const what = `The path is a data directory of Quorate or etcd, the directory of a store, or a database or snapshot file
+of etcd. The member must be stopped.`;
 
 const listCommand: Command = {
   use: "list-bucket <path>",
@@ -21,7 +21,7 @@ const iterateCommand: Command = {
     decode: {
       kind: "bool",
       defaultText: "false",
-      doc: "print what the records say, where their bucket is known",
+      doc: "decode the records of known buckets",
     },
   },
   run: async (invocation) => (await load()).iterateBucket(invocation),
@@ -30,8 +30,8 @@ const iterateCommand: Command = {
 const scanCommand: Command = {
   use: "scan-keys <path> <start revision>",
   short: "Prints every record of the keys' history from a revision on",
-  long: `Prints every record of the keys' history from a revision on. In a file of etcd's all leaf pages are read, also those that were
-given up, and what cannot be read is passed over: that finds what is left in a damaged file.
+  long: `Prints every record of the keys' history from a revision on. In a file of etcd it reads all leaf
+pages, also freed ones, and skips unreadable ones: that recovers what is left in a damaged file.
 
 ${what}`,
   run: async (invocation) => (await load()).scanKeys(invocation),
@@ -40,8 +40,9 @@ ${what}`,
 const hashCommand: Command = {
   use: "hash <path>",
   short: "Prints the hash of a whole store",
-  long: `Prints the hash of a whole store: of all buckets, but for the index, the term and the version in "meta". It differs between a
-member of Quorate and one of etcd with the same keys, since "meta" and "cluster" do; compare their keys by "hashkv".
+  long: `Prints the hash of a whole store: of all buckets, without the index, term and version in "meta". A
+member of Quorate and one of etcd with the same keys differ, since "meta" and "cluster" differ;
+compare their keys with "hashkv".
 
 ${what}`,
   run: async (invocation) => (await load()).hashBuckets(invocation),
@@ -49,13 +50,13 @@ ${what}`,
 
 export const dumpDbCommand: Command = {
   use: "dump-db <subcommand>",
-  short: "Prints what stands in a store or a snapshot file",
-  long: "Prints what stands in a store or a snapshot file, as etcd-dump-db does. It changes nothing.",
+  short: "Prints the contents of a store or a snapshot file",
+  long: "Prints the contents of a store or a snapshot file, as etcd-dump-db does. It changes nothing.",
   flags: {
     timeout: {
       kind: "duration",
       defaultText: "10s",
-      doc: "how long to wait for a store that a running member holds",
+      doc: "how long to wait for a store that a running member has locked",
     },
   },
   inherits: true,

@@ -3,27 +3,29 @@ import type { Command } from "../command.ts";
 export const dumpLogsCommand: Command = {
   use: "dump-logs [options] <data directory>",
   short: "Prints the entries of a member's log",
-  long: `Prints the entries of a member's log as etcd-dump-logs does: where they begin, the metadata, then term, index, type and data of
-each. It reads logs of Quorate and of etcd, and changes nothing. The folder is a data directory or the log's own. Passwords are left out.
+  long: `Prints the entries of a member's log as etcd-dump-logs does: the start, the metadata, then term,
+index, type and data of each entry. It reads logs of Quorate and of etcd and changes nothing. The
+directory is a data directory or the log's own. Passwords are left out.
 
-A decoder (--stream-decoder) is given each entry as a line in hexadecimal and answers with a line "status|decoded data". Where the log is
-damaged, the entries before that place are printed, then the file, the place and the command to run next.`,
+A decoder (--stream-decoder) reads each entry as a line in hexadecimal and prints a line
+"status|decoded data". In a damaged log the entries before the damage are printed, then the file, the
+offset and the command to run next.`,
   flags: {
     "wal-dir": {
       kind: "string",
       defaultText: "",
-      doc: "folder of the log, where it is not member/wal in the data directory",
+      doc: "directory of the log, if it is not member/wal in the data directory",
     },
     "start-index": {
       kind: "int",
       defaultText: "0",
-      doc: "first index to print (without it, the one after the last snapshot)",
+      doc: "first index to print (default the one after the last snapshot)",
     },
     "end-index": { kind: "int", defaultText: "0", doc: "index to stop before (0 for none)" },
     "start-snap": {
       kind: "string",
       defaultText: "",
-      doc: "base name of the snapshot file to start behind",
+      doc: "base name of the snapshot file to start after",
     },
     "entry-type": {
       kind: "string",
@@ -40,7 +42,7 @@ damaged, the entries before that place are printed, then the file, the place and
     raw: {
       kind: "bool",
       defaultText: "false",
-      doc: "print every record of the log as it stands there",
+      doc: "print every record of the log in its order",
     },
   },
   async run(invocation) {

@@ -1,19 +1,19 @@
 import { nodeDisk } from "@quorate/host/node";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
-import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 export const hashkvCommand: Command = {
   use: "hashkv <data directory>",
   short: "Prints the hash of the history in a stopped member's store",
-  long: `Prints the hash of the history in a stopped member's store, as "quoratectl endpoint hashkv" prints that of a running one.
+  long: `Prints the hash of the history in a stopped member's store, as "quoratectl endpoint hashkv" does for
+a running member.
 
-The store may stand a little behind the member's log, which the member reads again when it starts; compare at a --rev that both have.
-
-In the simple form the line has hash, hash revision and compact revision.`,
+The store may be a little behind the log, which the member replays when it starts; compare at a --rev
+that both have. In the simple format the line has hash, hash revision and compact revision.`,
   flags: {
-    rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for the newest)" },
+    rev: { kind: "int", defaultText: "0", doc: "newest revision to hash (0 for the latest)" },
   },
   run: (invocation) =>
     reportingErrors(async () => {
@@ -22,7 +22,7 @@ In the simple form the line has hash, hash revision and compact revision.`,
         throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
       if (nodeDisk.stat(args[0]) === undefined)
         throw new Exit(ExitCode.error, `stat ${args[0]}: no such file or directory`);
-      const dataDir = folderArgument(args, "hashkv");
+      const dataDir = directoryArgument(args, "hashkv");
       checkForm(invocation);
       await withStore(dataDir, async (store) => {
         const { hash, revision, compactRevision } = await store.mvcc.hashKV(

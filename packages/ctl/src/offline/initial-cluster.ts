@@ -1,9 +1,8 @@
 /**
- * --initial-cluster and --initial-advertise-peer-urls as a member reads them when it is started,
- * with etcd's texts.
+ * --initial-cluster and --initial-advertise-peer-urls as a member parses them at startup, with
+ * etcd's texts.
  */
 import { lookup } from "node:dns/promises";
-import { type Member, memberId } from "@quorate/store";
 import { Exit, ExitCode } from "../io.ts";
 import { peerUrl } from "../peer-url.ts";
 
@@ -27,25 +26,9 @@ export function parseInitialCluster(text: string): Map<string, string[]> {
   return cluster;
 }
 
-/** The members of a cluster with their ids, by ascending id. */
-export function membersOf(
-  cluster: ReadonlyMap<string, readonly string[]>,
-  token: string,
-): Member[] {
-  return [...cluster]
-    .map(([name, peerUrls]) => ({
-      id: memberId(peerUrls, token),
-      name,
-      peerUrls,
-      clientUrls: [],
-      isLearner: false,
-    }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
 /**
- * Checks that the member `name` is in the cluster under the URLs that it advertises; host names are
- * looked up where texts differ.
+ * Checks that the cluster lists member `name` with the URLs that it advertises; resolves host names
+ * where the texts differ. Rejects with Exit.
  */
 export async function checkLocalMember(
   cluster: ReadonlyMap<string, readonly string[]>,
@@ -57,9 +40,9 @@ export async function checkLocalMember(
     refuse(`couldn't find local name ${JSON.stringify(name)} in the initial cluster configuration`);
   const urls = [...new Set(advertised.split(",").map(peerUrl))].sort();
   if (urls.join() === listed.join()) return;
-  const places = async (some: readonly string[]): Promise<string> =>
-    (await Promise.all(some.map(placeOf))).sort().join();
-  if ((await places(urls)) === (await places(listed))) return;
+  const resolveAll = async (some: readonly string[]): Promise<string> =>
+    (await Promise.all(some.map(resolved))).sort().join();
+  if ((await resolveAll(urls)) === (await resolveAll(listed))) return;
   const missing = listed.filter((url) => !urls.includes(url));
   if (missing.length > 0) {
     const pairs = missing.map((url) => `${name}=${url}`).join(",");
@@ -73,8 +56,8 @@ export async function checkLocalMember(
   );
 }
 
-/** A URL with its host as an address; as it is where the host has none. */
-async function placeOf(url: string): Promise<string> {
+/** The URL with its host resolved to an address; unchanged if it does not resolve. */
+async function resolved(url: string): Promise<string> {
   const host = /^https?:\/\/([^[\]:]+):/.exec(url)?.[1];
   if (host === undefined) return url;
   const found = await lookup(host).catch(() => undefined);

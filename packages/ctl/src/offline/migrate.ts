@@ -1,12 +1,12 @@
 /**
- * etcdutl's migration of a data directory between releases. A store of ours has one layout,
- * whatever release of etcd's API it serves, so there is never anything to migrate: the command
- * checks what it is given as etcdutl does, and says what leads to another release instead.
+ * etcdutl's migration of a data directory between releases. Quorate's store has one layout for all
+ * releases of etcd's API, so there is nothing to migrate. The command validates its flags as
+ * etcdutl does, and explains how to move data to another release.
  */
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { apiVersion } from "../versions.ts";
-import { reportingErrors, storeFolder } from "./data-dir.ts";
+import { reportingErrors, storeDirectory } from "./data-dir.ts";
 
 /** A release "X.Y", checked as etcdutl does, with its texts. Throws Exit. */
 function releaseOf(text: string): string {
@@ -27,11 +27,12 @@ function releaseOf(text: string): string {
 
 export const migrateCommand: Command = {
   use: "migrate --data-dir {dir} --target-version X.Y [--force]",
-  short: "Checks that a stopped member's store is of a release (nothing ever needs to be migrated)",
-  long: `Checks that a stopped member's store is of a release.
+  short: "Checks the release of a stopped member's store (no migration is ever needed)",
+  long: `Checks the release of a stopped member's store.
 
-A store of Quorate has one layout: it is of release ${apiVersion}, and no other can be written. To take the data to etcd of any
-release since 3.4, save a snapshot with "quoratectl snapshot save" and restore it with that release's etcdutl or etcdctl.`,
+A store of Quorate has one layout, that of release ${apiVersion}. To move the data to etcd 3.4 or
+later, save a snapshot with "quoratectl snapshot save" and restore it with that release's etcdutl or
+etcdctl.`,
   flags: {
     "data-dir": {
       kind: "string",
@@ -48,17 +49,17 @@ release since 3.4, save a snapshot with "quoratectl snapshot save" and restore i
     force: {
       kind: "bool",
       defaultText: "false",
-      doc: "taken for etcdutl's sake; there is no version to override",
+      doc: "accepted for compatibility with etcdutl; without effect",
     },
   },
   async run({ flags, io }) {
     const target = releaseOf(flags.string("target-version"));
     const dataDir = flags.string("data-dir").replace(/(.)\/+$/, "$1");
-    await reportingErrors(async () => void storeFolder(dataDir));
+    await reportingErrors(async () => void storeDirectory(dataDir));
     if (target !== apiVersion) {
       throw new Exit(
         ExitCode.error,
-        `the store in ${dataDir} is of release ${apiVersion} and has no other layout; to take its data to etcd ${target}, ` +
+        `the store in ${dataDir} is of release ${apiVersion} and has no other layout; to move its data to etcd ${target}, ` +
           'save a snapshot with "quoratectl snapshot save" and restore it with the etcdutl of that release',
       );
     }

@@ -1,21 +1,21 @@
-/** Printing what an offline command found: one set of named values, in the forms of etcdutl. */
+/** Prints the result of an offline command, one set of named values, in the formats of etcdutl. */
 import { goJson, type JsonValue } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/tables.ts";
+import { drawTable } from "../printers/table.ts";
 import type { Invocation } from "../program.ts";
 
-/** One value: its name in JSON, its heading in tables and fields, and what is shown. */
+/** A value with its JSON name and its heading. */
 export interface ReportField {
   readonly json: string;
   readonly title: string;
-  /** In the form "fields", where it is not the title. */
+  /** The name in the fields format, if it is not the title. */
   readonly field?: string;
   readonly value: string | number;
-  /** In lines and tables for people, where it is not the value. */
+  /** The text in lines and tables, if it is not the value. */
   readonly shown?: string;
 }
 
-/** Throws Exit for a form of output that does not exist, before any work is done. */
+/** Throws Exit for an unknown output format, before any work is done. */
 export function checkForm({ flags }: Invocation): void {
   if (!["simple", "json", "fields", "table"].includes(flags.string("write-out")))
     throw new Exit(ExitCode.badFeature, "unsupported output format");

@@ -1,17 +1,16 @@
 /**
- * What restores from a snapshot file and from a continuous backup have in common: how far revisions
- * are moved on, and the restore.
+ * The restore that snapshot files and continuous backups share, and its flags.
  */
-import { levelKeyspaces } from "@quorate/host/node";
+import { makeMember, type NewMember } from "@quorate/backup";
+import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, Store } from "@quorate/store";
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
 import { Progress } from "../progress.ts";
-import { makeMember, type NewMember } from "./new-member.ts";
 
-/** The flags that have clients notice that history has gone back. */
+/** The flags that make clients notice that history went back. */
 export const bumpFlags: Flags = {
   "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
   "mark-compacted": {
@@ -22,7 +21,7 @@ export const bumpFlags: Flags = {
 };
 
 /**
- * How much is to be added to the latest revision. Throws Exit, with etcd's text where there is one.
+ * The value of --bump-revision. Throws Exit, with etcd's text where there is one.
  */
 export function bumpRevisionOf(flags: FlagValues): number {
   const bumpRevision = flags.int("bump-revision");
@@ -38,9 +37,9 @@ export function bumpRevisionOf(flags: FlagValues): number {
 }
 
 /**
- * Makes the member with progress, looks through its store and says what is in it. What it logs is
- * what etcdutl logs: scripts look for "added member".
- * @param fillStore makes the store in the folder that it is told, and tells how far it has come in
+ * Makes the member, checks its store and prints a summary. The log lines are etcdutl's: scripts
+ * match "added member".
+ * @param fillStore makes the store in the directory that it is called with, and reports progress in
  * bytes
  */
 export async function restoreMember(
@@ -63,14 +62,15 @@ export async function restoreMember(
   let revision = 0;
   let keys = 0;
   try {
-    await makeMember(target, async (storeDir) => {
+    const fillAndCheck = async (storeDir: string): Promise<void> => {
       await fillStore(storeDir, (bytes, totalBytes) => progress.update(bytes, totalBytes));
-      // Opening it checks every record against those before it.
+      // Opening the store checks every record against those before it.
       const store = await Store.open(levelKeyspaces, storeDir);
       revision = store.mvcc.currentRevision;
       keys = store.mvcc.keyCount;
       await store.close({ flush: false });
-    });
+    };
+    await makeMember(target, fillAndCheck, { disk: nodeDisk, clock: nodeClock });
   } finally {
     progress.end();
   }

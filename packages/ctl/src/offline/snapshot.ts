@@ -17,7 +17,7 @@ import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
 import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
-/** The only argument, a file that must exist. Throws Exit. */
+/** The only argument: a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string, verb: string): string {
   const [path] = args;
   if (path === undefined || args.length > 1)
@@ -32,8 +32,8 @@ function fileArgument(args: readonly string[], command: string, verb: string): s
 }
 
 /**
- * Runs a command on a snapshot file; what is wrong with that ends the program with its text and
- * what can be done.
+ * Runs a command on a snapshot file; operating errors become an Exit with their text and the next
+ * step.
  */
 function onFile(path: string, task: () => Promise<void>): Promise<void> {
   return reportingErrors(async () => {
@@ -57,7 +57,7 @@ function onFile(path: string, task: () => Promise<void>): Promise<void> {
   });
 }
 
-/** Compares the file with the SHA-256 at its end, with progress. */
+/** Verifies the SHA-256 at the end of the file, with progress. */
 function checkFile(path: string, { io }: Invocation): void {
   const progress = new Progress(io, "checking  ");
   const totalBytes = nodeDisk.stat(path)!.sizeBytes;
@@ -70,15 +70,16 @@ function checkFile(path: string, { io }: Invocation): void {
 
 const statusCommand: Command = {
   use: "status <filename>",
-  short: "Prints what is in a snapshot file",
-  long: `Prints what is in a snapshot file of Quorate or etcd. It is read from end to end: damage is named with its place.
+  short: "Prints the state in a snapshot file",
+  long: `Prints the state in a snapshot file of Quorate or etcd. It reads the whole file and names any damage
+with its offset.
 
-In the simple form the line has hash, revision, keys, size and version.`,
+In the simple format the line has hash, revision, keys, size and version.`,
   run: (invocation) => {
     const path = fileArgument(invocation.args, "snapshot status", "stat");
     checkForm(invocation);
     return onFile(path, async () => {
-      // A database copied from a data directory has no checksum, and can be looked at all the same.
+      // A database copied from a data directory has no checksum, but can be read all the same.
       if (hasChecksum(nodeDisk.stat(path)!.sizeBytes)) checkFile(path, invocation);
       const { hash, revision, keys, sizeBytes, version } = etcdFileStatus(nodeDisk, path);
       printReport(invocation, [
@@ -103,19 +104,20 @@ const restoreCommand: Command = {
   short: "Makes a member's data directory from a snapshot file",
   long: `Makes a member's data directory from a snapshot file of Quorate or etcd.
 
-Run it once for each member of the new cluster, with the same file, --initial-cluster and --initial-cluster-token; then start the members
-with those flags. --bump-revision with --mark-compacted lets clients that watch notice that history has gone back.`,
+Run it once for each member of the new cluster, with the same file, --initial-cluster and
+--initial-cluster-token; then start the members with those flags. --bump-revision with
+--mark-compacted makes watching clients notice that history went back.`,
   flags: {
     ...newMemberFlags,
     "skip-hash-check": {
       kind: "bool",
       defaultText: "false",
-      doc: "do not compare the SHA-256 (for a database from a data directory)",
+      doc: "do not verify the SHA-256 (for a database from a data directory)",
     },
     "initial-memory-map-size": {
       kind: "int",
       defaultText: "0",
-      doc: "taken for etcdutl's sake; nothing is mapped here",
+      doc: "accepted for compatibility with etcdutl; without effect",
     },
     ...bumpFlags,
   },

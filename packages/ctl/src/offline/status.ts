@@ -1,18 +1,19 @@
 import { humanBytes } from "../go-format.ts";
 import type { Command } from "../program.ts";
-import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 export const statusCommand: Command = {
   use: "status <data directory>",
-  short: "Prints where a stopped member's store stands",
-  long: `Prints where a stopped member's store stands. The log may reach further: the member reads the rest again when it starts.
+  short: "Prints the state of a stopped member's store",
+  long: `Prints the state of a stopped member's store. The log may reach further: the member replays the rest
+when it starts.
 
-In the simple form the line has applied index, term, revision, compact revision, keys and size on disk.`,
+In the simple format the line has applied index, term, revision, compact revision, keys and size on disk.`,
   run: (invocation) =>
     reportingErrors(async () => {
       checkForm(invocation);
-      const dataDir = folderArgument(invocation.args, "status");
+      const dataDir = directoryArgument(invocation.args, "status");
       await withStore(dataDir, async (store) => {
         const sizeBytes = store.sizeOnDiskBytes;
         printReport(invocation, [

@@ -2,22 +2,25 @@ import { nodeDisk } from "@quorate/host/node";
 import { etcdserverpb, idToHex } from "@quorate/proto";
 import { verifyWal } from "@quorate/wal";
 import type { Command } from "../program.ts";
-import { folderArgument, logFolder, reportingErrors } from "./data-dir.ts";
+import { directoryArgument, logDirectory, reportingErrors } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 const verifyCommand: Command = {
-  use: "verify <folder>",
-  short: "Reads a write-ahead log from end to end and names the place of any damage",
-  long: `Reads a write-ahead log from end to end, changes nothing, and names the file and byte of any damage.
+  use: "verify <directory>",
+  short: "Reads a whole write-ahead log and names any damage",
+  long: `Reads a whole write-ahead log, changes nothing, and names the file and offset of any damage.
 
-The folder is the log's own or a member's data directory. The member must be stopped. A torn end, as a crash in the middle of a write
-leaves it, is no damage: the member cuts it off when it starts.
+The directory is the log's own or a member's data directory. The member must be stopped. A torn end,
+which a crash during a write leaves, is no damage: the member cuts it off when it starts.
 
-In the simple form the line has files, records, last index, term, vote, commit, torn bytes, member ID and cluster ID.`,
+In the simple format the line has files, records, last index, term, vote, commit, torn bytes, member ID and cluster ID.`,
   run: (invocation) =>
     reportingErrors(async () => {
       checkForm(invocation);
-      const summary = verifyWal(nodeDisk, logFolder(folderArgument(invocation.args, "wal verify")));
+      const summary = verifyWal(
+        nodeDisk,
+        logDirectory(directoryArgument(invocation.args, "wal verify")),
+      );
       const ids = etcdserverpb.Metadata.decode(summary.metadata);
       printReport(invocation, [
         { json: "segments", title: "files", value: summary.segments.length },

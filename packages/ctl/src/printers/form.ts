@@ -1,39 +1,65 @@
 /**
- * One kind of answer in every form of output, declared in one place: the printers take what they
- * need of it. The texts are etcdctl 3.7's, byte for byte, because scripts read them.
+ * A Form declares how one kind of response looks in every output format. The texts are etcdctl
+ * 3.7's, byte for byte, because scripts read them.
  */
 import {
   concat,
   fromUtf8,
+  idToHex,
   KeyValue,
   type MessageType,
   type ResponseHeader,
   toHex,
 } from "@quorate/proto";
 import { goQuote, type JsonValue } from "../go-format.ts";
+import type { Table } from "./table.ts";
 
-/** How people want keys, values and ids to be shown. */
+/** The flags that change how keys, values and ids look. */
 export interface Style {
-  /** --hex. */
+  /** --hex: keys, values and ids in hexadecimal. */
   readonly isHex: boolean;
-  /** Values without their keys. */
+  /** --print-value-only: values without their keys. */
   readonly valueOnly: boolean;
 }
 
-/** A line of the fields form: the name in its quotes, " : ", the value; or a text as it is. */
-export type FieldLine = readonly [name: string, value: string | number | bigint | boolean] | string;
+/** A line of the fields format: a name and its value, or a text that is printed as it is. */
+export type FieldLine = readonly [name: string, value: FieldValue] | string;
 
-export interface Form<T> {
-  /** What the simple form prints, line ends included. */
-  simple(answer: T, style: Style): string | Uint8Array;
-  /** What the fields form prints after the header; absent where etcdctl has no fields form. */
-  fields?(answer: T, style: Style): readonly FieldLine[];
-  json(answer: T): JsonValue;
-  /** What the protobuf form prints; absent where etcdctl has none. */
-  protobuf?(answer: T): Uint8Array;
+export type FieldValue = string | number | bigint | boolean;
+
+/** A text of the simple format that goes to a stream of its own. */
+export interface StreamText {
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
 }
 
-/** Answers that tell nothing but that it is done. */
+interface FormBase<T> {
+  /**
+   * Lines of the fields format. The printer puts the header of a response before them; a list
+   * of responses has no header of its own. Absent where etcdctl has no fields format.
+   */
+  fields?(response: T, style: Style): readonly FieldLine[];
+  json(response: T, style: Style): JsonValue;
+  /** The protobuf format. Absent where etcdctl has none. */
+  protobuf?(response: T): Uint8Array;
+}
+
+interface WithText<T> {
+  /** The simple format, line ends included. */
+  simple(response: T, style: Style): string | Uint8Array | readonly StreamText[];
+  /** The table format. Absent where etcdctl has none. */
+  table?(response: T): Table;
+}
+
+/** The simple format of these is the table: comma-separated, or aligned on a terminal. */
+interface WithTableOnly<T> {
+  readonly simple?: undefined;
+  table(response: T): Table;
+}
+
+export type Form<T> = FormBase<T> & (WithText<T> | WithTableOnly<T>);
+
+/** A response without content of its own: a fixed text, and the header. */
 export function doneForm<T extends { readonly header: ResponseHeader | undefined }>(
   type: MessageType<T>,
   text: string,
@@ -43,11 +69,11 @@ export function doneForm<T extends { readonly header: ResponseHeader | undefined
     simple: () => `${text}\n`,
     ...(options.hasFields ? { fields: () => [] } : {}),
     json: ({ header }) => ({ header: headerJson(header) }),
-    protobuf: (answer) => type.encode(answer),
+    protobuf: (response) => type.encode(response),
   };
 }
 
-/** The value, or undefined for what Go's omitempty leaves out. */
+/** The value, or undefined where Go's omitempty leaves the member out. */
 export function present<T extends JsonValue>(value: T): T | undefined {
   if (value === "" || value === 0 || value === 0n || value === false) return undefined;
   if ((value instanceof Uint8Array || Array.isArray(value)) && value.length === 0) return undefined;
@@ -65,6 +91,28 @@ export function headerJson(header: ResponseHeader | undefined): JsonValue | unde
   };
 }
 
+/** A header as lines of the fields format. The revision is left out where the response has none. */
+export function headerFields(header: ResponseHeader | undefined, style: Style): FieldLine[] {
+  return [
+    ["ClusterID", idField(header?.clusterId ?? 0n, style)],
+    ["MemberID", idField(header?.memberId ?? 0n, style)],
+    ...(header !== undefined && header.revision > 0
+      ? [["Revision", header.revision] as const]
+      : []),
+    ["RaftTerm", header?.raftTerm ?? 0],
+  ];
+}
+
+/** The id of a member or cluster as the fields format shows it. */
+export function idField(id: bigint, { isHex }: Style): FieldValue {
+  return isHex ? idToHex(id) : id;
+}
+
+/** A text as the fields format shows it: in Go's quotes. */
+export function textField(name: string, value: string): FieldLine {
+  return [name, goQuote(fromUtf8(value))];
+}
+
 /** An encoded KeyValue as JSON. */
 export function recordJson(record: Uint8Array): JsonValue {
   const kv = KeyValue.decode(record);
@@ -78,7 +126,7 @@ export function recordJson(record: Uint8Array): JsonValue {
   };
 }
 
-/** An encoded KeyValue as lines of the fields form. */
+/** An encoded KeyValue as lines of the fields format. */
 export function recordFields(prefix: string, record: Uint8Array, { isHex }: Style): FieldLine[] {
   const kv = KeyValue.decode(record);
   return [
@@ -93,7 +141,7 @@ export function recordFields(prefix: string, record: Uint8Array, { isHex }: Styl
 
 const NEWLINE = fromUtf8("\n");
 
-/** Encoded KeyValues as the simple form shows them: keys and values on lines of their own. */
+/** Encoded KeyValues in the simple format: keys and values on lines of their own. */
 export function recordLines(
   records: readonly Uint8Array[],
   { isHex, valueOnly }: Style,
@@ -109,7 +157,7 @@ export function recordLines(
   return concat(pieces);
 }
 
-/** A signed number in Go's %016x, as leases are shown. */
+/** A signed number in Go's %016x, as etcdctl shows leases. */
 export function paddedHex(value: bigint): string {
   return value < 0n
     ? `-${(-value).toString(16).padStart(15, "0")}`

@@ -3,7 +3,7 @@
  * the columns do not fit.
  */
 import type { Paint } from "../terminal.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "./table.ts";
 
 /** Where a table is to be shown. */
 export interface Page {

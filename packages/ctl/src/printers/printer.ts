@@ -1,63 +1,95 @@
-/**
- * Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because
- * scripts read them. Answers that have a Form are printed by `form`; the others have functions of
- * their own.
- */
-import type {
-  AlarmResponse,
-  DeleteRangeResponse,
-  HashKVResponse,
-  MemberAddResponse,
-  MemberListResponse,
-  MemberPromoteResponse,
-  MemberRemoveResponse,
-  MemberUpdateResponse,
-  MoveLeaderResponse,
-  PutResponse,
-  RangeResponse,
-  ResponseHeader,
-  StatusResponse,
-  TxnResponse,
-} from "@quorate/proto";
-import type { Form } from "./form.ts";
+/** Prints responses in the format that --write-out names, as their Forms declare it. */
+import type { ResponseHeader } from "@quorate/proto";
+import { goJson } from "../go-format.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { type FieldLine, type Form, headerFields, type Style } from "./form.ts";
+import { layOut, type Page } from "./page.ts";
+import { drawTable, type Table } from "./table.ts";
 
-/** What a member said of its health. */
-export interface EndpointHealth {
-  readonly endpoint: string;
-  readonly health: boolean;
-  /** A duration in Go's form. */
-  readonly took: string;
-  /** Empty if it is healthy. */
-  readonly error: string;
-}
+export type Format = "simple" | "json" | "fields" | "table" | "protobuf";
 
-/** A member's answer under the endpoint that was asked. */
-export interface EndpointAnswer<T> {
-  readonly endpoint: string;
-  readonly response: T;
-}
-
-export interface Printer {
-  /** Prints an answer as its form says. Throws Exit where etcdctl has no such form of it. */
-  form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void;
-  get(response: RangeResponse): void;
-  put(response: PutResponse): void;
-  del(response: DeleteRangeResponse): void;
-  txn(response: TxnResponse): void;
-  memberList(response: MemberListResponse): void;
-  memberAdd(response: MemberAddResponse): void;
-  memberRemove(id: bigint, response: MemberRemoveResponse): void;
-  memberUpdate(id: bigint, response: MemberUpdateResponse): void;
-  memberPromote(id: bigint, response: MemberPromoteResponse): void;
-  moveLeader(leader: bigint, target: bigint, response: MoveLeaderResponse): void;
-  endpointHealth(list: readonly EndpointHealth[]): void;
-  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void;
-  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void;
-  alarm(response: AlarmResponse): void;
-}
-
-/** Where printers write. */
+/** The output streams. */
 export interface Sink {
   stdout(content: string | Uint8Array): void;
   stderr(text: string): void;
+}
+
+/** A response with its header, or a list of responses. */
+type Printable = { readonly header: ResponseHeader | undefined } | readonly unknown[];
+
+export interface PrinterOptions {
+  readonly format: Format;
+  readonly isHex: boolean;
+  readonly valueOnly?: boolean;
+  /** The terminal on which the simple format aligns tables; absent in a pipe. */
+  readonly page?: Page | undefined;
+}
+
+export class Printer {
+  readonly format: Format;
+  readonly #sink: Sink;
+  readonly #style: Style;
+  readonly #page: Page | undefined;
+
+  constructor({ format, isHex, valueOnly = false, page }: PrinterOptions, sink: Sink) {
+    this.format = format;
+    this.#style = { isHex, valueOnly };
+    this.#page = page;
+    this.#sink = sink;
+  }
+
+  /** Prints a response. Throws Exit where etcdctl does not have this format for it. */
+  form<T extends Printable>(form: Form<T>, response: T): void {
+    switch (this.format) {
+      case "simple":
+        this.#simple(form, response);
+        break;
+      case "json":
+        this.#sink.stdout(`${goJson(form.json(response, this.#style))}\n`);
+        break;
+      case "fields":
+        this.#fields(form, response);
+        break;
+      case "table":
+        this.#sink.stdout(drawTable((form.table ?? this.#refuse()).call(form, response)));
+        break;
+      case "protobuf":
+        this.#sink.stdout((form.protobuf ?? this.#refuse()).call(form, response));
+        break;
+    }
+  }
+
+  #simple<T>(form: Form<T>, response: T): void {
+    if (form.simple === undefined) {
+      this.#sink.stdout(this.#rows(form.table(response)));
+      return;
+    }
+    const output = form.simple(response, this.#style);
+    if (typeof output === "string" || output instanceof Uint8Array) {
+      if (output.length > 0) this.#sink.stdout(output);
+    } else {
+      for (const { stream, text } of output) this.#sink[stream](text);
+    }
+  }
+
+  #rows(table: Table): string {
+    if (this.#page !== undefined) return layOut(table, this.#page);
+    return table.rows.map((row) => `${row.join(", ")}\n`).join("");
+  }
+
+  #fields<T extends Printable>(form: Form<T>, response: T): void {
+    const fields = form.fields ?? this.#refuse();
+    const header = "header" in response ? headerFields(response.header, this.#style) : [];
+    for (const line of [...header, ...fields.call(form, response, this.#style)]) {
+      this.#sink.stdout(`${fieldText(line)}\n`);
+    }
+  }
+
+  #refuse(): never {
+    throw new Exit(ExitCode.badFeature, `${this.format} not supported as output format`);
+  }
+}
+
+function fieldText(line: FieldLine): string {
+  return typeof line === "string" ? line : `"${line[0]}" : ${line[1]}`;
 }

@@ -1,30 +1,45 @@
-/** Tables, for what has rows; the rest cannot be printed so. */
-import type { HashKVResponse, MemberListResponse, StatusResponse } from "@quorate/proto";
-import type { EndpointAnswer, EndpointHealth, Sink } from "./printer.ts";
-import { RefusingPrinter } from "./refusing.ts";
-import { drawTable, hashTable, healthTable, memberTable, statusTable } from "./tables.ts";
+/** The table format: cells in a frame of box-drawing characters, as etcdctl draws it. */
+import { escapeControls } from "@quorate/host";
 
-export class TablePrinter extends RefusingPrinter {
-  readonly #sink: Sink;
+export interface Table {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
 
-  constructor(sink: Sink) {
-    super("table");
-    this.#sink = sink;
-  }
+/**
+ * Draws a table: headings in capitals and centred, cells aligned right. Control characters in
+ * cells become \xNN or \uNNNN.
+ */
+export function drawTable({ header, rows: texts }: Table): string {
+  const rows = texts.map((row) => row.map(escapeControls));
+  const titles = header.map((title) => title.replaceAll("_", " ").toUpperCase());
+  const widths = titles.map((title, column) =>
+    Math.max(...[title, ...rows.map((row) => row[column])].map(width)),
+  );
+  const rule = (left: string, middle: string, right: string): string =>
+    left + widths.map((size) => "─".repeat(size + 2)).join(middle) + right;
+  const line = (cells: readonly string[], pad: (text: string, size: number) => string): string =>
+    `│${cells.map((cell, column) => ` ${pad(cell, widths[column])} `).join("│")}│`;
+  const body = rows.map((row) => line(row, padLeft));
+  const lines = [
+    rule("┌", "┬", "┐"),
+    line(titles, centre),
+    ...(rows.length > 0 ? [rule("├", "┼", "┤"), ...body] : []),
+    rule("└", "┴", "┘"),
+  ];
+  return `${lines.join("\n")}\n`;
+}
 
-  override memberList(response: MemberListResponse): void {
-    this.#sink.stdout(drawTable(memberTable(response)));
-  }
+function width(text: string): number {
+  return [...text].length;
+}
 
-  override endpointHealth(list: readonly EndpointHealth[]): void {
-    this.#sink.stdout(drawTable(healthTable(list)));
-  }
+function padLeft(text: string, size: number): string {
+  return " ".repeat(size - width(text)) + text;
+}
 
-  override endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
-    this.#sink.stdout(drawTable(statusTable(list)));
-  }
-
-  override endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
-    this.#sink.stdout(drawTable(hashTable(list)));
-  }
+function centre(text: string, size: number): string {
+  const free = size - width(text);
+  const left = Math.floor(free / 2);
+  return " ".repeat(left) + text + " ".repeat(free - left);
 }

@@ -1,19 +1,18 @@
 /**
- * The columns of top's tables: what each says of a member, and from which value on that is worth a
- * look.
+ * The columns of top's tables: the cell for a member, and the thresholds of warnings.
  */
 import { figures, leads, p99, rate } from "./figures.ts";
 import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
 import type { Row } from "./row.ts";
 
-/** warn: worth a look; bad: hurts. */
+/** warn: a warning; bad: a problem. */
 export type Level = "warn" | "bad";
 
-/** What is true of a row at the time of the frame. */
+/** The state of a row at the time of the frame. */
 export interface RowAge {
-  /** For how long a member has been silent, in milliseconds; undefined while it answers. */
+  /** How long a member has been silent, in milliseconds; undefined while it responds. */
   readonly silentMs: number | undefined;
-  /** Whether its metrics are older than they should be. */
+  /** Whether its metrics are overdue. */
   readonly hasOldMetrics: boolean;
 }
 
@@ -21,19 +20,19 @@ export interface TopColumn {
   readonly title: string;
   /** For the help. */
   readonly doc: string;
-  /** Texts stand to the left, numbers to the right. */
+  /** Texts are aligned left, numbers right. */
   readonly isText?: boolean;
-  /** Where it comes from: what is old is dimmed. */
+  /** The source of the value: stale values are dimmed. */
   readonly from: "status" | "metrics";
-  /** Columns with a small number stay when the screen is narrow. */
+  /** Columns with a low rank stay on a narrow screen. */
   readonly rank: number;
   readonly value: (row: Row, all: readonly Row[], age: RowAge) => number | string | undefined;
   readonly show?: (value: number) => string;
-  /** The values from which on it is warn, and bad. */
+  /** The thresholds of warn and bad. */
   readonly limits?: readonly [warn: number, bad: number];
 }
 
-/** What a cell says. */
+/** A cell. */
 export function cellText(column: TopColumn, value: number | string | undefined): string {
   if (value === undefined) return UNKNOWN;
   return typeof value === "string" ? value : (column.show ?? shownCount)(value);
@@ -47,7 +46,7 @@ export function levelOf(
   return value >= limits[1] ? "bad" : value >= limits[0] ? "warn" : undefined;
 }
 
-/** A time in few characters: "9s", "3m", "2h". */
+/** A short duration: "9s", "3m", "2h". */
 export function shownAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   return seconds < 120
@@ -77,7 +76,7 @@ const memberColumn: TopColumn = {
 
 const roleColumn: TopColumn = {
   title: "ROLE",
-  doc: "leader, follower, learner; or for how long it has been silent",
+  doc: "leader, follower, learner; or how long it has been silent",
   isText: true,
   from: "status",
   rank: 0,
@@ -91,7 +90,7 @@ const metric =
 
 const lagColumn: TopColumn = {
   title: "LAG",
-  doc: "entries behind the newest that anybody knows",
+  doc: "entries behind the newest known entry",
   from: "status",
   rank: 1,
   value: (row, all) => figures.lag(row, all),
@@ -99,7 +98,7 @@ const lagColumn: TopColumn = {
 };
 const quotaColumn: TopColumn = {
   title: "QUOTA",
-  doc: "share of the space quota that is used",
+  doc: "used share of the space quota",
   from: "metrics",
   rank: 3,
   value: figures.quota,
@@ -151,13 +150,13 @@ const requestColumn: TopColumn = {
   limits: [0.1, 0.5],
 };
 
-/** A table that can be chosen. */
+/** A table that a key selects. */
 export interface View {
   readonly name: string;
   readonly columns: readonly TopColumn[];
 }
 
-/** In the order of their keys, 1 and so on. */
+/** In the order of their keys, from 1. */
 export const views: readonly View[] = [
   {
     name: "members",
@@ -167,7 +166,7 @@ export const views: readonly View[] = [
       lagColumn,
       {
         title: "CALLS/S",
-        doc: "gRPC calls that ended, a second",
+        doc: "finished gRPC calls per second",
         from: "metrics",
         rank: 2,
         value: figures.calls,
@@ -175,7 +174,7 @@ export const views: readonly View[] = [
       },
       {
         title: "READS/S",
-        doc: "ranges a second",
+        doc: "ranges per second",
         from: "metrics",
         rank: 6,
         value: (row) => rate(row, "etcd_mvcc_range_total"),
@@ -189,7 +188,7 @@ export const views: readonly View[] = [
       quotaColumn,
       {
         title: "CONNS",
-        doc: "connections of clients",
+        doc: "client connections",
         from: "metrics",
         rank: 8,
         value: metric("quorate_rpc_connections"),
@@ -238,7 +237,7 @@ export const views: readonly View[] = [
       },
       {
         title: "PEER",
-        doc: "99th percentile of the way to other members and back",
+        doc: "99th percentile of the round trip to other members",
         from: "metrics",
         rank: 4,
         value: (row) => p99(row, "etcd_network_peer_round_trip_time_seconds"),
@@ -248,7 +247,7 @@ export const views: readonly View[] = [
       { ...loopColumn, rank: 5 },
       {
         title: "PENDING",
-        doc: "proposals that wait",
+        doc: "pending proposals",
         from: "metrics",
         rank: 6,
         value: metric("etcd_server_proposals_pending"),
@@ -288,7 +287,7 @@ export const views: readonly View[] = [
       { title: "LEASES", doc: "leases", from: "metrics", rank: 4, value: figures.leases },
       {
         title: "INDEX",
-        doc: "the last entry that it has applied",
+        doc: "index of the last applied entry",
         from: "status",
         rank: 3,
         value: ({ status }) => status?.raftAppliedIndex,
@@ -312,7 +311,7 @@ export const views: readonly View[] = [
       { ...memoryColumn, rank: 1 },
       {
         title: "HEAP",
-        doc: "used memory of the language's own",
+        doc: "used heap memory",
         from: "metrics",
         rank: 3,
         value: figures.heap,
@@ -321,7 +320,7 @@ export const views: readonly View[] = [
       { ...loopColumn, rank: 2 },
       {
         title: "CONNS",
-        doc: "connections of clients",
+        doc: "client connections",
         from: "metrics",
         rank: 2,
         value: metric("quorate_rpc_connections"),
@@ -345,7 +344,7 @@ export const views: readonly View[] = [
       },
       {
         title: "UPTIME",
-        doc: "since its process started",
+        doc: "time since its process started",
         from: "metrics",
         rank: 5,
         value: uptime,
@@ -359,7 +358,7 @@ function share(part: number | undefined, whole: number | undefined): number | un
   return part === undefined || whole === undefined || whole <= 0 ? undefined : part / whole;
 }
 
-/** By the member's own clock where it tells that. */
+/** By the member's own clock if it exports that. */
 function uptime({ now }: Row): number | undefined {
   const started = now?.metrics.value("process_start_time_seconds");
   const clock = now?.metrics.value("quorate_server_clock_seconds");

@@ -1,11 +1,11 @@
 /**
- * Figures of members, from their status and their two newest scrapes. Undefined where something
- * that they need is not known.
+ * Figures of members, from their status and their two newest scrapes; undefined if an input is
+ * missing.
  */
 import { histogramSince, quantile } from "../observe/metrics-text.ts";
 import type { Row } from "./row.ts";
 
-/** What a counter grew by in a second; undefined without two scrapes, or after a restart. */
+/** The rate of a counter per second; undefined without two scrapes, or after a restart. */
 export function rate({ now, before }: Row, metric: string): number | undefined {
   const later = now?.metrics.value(metric);
   const earlier = before?.metrics.value(metric);
@@ -14,7 +14,7 @@ export function rate({ now, before }: Row, metric: string): number | undefined {
   return ((later - earlier) * 1000) / (now!.atMs - before!.atMs);
 }
 
-/** The 99th percentile of a histogram in seconds, of what was observed between the two scrapes. */
+/** The 99th percentile of a histogram in seconds, of the observations between the two scrapes. */
 export function p99({ now, before }: Row, metric: string): number | undefined {
   const later = now?.metrics.histogram(metric);
   const earlier = before?.metrics.histogram(metric);
@@ -23,7 +23,7 @@ export function p99({ now, before }: Row, metric: string): number | undefined {
     : quantile(histogramSince(later, earlier), 0.99);
 }
 
-/** Whether a member says of itself that it leads. */
+/** Whether a member's status names itself as the leader. */
 export function leads({ status }: Pick<Row, "status">): boolean {
   return status !== undefined && status.leader !== 0n && status.leader === status.header?.memberId;
 }
@@ -39,7 +39,7 @@ function most(values: readonly (number | undefined)[]): number | undefined {
 export const figures = {
   calls: (row: Row) => rate(row, "grpc_server_handled_total"),
   fsyncP99: (row: Row) => p99(row, "etcd_disk_wal_fsync_duration_seconds"),
-  /** Every member applies every change, so the quickest tells how many there were. */
+  /** Every member applies every change, so the highest rate is the cluster's. */
   puts: (rows: readonly Row[]) => most(rows.map((row) => rate(row, "etcd_mvcc_put_total"))),
   deletes: (rows: readonly Row[]) => most(rows.map((row) => rate(row, "etcd_mvcc_delete_total"))),
   txns: (rows: readonly Row[]) => most(rows.map((row) => rate(row, "etcd_mvcc_txn_total"))),
@@ -49,12 +49,12 @@ export const figures = {
         sum([rate(row, "etcd_mvcc_put_total"), rate(row, "etcd_mvcc_delete_total")]),
       ),
     ),
-  /** Reads are each member's own. */
+  /** Each read runs on one member, so the rates add up. */
   reads: (rows: readonly Row[]) => sum(rows.map((row) => rate(row, "etcd_mvcc_range_total"))),
   /**
-   * How many entries a member is behind the newest that anybody knows. Who has answered in the
-   * round after its own counts with the answer before: else every member would seem to be behind by
-   * what was written between two rounds.
+   * The entries that a member is behind the newest known entry. Members that already responded in a
+   * newer round count with their previous response: otherwise every member would seem to lag by the
+   * writes between two rounds.
    */
   lag: ({ status, round }: Row, all: readonly Row[]) => {
     if (status === undefined) return undefined;
@@ -64,8 +64,7 @@ export const figures = {
     return Math.max(0, Math.max(...newest) - status.raftAppliedIndex);
   },
   /**
-   * A share of 1. Live records count against the quota of a member of ours, the whole file against
-   * that of one of etcd's.
+   * A fraction of 1. Quorate counts live records against the quota, etcd the whole file.
    */
   quota: ({ status, now }: Row) =>
     now?.metrics.value("quorate_server_quota_used_ratio") ??
@@ -73,8 +72,8 @@ export const figures = {
       ? status.dbSize / status.dbSizeQuota
       : undefined),
   /**
-   * Where a member does not count its leases: those granted less those revoked since it was
-   * started, if that can be.
+   * For members that do not export their number of leases: granted minus revoked since the start,
+   * if not negative.
    */
   leases: ({ now }: Row) => {
     const counted = now?.metrics.value("quorate_server_leases");
@@ -87,7 +86,7 @@ export const figures = {
         : granted - revoked)
     );
   },
-  /** Node's heap, or Go's. */
+  /** The heap of Node or Go. */
   heap: ({ now }: Row) =>
     now?.metrics.value("nodejs_heap_size_used_bytes") ??
     now?.metrics.value("go_memstats_heap_inuse_bytes"),

@@ -1,6 +1,6 @@
 /**
- * A frame of top as lines, from what is known at one moment: no terminal and no clock are touched
- * here. On 80 columns:
+ * Builds a frame of top as lines from the data of one moment, without terminal and clock. On 80
+ * columns:
  *
  *     quoratectl top  3 members  m1 leads in term 4  revision 1,204                 10:00:00Z
  *     writes/s   412 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂   reads/s 1,904 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂
@@ -8,7 +8,7 @@
  *     │ MEMBER▲  ROLE        LAG  CALLS/S    FSYNC   CPU  MEMORY  QUOTA                      │
  *     │ m1       leader        0      812  1.98 ms   31%  190 MB    42%                      │
  *     ╰──────────────────────────────────────────────────────────────────────────────────────╯
- *     ...graphs and other tables where they fit, then what is wrong, and the keys
+ *     ...graphs and other tables where they fit, then the problems, and the keys
  */
 import { idToHex } from "@quorate/proto";
 import type { Paint } from "../terminal.ts";
@@ -28,16 +28,16 @@ export interface FrameSize {
   readonly rows: number;
 }
 
-/** Below this a frame is a title and a bare table. */
+/** Smaller frames have only a title and a plain table. */
 const LEAST_BOXED: FrameSize = { columns: 30, rows: 12 };
-/** Lines of a graph, without the frame around it. */
+/** Lines of a graph inside its border. */
 const MIN_GRAPH_LINES = 3;
 const MAX_GRAPH_LINES = 16;
-/** Two graphs stand side by side from this width on. */
+/** From this width on two graphs are side by side. */
 const SIDE_BY_SIDE_COLUMNS = 76;
 const MAX_TROUBLES = 4;
 
-/** The lines of a frame, none longer than `size` and not more of them than fit. */
+/** The lines of a frame, which fit `size`. */
 export function frame(
   picture: Picture,
   state: ScreenState,
@@ -144,7 +144,7 @@ function tableBox(
   return boxed(view.name, note, scrolled(all, state, rows), width);
 }
 
-/** The title line, and as many of the others as fit. */
+/** The title line and as many others as fit. */
 function scrolled(
   [head, ...rows]: readonly Line[],
   { scrolled: past }: ScreenState,
@@ -156,18 +156,18 @@ function scrolled(
 
 function titleLine(picture: Picture, width: number | undefined): Line {
   const { rows, wallMs } = picture;
-  const answering = rows.filter(
+  const responding = rows.filter(
     (row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined,
   );
-  const revision = Math.max(0, ...answering.map(({ status }) => status!.header?.revision ?? 0));
-  const isAll = answering.length === rows.length;
+  const revision = Math.max(0, ...responding.map(({ status }) => status!.header?.revision ?? 0));
+  const isAll = responding.length === rows.length;
   const isAsking = rows.every((row) => row.status === undefined && row.failure === undefined);
   const members = isAll
     ? `${rows.length} member${rows.length === 1 ? "" : "s"}`
-    : `${answering.length} of ${rows.length} members answer`;
+    : `${responding.length} of ${rows.length} members respond`;
   const clock = new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
   const parts: Span[] = isAsking
-    ? [span(`asking ${rows.length} endpoint${rows.length === 1 ? "" : "s"}`, "dim")]
+    ? [span(`polling ${rows.length} endpoint${rows.length === 1 ? "" : "s"}`, "dim")]
     : [
         span(members, isAll ? "green" : "yellow"),
         leaderSpan(picture),
@@ -176,7 +176,7 @@ function titleLine(picture: Picture, width: number | undefined): Line {
   let spans: Line = [span("quoratectl top", "bold")];
   for (const [i, part] of parts.entries()) {
     const longer = [...spans, span("  "), part];
-    // What comes last may go; a line that is cut says so.
+    // The last parts are dropped first; a cut line shows it.
     if (i < 2 || width === undefined || lineWidth(longer) <= width) spans = longer;
   }
   if (width === undefined) return [...spans, span("  "), span(clock.replace("T", " "))];
@@ -187,13 +187,13 @@ function titleLine(picture: Picture, width: number | undefined): Line {
 
 function leaderSpan(picture: Picture): Span {
   const leader = leaderOf(picture);
-  if (leader === undefined) return span("nobody leads", "bold", "red");
+  if (leader === undefined) return span("no leader", "bold", "red");
   const id =
     picture.rows.find((row) => row.status?.raftTerm === leader.term && row.status.leader !== 0n)
       ?.status?.leader ?? 0n;
   const name = leader.row?.label ?? idToHex(id);
   if (leader.isSilent)
-    return span(`${name} should lead in term ${leader.term}, and is silent`, "bold", "red");
+    return span(`${name} leads in term ${leader.term}, but is silent`, "bold", "red");
   return span(`${name} leads in term ${leader.term}`, "green");
 }
 
@@ -259,7 +259,7 @@ function graphBoxes(picture: Picture, width: number, height: number): Line[] {
   return left.map((line, i) => [...line, ...right[i]]);
 }
 
-/** Alarms, members that do not answer and why, what is not shown. */
+/** Alarms, silent members with the reason, and the number of hidden members. */
 function troublesOf(picture: Picture): Line[] {
   const { rows, leftOut } = picture;
   const errors = new Set(
@@ -270,10 +270,10 @@ function troublesOf(picture: Picture): Line[] {
   const alarms = [...errors].map((text) => namedAlarm(text, rows));
   const silent = rows.flatMap((row) => {
     const { silentMs } = ageOf(row, picture);
-    if (row.isNeverStarted) return [`${row.label}: added, and never started`];
+    if (row.isNeverStarted) return [`${row.label}: added, but never started`];
     if (silentMs === undefined) return [];
-    const since = row.status === undefined ? "" : `; what stands here is ${shownAge(silentMs)} old`;
-    return [`${row.label}: ${row.failure ?? "no answer yet"}${since}`];
+    const since = row.status === undefined ? "" : `; its figures are ${shownAge(silentMs)} old`;
+    return [`${row.label}: ${row.failure ?? "no response yet"}${since}`];
   });
   const more = leftOut > 0 ? [`${leftOut} more members are not shown`] : [];
   return [...alarms, ...silent, ...more].map((text): Line => [span(text, "red")]);
@@ -284,7 +284,7 @@ function namedAlarm(text: string, rows: readonly Row[]): string {
   const [, id, kind] = /^memberID:(\d+)\s+alarm:(\w+)/.exec(text) ?? [];
   if (id === undefined) return text;
   const row = rows.find(({ memberId }) => memberId === BigInt(id));
-  return `alarm ${kind} of ${row?.label ?? idToHex(BigInt(id))}: quoratectl doctor says what to do`;
+  return `alarm ${kind} of ${row?.label ?? idToHex(BigInt(id))}: see quoratectl doctor`;
 }
 
 function footer({ isPaused }: ScreenState, { columns }: FrameSize): Line {
@@ -297,7 +297,7 @@ function footer({ isPaused }: ScreenState, { columns }: FrameSize): Line {
     ["space", "ask now"],
     ["p", isPaused ? "go on" : "hold"],
   ] as const;
-  let line: Line = isPaused ? [span(" HELD ", "inverse"), span(" ")] : [];
+  let line: Line = isPaused ? [span(" PAUSED ", "inverse"), span(" ")] : [];
   for (const [key, what] of keys) {
     const longer = [...line, span(key, "bold", "cyan"), span(` ${what}  `, "dim")];
     if (lineWidth(longer) <= columns) line = longer;

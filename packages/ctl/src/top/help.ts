@@ -1,11 +1,11 @@
-/** The help of top, in the place of the frame. */
+/** The help screen of top. */
 import type { Paint } from "../terminal.ts";
 import { cellText, views } from "./columns.ts";
 import type { FrameSize } from "./frame.ts";
 import { keyHelp, type ScreenState } from "./keys.ts";
 import { boxed, cutLine, type Line, shownLine, span } from "./line.ts";
 
-/** Keys, the columns of the table in view, and from which values on they are coloured. */
+/** Keys, the columns of the table in view, and their thresholds. */
 export function helpFrame({ view }: ScreenState, size: FrameSize, paint: Paint): string[] {
   const { name, columns } = views[view];
   const keys = keyHelp.map(
@@ -25,13 +25,8 @@ export function helpFrame({ view }: ScreenState, size: FrameSize, paint: Paint):
     return [span(title.padEnd(10), "bold"), span(doc), ...marks];
   });
   const about: Line[] = [
-    [
-      span(
-        "A member that does not answer is dimmed; its figures are those of its last answer.",
-        "dim",
-      ),
-    ],
-    [span("Yellow and red begin at the values beside each column. Any key leads back.", "dim")],
+    [span("A silent member is dimmed; its figures are from its last response.", "dim")],
+    [span("Yellow and red start at the values beside each column. Any key goes back.", "dim")],
   ];
   const width = Math.min(size.columns, 100);
   const lines = [

@@ -1,9 +1,9 @@
-/** The last values of one figure, oldest first: what sparklines and graphs are drawn from. */
+/** The last values of one figure, for sparklines and graphs. */
 
-/** Values that are kept of each figure: five minutes at one a second. */
+/** Values kept per figure: five minutes at one per second. */
 export const HISTORY_SAMPLES = 300;
 
-/** A ring of numbers; NaN stands for a time at which nothing was known. */
+/** A ring buffer of numbers; NaN is an unknown value. */
 export class History {
   readonly #values = new Float64Array(HISTORY_SAMPLES);
   #count = 0;
@@ -13,12 +13,12 @@ export class History {
     this.#count++;
   }
 
-  /** How many values there are, HISTORY_SAMPLES at the most. */
+  /** The number of values, at most HISTORY_SAMPLES. */
   get length(): number {
     return Math.min(this.#count, HISTORY_SAMPLES);
   }
 
-  /** The newest `count` values, or as many as there are, oldest first. */
+  /** The newest `count` values, or all if there are fewer, oldest first. */
   last(count: number): number[] {
     const size = Math.min(Math.max(count, 0), this.length);
     return Array.from(

@@ -1,19 +1,19 @@
-/** What keys do to the screen: a pure step from one state to the next. */
+/** How keys change the screen: a pure function from one state to the next. */
 import { views } from "./columns.ts";
 
-/** What is shown, and how. */
+/** The state of the screen. */
 export interface ScreenState {
   readonly view: number;
   /**
-   * The title of the column that rows are sorted by; one that the view does not have leaves them in
-   * the cluster's order.
+   * The title of the sort column; for a title that the view lacks, rows stay in the cluster's
+   * order.
    */
   readonly sortBy: string;
   readonly descending: boolean;
   readonly isHelp: boolean;
-  /** Nothing new is drawn while it holds. */
+  /** While paused nothing new is drawn. */
   readonly isPaused: boolean;
-  /** How many rows of members are scrolled past. */
+  /** Number of rows scrolled past. */
   readonly scrolled: number;
 }
 
@@ -26,26 +26,26 @@ export const firstState: ScreenState = {
   scrolled: 0,
 };
 
-/** What a key asks for beyond another state. */
+/** An action that a key triggers besides a new state. */
 export type Action = "quit" | "ask" | undefined;
 
-/** Control-C, which a terminal in raw mode gives as a key. */
+/** Ctrl-C, which a terminal in raw mode sends as a key. */
 const INTERRUPT = "\u0003";
 const ESCAPE = "\u001b";
 
 /** The keys, for the help. */
 export const keyHelp: readonly (readonly [keys: string, what: string])[] = [
   ["q, ctrl-C", "end"],
-  ["?, h", "this help, and back"],
+  ["?, h", "show or leave this help"],
   ["1 to 4, tab", "members, latency, store, process"],
   ["s, S", "sort by the next column, the one before"],
-  ["r", "turn the order round"],
+  ["r", "reverse the order"],
   ["up, down", "scroll through the members"],
   ["space", "ask now"],
-  ["p", "hold the picture, and go on"],
+  ["p", "pause and continue"],
 ];
 
-/** @param rows how many members there are */
+/** @param rows number of members */
 export function afterKey(
   state: ScreenState,
   key: string,
@@ -57,7 +57,7 @@ export function afterKey(
   });
   if (key === "q" || key === "Q" || key === INTERRUPT) return { state, action: "quit" };
   if (key === "?" || key === "h") return to({ isHelp: !state.isHelp });
-  // Whatever else is typed leads back from the help.
+  // Any other key leaves the help.
   if (state.isHelp) return to({ isHelp: false });
   if (key === " ") return { state: { ...state, isPaused: false }, action: "ask" };
   if (key === "p") return to({ isPaused: !state.isPaused });
@@ -76,7 +76,7 @@ export function afterKey(
   return { state, action: undefined };
 }
 
-/** Numbers begin with the greatest, texts with the first. */
+/** Numbers sort descending first, texts ascending. */
 function sortedByNext({ view, sortBy }: ScreenState, step: number): Partial<ScreenState> {
   const { columns } = views[view];
   const at = columns.findIndex(({ title }) => title === sortBy);

@@ -1,10 +1,10 @@
 /**
- * Lines of a screen as pieces of text with styles, so that they can be measured and cut before
- * colours add invisible characters.
+ * Lines as pieces of text with styles, so that they can be measured and cut before colours add
+ * invisible characters.
  */
 import type { Paint, Style } from "../terminal.ts";
 
-/** A text with the styles that it is shown in. */
+/** A text with its styles. */
 export interface Span {
   readonly text: string;
   readonly styles?: readonly Style[];
@@ -16,7 +16,7 @@ export function span(text: string, ...styles: Style[]): Span {
   return { text, styles };
 }
 
-/** Characters of a text as a terminal counts them, but for those that take two cells. */
+/** The width of a text in characters; wide characters count as one. */
 export function widthOf(text: string): number {
   return [...text].length;
 }
@@ -25,7 +25,7 @@ export function lineWidth(line: Line): number {
   return line.reduce((sum, { text }) => sum + widthOf(text), 0);
 }
 
-/** At most `width` characters of a line. A cut shows as "…" in the last of them. */
+/** The first `width` characters of a line; the last one is "…" if the line was cut. */
 export function cutLine(line: Line, width: number): Line {
   if (lineWidth(line) <= width) return line;
   const kept: Span[] = [];
@@ -46,12 +46,12 @@ export function fitLine(line: Line, width: number): Line {
   return missing > 0 ? [...cut, { text: " ".repeat(missing) }] : cut;
 }
 
-/** The line as it is written. */
+/** The line as text with escape sequences. */
 export function shownLine(line: Line, paint: Paint): string {
   return line.map(({ text, styles = [] }) => paint(text, ...styles)).join("");
 }
 
-/** Lines in a frame with a title, `width` characters wide. */
+/** Lines in a border with a title, `width` characters wide. */
 export function boxed(title: string, note: string, lines: readonly Line[], width: number): Line[] {
   const inner = width - 4;
   const head: Line = [

@@ -1,7 +1,7 @@
-/** Numbers as top shows them, in few characters. */
+/** Short forms of numbers. */
 import { humanBytes } from "../go-format.ts";
 
-/** What stands where nothing is known. */
+/** The text of an unknown value. */
 export const UNKNOWN = "-";
 
 /** A whole number in groups of three: "12,345". */
@@ -11,7 +11,7 @@ export function grouped(value: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** So many a second; with a decimal where there are few. */
+/** A rate per second; with a decimal if it is low. */
 export function shownRate(value: number | undefined): string {
   return value === undefined
     ? UNKNOWN
@@ -28,12 +28,12 @@ export function shownBytes(value: number | undefined): string {
   return value === undefined ? UNKNOWN : humanBytes(value);
 }
 
-/** A share of 1 in per cent. */
+/** A fraction as a percentage. */
 export function shownShare(value: number | undefined): string {
   return value === undefined ? UNKNOWN : `${Math.round(value * 100)}%`;
 }
 
-/** Seconds, as milliseconds where they are few. */
+/** A time in seconds, shown in milliseconds if short. */
 export function shownSeconds(value: number | undefined): string {
   if (value === undefined) return UNKNOWN;
   const ms = value * 1000;

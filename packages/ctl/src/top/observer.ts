@@ -1,28 +1,28 @@
 /**
- * What top knows of each member, and since when. Members are asked side by side; each answer is
- * known at once, whoever else is silent. A member whose answer is due is not asked again, so at
- * most one look at each is under way. Holds no timers: deadlines are the looker's.
+ * Polls the members and keeps the newest state of each. Polls run concurrently and each response
+ * counts at once, so a silent member delays no other. At most one poll per member is pending. Has
+ * no timers: deadlines are the prober's.
  */
 import type { Member, StatusResponse } from "@quorate/proto";
-import type { Looker } from "../observe/looker.ts";
+import { labelOf } from "../observe/listed-member.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
-import { labelOf } from "../observe/places.ts";
+import type { Prober } from "../observe/prober.ts";
 import { printable } from "../observe/text.ts";
 import { figures } from "./figures.ts";
 import { History } from "./history.ts";
 import type { Row, Scrape } from "./row.ts";
 
-/** Rows at the most; what a cluster lists beyond them is counted and not shown. */
+/** Most rows; members beyond them are counted and not shown. */
 export const MAX_ROWS = 64;
-/** Endpoints of one member that are tried in turn. */
+/** Most endpoints tried per member. */
 export const MAX_ENDPOINTS_OF_A_MEMBER = 8;
 
-class Place implements Row {
+class MemberState implements Row {
   member: Member | undefined;
-  /** Given on the command line, and so shown even when it leads to no member. */
+  /** Whether it is from the command line: it is then shown even without a member. */
   readonly given: boolean;
   endpoints: readonly string[];
-  /** Which of the endpoints is asked next. */
+  /** Index of the endpoint to poll next. */
   turn = 0;
   isBusy = false;
   status: StatusResponse | undefined;
@@ -58,48 +58,48 @@ export interface ObserverOptions {
   readonly endpoints: readonly string[];
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** Called after each answer or failure. */
+  /** Called after each response or failure. */
   readonly onChange: () => void;
 }
 
 export class Observer {
-  readonly #looker: Looker;
+  readonly #prober: Prober;
   readonly #options: ObserverOptions;
-  #places: Place[];
+  #members: MemberState[];
   #listed: readonly Member[] = [];
-  /** How far the member had applied that gave the list. */
+  /** Applied index of the member that sent the list. */
   #listIndex = -1;
   #round = 0;
   readonly writes = new History();
   readonly reads = new History();
 
-  constructor(looker: Looker, options: ObserverOptions) {
-    this.#looker = looker;
+  constructor(prober: Prober, options: ObserverOptions) {
+    this.#prober = prober;
     this.#options = options;
-    this.#places = givenPlaces(options.endpoints);
+    this.#members = givenMembers(options.endpoints);
   }
 
   get rows(): readonly Row[] {
-    return this.#places;
+    return this.#members;
   }
 
-  /** Members that are listed and have no row. */
+  /** Number of listed members without a row. */
   get leftOut(): number {
     return Math.max(
       0,
-      this.#listed.length - this.#places.filter(({ member }) => member !== undefined).length,
+      this.#listed.length - this.#members.filter(({ member }) => member !== undefined).length,
     );
   }
 
   /**
-   * Asks every member that is not being asked. Resolves when all of them have answered or failed,
-   * those found meanwhile as well.
+   * Polls every member without a pending poll. Resolves when all have responded or failed,
+   * including members found meanwhile.
    */
   async round(): Promise<void> {
-    const asked = new Set<Place>();
+    const asked = new Set<MemberState>();
     this.#round++;
     for (;;) {
-      const due = this.#places.filter(
+      const due = this.#members.filter(
         (place) => !place.isBusy && !asked.has(place) && place.endpoints.length > 0,
       );
       if (due.length === 0) return;
@@ -109,12 +109,12 @@ export class Observer {
   }
 
   /**
-   * Adds what is known now to the histories. Call it once an interval. @param isFresh whether a
-   * row's figures are of this time
+   * Appends the present figures to the histories. Call once per interval.
+   * @param isFresh whether a row's figures are up to date
    */
   tick(isFresh: (row: Row) => boolean): void {
-    const fresh = this.#places.filter(isFresh);
-    for (const place of this.#places) {
+    const fresh = this.#members.filter(isFresh);
+    for (const place of this.#members) {
       const known = fresh.includes(place);
       place.calls.push(known ? figures.calls(place) : undefined);
       place.fsync.push(known ? figures.fsyncP99(place) : undefined);
@@ -123,7 +123,7 @@ export class Observer {
     this.reads.push(figures.reads(fresh));
   }
 
-  async #look(place: Place): Promise<void> {
+  async #look(place: MemberState): Promise<void> {
     place.isBusy = true;
     const endpoint = place.endpoints[place.turn % place.endpoints.length];
     try {
@@ -133,12 +133,12 @@ export class Observer {
     }
   }
 
-  async #askStatus(place: Place, endpoint: string): Promise<void> {
+  async #askStatus(place: MemberState, endpoint: string): Promise<void> {
     const { nowMs, onChange } = this.#options;
     const round = this.#round;
-    const members = this.#looker.members(endpoint).catch(() => undefined);
+    const members = this.#prober.members(endpoint).catch(() => undefined);
     try {
-      const status = await this.#looker.status(endpoint);
+      const status = await this.#prober.status(endpoint);
       const id = status.header?.memberId;
       if (place.member !== undefined && place.member.ID !== id) {
         this.#forgetIfGone(place);
@@ -159,53 +159,52 @@ export class Observer {
       }
     } catch (error) {
       place.failure = printable((error as Error).message);
-      // The next look tries another way to it, if there is one.
+      // The next poll tries another endpoint of the member, if there is one.
       place.turn++;
     }
     onChange();
   }
 
   /**
-   * Where no listed member answers any more and others do in their place, the cluster was made
-   * again, from a backup say.
+   * If no listed member responds and others do at their endpoints, the cluster was recreated, for
+   * example from a backup.
    */
-  #forgetIfGone(witness: Place): void {
+  #forgetIfGone(witness: MemberState): void {
     if (
-      !this.#places.includes(witness) ||
-      this.#places.some(
+      !this.#members.includes(witness) ||
+      this.#members.some(
         (one) => one !== witness && one.member !== undefined && one.failure === undefined,
       )
     )
       return;
     this.#listed = [];
     this.#listIndex = -1;
-    this.#places = givenPlaces(this.#options.endpoints);
+    this.#members = givenMembers(this.#options.endpoints);
   }
 
-  async #askMetrics(place: Place, endpoint: string): Promise<void> {
+  async #askMetrics(place: MemberState, endpoint: string): Promise<void> {
     try {
-      const answer = await this.#looker.metrics(endpoint);
+      const answer = await this.#prober.metrics(endpoint);
       if (answer.status !== 200) return;
       place.before = place.now;
       place.now = { atMs: this.#options.nowMs(), metrics: new MetricsText(answer.body) };
       this.#options.onChange();
     } catch {
-      // Its figures grow old, which is shown.
+      // Its figures become stale, which is shown.
     }
   }
 
   /**
-   * One row for each listed member; of endpoints that lead to the same member the first keeps the
-   * row.
+   * One row per listed member; of several endpoints of one member the first keeps the row.
    */
   #settle(): void {
     if (this.#listed.length === 0) return;
-    const free = new Set(this.#places);
+    const free = new Set(this.#members);
     const places = this.#listed.slice(0, MAX_ROWS).map((member) => {
-      const mine = this.#places.filter((place) => free.has(place) && leadsTo(place, member));
+      const mine = this.#members.filter((place) => free.has(place) && leadsTo(place, member));
       for (const place of mine) free.delete(place);
       const place =
-        mine.find(({ status }) => status !== undefined) ?? mine[0] ?? new Place([], false);
+        mine.find(({ status }) => status !== undefined) ?? mine[0] ?? new MemberState([], false);
       place.member = member;
       const own = place.status === undefined ? [] : place.endpoints.slice(0, 1);
       const all = new Set([
@@ -217,20 +216,22 @@ export class Observer {
       return place;
     });
     for (const place of free) {
-      // It was removed, or it is no member that anybody knows.
+      // The member was removed, or is unknown.
       place.member = undefined;
       if (place.given && places.length < MAX_ROWS) places.push(place);
     }
-    this.#places = places;
-    this.#looker.keepOnly(new Set(places.flatMap(({ endpoints }) => endpoints)));
+    this.#members = places;
+    this.#prober.keepOnly(new Set(places.flatMap(({ endpoints }) => endpoints)));
   }
 }
 
-function givenPlaces(endpoints: readonly string[]): Place[] {
-  return [...new Set(endpoints)].slice(0, MAX_ROWS).map((endpoint) => new Place([endpoint], true));
+function givenMembers(endpoints: readonly string[]): MemberState[] {
+  return [...new Set(endpoints)]
+    .slice(0, MAX_ROWS)
+    .map((endpoint) => new MemberState([endpoint], true));
 }
 
-function leadsTo(place: Place, member: Member): boolean {
+function leadsTo(place: MemberState, member: Member): boolean {
   if (place.member !== undefined) return place.member.ID === member.ID;
   if (place.status !== undefined) return place.status.header?.memberId === member.ID;
   const address = (text: string): string => text.replace(/^\w+:\/\//, "").replace(/\/$/, "");

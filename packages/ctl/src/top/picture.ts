@@ -1,5 +1,5 @@
 /**
- * What a frame is made of: everything that is known at one moment, with what is old marked as such.
+ * The data of a frame: the state at one moment, with stale figures marked.
  */
 import type { RowAge } from "./columns.ts";
 import { leads } from "./figures.ts";
@@ -12,14 +12,14 @@ export interface Picture {
   readonly nowMs: number;
   readonly intervalMs: number;
   readonly rows: readonly Row[];
-  /** Members that are listed and not shown. */
+  /** Number of listed members that are not shown. */
   readonly leftOut: number;
-  /** Writes and reads of the cluster a second, a value for each interval, oldest first. */
+  /** Write and read rates of the cluster, one value per interval, oldest first. */
   readonly writes: readonly number[];
   readonly reads: readonly number[];
 }
 
-/** The picture of this moment. */
+/** The data at this moment. */
 export function pictureOf(
   observer: Observer,
   times: { wallMs: number; nowMs: number; intervalMs: number },
@@ -29,13 +29,13 @@ export function pictureOf(
   return { ...times, rows, leftOut, writes: writes.last(all), reads: reads.last(all) };
 }
 
-/** Times between looks after which what a member said is old, and the least time of that. */
+/** Figures are stale after this many intervals, and not before the minimum below. */
 const OLD_AFTER_INTERVALS = 2;
 const OLD_AFTER_AT_LEAST_MS = 1500;
 
 /**
- * How old a row's figures are. A member is silent when its last look failed, or when the next
- * answer is long due.
+ * The age of a row's figures. A member is silent when its last poll failed or its response is
+ * overdue.
  */
 export function ageOf(
   row: Row,
@@ -50,13 +50,13 @@ export function ageOf(
   };
 }
 
-/** Whether a row's figures are of this moment. */
+/** Whether a row's figures are up to date. */
 export function isFresh(row: Row, times: Pick<Picture, "nowMs" | "intervalMs">): boolean {
   const { silentMs, hasOldMetrics } = ageOf(row, times);
   return row.status !== undefined && silentMs === undefined && !hasOldMetrics;
 }
 
-/** Who leads, as the members that answer see it: the newest term counts. */
+/** The leader as responding members report it; the newest term counts. */
 export function leaderOf(
   picture: Picture,
 ):

@@ -1,4 +1,4 @@
-/** What top knows of one member. */
+/** The state of one member in top. */
 import type { StatusResponse } from "@quorate/proto";
 import type { MetricsText } from "../observe/metrics-text.ts";
 import type { History } from "./history.ts";
@@ -9,23 +9,23 @@ export interface Scrape {
   readonly metrics: MetricsText;
 }
 
-/** What is known of one member, or of an endpoint that has led to none so far. */
+/** The state of one member, or of an endpoint that has not led to a member yet. */
 export interface Row {
   readonly label: string;
-  /** As the cluster lists it, or as it has said itself; undefined before either is known. */
+  /** The member from the list or from its own status; undefined before either is known. */
   readonly memberId: bigint | undefined;
   readonly isNeverStarted: boolean;
   readonly status: StatusResponse | undefined;
-  /** When the status came, in monotonic milliseconds. */
+  /** Arrival of the status, in monotonic milliseconds. */
   readonly statusAtMs: number | undefined;
-  /** In which round the status was asked for. */
+  /** The polling round of the status. */
   readonly round: number;
-  /** The Raft index of the status before. */
+  /** The Raft index of the previous status. */
   readonly indexBefore: number | undefined;
   /** The two newest scrapes. */
   readonly now: Scrape | undefined;
   readonly before: Scrape | undefined;
-  /** Why the last look gave no status; undefined if it gave one. */
+  /** Why the last poll failed; undefined if it succeeded. */
   readonly failure: string | undefined;
   readonly calls: History;
   readonly fsync: History;

@@ -1,9 +1,9 @@
-/** quoratectl top: asks, draws, waits; and leaves the terminal as it was, however it ends. */
+/** quoratectl top: polls, draws, waits; and restores the terminal, however it ends. */
 import type { Invocation } from "../command.ts";
 import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io, type Terminal } from "../io.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
-import { type Looker, looker } from "../observe/looker.ts";
+import { type Prober, prober } from "../observe/prober.ts";
 import { type Paint, paintFor } from "../terminal.ts";
 import { frame, plainFrame } from "./frame.ts";
 import { helpFrame } from "./help.ts";
@@ -11,11 +11,11 @@ import { afterKey, firstState } from "./keys.ts";
 import { Observer } from "./observer.ts";
 import { isFresh, pictureOf } from "./picture.ts";
 
-/** Members are not asked more often. */
+/** Shortest polling interval. */
 const MIN_INTERVAL_MS = 100;
-/** A terminal that is behind is looked at again after this time. */
+/** Interval between checks of a slow terminal. */
 const BEHIND_PAUSE_MS = 200;
-/** Answers that come within this time of each other are drawn together. */
+/** Responses within this time are drawn together. */
 const DRAW_PAUSE_MS = 30;
 
 /** Throws Exit. */
@@ -27,7 +27,7 @@ export async function runTop(invocation: Invocation): Promise<void> {
     throw new Exit(ExitCode.badArguments, `--interval must be ${MIN_INTERVAL_MS}ms or more`);
   const timeoutMs = memberTimeoutMs(flags);
   const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
-  const asked = looker(invocation, access, timeoutMs);
+  const asked = prober(invocation, access, timeoutMs);
   const options = { endpoints, intervalMs, paint: paintFor(io, flags.bool("no-color")) };
   try {
     if (io.terminal === undefined || flags.bool("once")) await once(io, asked, options);
@@ -48,11 +48,11 @@ function monotonicMs(io: Io): number {
 }
 
 /**
- * One frame without colours, of the time between two looks. Throws Exit where no member answers.
+ * Prints one frame without colours, over one interval. Throws Exit if no member responds.
  */
 export async function once(
   io: Io,
-  asked: Looker,
+  asked: Prober,
   { endpoints, intervalMs }: TopOptions,
 ): Promise<void> {
   const nowMs = (): number => monotonicMs(io);
@@ -60,7 +60,7 @@ export async function once(
   await observer.round();
   await io.sleep(intervalMs);
   await observer.round();
-  // Members answered at different times of this round: all of them are of now.
+  // Members responded at different times of this round; all count as up to date.
   const picture = pictureOf(observer, {
     wallMs: Date.now(),
     nowMs: nowMs(),
@@ -68,7 +68,7 @@ export async function once(
   });
   io.stdout(`${plainFrame(picture).join("\n")}\n`);
   if (observer.rows.every(({ status, failure }) => status === undefined || failure !== undefined)) {
-    throw new Exit(ExitCode.error, "no member answers");
+    throw new Exit(ExitCode.error, "no member responds");
   }
 }
 
@@ -76,7 +76,7 @@ export async function once(
 export async function live(
   io: Io,
   terminal: Terminal,
-  asked: Looker,
+  asked: Prober,
   options: TopOptions,
 ): Promise<void> {
   const { endpoints, intervalMs, paint } = options;
@@ -97,12 +97,11 @@ export async function live(
       if (!state.isPaused) drawing ??= setTimeout(draw, DRAW_PAUSE_MS);
     },
   });
-  // Over what is there, line by line, so that nothing flickers.
+  // Overwrites the screen line by line, so that it does not flicker.
   function draw(): void {
     clearTimeout(drawing);
     drawing = undefined;
-    // A frame that is late is worth nothing: the next one is drawn when the terminal has taken the
-    // last.
+    // A late frame is useless: the next one is drawn once the terminal has accepted the last.
     if (terminal.isBehind()) {
       drawing = setTimeout(draw, BEHIND_PAUSE_MS);
       return;
@@ -122,7 +121,7 @@ export async function live(
     const times = { nowMs: nowMs(), intervalMs };
     observer.tick((row) => isFresh(row, times));
     observer.round().catch(fail);
-    // What nobody answers grows older all the same.
+    // Figures age without responses, too.
     if (!state.isPaused) draw();
   }
   const leave = terminal.enter();

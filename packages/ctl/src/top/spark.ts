@@ -1,15 +1,15 @@
-/** Small pictures of how figures went, made of block characters. */
+/** Sparklines and graphs of block characters. */
 
 const EIGHTHS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
 
-/** The greatest of the values that are known; 0 if none is. */
+/** The greatest known value; 0 if there is none. */
 export function peak(values: readonly number[]): number {
   return values.reduce((most, value) => (value > most ? value : most), 0);
 }
 
 /**
- * One character for each value, the newest last, `width` of them; a blank where nothing was known.
- * @param top the value that fills a character; the greatest of the values unless told
+ * One character per value, the newest last, `width` in all; a blank for an unknown value.
+ * @param top the value that fills a character; default the greatest value
  */
 export function sparkline(values: readonly number[], width: number, top = peak(values)): string {
   const shown = values.slice(-width).map((value) => {
@@ -20,7 +20,7 @@ export function sparkline(values: readonly number[], width: number, top = peak(v
   return shown.join("").padStart(width);
 }
 
-/** A column for each value in `height` lines, the topmost first. */
+/** A column per value in `height` lines, from the top. */
 export function graph(
   values: readonly number[],
   width: number,
@@ -35,7 +35,7 @@ export function graph(
       const here = eighths - floor;
       if (Number.isNaN(value)) return " ";
       if (here >= 8) return EIGHTHS[7];
-      // What is known to be nothing has a thin line at the bottom.
+      // A known zero has a thin line at the bottom.
       return here > 0 ? EIGHTHS[here - 1] : floor === 0 ? EIGHTHS[0] : " ";
     });
     return cells.join("").padStart(width);

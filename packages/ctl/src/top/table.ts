@@ -1,4 +1,4 @@
-/** A table of members: which columns fit, how wide they are, in which order the rows stand. */
+/** A table of members: selects columns that fit, sets widths, sorts rows. */
 import type { Style } from "../terminal.ts";
 import { cellText, type Level, levelOf, type RowAge, type TopColumn } from "./columns.ts";
 import { leads } from "./figures.ts";
@@ -8,19 +8,19 @@ import { sparkline } from "./spark.ts";
 
 /** Blanks between columns. */
 const GAP = 2;
-/** Least and greatest width of the sparkline that stands in the space to the right. */
+/** Least and greatest width of the sparkline in the space on the right. */
 const MIN_TREND = 8;
 const MAX_TREND = 100;
-/** Names and the like are cut to this. */
+/** Longest cell, in characters. */
 const MAX_CELL_CHARS = 32;
 
 export interface TableOptions {
   /** Undefined for a pipe: all columns, no sparkline. */
   readonly width: number | undefined;
-  /** The title of the column to sort by; the order of the rows is kept without it. */
+  /** The title of the sort column; absent, rows keep their order. */
   readonly sortBy?: string | undefined;
   readonly descending?: boolean;
-  /** Whether there may be a sparkline of each member's calls. */
+  /** Whether a sparkline of each member's calls may be added. */
   readonly trend?: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Cell {
   readonly isOld: boolean;
 }
 
-/** The title line, and a line for each row. */
+/** The title line, and a line per row. */
 export function table(
   columns: readonly TopColumn[],
   rows: readonly Row[],
@@ -117,7 +117,7 @@ const levelStyles: Readonly<Record<Level, readonly Style[]>> = {
   bad: ["bold", "red"],
 };
 
-/** The columns that fit, those of the least rank first, in their own order. */
+/** The columns that fit, chosen by lowest rank, in their own order. */
 function fitting(
   columns: readonly TopColumn[],
   widths: readonly number[],
@@ -135,7 +135,7 @@ function fitting(
   return all.filter((i) => kept.has(i));
 }
 
-/** What is not known stands last in either direction. */
+/** Unknown values sort last in either direction. */
 function sortedRows(
   columns: readonly TopColumn[],
   rows: readonly Row[],
@@ -158,7 +158,7 @@ function sortedRows(
   return keyed.map(({ row }) => row);
 }
 
-/** As people count: m2 before m10. */
+/** Compares numbers in texts by value: m2 before m10. */
 function compareTexts(a: string, b: string): number {
   return a.localeCompare(b, "en", { numeric: true });
 }

@@ -1,7 +1,7 @@
+import { CodedError } from "../coded-error.ts";
+
 /** Thrown by every decoder for bytes that are not the message they should be. */
-export class WireError extends Error {
-  override readonly name = "WireError";
-  readonly code = "ERR_WIRE";
+export class WireError extends CodedError<"MalformedMessage"> {
   /** What is wrong, without the place. */
   readonly reason: string;
   /** Byte offset in the decoded input at which reading stopped. */
@@ -18,7 +18,7 @@ export class WireError extends Error {
   field = "";
 
   constructor(reason: string, offset: number) {
-    super(`${reason} at byte ${offset}`);
+    super("WireError", "MalformedMessage", `${reason} at byte ${offset}`);
     this.reason = reason;
     this.offset = offset;
   }

@@ -5,6 +5,7 @@
  */
 import { alloc, writeUtf8 } from "../bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
+import { putVarint } from "./varint.ts";
 
 const TWO_32 = 0x1_0000_0000;
 /** Size of a new writer's buffer. */
@@ -47,16 +48,10 @@ export class Writer {
 
   /** A tag, a length or any uint32. */
   uint32(value: number): void {
-    let v = value;
-    this.room(5);
-    const bytes = this.bytes;
-    let pos = this.pos;
-    while (v > 0x7f) {
-      bytes[pos++] = (v & 0x7f) | 0x80;
-      v >>>= 7;
-    }
-    bytes[pos++] = v;
-    this.pos = pos;
+    this.reserve(5);
+    // Most tags and lengths are one byte.
+    if (value <= 0x7f) this.bytes[this.pos++] = value;
+    else this.pos = putVarint(this.bytes, this.pos, value);
   }
 
   /** A uint32 field's value; anything else throws RangeError. */
@@ -66,7 +61,7 @@ export class Writer {
   }
 
   bool(value: boolean): void {
-    this.room(1);
+    this.reserve(1);
     this.bytes[this.pos++] = value ? 1 : 0;
   }
 
@@ -109,7 +104,7 @@ export class Writer {
 
   /** A fixed32's four bytes, the lowest first. */
   fixed32(value: number): void {
-    this.room(4);
+    this.reserve(4);
     for (let shift = 0; shift < 32; shift += 8) this.bytes[this.pos++] = (value >>> shift) & 0xff;
   }
 
@@ -124,7 +119,7 @@ export class Writer {
   /** A length and the bytes. */
   view(value: Uint8Array): void {
     const length = value.length;
-    this.room(length + 5);
+    this.reserve(length + 5);
     this.uint32(length);
     this.bytes.set(value, this.pos);
     this.pos += length;
@@ -133,7 +128,7 @@ export class Writer {
   /** A length and the text as UTF-8. */
   string(value: string): void {
     // A UTF-16 unit takes at most three bytes.
-    this.room(value.length * 3 + 5);
+    this.reserve(value.length * 3 + 5);
     const start = this.open();
     this.pos += writeUtf8(this.bytes, value, this.pos);
     this.close(start);
@@ -141,7 +136,7 @@ export class Writer {
 
   /** Opens a length-delimited field; the result goes to close(). */
   open(): number {
-    this.room(1);
+    this.reserve(1);
     return ++this.pos;
   }
 
@@ -154,7 +149,7 @@ export class Writer {
     }
     let more = 1;
     while (length >= 2 ** (7 * (more + 1))) more++;
-    this.room(more);
+    this.reserve(more);
     this.bytes.copyWithin(start + more, start, this.pos);
     const end = this.pos + more;
     this.pos = start - 1;
@@ -165,23 +160,19 @@ export class Writer {
   private words(low: number, high: number): void {
     let lo = low;
     let hi = high;
-    this.room(10);
+    this.reserve(10);
     const bytes = this.bytes;
     let pos = this.pos;
-    while (hi !== 0) {
+    while (hi !== 0 || lo > 0x7f) {
       bytes[pos++] = (lo & 0x7f) | 0x80;
       lo = ((lo >>> 7) | (hi << 25)) >>> 0;
       hi >>>= 7;
-    }
-    while (lo > 0x7f) {
-      bytes[pos++] = (lo & 0x7f) | 0x80;
-      lo >>>= 7;
     }
     bytes[pos++] = lo;
     this.pos = pos;
   }
 
-  private room(n: number): void {
+  private reserve(n: number): void {
     if (this.bytes.length - this.pos < n) this.grow(n);
   }
 

@@ -36,7 +36,7 @@ export function parseScenario(text: string): Part[] {
   return parts;
 }
 
-/** The file with the answers that `run` gives. */
+/** The file with the results that `run` returns. */
 export function rewriteScenario(parts: readonly Part[], run: (command: string) => string): string {
   const lines: string[] = [];
   for (const part of parts) {

@@ -1,12 +1,12 @@
 /**
  * The bench on which scenarios run: members with disks and state machines, and a network that keeps
- * messages until told otherwise.
+ * messages unless the scenario says otherwise.
  *
  *   cluster N [option ...]     N voters that have applied their bootstrap entries. Options:
  *                              election=10 heartbeat=1 message=BYTES
  *                              window=MESSAGES windowbytes=BYTES uncommitted=BYTES apply=BYTES
  *                              reads=N prevote checkquorum lease.
- *                              Member k times out after election + k - 1 ticks, unless told by
+ *                              Member k times out after election + k - 1 ticks, unless changed by
  *                              "timeout".
  *   member ID                  one more member, with nothing on disk
  *   log-of ID TERM/N ...       (before anything else happens) its log: N entries of each TERM after
@@ -24,7 +24,7 @@
  *   apply ID                   applies what was handed out
  *   run ID                     ready, sync and apply until nothing is left, shown in short
  *   deliver [FROM->TO] [TYPE]  delivers the messages on their way that match, in order; drop: the
- *                              same, to nobody
+ *                              same, without delivery
  *   settle [quiet]             run and deliver for everybody until nothing is left
  *   isolate ID                 loses all messages from and to it, from now on; heal: no more
  *   crash ID [N]               stops it; of what was not synced the first N records survive (none).
@@ -33,15 +33,8 @@
  *                                          snapshot=INDEX/TERM:VOTER,..
  *   status [ID ...]            progress ID       log ID       network
  */
-import { fromLatin1, raftpb } from "@quorate/proto";
-import {
-  bootstrapEntries,
-  confChangeOf,
-  InvariantError,
-  Raft,
-  type RaftConfig,
-  type Ready,
-} from "../../index.ts";
+import { fromLatin1, InvariantError, raftpb } from "@quorate/proto";
+import { bootstrapEntries, confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
 import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
 import {
   showConfState,
@@ -72,7 +65,7 @@ export class Lab {
   readonly #isolated = new Set<bigint>();
   #network: raftpb.Message[] = [];
 
-  /** Runs a command; gives what it prints. */
+  /** Runs a command; returns its output. */
   run(command: string): string {
     const [name, ...args] = command.trim().split(/\s+/);
     const action = this.#commands[name];

@@ -7,7 +7,7 @@ import type { raftpb } from "@quorate/proto";
 import type { InitialState } from "../../index.ts";
 
 /**
- * What the state machine would have saved: enough to tell whether two went through the same
+ * The saved state of the state machine: a hash that shows whether two applied the same
  * entries.
  */
 export interface MachineState {

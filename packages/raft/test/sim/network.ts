@@ -16,7 +16,7 @@ export class SimNetwork {
   /** Members by side; those on different sides do not reach one another. */
   #sides = new Map<bigint, number>();
   #faults = true;
-  /** A snapshot did not get through: its sender has to be told. */
+  /** Called when a snapshot was lost, to report it to its sender. */
   onSnapshotLost: (message: raftpb.Message) => void = () => {};
 
   constructor(options: SimOptions, random: Random) {

@@ -193,7 +193,7 @@ export class Safety {
     }
   }
 
-  /** An entry is applied to a state machine of this hash; gives the hash after it. */
+  /** An entry is applied to a state machine with this hash; returns the hash after it. */
   apply(id: bigint, entry: raftpb.Entry, hash: number): number {
     const content = `${entry.term} ${entry.type} ${toLatin1(entry.data)}`;
     const known = this.#applied[entry.index];
@@ -251,7 +251,8 @@ export class Safety {
   /** A read is confirmed. */
   answered(context: string, index: number): void {
     const least = this.#reads.get(context);
-    if (least === undefined) fail("SAFE-6", `answer to a read that nobody asked for: ${context}`);
+    if (least === undefined)
+      fail("SAFE-6", `response to a read that was not requested: ${context}`);
     if (index < least)
       fail("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
   }

@@ -139,8 +139,8 @@ export class World implements Surroundings {
   }
 
   /**
-   * Whoever leads, if anyone does, as often as not: requests to the others mostly get nowhere while
-   * things go wrong.
+   * The leader, if there is one, about half of the time: requests to other members mostly fail
+   * while things go wrong.
    */
   #pickTarget(): SimMember | undefined {
     const running = this.#running();
@@ -171,8 +171,8 @@ export class World implements Surroundings {
   }
 
   /**
-   * What may happen next, and how often. In calm times nobody falls over, and what is sent and
-   * written gets done faster.
+   * The possible next events, with their weights. In calm times no member crashes, and what is sent
+   * and written gets done faster.
    */
   #kinds(calm: boolean): {
     readonly total: number;
@@ -344,7 +344,7 @@ export class World implements Surroundings {
     this.#check(member);
   }
 
-  /** Cuts off whoever leads, or a random few, or nobody. */
+  /** Isolates the leader, or a random few members, or none. */
   #partition(calm: boolean): void {
     const ids = this.#members.map((member) => member.id);
     const kind = calm ? 0 : this.#random.below(3);

@@ -1,4 +1,4 @@
-/** One accepted connection, from its first byte to its last, whatever it speaks. */
+/** One accepted connection of any protocol, from its first byte to its last. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Slot, SlotConnection } from "@quorate/host";
@@ -6,25 +6,25 @@ import type { HttpPeer } from "@quorate/host/node";
 import type { ByteBudget } from "../../src/http2/byte-budget.ts";
 import type { EngineSocket } from "./engine-socket.ts";
 
-/** What an accepted connection needs of its listener. */
+/** The listener, as an accepted connection sees it. */
 export interface AcceptedOwner {
   nowMs(): number;
 }
 
 export class Accepted implements SlotConnection {
   readonly socket: Socket;
-  /** Its place; set by the listener right after it was made. */
+  /** The connection's slot; set by the listener right after construction. */
   slot!: Slot;
-  /** What goes on: the TLS handshake, then the choice of a protocol, then its use. */
+  /** The stage: TLS handshake, choice of the protocol, then the protocol itself. */
   phase: "handshake" | "deciding" | "http1" | "http2" = "deciding";
-  /** Who is at the other end, once that is known. */
+  /** The other end, once it is known. */
   peer: HttpPeer | undefined;
-  /** The TLS layer above the socket, once its handshake is over. */
+  /** The TLS layer above the socket, once its handshake is complete. */
   secured: TLSSocket | undefined;
   engine: EngineSocket | undefined;
-  /** Bytes of answers over HTTP/1.1 that wait for the client; made with the first one. */
-  answers: ByteBudget | undefined;
-  /** A stage did not end in time: the socket is being closed for that. */
+  /** Bytes of HTTP/1.1 responses that wait for the client; created with the first response. */
+  responses: ByteBudget | undefined;
+  /** A stage did not end in time, and the socket is being closed. */
   isLate = false;
   readonly #owner: AcceptedOwner;
   #requests = 0;
@@ -36,7 +36,7 @@ export class Accepted implements SlotConnection {
     this.#idleSinceMs = owner.nowMs();
   }
 
-  /** An HTTP/1.1 request has begun, or with -1 been answered. */
+  /** An HTTP/1.1 request began, or with -1 its response is complete. */
   request(count: 1 | -1): void {
     this.#requests += count;
     if (this.#requests === 0) this.#idleSinceMs = this.#owner.nowMs();

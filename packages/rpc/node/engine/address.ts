@@ -1,14 +1,14 @@
-/** Addresses of sockets as log lines and services see them. */
+/** Addresses of sockets, for log lines and services. */
 import { lstatSync, unlinkSync } from "node:fs";
 import type { Socket } from "node:net";
 
 /**
- * "host:port" of the other end (brackets around an IPv6 address), "@" for a unix socket, as Go
- * prints them.
+ * The remote "host:port" (brackets around an IPv6 address), "@" for a unix socket, as Go prints
+ * them.
  */
 export function addressOf(socket: Socket): string {
-  // A TLS socket has forgotten its address by the time a handshake has failed; the one beneath it
-  // has not.
+  // After a failed handshake, the TLS socket no longer has its address; the TCP socket beneath it
+  // does.
   const known =
     socket.remoteAddress === undefined
       ? ((socket as { _parent?: Socket })._parent ?? socket)
@@ -20,12 +20,14 @@ export function addressOf(socket: Socket): string {
     : `${remoteAddress}:${remotePort}`;
 }
 
-/** The other end without its port; "@" for a unix socket. */
+/** The remote host without its port; "@" for a unix socket. */
 export function hostOf(socket: Socket): string {
   return socket.remoteAddress ?? "@";
 }
 
-/** A unix socket outlives its server's end; as etcd, we take the place of one that is there. */
+/**
+ * A unix socket's file stays when its server ends; like etcd, the server replaces an existing one.
+ */
 export function removeStaleSocket(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
 }

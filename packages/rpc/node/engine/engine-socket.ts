@@ -1,6 +1,6 @@
 /**
- * A socket and its HTTP/2 connection: moves bytes between them, one gathering write a turn, and
- * holds one back when the other cannot follow.
+ * A socket and its HTTP/2 connection: moves bytes between them, with one gathering write per turn
+ * and backpressure in both directions.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
@@ -14,25 +14,26 @@ import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
 import { type Flushable, Flusher } from "./flusher.ts";
 
-/** How long a client may take to close its side after we closed ours. */
+/** How long a client may take to close its side after the server closed its own. */
 const LINGER_MS = 1000;
 /**
- * What a connection may write in one turn of the event loop before it is the others' turn, about.
+ * Roughly the most that a connection may write in one turn of the event loop before others get
+ * theirs.
  */
 const MAX_FLUSH_BYTES = 1024 * 1024;
 
-/** What the sockets of a server share. */
+/** The state that the sockets of a server share. */
 export class SocketContext {
   readonly http2: Http2Shared;
   readonly clock: Clock;
   readonly flusher = new Flusher();
   /**
-   * Bytes that sockets have been given and have not taken, and from how many on a slow one is held
-   * up early.
+   * Bytes that were written to sockets and not sent, and the threshold above which slow sockets are
+   * blocked early.
    */
   unsentBytes = 0;
   readonly maxUnsentTotalBytes: number;
-  /** Connections cut off because they did not take what they were sent. */
+  /** Connections cut off because their clients did not read. */
   stalledConnections = 0;
 
   constructor(http2: Http2Shared, clock: Clock, maxUnsentTotalBytes: number) {
@@ -49,10 +50,10 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   readonly #limits: Http2Limits;
   /** Counted in context.unsentBytes. */
   #unsentBytes = 0;
-  /** Since when the socket has not taken what it was given. */
+  /** Since when the socket has not sent what was written to it. */
   #blockedMs: number | undefined;
   #endedMs: number | undefined;
-  /** It has written much in this turn: the others go first. */
+  /** The connection has written much in this turn: the others go first. */
   #yields = false;
 
   readonly #settled: () => void;
@@ -102,7 +103,7 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     }
   }
 
-  /** Gives the socket what there is; false if nothing more should be written now. */
+  /** Writes the output to the socket; false if nothing more should be written now. */
   #write(): boolean {
     const socket = this.#socket;
     const { connection } = this;
@@ -123,7 +124,7 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     const unsentBytes = socket.writableLength;
     this.#count(unsentBytes);
     if (unsentBytes === 0) connection.out.recycle();
-    // Without a need to drain there would be no event to go on with; what waits is little then.
+    // Without backpressure there is no `drain` event to continue on; few bytes wait in that case.
     const scarce =
       socket.writableNeedDrain && this.#context.unsentBytes > this.#context.maxUnsentTotalBytes;
     if (!scarce && unsentBytes < this.#limits.outputTargetBytes) return true;
@@ -131,7 +132,7 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     return false;
   }
 
-  /** Looks after timeouts; called about once a second. */
+  /** Enforces timeouts; called about once a second. */
   sweep(nowMs: number): void {
     if (this.#socket.destroyed) return;
     if (this.#endedMs !== undefined) {
@@ -150,8 +151,8 @@ export class EngineSocket implements ConnectionOwner, Flushable {
       this.#blockedMs = this.#context.clock.monotonicMs();
       this.connection.sender.setBlocked(true);
     }
-    // A client that does not read could have us answer its pings and requests into memory without
-    // end.
+    // Otherwise a client that does not read could have responses to its pings and requests fill the
+    // memory.
     if (pause) this.#socket.pause();
   }
 

@@ -1,15 +1,15 @@
 /**
- * Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section
+ * Detects the protocol of a new connection: HTTP/2 opens with a fixed preface (RFC 9113 section
  * 3.4) that no HTTP/1 request begins with.
  */
 import type { Socket } from "node:net";
 import { PREFACE } from "../../src/http2/constants.ts";
 
-/** As much of the preface as tells it from every HTTP/1 request. */
-const TELLING_BYTES = 14;
+/** The prefix of the preface that distinguishes it from every HTTP/1 request. */
+const DISTINCT_BYTES = 14;
 
 /**
- * Calls `decided` once the first bytes tell the protocol; the socket then still has all of its
+ * Calls `decided` once the first bytes show the protocol; the socket then still has all of its
  * bytes to read.
  */
 export function readFirstBytes(socket: Socket, decided: (isHttp2: boolean) => void): void {
@@ -18,9 +18,9 @@ export function readFirstBytes(socket: Socket, decided: (isHttp2: boolean) => vo
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
     seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-    const length = Math.min(seen.length, TELLING_BYTES);
+    const length = Math.min(seen.length, DISTINCT_BYTES);
     const matches = seen.toString("latin1", 0, length) === PREFACE.slice(0, length);
-    if (matches && length < TELLING_BYTES) return;
+    if (matches && length < DISTINCT_BYTES) return;
     socket.off("readable", look);
     socket.off("end", ended);
     socket.unshift(seen);

@@ -1,8 +1,8 @@
 /**
- * Gathers what one callback of the event loop has produced, with all that its promises lead to:
- * each connection writes once, when that is done. Ticks run behind the promises' reactions, and
- * before the loop goes on to its next callback; setImmediate would cost another turn of the loop, a
- * sixth of what one client's write takes.
+ * Batches writes: everything that one callback of the event loop and its promises produce leaves
+ * with one write per connection. process.nextTick runs after the promise reactions and before the
+ * loop's next callback; setImmediate would cost another turn of the loop, a sixth of a single
+ * client's write latency.
  */
 export interface Flushable {
   flush(): void;
@@ -18,10 +18,7 @@ export class Flusher {
     for (let i = 0; i < waiting.length; i++) waiting[i].flush();
   };
 
-  /**
-   * Calls flush() once at the end of this callback; the caller sees to it that it is not added
-   * twice.
-   */
+  /** Calls flush() once at the end of this callback. The caller must not add an object twice. */
   add(one: Flushable): void {
     this.#waiting.push(one);
     if (this.#scheduled) return;
@@ -29,7 +26,7 @@ export class Flusher {
     process.nextTick(this.#run);
   }
 
-  /** Calls flush() in the next turn of the loop, after others have had theirs. */
+  /** Calls flush() in the next turn of the loop, after the other connections. */
   addLater(one: Flushable): void {
     setImmediate(() => one.flush());
   }

@@ -1,12 +1,12 @@
 /**
- * One address of a server: takes connections, shakes hands, finds out who is there and what is
- * spoken, and gives each a slot.
+ * One address of a server: accepts connections, does the TLS handshake, detects the protocol and
+ * the client's identity, and assigns each connection a slot.
  *
  *   socket -> slot -> (TLS, certificate checks) -> which protocol? -> serveHttp2 | serveHttp1
  *
- * Each listener has slots of its own, so that a port without authentication never takes those of
- * one with it. Until its first headers are complete a connection is one of the unidentified, which
- * have a share and absolute deadlines: see ConnectionSlots.
+ * Each listener has its own slots, so that connections on a port without authentication never take
+ * the slots of one with it. Until its first headers are complete a connection is unidentified; such
+ * connections have a limited share of the slots and absolute deadlines (ConnectionSlots).
  */
 import {
   type AddressInfo,
@@ -44,20 +44,20 @@ import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
 import { readFirstBytes } from "./first-bytes.ts";
 
 /**
- * Of the slots, a quarter is for connections in their handshakes, at most so many: each may cost
- * some 50 KiB.
+ * A quarter of the slots is for connections in their handshakes, but at most this many: each may
+ * cost some 50 KiB.
  */
 const MAX_UNIDENTIFIED = 2048;
-/** At most one warning about refused connections in this time. */
+/** At most one warning about refused connections in this period. */
 const REFUSAL_LOG_PERIOD_MS = 10_000;
 
-/** What a listener needs of its server. */
+/** The server, as a listener sees it. */
 export interface ListenerOwner {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: ResolvedOptions;
   readonly tls: TlsSource | undefined;
-  /** No connection is taken any more. */
+  /** True once no connections are accepted. */
   readonly isClosing: boolean;
   accepted(one: Accepted): void;
   serveHttp2(one: Accepted, socket: Socket, listener: Listener): void;
@@ -73,9 +73,9 @@ export class Listener implements AcceptedOwner {
   readonly #server: NetServer;
   readonly #tlsServer: TlsServer | undefined;
   readonly #byRawSocket = new WeakMap<object, Accepted>();
-  /** Ends the listening for new TLS options. */
+  /** Unsubscribes from new TLS options. */
   #forgetTls: () => void = () => {};
-  /** Its TLS connections whose certificates are looked at again when the options change. */
+  /** Its TLS connections, whose certificates are checked again when the options change. */
   #openSecured: OpenTlsSockets | undefined;
   #failedHandshakes = 0;
   #handshakeTimeouts = 0;
@@ -124,7 +124,7 @@ export class Listener implements AcceptedOwner {
     return this.#silentConnections;
   }
 
-  /** Opens the address; rejects with Node's error if that does not work. */
+  /** Opens the address; rejects with Node's error on failure. */
   open(): Promise<BoundAddress> {
     const { address } = this;
     const server = this.#server;
@@ -155,18 +155,21 @@ export class Listener implements AcceptedOwner {
     });
   }
 
-  /** Takes no more connections; resolves when those that were taken have closed. */
+  /** Accepts no more connections; resolves when those that were accepted have closed. */
   close(): Promise<void> {
     this.#forgetTls();
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** Looks after deadlines and idle connections. */
+  /** Enforces deadlines and closes idle connections. */
   sweep(nowMs: number): void {
     this.#slots.sweep(nowMs);
   }
 
-  /** The connection's first headers are complete: it gets a slot of its client's, or is closed. */
+  /**
+   * The connection's first headers are complete: it gets a slot in its client's share, or is
+   * closed.
+   */
   identified(one: Accepted): void {
     if (one.slot.stage !== "unidentified") return;
     const identity = one.peer === undefined ? one.slot.address : clientOf(one.peer);
@@ -235,7 +238,7 @@ export class Listener implements AcceptedOwner {
     server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
       if (this.#acceptedOf(socket)?.isLate === true) return;
       this.#handshakeFailed(socket, addressOf(socket), handshakeFailure(error, socket));
-      // Node only tells of it.
+      // Node only emits an event.
       socket.destroy();
     });
     server.on("secureConnection", (socket) => this.#secured(source, socket));
@@ -277,7 +280,7 @@ export class Listener implements AcceptedOwner {
 
   #handshakeFailed(socket: Socket, remoteAddress: string, reason: string): void {
     this.#failedHandshakes++;
-    // Port scanners and health checks just connect and leave.
+    // Port scanners and health checks connect and disconnect at once.
     const isNews = reason !== "EOF";
     const omitted = isNews ? this.#lines.allow(this.nowMs()) : {};
     if (omitted === undefined) return;
@@ -306,7 +309,7 @@ export class Listener implements AcceptedOwner {
     one.phase = isHttp2 ? "http2" : "http1";
     if (!isHttp2) this.#owner.serveHttp1(one, socket, this);
     else {
-      // The connection has a deadline of its own for its preface, and says why it ends.
+      // The HTTP/2 connection has its own deadline for the preface, and sends the reason.
       this.#slots.served(one.slot);
       this.#owner.serveHttp2(one, socket, this);
     }

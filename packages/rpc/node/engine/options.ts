@@ -1,34 +1,30 @@
-/** The engine's bounds, from what a server is told. */
+/** The engine's limits, from the server's options. */
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
 import { type ResolvedOptions, type RpcServerOptions, resolveOptions } from "../options.ts";
 
 const MIB = 1024 * 1024;
 
-/**
- * A stream costs memory, so no connection gets more of them, whatever --max-concurrent-streams
- * says.
- */
+/** The most streams of a connection, whatever --max-concurrent-streams is: each costs memory. */
 const MOST_STREAMS_PER_CONNECTION = 65_536;
 
 /** Bounds over all connections of a server. */
 export interface ServerLimits {
-  /** Bytes of requests that are being received or worked on. */
+  /** Bytes of requests that are being received or processed. */
   readonly maxHeldTotalBytes: number;
-  /** Bytes that open streams take by themselves, their headers above all. */
+  /** Bytes that open streams take by themselves, mostly their headers. */
   readonly maxHeadTotalBytes: number;
-  /** Bytes of answers that wait for their clients' windows. */
+  /** Bytes of responses that wait for their clients' windows. */
   readonly maxPendingTotalBytes: number;
   /**
-   * Bytes that wait for sockets, beyond which those that do not take theirs at once get no more and
-   * are not read.
+   * Bytes that wait for sockets. Above it, sockets with unsent bytes get no more and are not read.
    */
   readonly maxUnsentTotalBytes: number;
-  /** Time between two looks at all connections for timeouts. */
+  /** Time between two sweeps over all connections for timeouts. */
   readonly sweepPeriodMs: number;
 }
 
 export interface EngineServerOptions extends RpcServerOptions {
-  /** What a connection, and what all of them may cost, where it should not be the default. */
+  /** Limits of each connection and of all of them that differ from the defaults. */
   readonly limits?: Partial<Http2Limits & ServerLimits> | undefined;
 }
 
@@ -38,7 +34,7 @@ export interface ResolvedEngineOptions {
   readonly limits: ServerLimits;
 }
 
-/** Fills in the defaults; throws RangeError for a number that makes no sense. */
+/** Fills in the defaults; throws RangeError for a number out of range. */
 export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngineOptions {
   const server = resolveOptions(options);
   const given = options.limits ?? {};

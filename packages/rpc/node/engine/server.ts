@@ -1,7 +1,6 @@
 /**
- * The client port on our own engine: gRPC and plain HTTP on the same address, in plain text (HTTP/2
- * with prior knowledge, or HTTP/1.1, told apart by the first bytes) or over TLS (told apart by
- * ALPN).
+ * The client port: gRPC and plain HTTP on the same address, in plain text (HTTP/2 with prior
+ * knowledge, or HTTP/1.1, distinguished by the first bytes) or over TLS (distinguished by ALPN).
  *
  *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2)
  *          -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
@@ -35,60 +34,57 @@ export interface EngineServerDependencies {
   readonly observer?: RpcObserver | undefined;
 }
 
-/** What a server has counted since it was made. */
+/** Counters since the server's start. */
 export interface ServerCounters {
   readonly activeConnections: number;
   readonly acceptedConnections: number;
   /**
-   * Closed when their first headers were complete, because their client had the most of all
-   * connections, and all were taken.
+   * Closed when their first headers were complete, because all connections were taken and their
+   * client had the most of them.
    */
   readonly refusedConnections: number;
   /**
-   * Closed because all connections of their address were taken and a client with fewer came, or a
-   * newer one of their own.
+   * Closed because all connections of their address were taken and a client with fewer connected,
+   * or a newer one of the same client.
    */
   readonly displacedConnections: number;
-  /** Closed in their handshakes because too many others were in theirs. */
+  /** Closed in their handshakes because too many connections were in theirs. */
   readonly displacedHandshakes: number;
-  /** Asked to go because they had no call for long while most connections were taken. */
+  /** Drained because they were idle for long while most connections were taken. */
   readonly drainedIdleConnections: number;
   /** Closed during the TLS handshake, or because of their certificate. */
   readonly failedHandshakes: number;
   /** Those of them whose handshake did not end in time. */
   readonly handshakeTimeouts: number;
-  /** Closed because they did not say what protocol they speak in time. */
+  /** Closed because they did not send enough bytes to detect the protocol in time. */
   readonly silentConnections: number;
-  /** Closed because they did not take what they were sent. */
+  /** Closed because their clients did not read. */
   readonly stalledConnections: number;
   /** Bytes of gRPC messages, without prefixes and headers. */
   readonly receivedMessageBytes: number;
   readonly sentMessageBytes: number;
   /**
-   * Bytes of requests that are being received or worked on, of answers that wait for clients'
-   * windows, of open streams and their headers, and of what waits for sockets.
+   * Bytes of requests that are being received or processed, of responses that wait for clients'
+   * windows, of open streams and their headers, and of bytes that wait for sockets.
    */
   readonly heldBytes: number;
   readonly pendingBytes: number;
   readonly headBytes: number;
   readonly unsentBytes: number;
   /**
-   * Requests that were decompressed on another thread, and times that connections had to wait
-   * because theirs were too much.
+   * Requests that were decompressed on another thread, and times that connections waited for their
+   * allowance.
    */
   readonly inflatedMessages: number;
   readonly inflateWaits: number;
   readonly http2: Readonly<EngineCounters>;
 }
 
-/** How long an HTTP/1.1 request may take from its first byte to its last. */
+/** Maximum time of an HTTP/1.1 request from its first byte to its last. */
 const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
 const HTTP1_CHECK_PERIOD_MS = 5_000;
 
-/**
- * What a broken HTTP/1.1 request is answered with. What is no HTTP/1.1 at all would not understand
- * an answer in it.
- */
+/** The responses to malformed HTTP/1.1 requests. Bytes that are not HTTP/1.1 get none. */
 const HTTP1_ERRORS: Readonly<Record<string, string>> = {
   HPE: "400 Bad Request",
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
@@ -120,8 +116,8 @@ export class EngineServer implements ListenerOwner {
   #allClosed: (() => void) | undefined;
 
   /**
-   * Throws if a secure address has no TLS options, or an option is out of its range. Nothing is
-   * opened before `listen`.
+   * Throws if a secure address has no TLS options, or an option is out of range. Opens nothing
+   * before `listen`.
    */
   constructor(options: EngineServerOptions, dependencies: EngineServerDependencies) {
     if (options.tls === undefined && options.listen.some((address) => address.secure)) {
@@ -144,7 +140,7 @@ export class EngineServer implements ListenerOwner {
     this.#grpc = {
       limits: {
         maxRequestBytes: server.maxRequestBytes,
-        maxAnswerBytes: 2 ** 31 - 1,
+        maxResponseBytes: 2 ** 31 - 1,
         maxHttpBodyBytes: server.maxHttpBodyBytes,
         sendBudgetBytes: server.sendBudgetBytes,
       },
@@ -186,7 +182,7 @@ export class EngineServer implements ListenerOwner {
     return bound;
   }
 
-  /** What was counted so far. */
+  /** The current counters. */
   counters(): ServerCounters {
     return {
       activeConnections: this.#sockets.size,
@@ -212,9 +208,8 @@ export class EngineServer implements ListenerOwner {
   }
 
   /**
-   * Takes no more connections and calls, lets those that are open end, and cuts off what is left
-   * after `graceMs`. Resolves when nothing is open any more. Streams that last are for their
-   * services to end.
+   * Accepts no more connections and calls, lets the open ones end, and cuts off the rest after
+   * `graceMs`. Resolves when nothing is open. Services end their own streams.
    */
   close(graceMs: number): Promise<void> {
     this.#closing ??= this.#close(graceMs);
@@ -227,7 +222,7 @@ export class EngineServer implements ListenerOwner {
 
   async #close(graceMs: number): Promise<void> {
     const servers = this.#listeners.map((listener) => listener.close());
-    // It does not listen, so closing it only stops its timer and closes what is idle.
+    // It does not listen: closing it only stops its timer and closes idle connections.
     this.#httpServer.close();
     this.#httpServer.closeIdleConnections();
     for (const one of this.#sockets)
@@ -277,18 +272,15 @@ export class EngineServer implements ListenerOwner {
     this.#httpServer.emit("connection", socket);
   }
 
-  /**
-   * What answers over HTTP/1.1 may hold that wait for a client: of the same budget as those over
-   * HTTP/2.
-   */
+  /** The budget for an HTTP/1.1 connection's unsent responses: the same total as HTTP/2's. */
   #budgetOf(one: Accepted, socket: Socket): ByteBudget {
-    if (one.answers !== undefined) return one.answers;
+    if (one.responses !== undefined) return one.responses;
     const { pending, limits } = this.#http2;
     const budget = pending.join(limits.maxPendingBytes, clientOf(one.peer!), () => {
       this.#http2.counters.largestHolderCuts++;
       one.destroy();
     });
-    one.answers = budget;
+    one.responses = budget;
     if (socket.destroyed) budget.leave();
     else socket.on("close", () => budget.leave());
     return budget;
@@ -325,7 +317,7 @@ export class EngineServer implements ListenerOwner {
         return true;
       };
       response.on("close", () => {
-        if (heldBytes > 0) one.answers!.give(heldBytes);
+        if (heldBytes > 0) one.responses!.give(heldBytes);
         one.request(-1);
         if (this.#closing) socket.destroySoon();
       });
@@ -334,15 +326,15 @@ export class EngineServer implements ListenerOwner {
         void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
     });
     httpServer.on("clientError", (error: Error & { code?: string }, socket) => {
-      const answer = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
-      if (socket.writable && answer !== "")
-        socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`);
+      const statusLine = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
+      if (socket.writable && statusLine !== "")
+        socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\n\r\n`);
       else socket.destroy();
     });
     httpServer.timeout = server.httpIdleTimeoutMs;
     httpServer.keepAliveTimeout = server.httpIdleTimeoutMs;
-    // It is given its sockets and never listens, but only this event starts the timer that holds
-    // requests to their timeouts.
+    // The server never listens but is passed its sockets; only this event starts the timer that
+    // enforces request timeouts.
     httpServer.emit("listening");
     return httpServer;
   }

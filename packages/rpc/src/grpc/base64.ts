@@ -1,6 +1,6 @@
 /**
  * Base64 of binary metadata (grpc/grpc, doc/PROTOCOL-HTTP2.md): with or without padding, and "-_"
- * taken for "+/".
+ * accepted for "+/".
  */
 const VALUES = new Int8Array(256).fill(-1);
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -8,7 +8,7 @@ for (let i = 0; i < 64; i++) VALUES[ALPHABET.charCodeAt(i)] = i;
 VALUES["-".charCodeAt(0)] = 62;
 VALUES["_".charCodeAt(0)] = 63;
 
-/** The bytes of a base64 text, read up to the first character that does not belong into one. */
+/** The bytes of a base64 text, decoded up to the first character that is not base64. */
 export function decodeBase64(text: string): Uint8Array {
   const bytes = new Uint8Array(Math.ceil((text.length * 3) / 4));
   let size = 0;

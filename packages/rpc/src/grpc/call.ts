@@ -1,6 +1,6 @@
 /**
- * What a unary call and a stream have in common: the context that a service sees, and the ways in
- * which a call can end.
+ * The common part of a unary call and a stream: the context for the service, and the ways in which
+ * a call ends.
  */
 import { toLatin1 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
@@ -10,11 +10,11 @@ import type { FieldList } from "../http2/field-encoder.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { PREFIX_BYTES } from "../messages.ts";
 import { type CallContext, type MessageBytes, type Status, StatusError } from "../service.ts";
-import { framedPieces, trailers, trailersOnly } from "./answers.ts";
 import { decodeBase64 } from "./base64.ts";
+import { framedPieces, trailers, trailersOnly } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 
-/** The status that an error thrown by a service stands for. */
+/** The status for an error that a service threw. */
 export function statusOf(error: unknown): Status {
   if (error instanceof StatusError) return error;
   return {
@@ -31,7 +31,7 @@ const HELD_TOO_MUCH: Status = {
 };
 const PENDING_TOO_MUCH: Status = {
   code: GrpcCode.ResourceExhausted,
-  message: "grpc: answers waiting to be sent hold too much memory",
+  message: "grpc: responses waiting to be sent hold too much memory",
 };
 
 export abstract class Call implements CallContext, Expiring, StreamConsumer {
@@ -43,10 +43,10 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
   protected readonly shared: GrpcShared;
   protected readonly connection: Http2Connection;
   protected readonly stream: Http2Stream;
-  /** True once it is settled how the call ends; nothing is taken from the service any more. */
+  /** True once the call's end is decided; results of the service are then ignored. */
   protected isEnded = false;
   #onCancel: (() => void) | undefined = undefined;
-  /** Taken from connection.held. */
+  /** Bytes taken from connection.held. */
   #heldBytes = 0;
 
   constructor(
@@ -72,7 +72,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
       if (fields[i].name !== key) continue;
       const value = fields[i].value;
       if (!key.endsWith("-bin")) return value;
-      // Several binary values may come in one field, separated by commas.
+      // Several binary values may be in one field, separated by commas.
       const comma = value.indexOf(",");
       return toLatin1(decodeBase64(comma === -1 ? value : value.slice(0, comma)));
     }
@@ -106,9 +106,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     this.connection.touched();
   }
 
-  /**
-   * Ends the call with a status; messages that were sent before still leave. The first end counts.
-   */
+  /** Ends the call with a status, after the messages already sent. Only the first end counts. */
   protected finish(status: Status): void {
     if (!this.settle(status.code)) return;
     const { stream, connection } = this;
@@ -117,7 +115,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     connection.touched();
   }
 
-  /** Settles that the call has ended with `code`; false if it had ended before. */
+  /** Marks the call as ended with `code`; false if it had ended before. */
   protected settle(code: number): boolean {
     if (this.isEnded) return false;
     this.isEnded = true;
@@ -128,7 +126,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     return true;
   }
 
-  /** Ends the call without the service's doing. */
+  /** Ends the call without the service's involvement. */
   protected cancel(status: Status): void {
     this.cancelled = true;
     const listener = this.#onCancel;
@@ -137,10 +135,10 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     this.abandoned();
   }
 
-  /** Told when the call ended without the service's doing. */
+  /** Called when the call ended without the service's involvement. */
   protected abstract abandoned(): void;
 
-  /** Counts request bytes as held; false if that is too much, and then the call has ended. */
+  /** Counts request bytes as held; false if over the limit, and then the call has ended. */
   protected hold(sizeBytes: number): boolean {
     if (this.connection.held.take(sizeBytes)) {
       this.#heldBytes += sizeBytes;
@@ -155,15 +153,15 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     return this.#heldBytes;
   }
 
-  /** Counts bytes, or all that are left, as held no more. */
+  /** Releases bytes, by default all that are held. */
   protected release(sizeBytes = this.#heldBytes): void {
     this.#heldBytes -= sizeBytes;
     this.connection.held.give(sizeBytes);
   }
 
   /**
-   * Sends a message in pieces, now or later. False if too much waits already; then the call has
-   * ended, for the service as if cancelled.
+   * Sends a message in pieces, now or later. False if too much is waiting already; the call has
+   * then ended, for the service as cancelled.
    */
   protected sendPieces(
     message: MessageBytes,

@@ -1,6 +1,6 @@
 /**
- * What reflection needs to know of a FileDescriptorProto (google/protobuf/descriptor.proto): its
- * name, what it imports and what it defines.
+ * The parts of a FileDescriptorProto (google/protobuf/descriptor.proto) that reflection needs: its
+ * name, its imports and its symbols.
  */
 import { toUtf8 } from "@quorate/proto";
 import { readFields } from "./wire.ts";
@@ -15,7 +15,7 @@ export interface FileDescriptor {
   readonly bytes: Uint8Array;
 }
 
-/** Numbers of the fields that hold names and definitions, of each kind of descriptor. */
+/** Field numbers of names and definitions in each kind of descriptor. */
 const FILE = { name: 1, package: 2, dependency: 3, message: 4, enumeration: 5, service: 6 };
 const MESSAGE = { field: 2, nested: 3, enumeration: 4 };
 const SERVICE = { method: 2 };
@@ -23,7 +23,7 @@ const NAME = 1;
 
 interface Definition {
   readonly name: string;
-  /** Encoded definitions within, by field number. */
+  /** Encoded nested definitions, by field number. */
   within(field: number): Uint8Array[];
 }
 
@@ -35,7 +35,7 @@ function definition(bytes: Uint8Array): Definition {
   return { name: within(NAME).map((name) => toUtf8(name))[0] ?? "", within };
 }
 
-/** Reads an encoded FileDescriptorProto; throws RangeError if it is none. */
+/** Reads an encoded FileDescriptorProto; throws RangeError if it is malformed. */
 export function readDescriptor(bytes: Uint8Array): FileDescriptor {
   const file = definition(bytes);
   const prefix = file.within(FILE.package).map((name) => `${toUtf8(name)}.`)[0] ?? "";

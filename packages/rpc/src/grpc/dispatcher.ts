@@ -1,18 +1,18 @@
-/** Takes a connection's requests: gRPC calls to their methods, all else to the HTTP handler. */
+/** Routes a connection's requests: gRPC calls to their methods, all others to the HTTP handler. */
 import { GrpcCode } from "../codes.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
 import type { Http2Connection, RequestAcceptor } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import type { ServiceTable, Status, StreamHandler, UnaryHandler } from "../service.ts";
 import { parseTimeoutMs, unknownMethodText } from "../text.ts";
-import { trailersOnly } from "./answers.ts";
 import { ACCEPTED_ENCODINGS, encodingOf, unknownEncoding } from "./compressor.ts";
 import { HttpCall, refuseHttpHeaders } from "./http.ts";
+import { trailersOnly } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 import { StreamingCall } from "./streaming.ts";
 import { UnaryCall } from "./unary.ts";
 
-/** Where a path leads; kept with the path's entry in the client's header table. */
+/** The handler of a path; cached with the path's entry in the client's header table. */
 class Route {
   readonly services: ServiceTable;
   readonly unary: UnaryHandler | undefined;
@@ -36,7 +36,7 @@ export class Dispatcher implements RequestAcceptor {
   readonly #shared: GrpcShared;
   readonly #serves: "all" | "grpc" | "http";
 
-  /** @param serves what is served; the rest is answered as if it were not known. */
+  /** @param serves the requests that are served; others get the response for unknown paths. */
   constructor(shared: GrpcShared, serves: "all" | "grpc" | "http") {
     this.#shared = shared;
     this.#serves = serves;
@@ -128,8 +128,8 @@ function isGrpcType(type: string): boolean {
 }
 
 /**
- * Answers a request with a status alone, whose text is cut where it repeats too much of what the
- * client said with a single byte.
+ * Responds with a status only. Its text is cut if a client could have it send far more bytes than
+ * the request had.
  */
 function refuse(
   connection: Http2Connection,

@@ -1,6 +1,6 @@
 /**
- * The health service (grpc/grpc, doc/health-checking.md): load balancers and probes ask it, or
- * watch it, for the state of each service.
+ * The health service (grpc/grpc, doc/health-checking.md): load balancers and probes check or watch
+ * the state of each service.
  */
 import { toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
@@ -22,7 +22,7 @@ const SERVICE_UNKNOWN = 3;
 const CLOSED: Status = { code: GrpcCode.Unavailable, message: "the server is shutting down" };
 
 export class HealthService {
-  /** Whether each service serves; "" stands for the whole server. */
+  /** Whether each service is serving; "" is the whole server. */
   readonly #serving = new Map<string, boolean>();
   readonly #watchers = new Map<string, Set<StreamCall>>();
 
@@ -36,15 +36,15 @@ export class HealthService {
     ]),
   };
 
-  /** Says whether a service serves, to those who ask and to those who watch it. */
+  /** Sets whether a service is serving, and notifies its watchers. */
   set(service: string, serving: boolean): void {
     if (this.#serving.get(service) === serving) return;
     this.#serving.set(service, serving);
-    const answer = this.#answer(service);
-    for (const call of this.#watchers.get(service) ?? []) call.send(answer);
+    const response = this.#status(service);
+    for (const call of this.#watchers.get(service) ?? []) call.send(response);
   }
 
-  /** Nothing serves any more: those who watch are told so, and their calls end. */
+  /** Marks all services as not serving: notifies watchers and ends their calls. */
   close(): void {
     for (const service of this.#serving.keys()) this.set(service, false);
     for (const call of [...this.#watchers.values()].flatMap((watchers) => [...watchers]))
@@ -52,7 +52,7 @@ export class HealthService {
     this.#watchers.clear();
   }
 
-  #answer(service: string): Uint8Array {
+  #status(service: string): Uint8Array {
     const serving = this.#serving.get(service);
     return writeFields([
       [1, serving === undefined ? SERVICE_UNKNOWN : serving ? SERVING : NOT_SERVING],
@@ -61,7 +61,7 @@ export class HealthService {
 
   #check(service: string): Uint8Array {
     if (!this.#serving.has(service)) throw new StatusError(GrpcCode.NotFound, "unknown service");
-    return this.#answer(service);
+    return this.#status(service);
   }
 
   #watch(call: StreamCall): ReturnType<StreamHandler> {
@@ -81,14 +81,14 @@ export class HealthService {
         service = serviceOf(request);
         const watchers = this.#watchers.get(service) ?? new Set();
         this.#watchers.set(service, watchers.add(call));
-        call.send(this.#answer(service));
+        call.send(this.#status(service));
       },
       cancelled: leave,
     };
   }
 }
 
-/** HealthCheckRequest's only field. */
+/** The only field of HealthCheckRequest. */
 function serviceOf(request: Uint8Array): string {
   const bytes = readRequest(request, "HealthCheckRequest").findLast(
     (one) => one.field === 1,

@@ -1,4 +1,4 @@
-/** A plain HTTP request on an HTTP/2 stream: its body is collected, the handler answers. */
+/** A plain HTTP request on an HTTP/2 stream: collects its body and calls the handler. */
 import { concat, EMPTY, fromUtf8 } from "@quorate/proto";
 import { NameId } from "../hpack/header-field.ts";
 import type { Http2Connection } from "../http2/connection.ts";
@@ -26,7 +26,9 @@ const TOO_BUSY: HttpResponse = {
 };
 const FAILED: HttpResponse = { status: 500, headers: TEXT, body: "internal server error\n" };
 
-/** Fields of HTTP/1.1's connections, which must not be in an answer (RFC 9113 section 8.2.2). */
+/**
+ * Connection-specific fields of HTTP/1.1, which a response must not have (RFC 9113 section 8.2.2).
+ */
 const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -42,7 +44,7 @@ export class HttpCall implements StreamConsumer {
   #chunks: Uint8Array[] = [];
   #bodyBytes = 0;
   #heldBytes = 0;
-  #answered = false;
+  #responded = false;
 
   constructor(
     shared: GrpcShared,
@@ -58,13 +60,13 @@ export class HttpCall implements StreamConsumer {
   }
 
   data(bytes: Uint8Array, start: number, end: number): void {
-    if (this.#answered) return;
+    if (this.#responded) return;
     const size = end - start;
     this.#bodyBytes += size;
-    if (this.#bodyBytes > this.#shared.limits.maxHttpBodyBytes) this.#answer(BODY_TOO_LARGE);
+    if (this.#bodyBytes > this.#shared.limits.maxHttpBodyBytes) this.#respond(BODY_TOO_LARGE);
     else if (!this.#connection.held.take(size)) {
       this.#connection.counters.heldBytesRefusals++;
-      this.#answer(TOO_BUSY);
+      this.#respond(TOO_BUSY);
     } else {
       this.#heldBytes += size;
       this.#chunks.push(bytes.subarray(start, end));
@@ -73,7 +75,7 @@ export class HttpCall implements StreamConsumer {
   }
 
   ended(): void {
-    if (this.#answered) return;
+    if (this.#responded) return;
     const body = this.#chunks.length === 0 ? EMPTY : concat(this.#chunks);
     this.#chunks = [];
     const request = requestOf(this.#stream.head, body, this.#connection);
@@ -85,11 +87,11 @@ export class HttpCall implements StreamConsumer {
       return;
     }
     if (!(response instanceof Promise)) {
-      this.#answer(response);
+      this.#respond(response);
       return;
     }
     response.then(
-      (answer) => this.#answer(answer),
+      (response) => this.#respond(response),
       (error) => this.#failed(request, error),
     );
   }
@@ -107,14 +109,14 @@ export class HttpCall implements StreamConsumer {
       path: request.path,
       error: reason,
     });
-    this.#answer(FAILED);
+    this.#respond(FAILED);
   }
 
-  #answer(response: HttpResponse): void {
+  #respond(response: HttpResponse): void {
     this.#release();
-    if (this.#answered) return;
-    this.#answered = true;
-    answerHttp(this.#connection, this.#stream, response);
+    if (this.#responded) return;
+    this.#responded = true;
+    sendHttp(this.#connection, this.#stream, response);
   }
 
   #release(): void {
@@ -123,16 +125,12 @@ export class HttpCall implements StreamConsumer {
   }
 }
 
-/** Answers a request whose headers are too long. */
+/** Responds to a request whose headers are too long. */
 export function refuseHttpHeaders(connection: Http2Connection, stream: Http2Stream): void {
-  answerHttp(connection, stream, HEADERS_TOO_LARGE);
+  sendHttp(connection, stream, HEADERS_TOO_LARGE);
 }
 
-function answerHttp(
-  connection: Http2Connection,
-  stream: Http2Stream,
-  response: HttpResponse,
-): void {
+function sendHttp(connection: Http2Connection, stream: Http2Stream, response: HttpResponse): void {
   if (stream.closed) return;
   const { sender } = connection;
   const body = typeof response.body === "string" ? fromUtf8(response.body) : response.body;
@@ -174,8 +172,8 @@ function requestOf(head: RequestHead, body: Uint8Array, connection: Http2Connect
 }
 
 /**
- * The fields by name; those of one name joined by commas, cookies by semicolons (RFC 9113 section
- * 8.2.3).
+ * The fields by name. Values of one name are joined by commas, cookies by semicolons (RFC 9113
+ * section 8.2.3).
  */
 function headerMap(head: RequestHead): Map<string, string> {
   const map = new Map<string, string>();

@@ -1,25 +1,27 @@
 /**
- * Decompresses requests beside other work. Two kilobytes of gzip can become two megabytes, so what
- * is large when decompressed goes to another thread, waits in a queue of its connection, and
- * connections take turns:
+ * Decompresses requests. Two kilobytes of gzip can become two megabytes, so messages that are large
+ * when decompressed go to another thread through a queue per connection, and connections take
+ * turns:
  *
  *   small, or still small when decompressed -> at once
  *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of
- *   two threads -> the call goes on
+ *           two threads -> the call continues
  *
- * The threads are those that sync the log, of which there are few: so only two are used at a time,
- * whoever sends.
+ * The threads are those that sync the log, of which there are few, so only two are used at a time
+ * for all connections.
  */
 import type { Clock } from "@quorate/host";
 import type { Compressor } from "./compressor.ts";
 
 /** Decompressed at once up to this size, compressed and not. */
 const MAX_NOW_BYTES = 16 * 1024;
-/** Messages that are decompressed at one time, of all connections; one of each. */
+/**
+ * Maximum number of messages being decompressed on other threads, over all connections; one for
+ * each connection.
+ */
 export const MAX_INFLATING = 2;
 /**
- * What a connection may have decompressed beside other work: so many bytes at once, and then so
- * many a second.
+ * A connection's allowance for decompression on other threads: a burst, and then a rate per second.
  */
 export const INFLATE_BURST_BYTES = 16 * 1024 * 1024;
 export const INFLATE_BYTES_PER_SECOND = 64 * 1024 * 1024;
@@ -31,12 +33,12 @@ interface Job {
   readonly done: (plain: Uint8Array | undefined, error: unknown) => void;
 }
 
-/** The messages of one connection that wait. */
+/** The waiting messages of one connection. */
 interface InflateQueue {
   readonly jobs: Job[];
-  /** Until when its rate is used up. */
+  /** The time until which its rate is used up. */
   paidUntilMs: number;
-  /** In the queue of connections, or being served. */
+  /** In the queue of connections, or being processed. */
   isQueued: boolean;
 }
 
@@ -46,11 +48,11 @@ export class Inflater {
   readonly #byConnection = new WeakMap<object, InflateQueue>();
   #queues: InflateQueue[] = [];
   #running = 0;
-  /** Until when connections wait for their allowance. */
+  /** The time until which connections wait for their allowance. */
   #waitsUntilMs = Number.POSITIVE_INFINITY;
   /**
-   * Messages that were decompressed beside other work, and times that a connection had to wait for
-   * its allowance.
+   * Messages that were decompressed on other threads, and times that a connection waited for its
+   * allowance.
    */
   inflated = 0;
   throttled = 0;
@@ -61,8 +63,8 @@ export class Inflater {
   }
 
   /**
-   * The message decompressed, if that is little work; undefined if it is to go into the queue.
-   * Throws StatusError as Compressor does.
+   * Decompresses the message at once if that is little work; returns undefined if it must be
+   * queued. Throws StatusError as Compressor does.
    */
   now(message: Uint8Array, maxBytes: number): Uint8Array | undefined {
     return message.length > MAX_NOW_BYTES
@@ -71,9 +73,9 @@ export class Inflater {
   }
 
   /**
-   * Decompresses a message when it is its turn. Those of one connection begin in their order.
-   * @param isWanted false once nobody waits for it any more: then it is dropped. @param done called
-   * once, unless it was dropped
+   * Queues a message for decompression. Those of one connection start in order. @param isWanted
+   * false once the call has ended: the message is then dropped. @param done called once, unless the
+   * message was dropped
    */
   later(
     connection: object,
@@ -130,7 +132,7 @@ export class Inflater {
     }
     this.#running--;
     const nowMs = this.#clock.monotonicMs();
-    // What is refused as too long has cost as much as the longest message.
+    // A message that is refused as too long has cost as much as the longest one.
     const costBytes = plain?.length ?? job.maxBytes;
     queue.paidUntilMs =
       Math.max(queue.paidUntilMs, nowMs) + (costBytes / INFLATE_BYTES_PER_SECOND) * 1000;

@@ -1,7 +1,6 @@
 /**
  * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the
- * same messages: tools such as grpcurl learn the services and their messages from the server
- * itself.
+ * same messages: tools such as grpcurl learn the services and their messages from the server.
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
@@ -9,7 +8,7 @@ import { type ServiceTable, StatusError, type StreamCall, type StreamHandler } f
 import { type FileDescriptor, readDescriptor } from "./descriptors.ts";
 import { readRequest, type WireField, writeFields } from "./wire.ts";
 
-/** Fields of ServerReflectionRequest that ask for something. */
+/** The fields of ServerReflectionRequest, one for each kind of request. */
 const REQUEST = {
   fileByFilename: 3,
   fileContainingSymbol: 4,
@@ -39,7 +38,7 @@ export class ReflectionService {
       ["v1", "v1alpha"].map((version) => [
         `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
         (call: StreamCall) => ({
-          message: (request: Uint8Array) => this.#answerTo(call, request),
+          message: (request: Uint8Array) => this.#respond(call, request),
           halfClosed: () => call.end(),
           drained: () => call.resume(),
         }),
@@ -48,9 +47,8 @@ export class ReflectionService {
   };
 
   /**
-   * @param descriptors encoded FileDescriptorProtos, with all that they import. Throws RangeError
-   * for what is none.
-   * @param services the services to list; those of the files that the server does have.
+   * @param descriptors encoded FileDescriptorProtos, with all their imports. Throws RangeError for
+   * a malformed one. @param services the services to list; the server implements all of them.
    */
   constructor(descriptors: readonly Uint8Array[], services: readonly string[]) {
     this.#services = [...services].sort();
@@ -61,11 +59,11 @@ export class ReflectionService {
     }
   }
 
-  #answerTo(call: StreamCall, request: Uint8Array): void {
+  #respond(call: StreamCall, request: Uint8Array): void {
     const fields = readRequest(request, "ServerReflectionRequest");
     const host = fields.findLast((one) => one.field === 1)?.bytes ?? new Uint8Array(0);
-    // The last of alternatives counts.
-    const [field, value] = this.#answer(
+    // The last of alternative fields counts.
+    const [field, value] = this.#responseTo(
       fields.findLast((one) => one.field >= REQUEST.fileByFilename),
     );
     const sent = call.send(
@@ -78,7 +76,7 @@ export class ReflectionService {
     if (!sent) call.pause();
   }
 
-  #answer(asked: WireField | undefined): [field: number, value: Uint8Array] {
+  #responseTo(asked: WireField | undefined): [field: number, value: Uint8Array] {
     const name = asked?.bytes === undefined ? "" : toUtf8(asked.bytes);
     switch (asked?.field) {
       case REQUEST.fileByFilename: {
@@ -92,7 +90,7 @@ export class ReflectionService {
       case REQUEST.fileContainingExtension:
         return notFound("extension");
       case REQUEST.allExtensionNumbersOfType:
-        // Our messages have no extensions; a type that is known has an empty list.
+        // Our messages have no extensions; a known type has an empty list.
         return this.#bySymbol.has(name)
           ? [RESPONSE.extensionNumbers, writeFields([[1, fromUtf8(name)]])]
           : notFound(`type "${name}"`);
@@ -111,10 +109,10 @@ export class ReflectionService {
     }
   }
 
-  /** A file and all that it needs, itself first. */
+  /** A file and all its imports, itself first. */
   #withImports(file: FileDescriptor): [field: number, value: Uint8Array] {
     const files = new Set([file]);
-    // A set's iteration goes on to what is added meanwhile.
+    // The iteration over the set includes elements that are added meanwhile.
     for (const one of files) {
       for (const name of one.imports) {
         const imported = this.#files.get(name);

@@ -1,4 +1,4 @@
-/** What all calls of a server share. */
+/** The state and limits that all calls of a server share. */
 import type { Clock, Logger } from "@quorate/host";
 import type { DeadlineQueue } from "../deadlines.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../service.ts";
@@ -8,11 +8,11 @@ import type { Inflater } from "./inflater.ts";
 export interface GrpcLimits {
   /** Longest request message, compressed or not. */
   readonly maxRequestBytes: number;
-  /** Longest answer message, uncompressed. */
-  readonly maxAnswerBytes: number;
+  /** Longest response message, uncompressed. */
+  readonly maxResponseBytes: number;
   /** Longest body of a plain HTTP request. */
   readonly maxHttpBodyBytes: number;
-  /** Bytes of a stream that may wait to be sent before `send` says to hold back. */
+  /** Bytes of a stream that may wait to be sent before `send` returns false. */
   readonly sendBudgetBytes: number;
 }
 

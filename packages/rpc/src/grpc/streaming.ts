@@ -1,4 +1,4 @@
-/** Messages in both directions, as many as each side likes. */
+/** A streaming call: any number of messages in both directions. */
 import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
@@ -11,9 +11,9 @@ import type {
   StreamHandler,
   StreamListener,
 } from "../service.ts";
-import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
+import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
@@ -26,11 +26,11 @@ export class StreamingCall extends Call implements StreamCall {
   #delivering = false;
   /** The body is complete, but messages of it may still wait for `resume`. */
   #bodyEnded = false;
-  #toldHalfClosed = false;
-  /** Body bytes that came while paused: the client may send more only when the service goes on. */
+  #notifiedHalfClosed = false;
+  /** Body bytes that arrived while paused: credited to the client when the service resumes. */
   #owedBytes = 0;
   #overBudget = false;
-  /** A message is being decompressed; what it came to, until it is delivered. */
+  /** A message is being decompressed; the result, until it is delivered. */
   #isInflating = false;
   #inflated: Uint8Array | undefined = undefined;
 
@@ -51,7 +51,7 @@ export class StreamingCall extends Call implements StreamCall {
     } catch (error) {
       this.finish(statusOf(error));
     }
-    // What the handler sent at once may have been too much already.
+    // What the handler sent in its constructor may already be over a limit.
     if (this.cancelled) this.abandoned();
     if (bodyEnded) this.ended();
   }
@@ -60,7 +60,7 @@ export class StreamingCall extends Call implements StreamCall {
     return this;
   }
 
-  /** Up to outputTargetBytes of the connection may wait for the socket besides. */
+  /** Besides, up to outputTargetBytes of the connection may wait for the socket. */
   get bufferedBytes(): number {
     return this.stream.pendingBytes;
   }
@@ -72,8 +72,8 @@ export class StreamingCall extends Call implements StreamCall {
     this.sent(size);
     if (!this.stream.headersSent)
       sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
-    // Messages must leave in order, so one that would have to be compressed beside other work goes
-    // as it is.
+    // Messages must leave in order, so one that is too large to compress at once is sent
+    // uncompressed.
     if (this.#gzip && size > 0 && size <= MAX_COMPRESSED_NOW_BYTES) {
       const compressed = this.shared.compressor.compressNow(message);
       this.sendPieces(compressed, compressed.length, true);
@@ -109,7 +109,7 @@ export class StreamingCall extends Call implements StreamCall {
     this.connection.touched();
   }
 
-  /** No message is delivered, and the client may send no more than its window. */
+  /** True while no message is delivered, and the client may send no more than its window. */
   get #isHeldUp(): boolean {
     return this.#paused || this.#isInflating;
   }
@@ -128,7 +128,7 @@ export class StreamingCall extends Call implements StreamCall {
     this.#deliver();
   }
 
-  /** Half the budget free is enough to go on, so that the stream does not run dry meanwhile. */
+  /** Notified at half the budget, so that the stream does not run dry meanwhile. */
   override drained(): void {
     if (!this.#overBudget || this.isEnded) return;
     this.#overBudget = false;
@@ -146,11 +146,11 @@ export class StreamingCall extends Call implements StreamCall {
   }
 
   /**
-   * Hands over what is whole, until the service pauses; then tells of the end of the body, if it is
-   * there.
+   * Delivers complete messages until the service pauses, then the end of the body if it has
+   * arrived.
    */
   #deliver(): void {
-    // A listener that resumes is within the loop already.
+    // A listener that calls resume is inside this loop already.
     if (this.#delivering) return;
     this.#delivering = true;
     try {
@@ -171,8 +171,8 @@ export class StreamingCall extends Call implements StreamCall {
       this.finish(statusOf(error));
     }
     this.#delivering = false;
-    if (!this.#bodyEnded || this.#isHeldUp || this.isEnded || this.#toldHalfClosed) return;
-    this.#toldHalfClosed = true;
+    if (!this.#bodyEnded || this.#isHeldUp || this.isEnded || this.#notifiedHalfClosed) return;
+    this.#notifiedHalfClosed = true;
     if (this.#assembler.bufferedBytes > 0)
       this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
     else this.#call(this.#listener.halfClosed);
@@ -184,8 +184,7 @@ export class StreamingCall extends Call implements StreamCall {
   }
 
   /**
-   * The message decompressed, or undefined if that takes its time: the stream goes on when it is
-   * done.
+   * The decompressed message, or undefined if it is queued: the stream continues when that is done.
    */
   #decompress(message: Uint8Array): Uint8Array | undefined {
     checkCompressed(this.#gzip);

@@ -1,15 +1,15 @@
 /**
- * One request, one answer. The path that most calls take: one DATA frame in, one handler, three
- * frames out, and no object on the way but the stream and this call.
+ * A unary call, the path of most calls: one DATA frame in, one handler, three frames out, and no
+ * allocated objects but the stream and this call.
  */
 import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { type MessageBytes, StatusError, type UnaryHandler } from "../service.ts";
-import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeAnswer } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
+import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeResponse } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 
 export class UnaryCall extends Call {
@@ -18,7 +18,7 @@ export class UnaryCall extends Call {
   #request: Uint8Array | undefined = undefined;
   #isCompressed = false;
   #assembler: MessageAssembler | undefined = undefined;
-  /** The service has the request and has not answered yet. */
+  /** The service is processing the request. */
   #working = false;
   /** Counted in connection.lingeringCalls. */
   #lingering = false;
@@ -92,7 +92,7 @@ export class UnaryCall extends Call {
       this.release();
       return;
     }
-    // The bytes live on only where the service keeps them.
+    // The bytes stay in memory only if the service keeps them.
     this.#request = undefined;
     this.#assembler = undefined;
     if (this.#isCompressed) this.#decompress(request);
@@ -131,23 +131,23 @@ export class UnaryCall extends Call {
 
   #handle(request: Uint8Array): void {
     this.received(request.length);
-    let answer: MessageBytes | Promise<MessageBytes>;
+    let response: MessageBytes | Promise<MessageBytes>;
     try {
-      answer = this.#handler(request, this);
+      response = this.#handler(request, this);
     } catch (error) {
       this.finish(statusOf(error));
       this.release();
       return;
     }
-    if (answer instanceof Promise) {
+    if (response instanceof Promise) {
       this.#working = true;
       this.connection.working(this.heldBytes);
-      answer.then(
-        (message) => this.#answered(message),
+      response.then(
+        (message) => this.#resolved(message),
         (error) => this.#failed(error),
       );
     } else {
-      this.#answer(answer);
+      this.#respond(response);
       this.release();
     }
   }
@@ -162,9 +162,9 @@ export class UnaryCall extends Call {
     }
   }
 
-  #answered(message: MessageBytes): void {
+  #resolved(message: MessageBytes): void {
     this.#stopWorking();
-    this.#answer(message);
+    this.#respond(message);
     this.connection.touched();
   }
 
@@ -182,13 +182,13 @@ export class UnaryCall extends Call {
     this.connection.working(-sizeBytes);
   }
 
-  #answer(message: MessageBytes): void {
+  #respond(message: MessageBytes): void {
     if (this.isEnded) return;
     const size = messageSize(message);
-    if (size > this.shared.limits.maxAnswerBytes) {
+    if (size > this.shared.limits.maxResponseBytes) {
       this.finish({
         code: GrpcCode.ResourceExhausted,
-        message: `grpc: trying to send message larger than max (${size} vs. ${this.shared.limits.maxAnswerBytes})`,
+        message: `grpc: trying to send message larger than max (${size} vs. ${this.shared.limits.maxResponseBytes})`,
       });
       return;
     }
@@ -197,7 +197,7 @@ export class UnaryCall extends Call {
       return;
     }
     const sender = this.connection.sender;
-    if (this.#gzip || !writeWholeAnswer(sender, this.stream, message, size))
+    if (this.#gzip || !writeWholeResponse(sender, this.stream, message, size))
       this.#send(message, size, size, false);
     else {
       this.settle(GrpcCode.OK);
@@ -205,7 +205,7 @@ export class UnaryCall extends Call {
     }
   }
 
-  /** Answers in pieces, as the client's windows open. */
+  /** Sends the response in pieces, as the client's windows open. */
   #send(message: MessageBytes, sizeBytes: number, plainBytes: number, compressed: boolean): void {
     const sender = this.connection.sender;
     sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);

@@ -1,5 +1,5 @@
 /**
- * As much of protobuf's wire format as the services of this package need for their few small
+ * The part of protobuf's wire format that the services of this package need for their few small
  * messages.
  */
 import { GrpcCode } from "../codes.ts";
@@ -15,14 +15,14 @@ export interface WireField {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** Requests of these services hold a name; longer ones are refused. */
+/** Requests of these services contain a name; longer ones are refused. */
 const MAX_REQUEST_BYTES = 4096;
 /** More fields than any of them has. */
 const MAX_REQUEST_FIELDS = 64;
 
 /**
- * The fields of a request of this package's services; throws StatusError for one that is malformed,
- * or larger than any should be.
+ * The fields of a request of this package's services. Throws StatusError if it is malformed or too
+ * large.
  */
 export function readRequest(message: Uint8Array, typeName: string): WireField[] {
   if (message.length > MAX_REQUEST_BYTES) {

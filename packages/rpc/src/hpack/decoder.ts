@@ -1,7 +1,7 @@
 /**
- * HPACK's decoder (RFC 7541): header blocks in, lists of fields out. One for each connection, fed
- * with every block in the order of arrival, also those of requests that are refused, because each
- * may change the table.
+ * HPACK's decoder (RFC 7541): header blocks in, lists of fields out. Each connection has one. It
+ * must decode every block in the order of arrival, even of refused requests, because each may
+ * change the table.
  */
 import { alloc, EMPTY, toLatin1 } from "@quorate/proto";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -10,12 +10,12 @@ import { HeaderField, nameIdOf } from "./header-field.ts";
 import { huffmanDecode, maxDecodedBytes } from "./huffman.ts";
 import { STATIC_TABLE, STATIC_TABLE_LENGTH } from "./static-table.ts";
 
-/** Longer integers than this have no use in a block that fits into memory. */
+/** No larger integer can occur in a block that fits into memory. */
 const MAX_INTEGER = 2 ** 28;
 
 /**
- * Where Huffman-coded strings are decoded; grows to the longest. Shared by all decoders: nothing
- * stays in it between two calls.
+ * Buffer for decoding Huffman-coded strings; grows to the longest. Shared by all decoders: it keeps
+ * no data between calls.
  */
 let scratch = alloc(1024);
 
@@ -26,16 +26,13 @@ export class HpackDecoder {
   #bytes: Uint8Array = EMPTY;
   #at = 0;
   #end = 0;
-  /**
-   * Whether the fields of the last block went beyond maxListBytes: then only the first of them were
-   * kept.
-   */
+  /** Whether the fields of the last block exceeded maxListBytes: the rest was dropped. */
   truncated = false;
 
   /**
-   * @param maxTableBytes what the other side may make the table's size (our
-   * SETTINGS_HEADER_TABLE_SIZE), and its size at first.
-   * @param maxListBytes the size of a list of fields, counted as in RFC 9113 section 6.5.2, beyond
+   * @param maxTableBytes our SETTINGS_HEADER_TABLE_SIZE: the initial size of the table and the
+   * largest that the peer may set.
+   * @param maxListBytes the size of a header list, counted as in RFC 9113 section 6.5.2, beyond
    * which fields are dropped.
    */
   constructor(maxTableBytes: number, maxListBytes: number) {
@@ -45,8 +42,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Changes whenever an index may have got another meaning. A block that leaves it alone means the
-   * same until it changes.
+   * Changes whenever an index may have a new meaning. A block that does not change it decodes to
+   * the same fields until it changes.
    */
   get tableVersion(): number {
     return this.#table.version;
@@ -58,8 +55,8 @@ export class HpackDecoder {
   }
 
   /**
-   * The fields of the block bytes[start, end), in order. Throws HpackError; after that the decoder
-   * is of no more use.
+   * The fields of the block bytes[start, end), in order. Throws HpackError; the decoder cannot be
+   * used after that.
    */
   decode(bytes: Uint8Array, start: number, end: number): HeaderField[] {
     this.#bytes = bytes;
@@ -85,7 +82,7 @@ export class HpackDecoder {
       if (listBytes <= this.#maxListBytes) fields.push(field);
       else this.truncated = true;
     }
-    // The block's memory is not to be kept alive.
+    // Releases the block's memory.
     this.#bytes = EMPTY;
     return fields;
   }
@@ -114,7 +111,7 @@ export class HpackDecoder {
     this.#table.resize(maxSizeBytes);
   }
 
-  /** An integer (section 5.1) whose prefix fills `mask` of the present byte. */
+  /** An integer (section 5.1) whose prefix is the bits `mask` of the current byte. */
   #integer(mask: number): number {
     const bytes = this.#bytes;
     let value = bytes[this.#at++] & mask;
@@ -139,8 +136,8 @@ export class HpackDecoder {
     if (end > this.#end) throw new HpackError("the block ends within a string");
     this.#at = end;
     if (!huffman) return toLatin1(this.#bytes, start, end);
-    const room = maxDecodedBytes(length);
-    if (scratch.length < room) scratch = alloc(room);
+    const capacity = maxDecodedBytes(length);
+    if (scratch.length < capacity) scratch = alloc(capacity);
     return toLatin1(scratch, 0, huffmanDecode(this.#bytes, start, end, scratch));
   }
 }

@@ -12,10 +12,10 @@ export class DynamicTable {
   #length = 0;
   #sizeBytes = 0;
   #maxSizeBytes: number;
-  /** Counts the changes: as long as it stays the same, each index means the same field. */
+  /** Number of changes: while it stays the same, each index means the same field. */
   version = 0;
 
-  /** @param maxSizeBytes what the sizes of all fields may add up to. */
+  /** @param maxSizeBytes the maximum sum of the sizes of all fields */
   constructor(maxSizeBytes: number) {
     this.#maxSizeBytes = maxSizeBytes;
   }
@@ -32,7 +32,7 @@ export class DynamicTable {
     return this.#maxSizeBytes;
   }
 
-  /** The field at an index that counts from 0, the newest; undefined past the oldest. */
+  /** The field at an index that counts from the newest, 0; undefined past the oldest. */
   at(index: number): HeaderField | undefined {
     return index < this.#length
       ? this.#ring[(this.#next - 1 - index) & (this.#ring.length - 1)]
@@ -40,8 +40,8 @@ export class DynamicTable {
   }
 
   /**
-   * Adds a field, after it drops as many old ones as it takes. One that is larger than the table
-   * empties it.
+   * Adds a field, after dropping as many old ones as needed. A field larger than the table empties
+   * it.
    */
   insert(field: HeaderField): void {
     this.version++;

@@ -1,6 +1,6 @@
 /**
- * HPACK's encoder (RFC 7541). The caller says of each field whether it is worth a place in the
- * dynamic table: a server's answers have few fields, and two or three of them make up nearly all.
+ * HPACK's encoder (RFC 7541). The caller decides for each field whether it goes into the dynamic
+ * table: a server's responses have few fields, and two or three of them make up nearly all.
  */
 import { alloc, writeLatin1 } from "@quorate/proto";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -8,25 +8,25 @@ import { FIELD_OVERHEAD_BYTES, HeaderField } from "./header-field.ts";
 import { huffmanEncode, huffmanLength } from "./huffman.ts";
 import { STATIC_TABLE, STATIC_TABLE_LENGTH } from "./static-table.ts";
 
-/** How a field that no table has is written. */
+/** How a field that is in neither table is written. */
 export const Indexing = {
-  /** Put into the dynamic table, for what comes again. */
+  /** Added to the dynamic table, for fields that repeat. */
   Add: 0x40,
-  /** Written out. */
+  /** Written literally. */
   None: 0x00,
-  /** Written out, here and by every intermediary, for secrets. */
+  /** Written literally, here and by every intermediary, for secrets. */
   Never: 0x10,
 } as const;
 export type Indexing = (typeof Indexing)[keyof typeof Indexing];
 
-/** The dynamic table's size before anyone has said otherwise (RFC 9113 section 6.5.2). */
+/** The initial size of the dynamic table (RFC 9113 section 6.5.2). */
 export const DEFAULT_TABLE_BYTES = 4096;
 
 export interface EncodableField {
   /** Lower case, one char a byte. */
   readonly name: string;
   readonly value: string;
-  /** None unless told. */
+  /** Default None. */
   readonly indexing?: Indexing;
 }
 
@@ -34,14 +34,14 @@ export class HpackEncoder {
   readonly #maxTableBytes: number;
   readonly #table: DynamicTable;
   /**
-   * The least size since the last block, if the table has been made smaller: it must be announced,
-   * and then the present one.
+   * The smallest size since the last block, if the table became smaller: it must be announced, and
+   * then the current one.
    */
   #announceBytes: number | undefined;
   #out = alloc(256);
   #at = 0;
 
-  /** @param maxTableBytes what the table's size is kept under, whatever the other side allows. */
+  /** @param maxTableBytes the largest size of the table, whatever the peer allows */
   constructor(maxTableBytes: number = DEFAULT_TABLE_BYTES) {
     this.#maxTableBytes = Math.min(maxTableBytes, DEFAULT_TABLE_BYTES);
     this.#table = new DynamicTable(this.#maxTableBytes);
@@ -49,14 +49,14 @@ export class HpackEncoder {
   }
 
   /**
-   * Changes whenever an index may have got another meaning or the next block must open with news of
-   * the table's size.
+   * Changes whenever an index may have a new meaning or the next block must start with a table size
+   * update.
    */
   get tableVersion(): number {
     return this.#table.version;
   }
 
-  /** Takes the other side's SETTINGS_HEADER_TABLE_SIZE. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(maxTableBytes: number): void {
     const sizeBytes = Math.min(maxTableBytes, this.#maxTableBytes);
     if (sizeBytes === this.#table.maxSizeBytes) return;
@@ -75,7 +75,7 @@ export class HpackEncoder {
       if (this.#announceBytes !== this.#table.maxSizeBytes)
         this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
       this.#announceBytes = undefined;
-      // Without the news the next block is another one.
+      // The table size update is part of this block only, so a cached copy of it would be wrong.
       this.#table.version++;
     }
     for (const field of fields)
@@ -87,7 +87,7 @@ export class HpackEncoder {
 
   #field(name: string, value: string, indexing: Indexing): void {
     const { index, whole } = this.#find(name, value);
-    // What does not fit would only empty the table.
+    // A field that does not fit would only empty the table.
     if (
       indexing === Indexing.Add &&
       name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes
@@ -103,7 +103,7 @@ export class HpackEncoder {
     if (indexing === Indexing.Add) this.#table.insert(new HeaderField(name, value));
   }
 
-  /** The index of the field, or else of its name, or 0. */
+  /** The index of the field, or of its name, or 0. */
   #find(name: string, value: string): { index: number; whole: boolean } {
     let named = 0;
     for (let i = 0; i < this.#table.length; i++) {

@@ -1,12 +1,11 @@
 /**
- * One header field, with what can be known of it once and for all. Most fields of a request are
- * entries of the dynamic table that come again and again: what is found out when an entry is made
- * need not be found out for each request.
+ * One header field, with its parsed properties. Most fields of a request are entries of the dynamic
+ * table that repeat: they are parsed once, when the entry is added, and not for each request.
  */
 
 /**
- * Numbers of the names that mean something to HTTP/2 or gRPC, so that code can switch on them; 0 is
- * any other name.
+ * Numbers of the names that have a meaning in HTTP/2 or gRPC, for use in a switch; 0 is any other
+ * name.
  */
 export const NameId = {
   Other: 0,
@@ -25,9 +24,9 @@ export const NameId = {
   GrpcAcceptEncoding: 13,
   Host: 14,
   Cookie: 15,
-  /** Names of HTTP/1.1's connections, which HTTP/2 forbids (RFC 9113 section 8.2.2). */
+  /** Connection-specific names of HTTP/1.1, which HTTP/2 forbids (RFC 9113 section 8.2.2). */
   ConnectionSpecific: 16,
-  /** A name that no field may have. */
+  /** A name that RFC 9113 section 8.2.1 forbids. */
   Malformed: 17,
 } as const;
 
@@ -53,7 +52,7 @@ const KNOWN: ReadonlyMap<string, number> = new Map<string, number>([
   ["upgrade", NameId.ConnectionSpecific],
 ]);
 
-/** What a field costs beyond its characters (RFC 7541 section 4.1). */
+/** What a field counts beyond its characters (RFC 7541 section 4.1). */
 export const FIELD_OVERHEAD_BYTES = 32;
 
 /**
@@ -74,8 +73,8 @@ export function nameIdOf(name: string): number {
 }
 
 /**
- * False for a value with a character that could end it in another protocol: NUL, CR or LF. Spaces
- * at its ends are let through, as in Go.
+ * False for a value that contains NUL, CR or LF, which could end it in another protocol. Spaces at
+ * its ends are allowed, as in Go.
  */
 function isCleanValue(value: string): boolean {
   for (let i = 0; i < value.length; i++) {
@@ -93,9 +92,9 @@ export class HeaderField {
   readonly nameId: number;
   /** False for a value that makes its message malformed. */
   readonly cleanValue: boolean;
-  /** What the field counts for in tables and lists: its characters and 32. */
+  /** The field's size in tables and lists: its characters and 32. */
   readonly sizeBytes: number;
-  /** A place for what the reader of the field made of it, such as the method that a path names. */
+  /** A slot for the reader of the field to cache what it derived, such as the method for a path. */
   memo: unknown = undefined;
 
   constructor(name: string, value: string, nameId: number = nameIdOf(name)) {

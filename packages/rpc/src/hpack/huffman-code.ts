@@ -1,7 +1,7 @@
 /**
- * The Huffman code of RFC 7541 appendix B. The code is canonical: within one length the codes count
- * up in the order of the symbols, and each length goes on where the one before it stopped. So the
- * lengths alone say it all.
+ * The Huffman code of RFC 7541 appendix B. The code is canonical: the codes of one length ascend in
+ * the order of the symbols, and each length continues after the one before. The lengths alone
+ * therefore define it.
  */
 
 /** The symbol that ends a string's padding and must never be decoded. */
@@ -40,7 +40,7 @@ function canonicalCodes(lengths: readonly number[]): Uint32Array {
     for (let symbol = 0; symbol < lengths.length; symbol++)
       if (lengths[symbol] === bits) codes[symbol] = next++;
   }
-  // A complete code uses up all of its longest words.
+  // A complete code uses all of its longest words.
   if (next !== 2 ** 30) throw new Error(`the Huffman code is not complete: ${next}`);
   return codes;
 }

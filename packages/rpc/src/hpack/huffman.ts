@@ -1,6 +1,6 @@
 /**
- * Huffman-coded strings (RFC 7541 section 5.2). The decoder is a state machine that eats four bits
- * at a time.
+ * Huffman-coded strings (RFC 7541 section 5.2). The decoder is a state machine that consumes four
+ * bits at a time.
  */
 import { HpackError } from "./errors.ts";
 import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
@@ -56,15 +56,15 @@ function buildDecoder(): { table: Int32Array; padding: Uint8Array } {
   return { table, padding };
 }
 
-/** How many bytes `encodedBytes` of Huffman code can decode to at most. */
+/** The most bytes that `encodedBytes` of Huffman code can decode to. */
 export function maxDecodedBytes(encodedBytes: number): number {
   return Math.floor((encodedBytes * 8) / 5);
 }
 
 /**
- * Decodes bytes[start, end) into `out` from its beginning, where the caller has made room for
- * maxDecodedBytes, and gives the count of bytes written. Throws HpackError for a string that holds
- * EOS or ends in anything but up to seven bits of padding ones.
+ * Decodes bytes[start, end) into the beginning of `out`, which must have maxDecodedBytes, and
+ * returns the number of bytes written. Throws HpackError for a string that contains EOS or ends in
+ * anything but up to seven one bits of padding.
  */
 export function huffmanDecode(
   bytes: Uint8Array,
@@ -95,8 +95,8 @@ export function huffmanLength(text: string): number {
 }
 
 /**
- * Writes a latin1 string's Huffman code at `at`, where the caller has made room, and gives the
- * offset behind it.
+ * Writes a latin1 string's Huffman code at `at`, where `out` must have the capacity for it, and
+ * returns the offset behind it.
  */
 export function huffmanEncode(text: string, out: Uint8Array, at: number): number {
   let byte = 0;

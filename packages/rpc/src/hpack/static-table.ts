@@ -64,10 +64,10 @@ vary
 via
 www-authenticate`;
 
-/** How many entries the table has; their indexes start at 1. */
+/** The number of entries; their indexes start at 1. */
 export const STATIC_TABLE_LENGTH = 61;
 
-/** Entry i stands at [i]; [0] is not one. */
+/** Entry i is at [i]; [0] is not an entry. */
 export const STATIC_TABLE: readonly HeaderField[] = NAMES_AND_VALUES.split("\n").map((line) => {
   const space = line.indexOf(" ");
   return space === -1

@@ -1,29 +1,29 @@
 /**
- * The large buffers of all connections' outputs that are not in use. A long answer fills hundreds
- * of them; memory that was used a moment ago is in the processor's cache, and the collector has
- * nothing to do with it.
+ * The free list of large output buffers, shared by all connections. A long response fills hundreds
+ * of them; recently used memory is in the processor's cache, and the garbage collector has less
+ * work.
  */
 import { alloc } from "@quorate/proto";
 
 /** Size of a pooled buffer. */
 export const POOLED_BUFFER_BYTES: number = 64 * 1024;
-/** Bytes of buffers that are kept for the next who needs one. */
+/** Maximum bytes of free buffers that are kept. */
 export const MAX_FREE_BYTES: number = 1024 * 1024;
 
 export class BufferPool {
   readonly #free: Uint8Array[] = [];
 
-  /** Bytes that are kept at the moment. */
+  /** Bytes of free buffers. */
   get freeBytes(): number {
     return this.#free.length * POOLED_BUFFER_BYTES;
   }
 
-  /** A buffer of POOLED_BUFFER_BYTES with UNDEFINED contents. */
+  /** A buffer of POOLED_BUFFER_BYTES with undefined contents. */
   take(): Uint8Array {
     return this.#free.pop() ?? alloc(POOLED_BUFFER_BYTES);
   }
 
-  /** Gives back a buffer that `take` gave and nobody refers to any more. */
+  /** Returns a buffer to the pool; the caller must not refer to it any more. */
   give(buffer: Uint8Array): void {
     if (this.freeBytes < MAX_FREE_BYTES) this.#free.push(buffer);
   }

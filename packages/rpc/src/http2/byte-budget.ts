@@ -1,25 +1,25 @@
 /**
- * Bytes that connections hold of one kind, with a bound for each connection and one for all of
+ * Bytes of one kind that connections hold, with a bound for each connection and one for all of
  * them.
  *
- * When the bound of all is reached, the largest holder makes room: of the client (identity) that
- * holds the most, the connection that holds the most is cut off. Only a request by the largest
- * holder itself is refused. So whoever holds less than an equal share is always served, whatever
- * others leave lying.
+ * When the bound of all is reached, the largest holder is cut off: of the client (identity) that
+ * holds the most, the connection that holds the most. Only a request by the largest holder itself
+ * is refused. A client that holds less than an equal share is therefore always served, however much
+ * others hold.
  */
 
-/** At most so many connections are cut off for one request. */
+/** The most connections that one request may cut off. */
 const MAX_CUTS_AT_ONCE = 32;
 
 /** The bytes of one connection. */
 export class ByteBudget {
   readonly #limitBytes: number;
   readonly #whole: SharedBudget;
-  /** @internal Of the same client. */
+  /** @internal The budget's client. */
   readonly group: BudgetGroup;
   /** @internal Ends the connection. */
   readonly cut: () => void;
-  /** @internal Was asked to end already: what it still holds becomes free without its doing. */
+  /** @internal The connection is ending: what it still holds will become free. */
   isCut = false;
   #usedBytes = 0;
 
@@ -34,14 +34,13 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** More than half is used, here or of the whole: time to slow down. */
+  /** True when more than half is used, by this connection or in total: senders should slow down. */
   get isHigh(): boolean {
     return this.#usedBytes * 2 > this.#limitBytes || this.#whole.isHigh;
   }
 
   /**
-   * Takes the bytes and gives true, or leaves everything as it is and gives false if they would go
-   * beyond a bound.
+   * Takes the bytes and returns true; returns false and takes none if a bound would be exceeded.
    */
   take(sizeBytes: number): boolean {
     if (this.#usedBytes + sizeBytes > this.#limitBytes) return false;
@@ -57,14 +56,14 @@ export class ByteBudget {
     this.#whole.give(sizeBytes);
   }
 
-  /** The connection is gone. What it holds still counts until it is given back. */
+  /** The connection is gone. What it holds still counts until it is released. */
   leave(): void {
     this.isCut = true;
     this.#whole.leave(this);
   }
 }
 
-/** The connections of one client, and what they hold together. */
+/** The connections of one client, and the bytes that they hold together. */
 export interface BudgetGroup {
   readonly identity: string;
   usedBytes: number;
@@ -76,7 +75,7 @@ export class SharedBudget {
   readonly #limitBytes: number;
   readonly #groups = new Map<string, BudgetGroup>();
   #usedBytes = 0;
-  /** Connections that were cut off to make room. */
+  /** Number of connections that were cut off. */
   cuts = 0;
 
   constructor(limitBytes: number) {
@@ -92,8 +91,8 @@ export class SharedBudget {
   }
 
   /**
-   * The budget of a new connection. @param identity its client. @param cut ends the connection, and
-   * gives back what it holds
+   * The budget of a new connection. @param identity its client. @param cut ends the connection,
+   * which then releases what it holds
    */
   join(limitBytes: number, identity: string, cut: () => void): ByteBudget {
     let group = this.#groups.get(identity);
@@ -114,7 +113,7 @@ export class SharedBudget {
   }
 
   take(sizeBytes: number, by: ByteBudget): boolean {
-    if (this.#usedBytes + sizeBytes > this.#limitBytes && !this.#makeRoom(sizeBytes, by))
+    if (this.#usedBytes + sizeBytes > this.#limitBytes && !this.#cutLargest(sizeBytes, by))
       return false;
     this.#usedBytes += sizeBytes;
     return true;
@@ -124,7 +123,7 @@ export class SharedBudget {
     this.#usedBytes -= sizeBytes;
   }
 
-  #makeRoom(sizeBytes: number, by: ByteBudget): boolean {
+  #cutLargest(sizeBytes: number, by: ByteBudget): boolean {
     for (let cuts = 0; cuts < MAX_CUTS_AT_ONCE; cuts++) {
       const victim = this.#largestHolder();
       if (victim === undefined || victim === by) return false;

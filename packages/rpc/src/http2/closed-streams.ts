@@ -1,9 +1,9 @@
 /**
- * The latest streams that ended, so that a late frame can be told from a wrong one. Only looked at
- * for frames of streams that are not open.
+ * The latest streams that ended, so that a late frame can be distinguished from a wrong one. Read
+ * only for frames of streams that are not open.
  */
 
-/** How many are remembered of each kind; a power of two. */
+/** Number of streams remembered of each kind; a power of two. */
 const REMEMBERED = 128;
 
 export class ClosedStreams {
@@ -12,12 +12,15 @@ export class ClosedStreams {
   #endedCount = 0;
   #cutCount = 0;
 
-  /** Remembers a stream that both sides ended, or the client reset. */
+  /** Remembers a stream that both sides ended, or that the client reset. */
   addEnded(id: number): void {
     this.#ended[this.#endedCount++ & (REMEMBERED - 1)] = id;
   }
 
-  /** Remembers a stream that we reset, on which the client may still be sending in good faith. */
+  /**
+   * Remembers a stream that the server reset; frames that the client sent before it knew may still
+   * arrive.
+   */
   addCut(id: number): void {
     this.#cut[this.#cutCount++ & (REMEMBERED - 1)] = id;
   }

@@ -1,11 +1,11 @@
 /**
- * Cuts the bytes of a connection into frames (RFC 9113 section 4.1). A frame that comes in one
- * chunk is seen in place, without a copy.
+ * Splits the bytes of a connection into frames (RFC 9113 section 4.1). A frame that arrives in one
+ * chunk is passed on in place, without a copy.
  */
 import { DEFAULT_MAX_FRAME_BYTES, FRAME_HEADER_BYTES } from "./constants.ts";
 
 export interface FrameHandler {
-  /** One whole frame; its payload is bytes[start, start + length). False to stop. */
+  /** One complete frame; its payload is bytes[start, start + length). Returns false to stop. */
   frame(
     bytes: Uint8Array,
     start: number,
@@ -14,19 +14,19 @@ export interface FrameHandler {
     flags: number,
     streamId: number,
   ): boolean;
-  /** A frame is longer than we allow. Nothing comes after it. */
+  /** A frame is longer than allowed. No more calls follow. */
   frameTooLong(length: number, type: number, streamId: number): void;
 }
 
 export class FrameSplitter {
   readonly #handler: FrameHandler;
   /**
-   * The beginning of a frame whose rest has not come: the first #have bytes of its header, or of
-   * all of it.
+   * The beginning of an incomplete frame: the first #have bytes of its header, or of the whole
+   * frame.
    */
   #part: Uint8Array | undefined;
   #have = 0;
-  /** How many frames did not come in one piece. */
+  /** Number of frames that did not arrive in one chunk. */
   partsBegun = 0;
 
   constructor(handler: FrameHandler) {
@@ -38,7 +38,7 @@ export class FrameSplitter {
     return this.#part !== undefined;
   }
 
-  /** Takes chunk[at, end of chunk), which must not change any more. */
+  /** Processes chunk[at, end of chunk), which must not change any more. */
   push(chunk: Uint8Array, at: number): void {
     const end = chunk.length;
     if (this.#part !== undefined) {
@@ -80,8 +80,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Goes on with the frame that has begun; gives where the next one starts, or -1 if the chunk is
-   * used up or nothing more is to come.
+   * Continues an incomplete frame. Returns the offset of the next frame, or -1 if the chunk is used
+   * up or the handler stopped.
    */
   #complete(chunk: Uint8Array, at: number): number {
     let part = this.#part!;

@@ -1,9 +1,9 @@
-/** Frames as we write them (RFC 9113 section 6). */
+/** Writing frames (RFC 9113 section 6). */
 import { fromLatin1 } from "@quorate/proto";
 import { DEFAULT_MAX_FRAME_BYTES, Flag, FRAME_HEADER_BYTES, FrameType } from "./constants.ts";
 import type { Output } from "./output.ts";
 
-/** Writes a frame's header at bytes[at], and gives the offset behind it. */
+/** Writes a frame's header at bytes[at], and returns the offset behind it. */
 export function putFrameHeader(
   bytes: Uint8Array,
   at: number,
@@ -20,7 +20,7 @@ export function putFrameHeader(
   return putU32(bytes, at + 5, streamId);
 }
 
-/** Writes the low 32 bits of value, and gives the offset behind them. */
+/** Writes the low 32 bits of value, and returns the offset behind them. */
 export function putU32(bytes: Uint8Array, at: number, value: number): number {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -29,13 +29,13 @@ export function putU32(bytes: Uint8Array, at: number, value: number): number {
   return at + 4;
 }
 
-/** The header of a frame whose payload comes next. */
+/** Writes the header of a frame whose payload follows. */
 function header(out: Output, length: number, type: number, flags: number, streamId: number): void {
   const at = out.reserve(FRAME_HEADER_BYTES);
   putFrameHeader(out.bytes, at, length, type, flags, streamId);
 }
 
-/** A header block, in as many frames as it takes. */
+/** Writes a header block, in as many frames as it needs. */
 export function writeHeaders(
   out: Output,
   streamId: number,
@@ -55,7 +55,7 @@ export function writeHeaders(
   } while (start < block.length);
 }
 
-/** The header of a DATA frame whose payload comes next. */
+/** Writes the header of a DATA frame whose payload follows. */
 export function writeDataHeader(
   out: Output,
   streamId: number,
@@ -65,7 +65,7 @@ export function writeDataHeader(
   header(out, length, FrameType.Data, endStream ? Flag.EndStream : 0, streamId);
 }
 
-/** Settings as pairs of a number of Setting and its value. */
+/** Writes settings: pairs of an id (Setting) and its value. */
 export function writeSettings(
   out: Output,
   settings: readonly (readonly [id: number, value: number])[],
@@ -95,7 +95,7 @@ export function writeRstStream(out: Output, streamId: number, code: number): voi
   putU32(out.bytes, at, code);
 }
 
-/** @param reason a short text for people, one char a byte. */
+/** @param reason a short text, one char a byte. */
 export function writeGoAway(out: Output, lastStreamId: number, code: number, reason: string): void {
   header(out, 8 + reason.length, FrameType.GoAway, 0, 0);
   const at = out.reserve(8);
@@ -108,4 +108,9 @@ export function writeWindowUpdate(out: Output, streamId: number, incrementBytes:
   header(out, 4, FrameType.WindowUpdate, 0, streamId);
   const at = out.reserve(4);
   putU32(out.bytes, at, incrementBytes);
+}
+
+/** Reads 32 bits, big-endian, unsigned. */
+export function readU32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3]) >>> 0;
 }

@@ -1,13 +1,13 @@
 /**
- * The heads of a connection's latest requests by their header blocks. A client that makes one kind
- * of call again and again sends the same few bytes each time, once its fields are in the dynamic
- * table. A block that does not change the table means the same as long as the table does.
+ * Caches the heads of a connection's latest requests by their header blocks. A client that repeats
+ * one kind of call sends the same few bytes each time, once its fields are in the dynamic table.
+ * The block decodes to the same head as long as the table does not change.
  */
 import type { RequestHead } from "./request-head.ts";
 
-/** Kinds of calls that are remembered. */
+/** Number of cached heads. */
 const ENTRIES = 4;
-/** Blocks of more bytes than this are not remembered. */
+/** Larger blocks are not cached. */
 const MAX_BLOCK_BYTES = 96;
 
 interface Entry {
@@ -21,7 +21,7 @@ export class HeadCache {
   readonly #entries: Entry[] = [];
   #next = 0;
 
-  /** The head that bytes[start, end) makes with the table as it is, if it is known. */
+  /** The head of the block bytes[start, end) with the current table, if it is cached. */
   find(
     bytes: Uint8Array,
     start: number,
@@ -40,7 +40,7 @@ export class HeadCache {
     return undefined;
   }
 
-  /** Remembers the head of a block that left the table alone. */
+  /** Caches the head of a block that did not change the table. */
   add(
     bytes: Uint8Array,
     start: number,

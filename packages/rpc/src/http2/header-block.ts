@@ -1,4 +1,4 @@
-/** A header block that comes in several frames (RFC 9113 section 6.10). */
+/** A header block that arrives in several frames (RFC 9113 section 6.10). */
 import { concat } from "@quorate/proto";
 
 export class HeaderBlock {

@@ -1,12 +1,12 @@
 /**
- * Pings, in both directions: grpc-go's policy against clients that ping too much, and our own to
- * clients that have fallen silent.
+ * Pings in both directions: grpc-go's policy against clients that ping too often, and the server's
+ * own pings to silent clients.
  */
 import type { Http2Limits } from "./limits.ts";
 
-/** As in grpc-go: three pings too early are one too many. */
+/** As in grpc-go: the third ping that comes too early ends the connection. */
 const MAX_STRIKES = 2;
-/** As in grpc-go: how often a client may ping that has no call open. */
+/** As in grpc-go: the minimum time between pings of a client without open calls. */
 const IDLE_PERIOD_MS = 2 * 60 * 60 * 1000;
 
 export class KeepAlive {
@@ -18,8 +18,8 @@ export class KeepAlive {
   #lastReadMs: number;
   #pingedMs: number | undefined = undefined;
   /**
-   * Set when a frame of substance goes out, which clears the client of the suspicion of pinging
-   * without need.
+   * Set when a frame with content is sent; it resets the count of early pings, because a client may
+   * ping while it receives.
    */
   sent = false;
 
@@ -30,7 +30,7 @@ export class KeepAlive {
     this.#lastReadMs = nowMs;
   }
 
-  /** The client has pinged. False if it is one time too many. */
+  /** The client has pinged. False if that is one ping too many. */
   pinged(nowMs: number, openStreams: number): boolean {
     const lastMs = this.#lastPingMs;
     this.#lastPingMs = nowMs;
@@ -44,13 +44,13 @@ export class KeepAlive {
     return this.#strikes <= MAX_STRIKES;
   }
 
-  /** Bytes have come. */
+  /** Bytes have arrived. */
   read(nowMs: number): void {
     this.#lastReadMs = nowMs;
     this.#pingedMs = undefined;
   }
 
-  /** What is due: to send a ping, or to give up on a client that has not answered one. */
+  /** The action that is due: send a ping, or give up on a client that did not acknowledge one. */
   due(nowMs: number): "ping" | "lost" | undefined {
     if (this.#intervalMs === 0) return undefined;
     if (this.#pingedMs !== undefined)

@@ -1,66 +1,67 @@
 /**
- * What one connection may cost. Every bound has its unit in its name; docs/LIMITS.md lists them.
+ * The limits of one connection. Every limit has its unit in its name; docs/LIMITS.md lists them.
  */
 export interface Http2Limits {
-  /** Streams open at once, and calls still worked on although their client has left. Advertised. */
+  /** Open streams, plus running calls whose stream was reset. Advertised. */
   readonly maxConcurrentStreams: number;
-  /** What a client may send on a stream before we have taken it. Advertised. */
+  /** Bytes that a client may send on a stream before it is credited. Advertised. */
   readonly streamWindowBytes: number;
-  /** What a client may send on all streams before it hears from us; at least 65,535. */
+  /** Bytes that a client may send on all streams before it is credited; at least 65,535. */
   readonly connectionWindowBytes: number;
   /**
-   * A request's fields, counted as RFC 9113 section 6.5.2 does. Advertised; a longer list is
+   * A request's header list, counted as in RFC 9113 section 6.5.2. Advertised; a longer list is
    * refused with status 431.
    */
   readonly maxHeaderListBytes: number;
   /**
-   * A header block as it comes over the wire, and the CONTINUATION frames that it comes in; the
-   * connection ends beyond.
+   * The encoded size of a header block, and the CONTINUATION frames it arrives in; beyond them the
+   * connection ends.
    */
   readonly maxHeaderBlockBytes: number;
   readonly maxContinuationFrames: number;
-  /** Bytes of requests that are being received or worked on; requests beyond are refused. */
+  /** Bytes of requests that are being received or processed; requests beyond are refused. */
   readonly maxHeldBytes: number;
   /**
-   * Bytes that open streams take by themselves, their headers above all; requests beyond are
-   * refused.
+   * Bytes that open streams take by themselves, mostly their headers; requests beyond are refused.
    */
   readonly maxHeadBytes: number;
-  /** Bytes of answers that wait for the client's windows; streams beyond are cut off. */
+  /** Bytes of responses that wait for the client's windows; streams beyond are cut off. */
   readonly maxPendingBytes: number;
-  /** DATA is framed as long as fewer bytes than this wait for the socket. */
+  /** DATA is framed while fewer bytes than this wait for the socket. */
   readonly outputTargetBytes: number;
-  /** Nothing more is read while more bytes than this wait for the socket. */
+  /** Reading stops while more bytes than this wait for the socket. */
   readonly maxOutputBytes: number;
   /**
    * Frames that move nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, unknown types,
-   * frames for closed streams. So many at once and then so many a second; each frame of ours that
-   * moves something allows some more.
+   * frames for closed streams. A burst, and then a rate per second; each sent frame with content
+   * allows some more.
    */
   readonly maxIdleFramesBurst: number;
   readonly maxIdleFramesPerSecond: number;
   /**
-   * Streams that a client may reset: so many at once and then so many a second; each finished call
-   * allows one more (CVE-2023-44487).
+   * Streams that a client may reset: a burst, and then a rate per second; each finished call allows
+   * one more (CVE-2023-44487).
    */
   readonly maxResetsBurst: number;
   readonly maxResetsPerSecond: number;
-  /** How long the preface and the first SETTINGS may take. */
+  /** Maximum time until the preface and the first SETTINGS are complete. */
   readonly prefaceTimeoutMs: number;
   /**
-   * How long a frame, or a header block of several frames, may take from its first byte to its
+   * Maximum time of a frame, or of a header block of several frames, from its first byte to its
    * last.
    */
   readonly frameTimeoutMs: number;
-  /** How long a finished answer may wait without a byte of any finished answer leaving. */
+  /** Maximum time that finished responses may wait without any of their bytes leaving. */
   readonly sendStallTimeoutMs: number;
-  /** How long a connection that is told to go may take to say that it heard. */
+  /** Maximum time for a client to acknowledge the first GOAWAY of a drain. */
   readonly drainTimeoutMs: number;
-  /** A client that pings more often than this is cut off; 0 for never. */
+  /**
+   * Minimum time between pings of a client; more frequent pings end the connection. 0 for no limit.
+   */
   readonly keepAliveMinTimeMs: number;
   /**
-   * A client that has been silent for so long is pinged, and cut off if it does not answer in time;
-   * 0 for never.
+   * A client that was silent for this long is pinged, and cut off if it does not acknowledge in
+   * time; 0 for never.
    */
   readonly keepAliveIntervalMs: number;
   readonly keepAliveTimeoutMs: number;

@@ -1,41 +1,40 @@
 /**
- * The bytes that a connection has to send, collected over a turn: small ones are written into one
- * buffer, large ones are passed on as they are. `take` gives what there is as a list for one
- * gathering write.
+ * The output of a connection, collected over a turn: short pieces are copied into one buffer, long
+ * ones are passed on in place. `take` returns a list for one gathering write.
  */
 
 import { BufferPool, POOLED_BUFFER_BYTES } from "./buffer-pool.ts";
 
 /**
- * Pieces from this size on are passed on instead of being copied: below, copying costs less than
- * one more buffer in a write does.
+ * Pieces of at least this size are passed on instead of being copied: below, a copy costs less than
+ * one more buffer in a write.
  */
 export const PASSED_ON_BYTES = 4096;
 
 const FIRST_BUFFER_BYTES = 1024;
-/** Pooled buffers that an output waits for, to give them back, before it takes no more. */
+/** Maximum number of full pooled buffers that an output tracks in order to return them. */
 export const MAX_AWAITED_BUFFERS = 8;
 
 export class Output {
-  /** Where `reserve` made room. */
+  /** The buffer in which `reserve` reserves. */
   bytes: Uint8Array = new Uint8Array(FIRST_BUFFER_BYTES);
-  /** Bytes that `take` would give. */
+  /** Bytes that `take` would return. */
   sizeBytes = 0;
   /** bytes[#from, #at) is not in #chunks yet. */
   #from = 0;
   #at = 0;
   #chunks: Uint8Array[] = [];
   readonly #pool: BufferPool;
-  /** Pooled buffers before the present one: full, and full and taken. */
+  /** Full pooled buffers: not taken yet, and taken. */
   #full: Uint8Array[] = [];
   #taken: Uint8Array[] = [];
 
-  /** @param pool where large buffers come from and go to. */
+  /** @param pool provides the large buffers */
   constructor(pool: BufferPool = new BufferPool()) {
     this.#pool = pool;
   }
 
-  /** Makes room for n bytes that the caller writes to `bytes` at the offset it gives, at once. */
+  /** Reserves n bytes, and returns their offset in `bytes`. The caller writes them at once. */
   reserve(n: number): number {
     if (this.#at + n > this.bytes.length) this.#renew(n);
     const at = this.#at;
@@ -45,7 +44,7 @@ export class Output {
   }
 
   /**
-   * Appends part[start, end): a copy of it if it is small, or itself, which must not change any
+   * Appends part[start, end): copied if it is short, otherwise in place; it must not change any
    * more.
    */
   append(part: Uint8Array, start: number, end: number): void {
@@ -63,14 +62,15 @@ export class Output {
     copy(part, start, end, this.bytes, at);
   }
 
-  /** What has been collected, in order. The chunks must be left alone until they have been sent. */
+  /** Returns what was collected, in order. The chunks must not change until they have been sent. */
   take(): Uint8Array[] {
     this.#cut();
     const chunks = this.#chunks;
     this.#chunks = [];
     this.sizeBytes = 0;
     if (this.#full.length > 0) {
-      // Where a moment without unsent bytes does not come, older ones are left to the collector.
+      // On a connection that never runs out of output, older buffers are left to the garbage
+      // collector.
       this.#taken =
         this.#taken.length === 0 || this.#taken.length > MAX_AWAITED_BUFFERS
           ? this.#full
@@ -81,8 +81,8 @@ export class Output {
   }
 
   /**
-   * To be called when all that `take` gave has been sent: its memory is used again, if nothing was
-   * written since.
+   * To be called when everything that `take` returned has been sent: reuses its memory, unless
+   * something was written since.
    */
   recycle(): void {
     if (this.#taken.length > 0) {
@@ -94,7 +94,7 @@ export class Output {
     this.#at = 0;
   }
 
-  /** To be called now and then on a connection at rest: lets a buffer go that became large. */
+  /** To be called now and then on an idle connection: releases a large buffer. */
   shrink(): void {
     if (this.sizeBytes > 0 || this.bytes.length === FIRST_BUFFER_BYTES) return;
     this.bytes = new Uint8Array(FIRST_BUFFER_BYTES);
@@ -119,8 +119,8 @@ export class Output {
 }
 
 /**
- * Copies source[start, end) to target at `at`. A loop is quicker than a call for the few bytes that
- * most pieces have.
+ * Copies source[start, end) to target at `at`. A loop is faster than a call for the few bytes of
+ * most pieces.
  */
 function copy(
   source: Uint8Array,

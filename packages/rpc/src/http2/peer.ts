@@ -1,12 +1,10 @@
-/** Who is at the other end. */
+/** The other end of a connection. */
 export interface Peer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
 }
 
-/**
- * The client that a peer is, for what is shared fairly: a certificate's common name, or an address.
- */
+/** The identity of a client for fair sharing: its certificate's common name, or its address. */
 export function clientOf({ peerAddress, peerCommonName }: Peer): string {
   if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;
   const colon = peerAddress.lastIndexOf(":");

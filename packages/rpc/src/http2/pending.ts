@@ -1,21 +1,21 @@
-/** What waits to be sent on a stream: pieces of the body, then perhaps the end of our side. */
+/** The unsent output of a stream: pieces of the body, then perhaps the end of the server's side. */
 import { EMPTY } from "@quorate/proto";
 import type { FieldList } from "./field-encoder.ts";
 import type { Output } from "./output.ts";
 
-/** Taken pieces are forgotten once there are so many of them and they are most of the list. */
+/** Sent pieces are dropped once there are this many and they are most of the list. */
 const MIN_FORGOTTEN = 64;
 
 export class PendingSend {
   sizeBytes = 0;
-  /** Our side ends behind the pieces: with these trailers, or plainly. */
+  /** How the server's side ends behind the pieces: with these trailers, or plainly. */
   ending: FieldList | "plain" | undefined = undefined;
   #pieces: Uint8Array[] = [];
-  /** The first piece that is not taken whole, and how much of it is. */
+  /** The first piece that is not completely sent, and how much of it is. */
   #next = 0;
   #offset = 0;
 
-  /** Adds pieces that have so many bytes together; takes the list over if nothing waits yet. */
+  /** Adds pieces of so many bytes in total; keeps the list itself if nothing is waiting yet. */
   push(pieces: Uint8Array[], sizeBytes: number): void {
     if (this.sizeBytes === 0) {
       this.#pieces = pieces;
@@ -25,7 +25,7 @@ export class PendingSend {
     this.sizeBytes += sizeBytes;
   }
 
-  /** Moves the next n bytes to the output; there must be as many. */
+  /** Moves the next n bytes to the output; at least n must be waiting. */
   moveTo(out: Output, n: number): void {
     this.sizeBytes -= n;
     while (n > 0) {

@@ -1,30 +1,30 @@
 /**
- * What a request's header fields say (RFC 9113 sections 8.2 and 8.3). Made once for a header block
- * that comes again: see head-cache.ts.
+ * A request's parsed header fields (RFC 9113 sections 8.2 and 8.3). Repeated header blocks share
+ * one: see head-cache.ts.
  */
 import { type HeaderField, NameId } from "../hpack/header-field.ts";
 
-/** Never changes, and may belong to many requests. */
+/** Immutable, and shared by many requests. */
 export interface RequestHead {
   readonly method: string;
   readonly scheme: string;
-  /** Undefined where the request named none. */
+  /** Undefined if the request has none. */
   readonly authority: string | undefined;
-  /** The :path field, whose memo belongs to the engine above. */
+  /** The :path field; its memo belongs to the gRPC layer. */
   readonly path: HeaderField;
   /** All fields in order, pseudo-header fields first. */
   readonly fields: readonly HeaderField[];
   readonly contentType: string | undefined;
-  /** Bytes that the body must have; -1 if the request did not say. */
+  /** The body's length by content-length; -1 if not given. */
   readonly contentLength: number;
   readonly grpcTimeout: string | undefined;
   readonly grpcEncoding: string | undefined;
 }
 
-/** A request that breaks a rule: malformed for HTTP/2, which resets its stream. */
+/** The rule that a request breaks: it is malformed, and its stream is reset. */
 export type MalformedHead = string;
 
-/** The head that these fields make, or what is wrong with them. */
+/** The head with these fields, or the problem with them. */
 export function parseRequestHead(fields: readonly HeaderField[]): RequestHead | MalformedHead {
   let method: string | undefined;
   let scheme: string | undefined;
@@ -104,7 +104,7 @@ function misplaced(field: HeaderField, regular: boolean): MalformedHead {
   return regular ? `${field.name} comes behind other fields` : `${field.name} comes twice`;
 }
 
-/** What is wrong with fields behind a body, or undefined. */
+/** The problem with the trailers of a request, or undefined. */
 export function malformedTrailers(fields: readonly HeaderField[]): MalformedHead | undefined {
   for (const field of fields) {
     if (

@@ -1,6 +1,6 @@
 /**
- * The sending side of a connection: headers at once, DATA as far as the client's windows and the
- * socket allow, the rest in turn, one frame a stream (RFC 9113 section 6.9).
+ * The sending side of a connection (RFC 9113 section 6.9): headers at once, DATA as far as the
+ * client's windows and the socket allow. Waiting streams take turns, one frame each.
  */
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
@@ -12,16 +12,16 @@ import type { Http2Stream } from "./stream.ts";
 import { StreamQueue } from "./stream-queue.ts";
 
 /**
- * A frame cut shorter than this by the client's window is no progress: windows opened byte by byte
- * would pay for themselves.
+ * A frame that the client's window makes shorter than this does not count as progress, or windows
+ * opened byte by byte would refill the client's budgets.
  */
 const MIN_PROGRESS_BYTES = 1024;
 
-/** What the sender tells its connection. */
+/** The connection, as its sender sees it. */
 export interface SenderOwner {
-  /** Our side of the stream has ended on the wire. */
+  /** The server's side of the stream has ended on the wire. */
   localEnded(stream: Http2Stream): void;
-  /** A frame that moves something was written. */
+  /** A frame with content was written. */
   progressed(): void;
 }
 
@@ -29,7 +29,7 @@ export class Sender {
   readonly out: Output;
   readonly encoder = new FieldEncoder();
   readonly #outputTargetBytes: number;
-  /** What may wait, for this connection and for all. */
+  /** Bounds the bytes that wait, of this connection and of all. */
   readonly #budget: ByteBudget;
   readonly #owner: SenderOwner;
   readonly #sendable = new StreamQueue();
@@ -37,10 +37,10 @@ export class Sender {
   #streamWindowBytes = DEFAULT_WINDOW_BYTES;
   #pumping = false;
   #blocked = false;
-  /** Streams whose end waits behind pieces, and when one of them last sent something. */
+  /** Number of streams whose end waits behind pieces, and when one of them last sent something. */
   #finishing = 0;
   #finishProgressMs = 0;
-  /** The present time, as far as the connection knows it. */
+  /** The time of the connection's last `receive` or `sweep`. */
   nowMs = 0;
 
   constructor(out: Output, outputTargetBytes: number, budget: ByteBudget, owner: SenderOwner) {
@@ -50,12 +50,12 @@ export class Sender {
     this.#owner = owner;
   }
 
-  /** The window that a new stream begins with. */
+  /** The initial send window of a stream. */
   get streamWindowBytes(): number {
     return this.#streamWindowBytes;
   }
 
-  /** Sends a header block. @param end ends our side. */
+  /** Sends a header block. @param end ends the server's side */
   headers(stream: Http2Stream, list: FieldList, end: boolean): void {
     if (stream.closed) return;
     writeHeaders(this.out, stream.id, this.encoder.encode(list), end);
@@ -65,9 +65,9 @@ export class Sender {
   }
 
   /**
-   * Sends body bytes, now or when they can leave. Pieces must not change any more, and the list is
-   * the sender's. False if that would be more than may wait: then nothing was taken, and the stream
-   * is best ended. @param ending ends our side behind them.
+   * Sends body bytes, now or when the windows allow. The pieces must not change any more; the
+   * sender keeps the list. False if more would wait than allowed: then nothing was taken, and the
+   * caller should end the stream. @param ending ends the server's side behind them
    */
   data(
     stream: Http2Stream,
@@ -88,7 +88,7 @@ export class Sender {
     return true;
   }
 
-  /** Ends our side behind what waits: with trailers, or plainly. */
+  /** Ends the server's side behind the waiting bytes: with trailers, or plainly. */
   finish(stream: Http2Stream, ending: FieldList | "plain"): void {
     if (stream.closed) return;
     if (stream.pending === undefined) {
@@ -100,8 +100,8 @@ export class Sender {
   }
 
   /**
-   * Whether a stream's whole body of so many bytes may leave at once in one frame, which the caller
-   * then writes between the headers and `finished`. Takes it off the windows.
+   * Whether a stream's whole body of so many bytes may be sent at once in one frame, which the
+   * caller then writes between the headers and `finished`. Deducts it from the windows.
    */
   takeWindow(stream: Http2Stream, sizeBytes: number): boolean {
     if (
@@ -119,13 +119,13 @@ export class Sender {
     return true;
   }
 
-  /** The caller has written the stream's whole answer. */
+  /** The caller has written the stream's whole response. */
   finished(stream: Http2Stream): void {
     this.#owner.progressed();
     this.#ended(stream);
   }
 
-  /** The stream is gone: forgets what waits. */
+  /** The stream is gone: drops its waiting bytes. */
   drop(stream: Http2Stream): void {
     const pending = stream.pending;
     if (pending === undefined) return;
@@ -134,7 +134,7 @@ export class Sender {
     this.#budget.give(pending.sizeBytes);
   }
 
-  /** The client opened the connection's window. False if it is larger than there are. */
+  /** The client opened the connection's window. False if it exceeds the protocol's maximum. */
   openWindow(incrementBytes: number): boolean {
     this.#windowBytes += incrementBytes;
     if (this.#windowBytes > MAX_WINDOW_BYTES) return false;
@@ -142,7 +142,7 @@ export class Sender {
     return true;
   }
 
-  /** The client opened a stream's window. False if it is larger than there are. */
+  /** The client opened a stream's window. False if it exceeds the protocol's maximum. */
   openStreamWindow(stream: Http2Stream, incrementBytes: number): boolean {
     stream.sendWindowBytes += incrementBytes;
     if (stream.sendWindowBytes > MAX_WINDOW_BYTES) return false;
@@ -151,8 +151,8 @@ export class Sender {
   }
 
   /**
-   * The client changed the windows of all streams (section 6.9.2). False if one is larger than
-   * there are.
+   * The client changed the windows of all streams (section 6.9.2). False if one exceeds the
+   * protocol's maximum.
    */
   setStreamWindow(sizeBytes: number, streams: Iterable<Http2Stream>): boolean {
     const change = sizeBytes - this.#streamWindowBytes;
@@ -167,13 +167,13 @@ export class Sender {
     return true;
   }
 
-  /** Holds DATA back while the socket does not take what it has been given. */
+  /** Blocks or unblocks DATA, for a socket that does not accept more. */
   setBlocked(blocked: boolean): void {
     this.#blocked = blocked;
     this.#pump();
   }
 
-  /** Whether DATA waits for nothing but room in the output. */
+  /** Whether DATA waits only for space in the output. */
   get hasMore(): boolean {
     return this.#sendable.length > 0 && this.#windowBytes > 0 && !this.#blocked;
   }
@@ -183,7 +183,7 @@ export class Sender {
     this.#pump();
   }
 
-  /** How long finished answers have waited without any of their bytes leaving. */
+  /** How long finished responses have waited without any of their bytes leaving. */
   stalledMs(nowMs: number): number {
     return this.#finishing === 0 ? 0 : nowMs - this.#finishProgressMs;
   }
@@ -204,7 +204,7 @@ export class Sender {
     while (this.#windowBytes > 0 && this.out.sizeBytes < this.#outputTargetBytes) {
       const stream = this.#sendable.shift();
       if (stream === undefined) break;
-      // One that has nothing left, or waits for its own window, leaves the queue.
+      // A stream without data, or without a window, leaves the queue.
       const pending = stream.pending;
       if (pending === undefined || stream.sendWindowBytes <= 0) continue;
       this.#frame(
@@ -221,7 +221,7 @@ export class Sender {
     this.#pumping = false;
   }
 
-  /** Sends one frame of what waits on a stream, and its end if that is next. */
+  /** Sends one frame of a stream's waiting data, and its end if that is next. */
   #frame(stream: Http2Stream, pending: PendingSend, size: number): void {
     const last = size === pending.sizeBytes;
     const ending = last ? pending.ending : undefined;

@@ -1,4 +1,4 @@
-/** What all connections of a server share. */
+/** The state that all connections of a server share. */
 import { BufferPool } from "./buffer-pool.ts";
 import { SharedBudget } from "./byte-budget.ts";
 import { EngineCounters } from "./counters.ts";
@@ -8,16 +8,16 @@ export class Http2Shared {
   readonly limits: Http2Limits;
   readonly counters = new EngineCounters();
   readonly buffers = new BufferPool();
-  /** Bytes of requests that are being received or worked on, over all connections. */
+  /** Bytes of requests that are being received or processed, over all connections. */
   readonly held: SharedBudget;
-  /** Bytes of answers that wait to be sent, over all connections. */
+  /** Bytes of responses that wait to be sent, over all connections. */
   readonly pending: SharedBudget;
-  /** Bytes that open streams take by themselves, their headers above all, over all connections. */
+  /** Bytes that open streams take by themselves, mostly their headers, over all connections. */
   readonly heads: SharedBudget;
 
   /**
    * @param maxHeldTotalBytes and the others bound all connections together, as limits.maxHeldBytes,
-   * maxPendingBytes and maxHeadBytes bound each.
+   * maxPendingBytes and maxHeadBytes bound each one.
    */
   constructor(
     limits: Http2Limits,

@@ -1,4 +1,4 @@
-/** A queue of streams in the order in which they take turns. */
+/** A queue of streams that take turns. */
 import type { Http2Stream } from "./stream.ts";
 
 const MIN_FORGOTTEN = 64;
@@ -11,7 +11,7 @@ export class StreamQueue {
     return this.#streams.length - this.#head;
   }
 
-  /** Puts a stream at the end, if it is not in the queue. */
+  /** Appends a stream, if it is not in the queue. */
   push(stream: Http2Stream): void {
     if (stream.queued) return;
     stream.queued = true;

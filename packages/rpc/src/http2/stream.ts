@@ -6,51 +6,47 @@ import type { PendingSend } from "./pending.ts";
 import type { RequestHead } from "./request-head.ts";
 
 /**
- * Who takes a request's body and is told how its stream fares. Called within the connection's
- * `receive` or `sweep`, never after `aborted`.
+ * Consumes a request's body, and is notified of the end of its stream. Called within the
+ * connection's `receive` or `sweep`, never after `aborted`.
  */
 export interface StreamConsumer {
-  /** Body bytes: bytes[start, end) may be kept, nobody changes them. Not called for none. */
+  /** Body bytes: bytes[start, end) do not change and may be kept. Never called with none. */
   data(bytes: Uint8Array, start: number, end: number): void;
   /** The body is complete. */
   ended(): void;
-  /**
-   * The stream is gone before it was answered to the end: reset, in error, or with its connection.
-   */
+  /** The stream ended before its response was complete: reset, in error, or with its connection. */
   aborted(): void;
-  /** What waited to be sent has gone below stream.drainBytes. */
+  /** The bytes waiting to be sent have fallen to stream.drainBytes. */
   drained(): void;
 }
 
 export class Http2Stream {
   readonly id: number;
   readonly head: RequestHead;
-  /** Set by whoever accepts the request. */
-  consumer: StreamConsumer = NOBODY;
+  /** Set by the acceptor. */
+  consumer: StreamConsumer = NO_CONSUMER;
 
-  /** What it takes in memory by itself, about: its header block above all. */
+  /** Estimated memory of the stream itself, mostly its header block. */
   headBytes = 0;
   /** The client has ended its side. */
   remoteEnded = false;
-  /** What the client may still send. */
+  /** Bytes that the client may still send. */
   receiveWindowBytes: number;
-  /** Taken, but not given back to the client's window yet. */
+  /** Bytes consumed and not yet credited to the client's window. */
   uncreditedBytes = 0;
-  /** What is still to come by content-length; -1 if that is not known. */
+  /** Body bytes still to come by content-length; -1 if unknown. */
   bodyLeftBytes: number;
 
   headersSent = false;
-  /** Our side has ended on the wire. */
+  /** The server's side has ended on the wire. */
   localEnded = false;
-  /** Gone from the connection: ended on both sides, reset, or aborted. */
+  /** No longer open: ended on both sides, reset, or aborted. */
   closed = false;
-  /** What we may still send; less than 0 when the client shrank the window. */
+  /** Bytes that the server may still send; below 0 when the client shrank the window. */
   sendWindowBytes: number;
-  /** What waits to be sent; undefined for nothing. */
+  /** The waiting output; undefined for none. */
   pending: PendingSend | undefined = undefined;
-  /**
-   * When this is 0 or more, consumer.drained is called once, as soon as no more than this waits.
-   */
+  /** If 0 or more, consumer.drained is called once, as soon as no more bytes than this wait. */
   drainBytes = -1;
   /** In the sender's queue. */
   queued = false;
@@ -69,7 +65,7 @@ export class Http2Stream {
   }
 }
 
-const NOBODY: StreamConsumer = {
+const NO_CONSUMER: StreamConsumer = {
   data() {},
   ended() {},
   aborted() {},

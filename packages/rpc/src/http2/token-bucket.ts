@@ -1,7 +1,4 @@
-/**
- * An allowance that fills up with time: so many at once, and then so many a second. Time is only
- * looked at when it has run out.
- */
+/** A token bucket: a burst, and then a rate per second. It is refilled only when it runs out. */
 export class TokenBucket {
   readonly #burst: number;
   readonly #perMs: number;
@@ -15,7 +12,7 @@ export class TokenBucket {
     this.#filledMs = nowMs;
   }
 
-  /** Takes `count`; false if there are fewer. */
+  /** Takes `count` tokens; false if there are fewer. */
   take(count: number, nowMs: number): boolean {
     if (this.#tokens < count) {
       this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
@@ -26,7 +23,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Gives some back, up to the burst. */
+  /** Returns tokens, up to the burst. */
   give(count: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }

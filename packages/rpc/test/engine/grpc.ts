@@ -99,7 +99,7 @@ export class GrpcClient extends CoreClient {
     const grpc: GrpcShared = {
       limits: {
         maxRequestBytes: 2 * MIB,
-        maxAnswerBytes: 2 ** 31 - 1,
+        maxResponseBytes: 2 ** 31 - 1,
         maxHttpBodyBytes: MIB,
         sendBudgetBytes: 1000,
         ...options.grpcLimits,

@@ -1,4 +1,4 @@
-/** An acceptor that writes down what it is told, and answers nothing by itself. */
+/** An acceptor that records its calls, and never responds by itself. */
 import { toLatin1 } from "@quorate/proto";
 import type { Http2Connection, RequestAcceptor } from "../../src/http2/connection.ts";
 import type { Http2Stream } from "../../src/http2/stream.ts";
@@ -6,7 +6,7 @@ import type { Http2Stream } from "../../src/http2/stream.ts";
 export class Recorder implements RequestAcceptor {
   readonly events: string[] = [];
   readonly streams = new Map<number, Http2Stream>();
-  /** Gives body bytes back to the client's window as they come. */
+  /** Credits body bytes to the client's window as they arrive. */
   credits = true;
 
   accept(connection: Http2Connection, stream: Http2Stream, ended: boolean): void {

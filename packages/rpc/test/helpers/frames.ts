@@ -3,17 +3,9 @@
  * blocks of answers are not decoded.
  */
 import { connect, type Socket } from "node:net";
+import { http2 } from "@quorate/proto";
 
-export const Type = {
-  data: 0,
-  headers: 1,
-  rstStream: 3,
-  settings: 4,
-  ping: 6,
-  goaway: 7,
-  windowUpdate: 8,
-} as const;
-export const Flag = { endStream: 1, ack: 1, endHeaders: 4 } as const;
+export const { Flag, FrameType } = http2;
 
 export interface Frame {
   readonly type: number;
@@ -22,7 +14,7 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+const PREFACE = Buffer.from(http2.PREFACE, "latin1");
 
 export function frame(
   type: number,
@@ -87,7 +79,7 @@ export class FrameClient {
     this.socket.on("error", () => {});
     this.closed = new Promise((resolve) => this.socket.on("close", () => resolve()));
     this.socket.on("data", (chunk: Buffer) => this.#read(chunk));
-    this.socket.write(Buffer.concat([PREFACE, frame(Type.settings, 0, 0, settings)]));
+    this.socket.write(Buffer.concat([PREFACE, frame(FrameType.Settings, 0, 0, settings)]));
   }
 
   send(...frames: Buffer[]): void {
@@ -98,12 +90,12 @@ export class FrameClient {
   open(
     streamId: number,
     path: string,
-    flags: number = Flag.endHeaders,
+    flags: number = Flag.EndHeaders,
     more: Record<string, string> = {},
   ): void {
     this.send(
       frame(
-        Type.headers,
+        FrameType.Headers,
         flags,
         streamId,
         headerBlock({ ":path": path, ...GRPC_HEADERS, ...more }),
@@ -123,9 +115,9 @@ export class FrameClient {
   async settled(mark: number): Promise<void> {
     const payload = Buffer.alloc(8);
     payload.writeUInt32BE(mark, 4);
-    this.send(frame(Type.ping, 0, 0, payload));
+    this.send(frame(FrameType.Ping, 0, 0, payload));
     await this.frame(
-      (one) => one.type === Type.ping && one.flags === Flag.ack && one.payload.equals(payload),
+      (one) => one.type === FrameType.Ping && one.flags === Flag.Ack && one.payload.equals(payload),
     );
   }
 
@@ -141,8 +133,8 @@ export class FrameClient {
         payload: Buffer.from(this.#buffer.subarray(9, end)),
       };
       this.#buffer = this.#buffer.subarray(end);
-      if (one.type === Type.settings && (one.flags & Flag.ack) === 0)
-        this.send(frame(Type.settings, Flag.ack, 0));
+      if (one.type === FrameType.Settings && (one.flags & Flag.Ack) === 0)
+        this.send(frame(FrameType.Settings, Flag.Ack, 0));
       this.frames.push(one);
       for (const waiting of this.#waiting.filter(({ test }) => test(one))) waiting.resolve(one);
       this.#waiting = this.#waiting.filter(({ test }) => !test(one));

@@ -4,7 +4,7 @@
  * call's context.
  */
 import {
-  GrpcStatus,
+  GrpcCode,
   LeaseKeepAliveRequest,
   LeaseService,
   WatchRequest,
@@ -23,18 +23,20 @@ import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/c
 import type { Attributes, Span, Tracer } from "../../src/tracing/span.ts";
 import { TracedContext } from "../../src/tracing/traced-context.ts";
 
-const STATUS_NAMES: readonly string[] = Object.keys(GrpcStatus);
+const STATUS_NAMES: readonly string[] = Object.keys(GrpcCode).map((name) =>
+  name === "Canceled" ? "CANCELLED" : name.replace(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase(),
+);
 /**
  * Codes that are the server's doing; with others the caller's request was at fault, and the span is
  * no failure.
  */
 const FAILURES: ReadonlySet<number> = new Set([
-  GrpcStatus.UNKNOWN,
-  GrpcStatus.DEADLINE_EXCEEDED,
-  GrpcStatus.UNIMPLEMENTED,
-  GrpcStatus.INTERNAL,
-  GrpcStatus.UNAVAILABLE,
-  GrpcStatus.DATA_LOSS,
+  GrpcCode.Unknown,
+  GrpcCode.DeadlineExceeded,
+  GrpcCode.Unimplemented,
+  GrpcCode.Internal,
+  GrpcCode.Unavailable,
+  GrpcCode.DataLoss,
 ]);
 
 export class TracedServices {
@@ -110,8 +112,8 @@ export class TracedServices {
   #cancellation({ deadlineMs }: CallContext): Status {
     const isLate = deadlineMs !== undefined && this.#monotonicMs() >= deadlineMs;
     return isLate
-      ? { code: GrpcStatus.DEADLINE_EXCEEDED, message: "context deadline exceeded" }
-      : { code: GrpcStatus.CANCELLED, message: "context canceled" };
+      ? { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" }
+      : { code: GrpcCode.Canceled, message: "context canceled" };
   }
 
   #stream(path: string, handler: StreamHandler): StreamHandler {
@@ -182,12 +184,12 @@ function attributesOf(inner: InnerSpan, request: Uint8Array): Attributes {
   }
 }
 
-const OK: Status = { code: GrpcStatus.OK, message: "" };
+const OK: Status = { code: GrpcCode.OK, message: "" };
 
 function statusOf(error: unknown): Status {
   const { code, message } = error as Partial<Status>;
   return {
-    code: typeof code === "number" ? code : GrpcStatus.UNKNOWN,
+    code: typeof code === "number" ? code : GrpcCode.Unknown,
     message: typeof message === "string" ? message : String(error),
   };
 }

@@ -12,7 +12,7 @@ import type { Clock } from "@quorate/host";
 import {
   AuthService,
   ClusterService,
-  GrpcStatus,
+  GrpcCode,
   KVService,
   LeaseService,
   MaintenanceService,
@@ -185,7 +185,7 @@ export class Audit {
     if (CHANGES_NOTHING.has(path) || isRead(path, request)) return;
     this.refusedWrites++;
     // Another member may have room on its disk.
-    throw new StatusError(GrpcStatus.UNAVAILABLE, "etcdserver: the audit log cannot be written");
+    throw new StatusError(GrpcCode.Unavailable, "etcdserver: the audit log cannot be written");
   }
 }
 

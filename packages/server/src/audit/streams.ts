@@ -1,6 +1,6 @@
 /** The audit lines of streams: of each watch, and of any other stream when it ends. */
 import {
-  GrpcStatus,
+  GrpcCode,
   type WatchCreateRequest,
   WatchRequest,
   WatchResponse,
@@ -18,7 +18,7 @@ import { isAboutWatch } from "./response-head.ts";
 import { type Subject, subjectOfWatch } from "./subjects.ts";
 import { OK, statusOf } from "./verdict.ts";
 
-const CANCELED: Status = { code: GrpcStatus.CANCELLED, message: "context canceled" };
+const CANCELED: Status = { code: GrpcCode.Canceled, message: "context canceled" };
 const NOTHING: Subject = { accesses: [], fields: [] };
 
 /** Watches of one stream that wait for their creation; further ones are logged without keys. */
@@ -181,14 +181,14 @@ class WatchLog extends StreamLog {
   protected override ended(status: Status): void {
     for (const { subject, sinceMs } of this.#pending.splice(0))
       this.audit.ended(this.context, sinceMs, subject, status, 0);
-    if (status.code !== GrpcStatus.OK && status.code !== GrpcStatus.CANCELLED) super.ended(status);
+    if (status.code !== GrpcCode.OK && status.code !== GrpcCode.Canceled) super.ended(status);
   }
 }
 
 /** A watch that was canceled has a reason but no code. */
 function statusOfReason(reason: string): Status {
   const isDenied = /permission denied$/.test(reason);
-  return { code: isDenied ? GrpcStatus.PERMISSION_DENIED : GrpcStatus.UNKNOWN, message: reason };
+  return { code: isDenied ? GrpcCode.PermissionDenied : GrpcCode.Unknown, message: reason };
 }
 
 function joined(message: MessageBytes): Uint8Array {

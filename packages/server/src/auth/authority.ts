@@ -17,6 +17,7 @@ import {
   leaseOperations,
   type Operation,
   ROOT,
+  requestOperations,
   type Steps,
   type Store,
   txnOperations,
@@ -255,6 +256,9 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
       break;
     case "txn":
       yield* txnOperations(access.request, leases);
+      break;
+    case "deleteRange":
+      yield* requestOperations("deleteRange", access.request, leases);
       break;
     case "leaseTimeToLive":
       yield { kind: "authenticated" };

@@ -116,22 +116,27 @@ export function configurationDocs(): string {
   const lines = [
     "# Configuration",
     "",
-    "This page is made from the declarations in packages/server/src/config by `scripts/gen-config-docs.ts`; do not edit it.",
+    "Generated from packages/server/src/config by `scripts/gen-config-docs.ts`; do not edit.",
     "",
-    "A member reads flags and `ETCD_*` variables, or one YAML file (`--config-file FILE` or `ETCD_CONFIG_FILE`) in etcd's form. With a",
-    "file all other flags and variables are ignored, and a warning names them. A variable for a flag that is given as well is refused.",
-    "Durations are written `300ms`, `5s`, `1h30m`; in the file a bare number counts nanoseconds, as in etcd's files.",
+    "A member reads its configuration from flags and `ETCD_*` variables, or from one YAML file",
+    "(`--config-file FILE` or `ETCD_CONFIG_FILE`) in etcd's form. With a file, all other flags and",
+    "variables are ignored, and a warning lists them. Setting both a flag and its variable is an error.",
+    "Durations are written `300ms`, `5s`, `1h30m`. In the file, a bare number is in nanoseconds, as in",
+    "etcd's files.",
     "",
-    "Unknown flags and unknown keys of the file are refused, with the nearest known name. Options marked *no effect yet*, *no effect* or",
-    "*not available yet* are read and checked; changing one of the first two is logged as a warning, changing one of the last stops the",
-    "start, because to ignore it would be dangerous.",
+    "Unknown flags and unknown keys of the file are errors; the message suggests the nearest known name.",
+    "Some options are accepted for compatibility with etcd:",
+    "",
+    "- *No effect yet*, *No effect*: a value other than the default is logged as a warning.",
+    "- *Not available yet*: a value other than the default stops the start, because ignoring it would be",
+    "  dangerous.",
   ];
   for (const group of groups) {
     lines.push(
       "",
       `## ${group}`,
       "",
-      "| flag | type | default | what it does |",
+      "| flag | type | default | description |",
       "|---|---|---|---|",
     );
     for (const [name, option] of options) {

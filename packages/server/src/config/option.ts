@@ -2,9 +2,9 @@
  * What an option is. Each one is declared once (options-*.ts); flags, ETCD_* variables, keys of the
  * config file, --help and docs/configuration.md all come from the declaration.
  */
+import { formatDurationMs } from "@quorate/host";
 import { type MemberUrl, parseUrls } from "./url.ts";
 import {
-  formatDuration,
   inRange,
   parseBool,
   parseDurationMs,
@@ -203,7 +203,7 @@ export function intOption(defaultValue: number, spec: OptionSpec): Option<number
  * nanoseconds, as in etcd's.
  */
 export function durationOption(defaultMs: number, spec: OptionSpec): Option<number> {
-  return make("duration", formatDuration(defaultMs), spec, parseDurationMs, (value) => {
+  return make("duration", formatDurationMs(defaultMs), spec, parseDurationMs, (value) => {
     if (typeof value === "number") return value / 1e6;
     return parseDurationMs(scalarText(value));
   });

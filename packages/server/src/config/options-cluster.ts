@@ -14,46 +14,52 @@ import {
 
 const group = "Clustering";
 const discovery = refused(
-  "forming a cluster by a discovery service is not there yet; list the members in --initial-cluster, or give --discovery-srv",
+  "the discovery service is not implemented yet; use --initial-cluster or --discovery-srv",
 );
-const discoveryDetail = planned("forming a cluster by a discovery service is not there yet");
+const discoveryDetail = planned("the discovery service is not implemented yet");
 
 export const clusterOptions = {
   "initial-advertise-peer-urls": urlsOption("http://localhost:2380", {
     group,
-    doc: "Comma-separated URLs under which the other members reach this one.",
+    doc: "Comma-separated URLs at which other members reach this member.",
   }),
   "initial-cluster": stringOption("", {
     group,
-    doc: "The members that form the cluster, as comma-separated name=peer-URL pairs; a member with several URLs comes several times.",
+    doc:
+      "Members of the new cluster: comma-separated name=peer-URL pairs. Repeat the name " +
+      "for a member with several URLs.",
     defaultDoc: "NAME=INITIAL-ADVERTISE-PEER-URLS",
   }),
   "initial-cluster-state": stringOption(
     "new",
     {
       group,
-      doc: "'new' to form a cluster, 'existing' to join one. Looked at only at a member's first start.",
+      doc:
+        "'new' to form a cluster, 'existing' to join one. Used only at the member's first " +
+        "start.",
     },
     ["new", "existing"],
   ),
   "initial-cluster-token": stringOption("etcd-cluster", {
     group,
-    doc: "A text that goes into the cluster's and the members' ids, so that clusters with equal URLs do not mix.",
+    doc:
+      "Token from which the ids of the cluster and its members are derived. Use a " +
+      "different one for each cluster.",
   }),
   "advertise-client-urls": urlsOption("http://localhost:2379", {
     group,
-    doc: "Comma-separated URLs under which clients reach this member. Required when --listen-client-urls is given.",
+    doc:
+      "Comma-separated URLs at which clients reach this member. Required with " +
+      "--listen-client-urls.",
   }),
   discovery: stringOption("", {
     group,
-    doc: "Discovery: the URL of a v2 discovery service. etcd has no such services any more.",
-    stage: refused(
-      "the v2 discovery service is gone since etcd 3.6; list the members in --initial-cluster",
-    ),
+    doc: "URL of a v2 discovery service.",
+    stage: refused("etcd removed the v2 discovery service in 3.6; use --initial-cluster"),
   }),
   "discovery-token": stringOption("", {
     group,
-    doc: "Discovery: the token of the cluster to form.",
+    doc: "Discovery service: token of the cluster to form.",
     stage: discovery,
     fileKey: "discovery-config.token",
   }),
@@ -61,7 +67,7 @@ export const clusterOptions = {
     "",
     {
       group,
-      doc: "Discovery: comma-separated endpoints of the discovery service.",
+      doc: "Discovery service: comma-separated endpoints.",
       stage: discovery,
       fileKey: "discovery-config.client.endpoints",
     },
@@ -69,67 +75,67 @@ export const clusterOptions = {
   ),
   "discovery-dial-timeout": durationOption(2000, {
     group,
-    doc: "Discovery: how long to wait for a connection.",
+    doc: "Discovery service: connection timeout.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.dial-timeout",
   }),
   "discovery-request-timeout": durationOption(5000, {
     group,
-    doc: "Discovery: how long to wait for an answer.",
+    doc: "Discovery service: request timeout.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.request-timeout",
   }),
   "discovery-keepalive-time": durationOption(2000, {
     group,
-    doc: "Discovery: time between pings of a silent connection.",
+    doc: "Discovery service: interval between keepalive pings.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.keepalive-time",
   }),
   "discovery-keepalive-timeout": durationOption(6000, {
     group,
-    doc: "Discovery: how long to wait for a ping's answer.",
+    doc: "Discovery service: time to wait for the response to a ping.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.keepalive-timeout",
   }),
   "discovery-insecure-transport": boolOption(true, {
     group,
-    doc: "Discovery: connect without TLS.",
+    doc: "Discovery service: connect without TLS.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.insecure-transport",
   }),
   "discovery-insecure-skip-tls-verify": boolOption(false, {
     group,
-    doc: "Discovery: accept any server certificate (tests only).",
+    doc: "Discovery service: do not verify its certificate. For tests only.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.insecure-skip-tls-verify",
   }),
   "discovery-cert": stringOption("", {
     group,
-    doc: "Discovery: the client certificate to show.",
+    doc: "Discovery service: client certificate file.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.cert",
   }),
   "discovery-key": stringOption("", {
     group,
-    doc: "Discovery: the client certificate's key.",
+    doc: "Discovery service: key file of the client certificate.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.key",
   }),
   "discovery-cacert": stringOption("", {
     group,
-    doc: "Discovery: the CA that the service's certificate must come from.",
+    doc: "Discovery service: CA file that verifies its certificate.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.cacert",
   }),
   "discovery-user": stringOption("", {
     group,
-    doc: "Discovery: user name, or name:password.",
+    doc: "Discovery service: user name, or name:password.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.auth.username",
   }),
   "discovery-password": stringOption("", {
     group,
-    doc: "Discovery: password, where --discovery-user has none.",
+    doc: "Discovery service: password, if --discovery-user contains none.",
     stage: discoveryDetail,
     fileKey: "discovery-config.client.auth.password",
   }),
@@ -137,45 +143,51 @@ export const clusterOptions = {
     "exit",
     {
       group,
-      doc: "Discovery: what to do when it fails: 'exit', the only way that is left.",
-      stage: pointless(
-        "the v2 proxy is gone since etcd 3.6, so a discovery that fails ends the start",
-      ),
+      doc: "Discovery service: action on failure; 'exit' is the only one.",
+      stage: pointless("etcd removed the v2 proxy in 3.6; a failed discovery ends the start"),
     },
     ["exit", "proxy"],
   ),
   "discovery-srv": stringOption("", {
     group,
-    doc: "A DNS domain whose SRV records (_etcd-server-ssl._tcp and _etcd-server._tcp) name the members, in place of --initial-cluster.",
+    doc:
+      "DNS domain whose SRV records (_etcd-server-ssl._tcp, _etcd-server._tcp) list the " +
+      "members, instead of --initial-cluster.",
   }),
   "discovery-srv-name": stringOption("", {
     group,
-    doc: "A suffix to the service name that is asked for in the DNS.",
+    doc: "Suffix of the service name in the SRV query.",
   }),
   "auto-promote": boolOption(false, {
     group,
-    doc: "A learner started with it asks the leader to make it a voter as soon as it has caught up. Not in etcd.",
+    doc:
+      "If this member is a learner, ask the leader to make it a voter as soon as it has " +
+      "caught up. Not in etcd.",
   }),
   "strict-reconfig-check": boolOption(true, {
     group,
-    doc: "Refuse changes of the membership that would leave the cluster without a quorum.",
+    doc: "Refuse membership changes that would cost the cluster its quorum.",
   }),
   "pre-vote": boolOption(true, {
     group,
-    doc: "Ask the others before standing for election, so that a member that comes back from a partition does not unseat a leader.",
+    doc:
+      "Before an election, check that a majority would vote for this member. Prevents " +
+      "needless elections when a member returns from a partition.",
   }),
   "auto-compaction-mode": stringOption(
     "periodic",
     {
       group,
-      doc: "How --auto-compaction-retention is read: 'periodic' as a time, 'revision' as a number of revisions.",
+      doc:
+        "Unit of --auto-compaction-retention: 'periodic' (a duration) or 'revision' (a " +
+        "number of revisions).",
     },
     ["periodic", "revision"],
   ),
   "auto-compaction-retention": stringOption("0", {
     group,
     doc:
-      "How much history automatic compaction keeps: a duration (a bare number counts hours) or, in revision mode, a " +
-      "number. 0 turns it off.",
+      "History that automatic compaction keeps: a duration (a number without a unit " +
+      "means hours), or a number of revisions. 0 turns automatic compaction off.",
   }),
 };

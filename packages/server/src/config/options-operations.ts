@@ -16,36 +16,35 @@ const logging = "Logging";
 const tracing = "Distributed tracing";
 const features = "Features";
 const unsafe = "Unsafe features";
-const noRotation = planned("log files are not rotated by the server yet; let logrotate do it");
+const noRotation = planned("log rotation is not implemented yet; use logrotate");
 
 export const operationsOptions = {
   "enable-pprof": boolOption(false, {
     group: monitoring,
-    doc: "Serve Go's profiles under /debug/pprof/.",
-    stage: pointless(
-      "profiles of Go programs do not exist here; start with --cpu-prof or --inspect in NODE_OPTIONS instead",
-    ),
+    doc: "Serve Go profiles under /debug/pprof/.",
+    stage: pointless("there are no Go profiles; set NODE_OPTIONS to --cpu-prof or --inspect"),
   }),
   metrics: stringOption(
     "basic",
     {
       group: monitoring,
-      doc: "How much /metrics tells: 'extensive' adds histograms of the time that calls take.",
+      doc:
+        "Level of detail of /metrics: 'extensive' adds histograms of the duration of " + "calls.",
     },
     ["basic", "extensive"],
   ),
   "listen-metrics-urls": urlsOption("", {
     group: monitoring,
     doc:
-      "Comma-separated URLs to listen on for /metrics and the health endpoints alone. For https the client " +
-      "certificate and key are used.",
+      "Comma-separated URLs to listen on for /metrics and health checks only. https " +
+      "uses --cert-file and --key-file.",
   }),
 
   logger: stringOption(
     "zap",
     {
       group: logging,
-      doc: "Kept for etcd's sake: 'zap' means structured logs, the only kind there is.",
+      doc: "Type of logger. Only 'zap' (structured logs) is accepted.",
     },
     ["zap"],
   ),
@@ -53,11 +52,13 @@ export const operationsOptions = {
     "default",
     {
       group: logging,
-      doc: "Where logs go: 'default' and 'stderr' (standard error), 'stdout', 'systemd/journal', or paths of files; comma-separated.",
+      doc:
+        "Comma-separated log destinations: 'default' or 'stderr', 'stdout', " +
+        "'systemd/journal', or file paths.",
     },
     true,
   ),
-  "log-level": stringOption("info", { group: logging, doc: "The lowest level that is logged." }, [
+  "log-level": stringOption("info", { group: logging, doc: "Minimum level of log messages." }, [
     "debug",
     "info",
     "warn",
@@ -70,14 +71,14 @@ export const operationsOptions = {
     "json",
     {
       group: logging,
-      doc: "'json' for one JSON object a line, 'console' for people.",
+      doc: "'json' (one JSON object per line) or 'console' (text).",
       defaultDoc: "json, console on a terminal",
     },
     ["json", "console"],
   ),
   "enable-log-rotation": boolOption(false, {
     group: logging,
-    doc: "Start a new log file when the present one is full. Needs one file in --log-outputs.",
+    doc: "Rotate the log file. Requires exactly one file in --log-outputs.",
     stage: noRotation,
   }),
   "log-rotation-config-json": stringOption(
@@ -85,120 +86,129 @@ export const operationsOptions = {
     {
       group: logging,
       doc:
-        "How logs rotate: maxsize in MB, maxage in days, maxbackups in files (0 for no limit), localtime in the names, " +
-        "compress with gzip.",
+        "Log rotation: maxsize in MB, maxage in days, maxbackups in files (0: unlimited), " +
+        "localtime for local time in file names, compress for gzip.",
       stage: noRotation,
     },
   ),
   "warning-unary-request-duration": durationOption(300, {
     group: logging,
-    doc: "A call with one answer that takes longer than this is logged as a warning.",
+    doc: "Log a warning for a unary call that takes longer than this.",
     aliases: ["experimental-warning-unary-request-duration"],
   }),
 
   "enable-distributed-tracing": boolOption(false, {
     group: tracing,
-    doc: "Send traces of calls to a collector (OpenTelemetry).",
+    doc: "Send traces of calls to an OpenTelemetry collector.",
     aliases: ["experimental-enable-distributed-tracing"],
   }),
   "distributed-tracing-address": stringOption("localhost:4317", {
     group: tracing,
-    doc: "The collector's host and port, for OTLP over gRPC without TLS.",
+    doc: "Host and port of the collector (OTLP over gRPC, without TLS).",
     aliases: ["experimental-distributed-tracing-address"],
   }),
   "distributed-tracing-service-name": stringOption("etcd", {
     group: tracing,
-    doc: "The service name in traces, the same on all members.",
+    doc: "Service name in traces. Should be the same on all members.",
     aliases: ["experimental-distributed-tracing-service-name"],
   }),
   "distributed-tracing-instance-id": stringOption("", {
     group: tracing,
-    doc: "The instance id in traces, different on each member.",
+    doc: "Instance id in traces. Must differ between members.",
     aliases: ["experimental-distributed-tracing-instance-id"],
   }),
   "distributed-tracing-sampling-rate": intOption(0, {
     group: tracing,
     unit: "per million",
-    doc: "How many of a million calls are traced, of those whose caller does not say (traceparent).",
+    doc: "Number of calls traced per million, for calls whose client sends no traceparent.",
     aliases: ["experimental-distributed-tracing-sampling-rate"],
   }),
 
   "corrupt-check-time": durationOption(0, {
     group: features,
-    doc: "How often the members' data are compared (0s turns it off).",
+    doc: "Interval between comparisons of all members' data (0s: never).",
     aliases: ["experimental-corrupt-check-time"],
   }),
   "compact-hash-check-time": durationOption(60_000, {
     group: features,
-    doc: "How often the leader looks whether there is compacted history to compare. Needs the feature gate CompactHashCheck.",
+    doc:
+      "Interval between comparisons of compacted history by the leader. Requires the " +
+      "feature gate CompactHashCheck.",
     aliases: ["experimental-compact-hash-check-time"],
   }),
   "self-heal": boolOption(false, {
     group: features,
     doc:
-      "A member whose data differs from that of a majority serves no more reads, fetches the leader's store in the place of its own, " +
-      "and ends the CORRUPT alarm when it is like the others.",
+      "A member whose data differs from a majority's stops serving reads, rebuilds its " +
+      "store from the leader, and clears the CORRUPT alarm. Not in etcd.",
   }),
   "compaction-batch-limit": intOption(0, {
     group: features,
     unit: "revisions",
-    doc: "How many revisions one step of a compaction removes (0 means 1000).",
+    doc: "Maximum number of revisions removed in one compaction step (0 means 1000).",
     aliases: ["experimental-compaction-batch-limit"],
   }),
   "compaction-sleep-interval": durationOption(0, {
     group: features,
-    doc: "How long a compaction rests between two steps (0s means 10ms).",
+    doc: "Pause between two compaction steps (0s means 10ms).",
     aliases: ["experimental-compaction-sleep-interval"],
   }),
   "watch-progress-notify-interval": durationOption(0, {
     group: features,
-    doc: "How often a quiet watch that asked for it is told the present revision (0s means 10m).",
+    doc:
+      "Interval between progress notifications to idle watches that request them (0s " +
+      "means 10m).",
     aliases: ["experimental-watch-progress-notify-interval"],
   }),
   "warning-apply-duration": durationOption(100, {
     group: features,
-    doc: "A request whose application to the store takes longer than this is logged as a warning.",
+    doc: "Log a warning for a request that takes longer than this to apply.",
     aliases: ["experimental-warning-apply-duration"],
   }),
   "slow-fsync-handover": durationOption(100, {
     group: features,
     doc:
-      "A leader whose log's fsyncs take longer than this, while enough others to make a majority without it have the same entries on " +
-      "disk sooner, hands leadership to one of them, at most once in five minutes (0s turns it off). Not in etcd.",
+      "A leader whose log fsyncs take longer than this transfers leadership if a " +
+      "majority of faster members has the same entries on disk; at most once in 5 " +
+      "minutes (0s: never). Not in etcd.",
   }),
   "bootstrap-defrag-threshold-megabytes": uintOption(0, {
     group: features,
     unit: "MB",
-    doc: "Defragment the store at start if that frees at least this much (0 turns it off).",
+    doc: "Defragment the store at start if that frees at least this much (0: never).",
     aliases: ["experimental-bootstrap-defrag-threshold-megabytes"],
-    stage: pointless("LevelDB gives free space back by itself while it runs"),
+    stage: pointless("LevelDB frees space in the background"),
   }),
   "max-learners": intOption(1, {
     group: features,
     unit: "members",
-    doc: "How many members may be learners at once.",
+    doc: "Maximum number of learners in the cluster.",
     aliases: ["experimental-max-learners"],
   }),
   "downgrade-check-time": durationOption(5000, {
     group: features,
-    doc: "How often a member looks whether a downgrade of the cluster has been ordered or finished.",
+    doc: "Interval between checks for a downgrade of the cluster.",
     aliases: ["experimental-downgrade-check-time"],
-    stage: planned("downgrades of the cluster version are not there yet"),
+    stage: planned("downgrades are not implemented yet"),
   }),
   "snapshot-catchup-entries": uintOption(5000, {
     group: features,
     unit: "entries",
-    doc: "How many entries before a snapshot stay in memory, so that a member that is a little behind needs no snapshot.",
+    doc:
+      "Number of entries kept in memory behind a snapshot. A follower that is no " +
+      "further behind needs no snapshot.",
     aliases: ["experimental-snapshot-catch-up-entries"],
   }),
 
   "force-new-cluster": boolOption(false, {
     group: unsafe,
-    doc: "Make a new cluster with this member alone out of the data that it has. For a member whose others are lost; give it once.",
+    doc:
+      "Start a new cluster that has only this member, with its existing data. For the " +
+      "survivor of a lost majority. Use for one start only.",
   }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,
-    doc: "Do not wait for the disk. A crash loses acknowledged writes.",
-    stage: planned("the server always waits for the disk for now"),
+    doc: "Do not fsync. A crash loses acknowledged writes.",
+    stage: planned("the server always waits for fsync"),
   }),
 };

@@ -9,154 +9,171 @@ const peer = "peer-transport-security";
 export const securityOptions = {
   "cert-file": stringOption("", {
     group,
-    doc: "The certificate (PEM) that the server shows to clients.",
+    doc: "Certificate (PEM) of the client port.",
     fileKey: `${client}.cert-file`,
   }),
   "key-file": stringOption("", {
     group,
-    doc: "The private key (PEM) of --cert-file.",
+    doc: "Private key (PEM) of --cert-file.",
     fileKey: `${client}.key-file`,
   }),
   "client-cert-auth": boolOption(false, {
     group,
-    doc: "Ask clients for a certificate and refuse those without a valid one.",
+    doc: "Require a valid certificate from clients.",
     fileKey: `${client}.client-cert-auth`,
   }),
   "client-cert-file": stringOption("", {
     group,
-    doc: "The certificate to show where the server is itself a client of its own port; --cert-file if not given.",
+    doc:
+      "Certificate for connections of the member to its own client port. Default: " +
+      "--cert-file.",
     fileKey: `${client}.client-cert-file`,
   }),
   "client-key-file": stringOption("", {
     group,
-    doc: "The private key of --client-cert-file.",
+    doc: "Private key of --client-cert-file.",
     fileKey: `${client}.client-key-file`,
   }),
   "client-crl-file": stringOption("", {
     group,
-    doc: "A list of revoked client certificates (DER or PEM).",
+    doc: "Certificate revocation list for clients (DER or PEM).",
   }),
   "client-cert-allowed-hostname": listOption("", {
     group,
-    doc: "Comma-separated host names or addresses; a client's certificate must be good for one of them.",
+    doc:
+      "Comma-separated host names or addresses. A client's certificate must be valid " +
+      "for one of them.",
     fileKey: `${client}.allowed-hostname`,
   }),
   "trusted-ca-file": stringOption("", {
     group,
-    doc: "The CA certificates (PEM) that clients' certificates must come from. Giving it makes client certificates required.",
+    doc: "CA certificates (PEM) that verify client certificates. Implies " + "--client-cert-auth.",
     fileKey: `${client}.trusted-ca-file`,
   }),
   "auto-tls": boolOption(false, {
     group,
-    doc: "Serve clients with a certificate that the server makes for itself, where no --cert-file is given.",
+    doc:
+      "Serve clients with a self-signed certificate that the member generates. Not with " +
+      "--cert-file.",
     fileKey: `${client}.auto-tls`,
   }),
   "peer-cert-file": stringOption("", {
     group,
-    doc: "The certificate (PEM) that the member shows to other members.",
+    doc: "Certificate (PEM) of the peer port.",
     fileKey: `${peer}.cert-file`,
   }),
   "peer-key-file": stringOption("", {
     group,
-    doc: "The private key (PEM) of --peer-cert-file.",
+    doc: "Private key (PEM) of --peer-cert-file.",
     fileKey: `${peer}.key-file`,
   }),
   "peer-client-cert-auth": boolOption(false, {
     group,
-    doc: "Ask other members for a certificate and refuse those without a valid one.",
+    doc: "Require a valid certificate from other members.",
     fileKey: `${peer}.client-cert-auth`,
   }),
   "peer-client-cert-file": stringOption("", {
     group,
-    doc: "The certificate to show when this member connects to another; --peer-cert-file if not given.",
+    doc: "Certificate for connections to other members. Default: --peer-cert-file.",
     fileKey: `${peer}.client-cert-file`,
   }),
   "peer-client-key-file": stringOption("", {
     group,
-    doc: "The private key of --peer-client-cert-file.",
+    doc: "Private key of --peer-client-cert-file.",
     fileKey: `${peer}.client-key-file`,
   }),
   "peer-trusted-ca-file": stringOption("", {
     group,
-    doc: "The CA certificates (PEM) that other members' certificates must come from. Giving it makes member certificates required.",
+    doc:
+      "CA certificates (PEM) that verify the certificates of members. Implies " +
+      "--peer-client-cert-auth.",
     fileKey: `${peer}.trusted-ca-file`,
   }),
   "peer-cert-allowed-cn": listOption("", {
     group,
-    doc: "Comma-separated common names; a member's certificate must have one of them.",
+    doc: "Comma-separated common names. A member's certificate must have one of them.",
     fileKey: `${peer}.allowed-cn`,
   }),
   "peer-cert-allowed-hostname": listOption("", {
     group,
-    doc: "Comma-separated host names or addresses; a member's certificate must be good for one of them.",
+    doc:
+      "Comma-separated host names or addresses. A member's certificate must be valid " +
+      "for one of them.",
     fileKey: `${peer}.allowed-hostname`,
   }),
   "peer-auto-tls": boolOption(false, {
     group,
-    doc: "Talk to members with a certificate that the server makes for itself, where no --peer-cert-file is given, and take any of theirs.",
+    doc:
+      "Use a self-signed certificate that the member generates, and accept any " +
+      "certificate of other members. Not with --peer-cert-file.",
     fileKey: `${peer}.auto-tls`,
   }),
   "peer-skip-client-san-verification": boolOption(false, {
     group,
-    doc: "Do not compare a connecting member's address with the names in its certificate.",
+    doc: "Do not verify that a member's certificate names its address.",
     aliases: ["experimental-peer-skip-client-san-verification"],
     fileKey: `${peer}.skip-client-san-verification`,
   }),
   "peer-crl-file": stringOption("", {
     group,
-    doc: "A list of revoked member certificates (DER or PEM).",
+    doc: "Certificate revocation list for members (DER or PEM).",
   }),
   "self-signed-cert-validity": uintOption(1, {
     group,
     unit: "years",
-    doc: "How long certificates that the server makes for itself are valid.",
+    doc: "Validity of certificates that the member generates.",
   }),
   "cipher-suites": listOption("", {
     group,
-    doc: "Comma-separated TLS 1.2 cipher suites, by their IANA names, in order of preference. Empty leaves the choice to Node.",
+    doc:
+      "Comma-separated IANA names of TLS 1.2 cipher suites, most preferred first. " +
+      "Empty: Node's default.",
   }),
   cors: stringOption("*", {
     group,
-    doc: "Comma-separated origins from which browsers may call the HTTP endpoints (empty or * allows all).",
-    stage: refused(
-      "origins are not told apart yet, so browsers of other sites would not be kept out as it says",
-      ["", "*"],
-    ),
+    doc:
+      "Comma-separated origins from which browsers may call the HTTP endpoints (empty " +
+      "or *: all).",
+    stage: refused("origins are not checked yet, so a restriction would have no effect", ["", "*"]),
   }),
   "host-whitelist": listOption(
     "*",
     {
       group,
-      doc: "Comma-separated host names that HTTP requests without TLS may be addressed to (empty or * allows all).",
-      stage: refused(
-        "the Host header is not looked at yet, so requests to other hosts would not be kept out as it says",
-        ["", "*"],
-      ),
+      doc:
+        "Comma-separated host names accepted in HTTP requests without TLS (empty or *: " + "all).",
+      stage: refused("the Host header is not checked yet, so a restriction would have no effect", [
+        "",
+        "*",
+      ]),
     },
     true,
   ),
-  "tls-min-version": stringOption(
+  "tls-min-version": stringOption("TLS1.2", { group, doc: "Minimum TLS version." }, [
+    "",
     "TLS1.2",
-    { group, doc: "The oldest TLS version that is spoken." },
-    ["", "TLS1.2", "TLS1.3"],
-  ),
+    "TLS1.3",
+  ]),
   "tls-max-version": stringOption(
     "",
-    { group, doc: "The newest TLS version that is spoken. Empty means the newest that Node has." },
+    { group, doc: "Maximum TLS version. Empty: the newest that Node supports." },
     ["", "TLS1.2", "TLS1.3"],
   ),
 
   "auth-token": stringOption("simple", {
     group: auth,
-    doc: "What users' tokens are: 'simple', or 'jwt' with its settings (jwt,pub-key=FILE,priv-key=FILE,sign-method=RS512,ttl=10m).",
+    doc:
+      "Type of auth tokens: 'simple', or 'jwt' with its settings " +
+      "(jwt,pub-key=FILE,priv-key=FILE,sign-method=RS512,ttl=10m).",
   }),
   "bcrypt-cost": uintOption(10, {
     group: auth,
-    doc: "How hard password hashes are to compute, 4 to 31; each step doubles the work.",
+    doc:
+      "bcrypt cost of password hashes, 4 to 31. Each step doubles the time to compute a " + "hash.",
   }),
   "auth-token-ttl": uintOption(300, {
     group: auth,
     unit: "s",
-    doc: "How long a simple token lives without being used.",
+    doc: "Time to live of an unused simple token.",
   }),
 };

@@ -2,6 +2,7 @@
  * From settings to a ServerConfig: defaults that depend on other options, and every check that
  * needs more than one of them.
  */
+import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
@@ -24,7 +25,7 @@ import {
   parseUrl,
   urlsText,
 } from "./url.ts";
-import { formatDuration, parseDurationMs, quote, ValueError } from "./values.ts";
+import { parseDurationMs, quote, ValueError } from "./values.ts";
 
 const MAX_ELECTION_MS = 50_000;
 const DEFAULT_QUOTA_BYTES = 2 * 1024 ** 3;
@@ -112,7 +113,7 @@ function checkTiming(values: OptionValues): void {
   }
   const checkTimeMs = values["compact-hash-check-time"];
   if (checkTimeMs <= 0)
-    contradiction(`--compact-hash-check-time must be >0 (set to ${formatDuration(checkTimeMs)})`);
+    contradiction(`--compact-hash-check-time must be >0 (set to ${formatDurationMs(checkTimeMs)})`);
   const notNegative = [
     "grpc-keepalive-min-time",
     "grpc-keepalive-interval",
@@ -127,7 +128,7 @@ function checkTiming(values: OptionValues): void {
   ] as const;
   for (const name of notNegative) {
     if (values[name] < 0)
-      contradiction(`--${name} must not be negative (set to ${formatDuration(values[name])})`);
+      contradiction(`--${name} must not be negative (set to ${formatDurationMs(values[name])})`);
   }
 }
 

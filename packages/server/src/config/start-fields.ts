@@ -2,9 +2,9 @@
  * What a member says of its settings when it starts: those in force, under etcd's names, so that a
  * log tells what it was written by.
  */
+import { formatDurationMs } from "@quorate/host";
 import type { AutoCompaction, ServerConfig } from "./server-config.ts";
 import { initialClusterText, type MemberUrl } from "./url.ts";
-import { formatDuration } from "./values.ts";
 
 /**
  * Fields for the line "starting an etcd server". No secrets: nothing of certificates and, as in
@@ -18,8 +18,8 @@ export function startFields(
     "data-dir": config.dataDir,
     "wal-dir": config.walDir,
     "force-new-cluster": config.forceNewCluster,
-    "heartbeat-interval": formatDuration(config.heartbeatIntervalMs),
-    "election-timeout": formatDuration(config.electionTimeoutMs),
+    "heartbeat-interval": formatDurationMs(config.heartbeatIntervalMs),
+    "election-timeout": formatDurationMs(config.electionTimeoutMs),
     "snapshot-count": config.snapshotCount,
     "max-wals": config.maxWalFiles,
     "snapshot-catchup-entries": config.snapshotCatchUpEntries,
@@ -37,8 +37,8 @@ export function startFields(
     "max-txn-ops": config.maxTxnOps,
     "max-concurrent-streams": config.maxConcurrentStreams,
     "pre-vote": config.preVote,
-    "corrupt-check-time-interval": formatDuration(config.corruptCheckMs),
-    "compact-check-time-interval": formatDuration(config.compactHashCheckMs),
+    "corrupt-check-time-interval": formatDurationMs(config.corruptCheckMs),
+    "compact-check-time-interval": formatDurationMs(config.compactHashCheckMs),
     "auto-compaction-mode": config.autoCompaction.mode,
     "auto-compaction-retention": retention(config.autoCompaction),
     "feature-gates": [...config.featureGates].filter(([, isOn]) => isOn).map(([name]) => name),
@@ -50,6 +50,6 @@ function texts(urls: readonly MemberUrl[]): readonly string[] {
 }
 
 function retention(compaction: AutoCompaction): string {
-  if (compaction.mode === "periodic") return formatDuration(compaction.retentionMs);
+  if (compaction.mode === "periodic") return formatDurationMs(compaction.retentionMs);
   return compaction.mode === "revision" ? String(compaction.retentionRevisions) : "0s";
 }

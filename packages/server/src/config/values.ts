@@ -3,6 +3,8 @@
  * throw ValueError with a text that the caller prefixes with the name of the flag, variable or key.
  */
 
+import { type DurationProblem, parseDuration } from "@quorate/host";
+
 /** A text that is not a value of the wanted type. */
 export class ValueError extends Error {
   constructor(message: string) {
@@ -52,71 +54,18 @@ export function inRange(value: number, min: number, max: number): number {
   return value;
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
+/** What the message of each problem adds to Go's text. */
+const EXPECTED: Readonly<Record<DurationProblem["code"], string>> = {
+  Invalid: "one such as 300ms, 10s or 1h30m",
+  MissingUnit: "one such as 300ms, 10s or 1h30m",
+  UnknownUnit: "ns, us, ms, s, m or h",
 };
 
-/** The longest duration that Go can hold (2^63 ns), in milliseconds. */
-const MAX_DURATION_MS = 9_223_372_036_854;
-
-/**
- * A duration in Go's form ("300ms", "1h30m", "-1.5s", "0") in milliseconds, with a fraction below
- * one millisecond.
- */
+/** A duration in Go's form in milliseconds, with a fraction below one millisecond. */
 export function parseDurationMs(text: string): number {
-  const failure = `time: invalid duration ${quote(text)} (expected one such as 300ms, 10s or 1h30m)`;
-  const signed = /^([+-]?)(.*)$/s.exec(text)!;
-  const body = signed[2];
-  if (body === "0") return 0;
-  const part = /([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/gy;
-  let totalMs = 0;
-  let end = 0;
-  for (let match = part.exec(body); match !== null; match = part.exec(body)) {
-    const unit = match[2];
-    if (unit === "")
-      throw new ValueError(
-        `time: missing unit in duration ${quote(text)} (expected one such as 300ms, 10s or 1h30m)`,
-      );
-    const unitMs = UNIT_MS[unit];
-    if (unitMs === undefined)
-      throw new ValueError(
-        `time: unknown unit ${quote(unit)} in duration ${quote(text)} (expected ns, us, ms, s, m or h)`,
-      );
-    totalMs += Number(match[1]) * unitMs;
-    end = part.lastIndex;
-  }
-  if (end === 0 || end !== body.length || totalMs > MAX_DURATION_MS) throw new ValueError(failure);
-  return signed[1] === "-" ? -totalMs : totalMs;
-}
-
-/**
- * A duration as Go prints it: "0s", "300ms", "1m0s", "2h0m0s". Fractions below a nanosecond are
- * dropped.
- */
-export function formatDuration(durationMs: number): string {
-  if (durationMs === 0) return "0s";
-  const sign = durationMs < 0 ? "-" : "";
-  const ms = Math.abs(durationMs);
-  if (ms < 1e-3) return `${sign}${Math.round(ms * 1e6)}ns`;
-  if (ms < 1) return `${sign}${decimal(ms * 1e3)}µs`;
-  if (ms < 1000) return `${sign}${decimal(ms)}ms`;
-  const hours = Math.floor(ms / 3_600_000);
-  const minutes = Math.floor((ms % 3_600_000) / 60_000);
-  const seconds = decimal((ms % 60_000) / 1000);
-  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
-  if (minutes > 0) return `${sign}${minutes}m${seconds}s`;
-  return `${sign}${seconds}s`;
-}
-
-function decimal(value: number): string {
-  return String(Number(value.toFixed(9)));
+  const result = parseDuration(text);
+  if (typeof result === "number") return result;
+  throw new ValueError(`${result.message} (expected ${EXPECTED[result.code]})`);
 }
 
 /** A text in double quotes with Go's %q escapes for the characters that matter in one line. */

@@ -6,7 +6,12 @@
  *     read      ReadIndex round -> admit -> read -> confirm   (etcd: doSerialize)
  *     watch     admit when it is created, and again when users or roles have changed
  */
-import type { LeaseTimeToLiveRequest, RangeRequest, TxnRequest } from "@quorate/proto";
+import type {
+  DeleteRangeRequest,
+  LeaseTimeToLiveRequest,
+  RangeRequest,
+  TxnRequest,
+} from "@quorate/proto";
 import type { KeyRange } from "@quorate/store";
 import type { Caller, Identity } from "./caller.ts";
 
@@ -14,6 +19,8 @@ import type { Caller, Identity } from "./caller.ts";
 export interface AccessRequests {
   range: RangeRequest;
   txn: TxnRequest;
+  /** The estimate of its response; the deletion itself goes through the log. */
+  deleteRange: DeleteRangeRequest;
   leaseTimeToLive: LeaseTimeToLiveRequest;
   /** The lease's id. */
   leaseKeepAlive: bigint;
@@ -50,6 +57,7 @@ export type Access = {
 export const NEEDED_STORE: { readonly [K in AccessKind]: "servable" | "readable" | "none" } = {
   range: "servable",
   txn: "servable",
+  deleteRange: "none",
   leaseTimeToLive: "none",
   leaseKeepAlive: "none",
   leaseLeases: "servable",

@@ -27,7 +27,7 @@ import {
   encodeMember,
   type Member,
   memberId,
-  recoverFolders,
+  recoverDirectories,
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
@@ -311,7 +311,7 @@ async function reopen(
     term: 0,
     confState: undefined,
   };
-  if (recoverFolders(disk, config.storeDir, mark.index)) {
+  if (recoverDirectories(disk, config.storeDir, mark.index)) {
     logger.info("put a received snapshot in place that was accepted before the last stop", {
       "snapshot-index": mark.index,
     });

@@ -195,6 +195,25 @@ export class EntryPoints {
   }
 
   /**
+   * Resolves if a caller may have an access; undefined: it may now. Users and roles may have been
+   * changed by way of another member just now: a refusal is looked at once more when all of that
+   * is applied here, so that a call sees the changes before it.
+   */
+  permit(caller: Caller, access: Access): Promise<void> | undefined {
+    if (!this.#deps.authority.isEnforced) return undefined;
+    return this.#permit(caller, access);
+  }
+
+  async #permit(caller: Caller, access: Access): Promise<void> {
+    try {
+      await this.#admit(caller, access);
+    } catch {
+      await this.#deps.reads.wait();
+      await this.#admit(caller, access);
+    }
+  }
+
+  /**
    * Renews a lease, at once where nothing has to be waited for.
    * @throws EtcdError, or rejects with one, where it is not permitted
    */

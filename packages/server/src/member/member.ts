@@ -589,6 +589,11 @@ export class Member {
     return this.#entry.read(caller, request);
   }
 
+  /** As EntryPoints.permit. */
+  permit(caller: Caller, access: Access): Promise<void> | undefined {
+    return this.#entry.permit(caller, access);
+  }
+
   /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
   renewLease(caller: Caller, id: bigint): number | Promise<number> {
     return this.#entry.renew(caller, id, () => this.leases.renew(id));

@@ -3,7 +3,7 @@
  * that is reached, the client that holds most gives way, so that small answers go on beside large
  * ones.
  */
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import type { Budgets } from "../config/index.ts";
 
@@ -122,7 +122,7 @@ export class AnswerMemory {
   #refuse(what: string, limitBytes: number): StatusError {
     this.refused++;
     return new StatusError(
-      GrpcStatus.RESOURCE_EXHAUSTED,
+      GrpcCode.ResourceExhausted,
       `etcdserver: answer too large: ${what} may take ${limitBytes} bytes of this member's memory; ask for fewer keys at a time (limit)`,
     );
   }

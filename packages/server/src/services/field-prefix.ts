@@ -2,7 +2,7 @@
  * What stands before a field with a length in an encoded message: its tag, of one byte here, and
  * the length as a varint.
  */
-import { alloc } from "@quorate/proto";
+import { alloc, putVarint } from "@quorate/proto";
 
 /** A tag and a length of up to 2^35. */
 export const MAX_PREFIX_BYTES = 6;
@@ -19,11 +19,7 @@ export function prefix(tag: number, length: number): Uint8Array {
 
 /** Writes the prefix of a field at `at`; returns where it ends. */
 export function writePrefix(bytes: Uint8Array, at: number, tag: number, length: number): number {
-  bytes[at++] = tag;
-  let rest = length;
-  // Not with shifts: the length of a message in a message may be 2^31 and more, which is refused
-  // only afterwards.
-  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
-  bytes[at++] = rest;
-  return at;
+  bytes[at] = tag;
+  // The length of a message in a message may be 2^31 and more, which is refused only afterwards.
+  return putVarint(bytes, at + 1, length);
 }

@@ -1,18 +1,13 @@
 /** Counts calls under the names of grpc-ecosystem's Go metrics, which etcd's dashboards use. */
 import type { Clock } from "@quorate/host";
-import { GrpcStatus, KVService, services } from "@quorate/proto";
+import { GrpcCode, KVService, services } from "@quorate/proto";
 import type { RpcObserver } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Counter, Histogram } from "../metrics/registry.ts";
 import type { SlowCalls } from "./slow-calls.ts";
 
-/** "DEADLINE_EXCEEDED" as Go's names have it, "DeadlineExceeded"; by code. */
-const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) => {
-  if (name === "OK") return name;
-  if (name === "CANCELLED") return "Canceled";
-  const words = name.toLowerCase().split("_");
-  return words.map((word) => word[0].toUpperCase() + word.slice(1)).join("");
-});
+/** Go's names of the codes, by code. */
+const CODE_NAMES: readonly string[] = Object.keys(GrpcCode);
 
 const RANGE = KVService.methods.Range.path;
 /** What is asked of the health service is counted beside etcd's services. */
@@ -78,14 +73,14 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
       const method = methods.get(path);
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
-      (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]).add();
+      (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown]).add();
       if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
       const isRange = path === RANGE;
       if (method.handling === undefined && !isRange) return;
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
       method.handling?.observe(seconds);
       // What writes is measured where its result comes in.
-      if (isRange) (code === GrpcStatus.OK ? rangeSucceeded : rangeFailed).observe(seconds);
+      if (isRange) (code === GrpcCode.OK ? rangeSucceeded : rangeFailed).observe(seconds);
     },
     messageReceived: (path, sizeBytes) => {
       metrics.clientReceivedBytes.add(sizeBytes);

@@ -6,9 +6,13 @@
 import { AuthService, errorOf } from "@quorate/proto";
 import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
 import { RPC_RULES, type RpcRule } from "../auth/rpc-rules.ts";
+import type { Access } from "../member/authority.ts";
 import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 
+/** Accesses that need what the rules are named by. */
+const ROOT_ACCESS: Access = { kind: "defragment" };
+const USER_ACCESS: Access = { kind: "status" };
 const AUTH_PATHS = `/${AuthService.typeName}/`;
 
 /** @throws EtcdError for a method that has no rule, which nobody may call */
@@ -27,7 +31,7 @@ export function admitByRule(member: Member, context: CallContext): void | Promis
   if (!authority.isEnforced) return;
   const rule = ruleOf(context.path);
   if (rule === "open" || rule === "keys") return;
-  const access = { kind: rule === "root" ? "defragment" : "status" } as const;
+  const access = rule === "root" ? ROOT_ACCESS : USER_ACCESS;
   const admission = authority.admit(callerOf(context), access);
   if (admission instanceof Promise) return admission.then(() => {});
 }
@@ -44,21 +48,13 @@ export function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
   };
 }
 
-/**
- * Users and roles may have been changed by way of another member just now: what is refused is
- * looked at once more when all of that is applied here, so that a call sees those before it.
- */
+/** A call of the Auth service sees the changes of users and roles before it. */
 async function ruledAuth(
   member: Member,
   handler: UnaryHandler,
   request: Uint8Array,
   context: CallContext,
 ): Promise<MessageBytes> {
-  try {
-    await admitByRule(member, context);
-  } catch {
-    await member.linearizable();
-    await admitByRule(member, context);
-  }
+  if (ruleOf(context.path) === "root") await member.permit(callerOf(context), ROOT_ACCESS);
   return handler(request, context);
 }

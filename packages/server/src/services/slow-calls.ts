@@ -1,6 +1,5 @@
 /** Calls with one answer that take long are logged, as etcd logs them: "request stats". */
-import type { Clock, Logger } from "@quorate/host";
-import { formatDuration } from "../config/values.ts";
+import { type Clock, formatDurationMs, type Logger } from "@quorate/host";
 
 /**
  * Lines in one second; an overloaded member must not be slowed down further by telling of each
@@ -39,8 +38,8 @@ export class SlowCalls {
     this.#lines++;
     this.#logger.warn("request stats", {
       "start time": new Date(this.#clock.wallMs() - tookMs).toISOString(),
-      "time spent": formatDuration(tookMs),
-      "expected-duration": formatDuration(this.#limitMs),
+      "time spent": formatDurationMs(tookMs),
+      "expected-duration": formatDurationMs(this.#limitMs),
       "response type": path,
       code,
       ...(this.#leftOut === 0 ? {} : { "left-out": this.#leftOut }),

@@ -1,5 +1,5 @@
 /** From etcd's errors to gRPC's, in one place. */
-import { EtcdError, GrpcStatus, WireError } from "@quorate/proto";
+import { EtcdError, GrpcCode, WireError } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { InvalidRequestError } from "@quorate/store";
 
@@ -10,18 +10,15 @@ export function toStatusError(error: unknown): StatusError {
   // grpc-go's words for a request that it cannot decode.
   if (error instanceof WireError)
     return new StatusError(
-      GrpcStatus.INTERNAL,
+      GrpcCode.Internal,
       `grpc: error unmarshalling request: ${error.message}`,
     );
   if (error instanceof InvalidRequestError)
-    return new StatusError(GrpcStatus.INVALID_ARGUMENT, error.message);
-  return new StatusError(
-    GrpcStatus.UNKNOWN,
-    error instanceof Error ? error.message : String(error),
-  );
+    return new StatusError(GrpcCode.InvalidArgument, error.message);
+  return new StatusError(GrpcCode.Unknown, error instanceof Error ? error.message : String(error));
 }
 
 /** What a method of etcd's API that this version does not offer answers, in grpc-go's words. */
 export function unimplemented(methodName: string): StatusError {
-  return new StatusError(GrpcStatus.UNIMPLEMENTED, `method ${methodName} not implemented`);
+  return new StatusError(GrpcCode.Unimplemented, `method ${methodName} not implemented`);
 }

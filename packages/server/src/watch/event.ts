@@ -3,7 +3,7 @@
  * all that follow, in whatever response they leave: what is kept is the whole field of
  * WatchResponse, tag and length before the mvccpb.Event.
  */
-import { alloc, fromLatin1, KeyValue } from "@quorate/proto";
+import { alloc, fromLatin1, KeyValue, putVarint, varintSize } from "@quorate/proto";
 import type { Change } from "@quorate/store";
 
 /** WatchResponse.events. */
@@ -16,23 +16,6 @@ const PREV_KV_TAG = 0x1a;
 /** Bytes of a message beside its record, roughly; for counting what is held. */
 const OBJECT_BYTES = 128;
 
-function varintSize(value: number): number {
-  let size = 1;
-  for (let rest = value; rest > 0x7f; rest >>>= 7) size++;
-  return size;
-}
-
-function putVarint(bytes: Uint8Array, value: number, offset: number): number {
-  let at = offset;
-  let rest = value;
-  while (rest > 0x7f) {
-    bytes[at++] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
-  }
-  bytes[at++] = rest;
-  return at;
-}
-
 const fieldSize = (length: number): number => 1 + varintSize(length) + length;
 
 function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | undefined): Uint8Array {
@@ -41,19 +24,19 @@ function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | unde
     fieldSize(kv.length) +
     (prevKv === undefined ? 0 : fieldSize(prevKv.length));
   const bytes = alloc(fieldSize(size));
-  let at = putVarint(bytes, size, 1);
+  let at = putVarint(bytes, 1, size);
   bytes[0] = EVENTS_TAG;
   if (deleted) {
     bytes[at++] = TYPE_TAG;
     bytes[at++] = DELETE;
   }
   bytes[at++] = KV_TAG;
-  at = putVarint(bytes, kv.length, at);
+  at = putVarint(bytes, at, kv.length);
   bytes.set(kv, at);
   at += kv.length;
   if (prevKv !== undefined) {
     bytes[at++] = PREV_KV_TAG;
-    at = putVarint(bytes, prevKv.length, at);
+    at = putVarint(bytes, at, prevKv.length);
     bytes.set(prevKv, at);
   }
   return bytes;

@@ -351,7 +351,7 @@ export class Safety {
   #malformed(
     name: string,
     { index, data }: raftpb.Entry,
-  ): "INVALID_REQUEST" | "Corrupt" | undefined {
+  ): "InvalidRequest" | "Corrupt" | undefined {
     try {
       checkEntryData(data, LIMITS);
       return undefined;
@@ -367,9 +367,9 @@ export class Safety {
       // An alarm refuses a request by its kind, before it is looked into.
       return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data))
         ? "Corrupt"
-        : "INVALID_REQUEST";
+        : "InvalidRequest";
     } catch {
-      return "INVALID_REQUEST";
+      return "InvalidRequest";
     }
   }
 

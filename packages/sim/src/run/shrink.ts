@@ -28,6 +28,7 @@ function smaller(options: SimOptions): [keyof SimOptions, number][] {
     "loss",
     "duplication",
     "reordering",
+    "corruption",
     "slowSyncChance",
     "drift",
     "turnMs",

@@ -56,6 +56,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     loss: 0,
     duplication: 0,
     reordering: 0,
+    corruption: 0,
     drift: 0,
     turnMs: 0,
     faultEveryMs: 1000,
@@ -70,6 +71,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     moves: false,
     replaceEveryMs: 0,
     autoPromote: false,
+    oneWayDials: false,
     maxLearners: 1,
   },
   ...{

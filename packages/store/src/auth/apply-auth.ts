@@ -30,7 +30,7 @@ import {
 } from "@quorate/proto";
 import { InvalidRequestError } from "../requests/invalid-request.ts";
 import type { Steps } from "../steps.ts";
-import { type AuthState, ROOT, type User } from "./auth-state.ts";
+import { type AuthState, encodeUser, ROOT, type User } from "./auth-state.ts";
 import { decodeBase64 } from "./base64.ts";
 import {
   MAX_PERMISSIONS,
@@ -52,7 +52,7 @@ export interface HeaderResponse {
 type Header = ResponseHeader;
 
 /** Users whose roles are looked at in one step. */
-const STEP_USERS = 1024;
+const STEP_USERS = 128;
 
 /** @throws EtcdError RootUserNotExist, RootRoleNotExist */
 export function authEnable(state: AuthState, header: Header): HeaderResponse {
@@ -209,15 +209,18 @@ export function* roleDelete(
 ): Steps<HeaderResponse> {
   if (state.isEnabled && role === ROOT) throw errorOf("InvalidAuthMgmt");
   if (state.role(role) === undefined) throw errorOf("RoleNotFound");
-  const changed: User[] = [];
+  const changed: { readonly user: User; readonly record: Uint8Array }[] = [];
   let looked = 0;
   for (const name of state.userNames()) {
-    const user = state.user(name)!;
-    if (user.roles.includes(role)) changed.push(withoutRole(user, role));
+    const before = state.user(name)!;
+    if (before.roles.includes(role)) {
+      const user = withoutRole(before, role);
+      changed.push({ user, record: encodeUser(user) });
+    }
     if (++looked % STEP_USERS === 0) yield;
   }
   state.deleteRole(role);
-  for (const user of changed) state.putUser(user);
+  for (const { user, record } of changed) state.putUser(user, record);
   state.commit();
   return { header };
 }

@@ -16,7 +16,7 @@ import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
-import { PermissionSet } from "./permission-set.ts";
+import { PermissionSet, prepareMerge } from "./permission-set.ts";
 
 /** The user, and the role, that may do everything. */
 export const ROOT = "root";
@@ -172,10 +172,10 @@ export class AuthState {
     this.#backend.put(Bucket.auth, AUTH_ENABLED, new Uint8Array([isEnabled ? 1 : 0]));
   }
 
-  /** Adds a user or replaces one. */
-  putUser(user: User): void {
+  /** Adds a user or replaces one. @param record of the user, where it is encoded already */
+  putUser(user: User, record: Uint8Array = encodeUser(user)): void {
     this.#take(user);
-    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), encodeUser(user));
+    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), record);
   }
 
   deleteUser(name: string): void {
@@ -223,6 +223,7 @@ export class AuthState {
     if (before === undefined) this.#roleNames.add(name);
     this.#permissionCount += permissions.length - (before?.length ?? 0);
     this.#roles.set(name, permissions);
+    prepareMerge(permissions);
     this.#forgetMerged();
   }
 

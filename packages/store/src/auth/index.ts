@@ -12,6 +12,7 @@ export {
   type LeaseKeys,
   leaseOperations,
   type Operations,
+  operationsOf as requestOperations,
   txnOperations,
   verdictInSteps,
   verdictNow,

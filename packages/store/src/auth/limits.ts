@@ -13,8 +13,8 @@ export const MAX_ROLES = 10_000;
 export const MAX_USER_ROLES = 1_000;
 /** Permissions of one role. */
 export const MAX_ROLE_PERMISSIONS = 10_000;
-/** Permissions of all roles. */
-export const MAX_PERMISSIONS = 50_000;
+/** Permissions of all roles; merging so many takes some 10 ms, once after a change. */
+export const MAX_PERMISSIONS = 20_000;
 /** Bytes of the name of a user or a role. */
 export const MAX_NAME_BYTES = 1_024;
 /** Bytes of the key, and of the range end, of a permission. */

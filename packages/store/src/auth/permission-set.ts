@@ -44,12 +44,29 @@ function intervalOf(key: Uint8Array, rangeEnd: Uint8Array): Interval | undefined
   return { begin, end: isOpenEnd(rangeEnd) ? OPEN : toLatin1(rangeEnd) };
 }
 
+/** Those of permissions that were merged before: a change of a role makes few new ones. */
+const KNOWN = new WeakMap<authpb.Permission, Interval>();
+
+/** Does a part of the merge ahead of it, when a role is read or changed. */
+export function prepareMerge(permissions: readonly authpb.Permission[]): void {
+  for (const permission of permissions) intervalOfPermission(permission);
+}
+
+function intervalOfPermission(permission: authpb.Permission): Interval | undefined {
+  const known = KNOWN.get(permission);
+  if (known !== undefined) return known;
+  const interval = intervalOf(permission.key, permission.rangeEnd);
+  if (interval !== undefined) KNOWN.set(permission, interval);
+  return interval;
+}
+
 /** Disjoint intervals in order; two that touch are one. */
 class Intervals {
   readonly #begins: string[] = [];
   readonly #ends: End[] = [];
 
   constructor(intervals: Interval[]) {
+    // Each role's are in order: what is sorted is a few runs.
     intervals.sort((a, b) => (a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0));
     for (const { begin, end } of intervals) {
       // An empty interval permits nothing (etcd refuses to grant one).
@@ -92,8 +109,9 @@ export class PermissionSet {
   constructor(permissions: Iterable<authpb.Permission>) {
     const read: Interval[] = [];
     const write: Interval[] = [];
-    for (const { key, rangeEnd, permType } of permissions) {
-      const interval = intervalOf(key, rangeEnd);
+    for (const permission of permissions) {
+      const { permType } = permission;
+      const interval = intervalOfPermission(permission);
       if (interval === undefined) continue;
       if (permType === READ || permType === READ_WRITE) read.push(interval);
       if (permType === WRITE || permType === READ_WRITE) write.push(interval);

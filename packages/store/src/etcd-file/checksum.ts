@@ -1,7 +1,4 @@
-/**
- * The SHA-256 at the end of a snapshot file. A database that was copied from a data directory has
- * none.
- */
+/** The SHA-256 at the end of a snapshot file. A database copied from a data directory has none. */
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Disk } from "@quorate/host";
 import { equals, toHex } from "@quorate/proto";
@@ -9,8 +6,8 @@ import { CHECKSUM_BYTES } from "./export.ts";
 import { EtcdFileError } from "./schema.ts";
 
 /**
- * Database pages are multiples of it, so what is left over tells that there is a checksum (as etcd
- * finds out).
+ * Database pages are multiples of this size, so a remainder shows that there is a checksum (etcd's
+ * rule).
  */
 const SECTOR_BYTES = 512;
 const READ_BYTES = 1 << 20;
@@ -21,9 +18,8 @@ export function hasChecksum(sizeBytes: number): boolean {
 }
 
 /**
- * Compares a file with the checksum at its end. Blocks while it reads.
- * @param onProgress told the bytes read so far
- * @throws EtcdFileError where the checksum is missing or another; DiskError
+ * Compares a file with the checksum at its end. Blocks while it reads. @param onProgress called
+ * with the bytes read so far @throws EtcdFileError if the checksum is missing or wrong; DiskError
  */
 export function verifyChecksum(
   disk: Disk,

@@ -1,19 +1,19 @@
 /**
- * The state as etcd's snapshot file, for whoever has etcd's tools: a bbolt database (package bolt)
- * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is made while it is sent, from one
- * view of the backend that is read twice: to measure, and to write.
+ * The state as etcd's snapshot file, for etcd's tools: a bbolt database (package bolt) with etcd's
+ * buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
+ * over one view of the backend: to measure, and to write.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
-import { EMPTY, type raftpb } from "@quorate/proto";
+import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot file. */
 export const CHECKSUM_BYTES = 32;
 
-/** What is measured, or written, in one turn of the event loop. */
+/** Bytes that are measured, or written, in one turn of the event loop. */
 const SLICE_BYTES: number = 64 << 10;
 
 /** A snapshot file to be sent. It must be closed. */
@@ -27,11 +27,10 @@ export interface EtcdSnapshot {
   close(): Promise<void>;
 }
 
-/** The caller has lost interest while the snapshot was measured. */
-export class SnapshotAbandonedError extends Error {
+/** The caller left while the snapshot was measured. */
+export class SnapshotAbandonedError extends CodedError<"Abandoned"> {
   constructor() {
-    super("nobody waits for the snapshot any more");
-    this.name = "SnapshotAbandonedError";
+    super("SnapshotAbandonedError", "Abandoned", "the caller cancelled the snapshot");
   }
 }
 
@@ -42,9 +41,8 @@ async function* withoutValues(
 }
 
 /**
- * Measures the file of a view.
- * @param isWanted asked from time to time while it measures; false ends that with a
- * SnapshotAbandonedError
+ * Measures the file for a view. @param isWanted called from time to time while it measures; false
+ * ends that with a SnapshotAbandonedError
  */
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,

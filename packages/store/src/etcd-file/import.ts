@@ -1,12 +1,12 @@
 /**
- * Making a member's store out of etcd's database file: its keys with their history, leases, users,
- * roles and alarms, with a new membership and a place in a new log.
+ * Creates a member's store from etcd's database file: its keys with their history, leases, users,
+ * roles and alarms, with a new membership and a position in a new log.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import { concat, KeyValue, leasepb, toHex, toLatin1 } from "@quorate/proto";
 import { Backend, Bucket } from "../backend.ts";
-import { currentFolder } from "../folders.ts";
+import { currentDirectory } from "../directories.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
 import { putMember } from "../membership/membership.ts";
@@ -17,17 +17,17 @@ import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./sche
 
 /** Records are written in batches of about this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** What a record takes beside its key and value, for the measure of progress. */
+/** Bytes of a record besides its key and value, for measuring progress. */
 const RECORD_OVERHEAD_BYTES = 16;
 
-/** The cluster that a store is made for. */
+/** The cluster for which a store is created. */
 export interface NewCluster {
   readonly members: readonly Member[];
   /** Where the new log begins. */
   readonly position: Position;
 }
 
-/** A change that follows those in the file, as the store keeps it. */
+/** A change that follows those in the file, in the store's form. */
 export interface LaterChange {
   readonly main: number;
   readonly sub: number;
@@ -36,13 +36,15 @@ export interface LaterChange {
   readonly record: Uint8Array;
 }
 
-/** What happened after the file was taken. */
+/** The history after the file was taken. */
 export interface LaterHistory {
   /** The changes in order, in slices. */
   changes(): Iterable<readonly LaterChange[]>;
   /**
-   * Asked when all changes were taken: the leases then, with their times to live in seconds, given
-   * those in the file and those that keys hang on, which must be among them.
+   * Called after all changes.
+   * @param inFile the leases in the file, with their times to live in seconds
+   * @param inUse the leases that keys are attached to, which must be in the result
+   * @returns the leases after the changes, with their times to live in seconds
    */
   leases(
     inFile: ReadonlyMap<bigint, number>,
@@ -56,7 +58,7 @@ export interface ImportOptions {
    * revision twice; 0: neither.
    */
   readonly bumpRevision?: number | undefined;
-  /** Told the bytes dealt with so far, and those of the whole file. */
+  /** Called with the bytes processed so far, and those of the whole file. */
   readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   readonly later?: LaterHistory | undefined;
 }
@@ -85,9 +87,9 @@ class Batches {
 }
 
 /**
- * Makes the store in the folder `storeDir`, where none may be. It is durable when the promise
- * resolves; a failure leaves nothing there.
- * @throws BoltDamageError, EtcdFileError, DiskError
+ * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
+ * promise resolves; a failure leaves nothing there. @throws BoltDamageError, EtcdFileError,
+ * DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
@@ -96,12 +98,12 @@ export async function importEtcdFile(
   cluster: NewCluster,
   options: ImportOptions = {},
 ): Promise<void> {
-  const folder = currentFolder(storeDir);
-  if (deps.disk.stat(folder) !== undefined) throw new Error(`${folder} is there already`);
+  const directory = currentDirectory(storeDir);
+  if (deps.disk.stat(directory) !== undefined) throw new Error(`${directory} exists already`);
   const file = BoltFile.open(deps.disk, path);
   try {
     const marks = marksOf(file);
-    const keyspace = await deps.keyspaces.open(folder, { create: true });
+    const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
         file,
@@ -120,10 +122,10 @@ export async function importEtcdFile(
     } finally {
       await keyspace.close();
     }
-    deps.disk.syncDir(folder);
+    deps.disk.syncDir(directory);
     deps.disk.syncDir(storeDir);
   } catch (error) {
-    deps.disk.remove(folder);
+    deps.disk.remove(directory);
     throw error;
   } finally {
     file.close();
@@ -153,7 +155,7 @@ function marksOf(file: BoltFile): Marks {
   return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
 }
 
-/** Gives the newest revision. */
+/** Returns the newest revision. */
 async function copyBuckets(
   file: BoltFile,
   keyspace: Keyspace,
@@ -175,8 +177,8 @@ async function copyBuckets(
               `bucket key, key ${toHex(key)}: the key is not a revision`,
             );
           newest = revision.main;
-          // What --bump-revision of etcdutl leaves to lift the newest revision; the compact
-          // revision does that here.
+          // etcdutl's --bump-revision leaves this record to raise the newest revision; here the
+          // compact revision does that.
           if (value.length === 0 && revision.main <= scheduled) continue;
         }
         await batches.put(FILE_BUCKETS[name], key, value);
@@ -189,7 +191,7 @@ async function copyBuckets(
   return newest;
 }
 
-/** Adds what happened after the file was taken; gives the newest revision. */
+/** Adds the history after the file was taken; returns the newest revision. */
 async function addLater(
   keyspace: Keyspace,
   later: LaterHistory,
@@ -234,7 +236,7 @@ async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
   return leases;
 }
 
-/** The leases that the last values of keys hang on. */
+/** The leases that the last values of keys are attached to. */
 async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
   const leaseOf = new Map<string, bigint>();
   for await (const slice of keyspace.scan({
@@ -250,7 +252,7 @@ async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
   return new Set(leaseOf.values());
 }
 
-/** The records that make it a store: written last, in one batch. */
+/** The records that complete the store: written last, in one batch. */
 async function finish(keyspace: Keyspace, cluster: NewCluster, marks: Marks): Promise<void> {
   const backend = new Backend(keyspace);
   if (marks.scheduled > 0)

@@ -1,4 +1,4 @@
-/** etcd's snapshot files, in and out. */
+/** Import and export of etcd's snapshot files. */
 export { hasChecksum, verifyChecksum } from "./checksum.ts";
 export { CHECKSUM_BYTES, type EtcdSnapshot, SnapshotAbandonedError } from "./export.ts";
 export {

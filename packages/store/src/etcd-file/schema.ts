@@ -1,19 +1,19 @@
 /**
- * etcd's database file, as far as it differs from the backend here: the names of its buckets, and
- * the records of its bucket meta.
+ * How etcd's database file differs from the backend here: the names of its buckets, and the records
+ * of its bucket meta.
  *
  *     bucket here      in the file      differences
  *     key, lease       key, lease
  *     auth*            auth*
  *     alarm            alarm            no values
- *     members*         members*         a restored member writes its own: they are not taken over
- *     cluster          cluster          empty in the file: the version that all members speak is
- *                                       found out anew by those who start from it
+ *     members*         members*         a restored member writes its own: they are not imported
+ *     cluster          cluster          empty in the file: the members of the new cluster
+ *                                       determine their common version again
  *     meta             meta             confState as JSON; storageVersion, which is not kept here;
  *                                       no names that begin with quorate_
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
-import { fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
+import { CodedError, fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 
 /** The buckets of a file, by name. */
@@ -31,7 +31,7 @@ export const FILE_BUCKETS = {
 } as const;
 export type FileBucket = keyof typeof FILE_BUCKETS;
 
-/** Those whose records are the same here and there, and go on in a restored cluster. */
+/** Buckets with the same records here and there, which a restored cluster keeps. */
 export const CARRIED_BUCKETS = [
   "key",
   "lease",
@@ -41,14 +41,16 @@ export const CARRIED_BUCKETS = [
   "alarm",
 ] as const satisfies readonly FileBucket[];
 
-/** A file that is whole, but not one that etcd keeps its data in. */
-export class EtcdFileError extends Error {
-  readonly code = "NOT_ETCD";
+/** A valid bbolt file that is not an etcd database. */
+export class EtcdFileError extends CodedError<"NotEtcd"> {
   readonly path: string;
-  /** @param etcdText what etcd's tools say to it, which programs look for at the beginning */
+  /** @param etcdText etcd's text for this error, which programs look for at the beginning */
   constructor(path: string, problem: string, etcdText?: string) {
-    super(etcdText === undefined ? `${path}: ${problem}` : `${etcdText}: ${path}: ${problem}`);
-    this.name = "EtcdFileError";
+    super(
+      "EtcdFileError",
+      "NotEtcd",
+      etcdText === undefined ? `${path}: ${problem}` : `${etcdText}: ${path}: ${problem}`,
+    );
     this.path = path;
   }
 }
@@ -73,7 +75,7 @@ export function metaForFile(
   return all.sort(([a], [b]) => (toLatin1(a) < toLatin1(b) ? -1 : 1));
 }
 
-/** As Go writes it: ids are bare numbers of 64 bits. */
+/** In Go's form: ids are bare numbers of 64 bits. */
 function confStateJson({
   voters,
   learners,
@@ -89,7 +91,7 @@ function confStateJson({
 }
 
 /**
- * The bucket meta of an open file by name. @throws EtcdFileError for a database that is not etcd's
+ * The bucket meta of an open file, by name. @throws EtcdFileError for a database that is not etcd's
  */
 export function metaOfFile(file: BoltFile): Map<string, Uint8Array> {
   const names = file.bucketNames;

@@ -1,4 +1,4 @@
-/** What is in a snapshot file, as "etcdutl snapshot status" tells it. */
+/** The status of a snapshot file, as in "etcdutl snapshot status". */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 import { crc32c, fromUtf8, KeyValue, toHex, toLatin1, toUtf8, WireError } from "@quorate/proto";
@@ -6,7 +6,7 @@ import { decodeRevision } from "../mvcc/revision.ts";
 import { EtcdFileError, metaOfFile } from "./schema.ts";
 
 export interface EtcdFileStatus {
-  /** CRC-32C over all buckets, their names before them, as etcd takes it. */
+  /** CRC-32C over all buckets and their names, as etcd computes it. */
   readonly hash: number;
   readonly revision: number;
   /** Keys that exist at that revision. */
@@ -19,8 +19,7 @@ export interface EtcdFileStatus {
 
 /**
  * Reads a snapshot file, or a database file, from end to end; holds the names of its keys in
- * memory.
- * @throws BoltDamageError, EtcdFileError, DiskError
+ * memory. @throws BoltDamageError, EtcdFileError, DiskError
  */
 export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
   const file = BoltFile.open(disk, path);

@@ -1,37 +1,39 @@
 /**
- * The leases of the replicated state: which exist, how long they were granted for, and which keys
- * hang on them. When one expires is not known here: the leader counts the time and proposes the
- * revocation (etcd: server/lease/lessor.go).
+ * The leases of the replicated state: their times to live and the keys attached to them. Expiry is
+ * not decided here: the leader counts the time and proposes the revocation (etcd:
+ * server/lease/lessor.go).
  *
  *     bucket lease: lease id, 8 bytes big-endian -> leasepb.Lease {ID, TTL, RemainingTTL}
  *
- * The keys of a lease have no records of their own: at open they come from the keys' last values.
+ * The keys of a lease have no records of their own: at open they are collected from the keys' last
+ * values.
  */
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { assert, StoreDamageError } from "../errors.ts";
+import { StoreDamageError } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
 
-/** The longest time to live that is granted, in seconds (etcd: MaxLeaseTTL). */
+/** The longest time to live, in seconds (etcd: MaxLeaseTTL). */
 export const MAX_LEASE_TTL_SECONDS = 9_000_000_000;
 
-/** One lease, as it stands. */
+/** One lease. */
 export interface Lease {
   readonly id: bigint;
   /** As granted. */
   readonly ttlSeconds: number;
   /**
-   * What was left at the last checkpoint since the last renewal; 0: no checkpoint, the whole time
-   * counts.
+   * The remaining time at the last checkpoint since the last renewal; 0: no checkpoint, the whole
+   * time remains.
    */
   readonly remainingSeconds: number;
-  /** How many keys hang on it. */
+  /** Number of attached keys. */
   readonly keyCount: number;
 }
 
-/** Told of what happens to leases, right after it did. */
+/** Notified of changes to leases, right after them. */
 export interface LeaseObserver {
   granted(lease: Lease): void;
   revoked(id: bigint): void;
@@ -44,7 +46,7 @@ class Held implements Lease {
   remainingSeconds: number;
   /** Most leases have one key or none. */
   keys: Set<string> | undefined = undefined;
-  /** Of its record. */
+  /** Size of its record. */
   sizeBytes = 0;
 
   constructor(id: bigint, ttlSeconds: number, remainingSeconds: number) {
@@ -71,7 +73,7 @@ export class Lessor implements LeaseBook {
   readonly #path: string;
   readonly #liveBytes: LiveBytes;
   readonly #leases = new Map<bigint, Held>();
-  /** The lease of each key that hangs on one. */
+  /** The lease of each attached key. */
   readonly #leaseOf = new Map<string, Held>();
   /**
    * While an entry is applied in several turns: the leases, before it, of the keys that it has
@@ -86,9 +88,9 @@ export class Lessor implements LeaseBook {
   }
 
   /**
-   * Reads the leases as of a snapshot; their keys are attached while the keys are read.
-   * @param path the store's folder, for error texts
-   * @param liveBytes told the size of each record, now and later
+   * Reads the leases as of a snapshot; their keys are attached while the keys are read. @param path
+   * the store's directory, for error texts @param liveBytes notified of the size of each record,
+   * now and later
    */
   static async open(
     backend: Backend,
@@ -108,7 +110,7 @@ export class Lessor implements LeaseBook {
     return lessor;
   }
 
-  /** How many leases there are. */
+  /** Number of leases. */
   get count(): number {
     return this.#leases.size;
   }
@@ -117,14 +119,14 @@ export class Lessor implements LeaseBook {
     return this.#leases.get(id);
   }
 
-  /** All leases, in no promised order. */
+  /** All leases, in any order. */
   all(): IterableIterator<Lease> {
     return this.#leases.values();
   }
 
   /**
-   * The keys that hang on a lease, in no promised order; none for a lease that does not exist.
-   * Without what an unfinished entry has changed.
+   * The keys attached to a lease, in any order; none for a lease that does not exist. Excludes the
+   * changes of an unfinished entry.
    */
   keysOf(id: bigint): string[] {
     const keys = [...(this.#leases.get(id)?.keys ?? [])];
@@ -160,11 +162,7 @@ export class Lessor implements LeaseBook {
 
   detach(id: bigint, key: string): void {
     const keys = this.#leases.get(id)?.keys;
-    assert(
-      keys?.delete(key) === true,
-      "STORE-7",
-      `a key hangs on the lease ${id} that it is detached from`,
-    );
+    assert(keys?.delete(key) === true, "STORE-7", `lease ${id}`);
     if (this.#before?.has(key) === false) this.#before.set(key, id);
     this.#leaseOf.delete(key);
   }
@@ -178,8 +176,8 @@ export class Lessor implements LeaseBook {
   }
 
   /**
-   * Makes a lease. The time has the proposer raised to the minimum already.
-   * @throws EtcdError LeaseNotFound for the id 0, LeaseTTLTooLarge, LeaseExist
+   * Creates a lease. The proposer has already raised the time to the minimum. @throws EtcdError
+   * LeaseNotFound for the id 0, LeaseTTLTooLarge, LeaseExist
    */
   grant(id: bigint, ttlSeconds: number): Lease {
     if (id === 0n) throw errorOf("LeaseNotFound");
@@ -204,11 +202,11 @@ export class Lessor implements LeaseBook {
     this.#end(lease, txn);
   }
 
-  /** As `revoke`, in steps, for a lease with many keys. */
+  /** Like `revoke`, in steps, for a lease with many keys. */
   *revokeInSteps(id: bigint, mvcc: Mvcc): Steps<void> {
     const lease = this.#leases.get(id);
     if (lease === undefined) throw errorOf("LeaseNotFound");
-    // A tree puts them in order bit by bit; sorting an array of them would be one long step.
+    // A tree sorts them incrementally; sorting an array of them would be one long step.
     const keys = new KeyTree<true>();
     let count = 0;
     for (const key of lease.keys ?? []) {
@@ -229,8 +227,8 @@ export class Lessor implements LeaseBook {
   }
 
   /**
-   * Notes what is left of a lease, 0 for all of it. Nothing happens if it does not exist: it was
-   * revoked meanwhile.
+   * Records the remaining time of a lease, 0 for all of it. Does nothing for a lease that does not
+   * exist: it was revoked meanwhile.
    */
   checkpoint(id: bigint, remainingSeconds: number): void {
     const lease = this.#leases.get(id);

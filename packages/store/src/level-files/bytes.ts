@@ -1,21 +1,21 @@
 /**
- * What LevelDB's tables and its manifest have in common: varints, little-endian words, and
- * checksums that are masked.
+ * The common elements of LevelDB's tables and its manifest: varints, little-endian words, and
+ * masked checksums.
  */
-import { crc32c } from "@quorate/proto";
+import { CodedError, crc32c } from "@quorate/proto";
 
-/** Bytes that are not what LevelDB writes, with the place within the file. */
-export class BytesDamage extends Error {
+/** Bytes that LevelDB does not write, with their position in the file. */
+export class BytesDamage extends CodedError<"Damaged"> {
   readonly offset: number;
   constructor(offset: number, message: string) {
-    super(message);
+    super("BytesDamage", "Damaged", message);
     this.offset = offset;
   }
 }
 
 /**
- * Reads numbers one after the other. Throws BytesDamage past the end; `base` is where the bytes
- * begin in the file.
+ * Reads numbers in sequence. Throws BytesDamage past the end. @param base the offset of the bytes
+ * in the file
  */
 export class ByteReader {
   at: number;
@@ -48,7 +48,7 @@ export class ByteReader {
     return value;
   }
 
-  /** Passes over a varint and as many bytes as it says. */
+  /** Skips a length as a varint, and as many bytes. */
   skipText(): void {
     this.skip(this.varint());
   }
@@ -60,14 +60,14 @@ export class ByteReader {
   }
 }
 
-/** Four bytes, the lowest first, as an unsigned number. */
+/** Four bytes, little-endian, as an unsigned number. */
 export function word(bytes: Uint8Array, at: number): number {
   return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
 }
 
 /**
- * The checksum that LevelDB writes for bytes[start, end): CRC-32C, turned and moved so that it can
- * be part of what is checked again.
+ * LevelDB's checksum for bytes[start, end): a CRC-32C, rotated and offset so that it can itself be
+ * part of checksummed data.
  */
 export function maskedCrc(bytes: Uint8Array, start: number, end: number): number {
   const crc = crc32c(0, bytes, start, end);

@@ -1,4 +1,4 @@
-/** The checksums of all of a LevelDB's tables, compared while nobody has it open. */
+/** Verifies the checksums of all tables of a LevelDB that no process has open. */
 import { type Disk, DiskError } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
 import { BytesDamage } from "./bytes.ts";
@@ -9,7 +9,7 @@ const ADVICE =
   "the member does not start rather than serve wrong data: remove it from the cluster, move its data directory away, and add it again, " +
   "or restore a backup";
 
-/** What was compared. */
+/** The amount that was verified. */
 export interface CheckedTables {
   readonly tables: number;
   readonly blocks: number;
@@ -17,20 +17,20 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the checksums of the tables that `folder`, a LevelDB that no process has open, consists
- * of. Throws a DiskError "Damaged" that names the file and the offset of the first block that is
- * not as it was written; files that belong to nothing are not looked at.
+ * Verifies the checksums of the tables of the LevelDB in `directory`, which no process has open.
+ * Throws a DiskError "Damaged" with the file and the offset of the first damaged block; ignores
+ * files that are not part of the database.
  */
-export function checkLevelFiles(disk: Disk, folder: string): CheckedTables {
-  const current = `${folder}/CURRENT`;
+export function checkLevelFiles(disk: Disk, directory: string): CheckedTables {
+  const current = `${directory}/CURRENT`;
   const name = toLatin1(disk.readAll(current)).replace(/\n$/, "");
   if (!/^MANIFEST-\d+$/.test(name))
     throw new DiskError("Damaged", current, `damaged at byte 0: it names no manifest; ${ADVICE}`);
-  const manifest = `${folder}/${name}`;
+  const manifest = `${directory}/${name}`;
   const live = reporting(manifest, () => liveTables(readAll(disk, manifest)));
   const checked = { tables: live.size, blocks: 0, bytes: 0 };
   for (const [number, sizeBytes] of live) {
-    const path = `${folder}/${String(number).padStart(6, "0")}.ldb`;
+    const path = `${directory}/${String(number).padStart(6, "0")}.ldb`;
     const bytes = readAll(disk, path);
     reporting(path, () => {
       if (bytes.length !== sizeBytes)

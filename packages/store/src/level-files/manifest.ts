@@ -1,5 +1,5 @@
 /**
- * Which tables a LevelDB consists of: the file CURRENT names a manifest, and that is a log of
+ * Reads the list of a LevelDB's tables: the file CURRENT names a manifest, which is a log of
  * changes.
  *
  *   manifest   blocks of 32 KiB, of records: checksum (4 bytes, masked CRC-32C of type and
@@ -16,8 +16,8 @@ const FULL = 1;
 const LAST = 4;
 
 /**
- * The numbers of the live tables, with their sizes in bytes. A change at the end that was not
- * written whole counts as absent.
+ * The numbers of the live tables, with their sizes in bytes. An incomplete change at the end is
+ * ignored.
  */
 export function liveTables(manifest: Uint8Array): ReadonlyMap<number, number> {
   const tables = new Map<number, number>();

@@ -1,10 +1,10 @@
 /**
- * Snappy's raw form, in which LevelDB keeps a block: the length of the content as a varint, then
- * elements. The low two bits of an element's first byte say whether bytes follow as they are (0) or
- * are copied from what has been written before (1 to 3).
+ * Snappy's raw format, in which LevelDB stores a block: the length of the content as a varint, then
+ * elements. The low two bits of an element's first byte tag it as literal bytes (0) or as a copy of
+ * earlier output (1 to 3).
  */
 
-/** The content of `bytes`, or undefined if they are not Snappy's. At most `limitBytes` are made. */
+/** The content of `bytes`, or undefined if they are not Snappy's. Produces at most `limitBytes`. */
 export function uncompress(bytes: Uint8Array, limitBytes: number): Uint8Array | undefined {
   let length = 0;
   let at = 0;
@@ -38,7 +38,7 @@ export function uncompress(bytes: Uint8Array, limitBytes: number): Uint8Array | 
     const back = littleEndian(bytes, at, width) + (kind === 1 ? (tag >>> 5) * 256 : 0);
     at += width;
     if (!(back > 0 && back <= end && end + size <= length)) return undefined;
-    // One by one: a copy may reach into what it writes itself.
+    // Byte by byte: a copy may overlap its own output.
     for (let i = 0; i < size; i++, end++) content[end] = content[end - back];
   }
   return end === length ? content : undefined;

@@ -1,12 +1,12 @@
 /**
- * One of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the binding
- * has no option for it), so that a byte that has changed on the disk may pass for data; this does.
+ * Verifies one of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the
+ * binding has no option for it), so a byte that changed on disk could pass for data.
  *
  *   table    blocks of records, a block of the filter, a block that names the filter, the index, a
  *            foot of 48 bytes
  *   block    content, maybe compressed; a byte that says whether; masked CRC-32C of both (4)
- *   index    records whose values are the places of the data blocks; how they begin anew, which
- *            does not matter here, is at the end
+ *   index    records whose values are the places of the data blocks; restart points, not needed
+ *            here, are at the end
  *   foot     place of the filter's name block, place of the index, zeros, a magic number (8)
  *   place    offset and length of the content, two varints
  */
@@ -17,7 +17,7 @@ const FOOT_BYTES = 48;
 const TRAILER_BYTES = 5;
 const MAGIC = [0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb];
 const COMPRESSED = 1;
-/** No index of a table comes near it: a table has 2 MiB, or one large record. */
+/** No index of a table is near this size: a table has 2 MiB, or one large record. */
 const MAX_INDEX_BYTES = 256 << 20;
 
 interface Place {
@@ -26,8 +26,8 @@ interface Place {
 }
 
 /**
- * Compares the checksums of all blocks; gives how many there are. Throws BytesDamage for the first
- * that is not as it was written.
+ * Verifies the checksums of all blocks; returns their number. Throws BytesDamage for the first
+ * damaged one.
  */
 export function checkTable(bytes: Uint8Array): number {
   const foot = bytes.length - FOOT_BYTES;
@@ -65,7 +65,7 @@ function content(bytes: Uint8Array, place: Place): Uint8Array {
   return plain;
 }
 
-/** The values of a block's records, each a place. */
+/** The values of a block's records; each is a place. */
 function placesIn(block: Uint8Array, { offset }: Place): Place[] {
   const end = block.length < 4 ? -1 : block.length - 4 - 4 * word(block, block.length - 4);
   if (end < 0) throw new BytesDamage(offset, "a block is too short");

@@ -1,6 +1,6 @@
 /**
- * Configuration changes as entries carry them: read, and checked before a member takes one over
- * from another.
+ * Configuration changes in entries: decoding, and the check of a change that another member
+ * proposes.
  */
 import { raftpb, WireError } from "@quorate/proto";
 import { InvalidRequestError } from "../requests/invalid-request.ts";
@@ -11,8 +11,8 @@ const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfC
 
 /**
  * The change that an entry carries: of one member, or, with `changes`, Raft's own that leaves a
- * joint configuration. An InvalidRequestError for what does not decode or is of an unknown kind: it
- * is no change, on any member.
+ * joint configuration. An InvalidRequestError if it does not decode or is of an unknown kind: every
+ * member ignores it.
  */
 export function readConfChange(
   entry: raftpb.Entry,
@@ -48,9 +48,9 @@ function memberOf(change: raftpb.ConfChange): Member | undefined {
 }
 
 /**
- * Checks the data of an EntryConfChange that another member proposes. Gives its id.
- * @param checkUrls throws for a list of URLs that no member can have
- * @throws WireError, InvalidRequestError, and what checkUrls throws
+ * Checks the data of an EntryConfChange that another member proposes. Returns its id. @param
+ * checkUrls throws for a list of URLs that no member can have @throws WireError,
+ * InvalidRequestError, and the errors of checkUrls
  */
 export function checkConfChangeData(
   data: Uint8Array,
@@ -65,7 +65,7 @@ export function checkConfChangeData(
     if (error instanceof SyntaxError) throw invalid(error.message);
     throw error;
   }
-  // A promotion says nothing of URLs.
+  // A promotion contains no URLs.
   if (member !== undefined && member.peerUrls.length > 0) checkUrls(member.peerUrls);
   return change.id;
 }

@@ -50,11 +50,12 @@ function strings(value: unknown, field: string): string[] {
 }
 
 /**
- * Reads a JSON list of members, as members tell it each other. Throws SyntaxError for anything
- * else.
+ * Reads a JSON list of members in the form that members send to each other. Throws SyntaxError for
+ * anything else.
  */
 export function decodeMembers(bytes: Uint8Array): Member[] {
-  // Ids as texts: JSON.parse would round them. In a text a quote has a backslash before it.
+  // Reads ids as texts, because JSON.parse would round them. A quote inside a text follows a
+  // backslash.
   const parsed: unknown = JSON.parse(
     toUtf8(bytes).replace(/(?<!\\)"id"\s*:\s*(\d+)/g, '"id":"$1"'),
   );
@@ -85,7 +86,7 @@ export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
   const parsed: unknown = JSON.parse(text);
   if (typeof parsed !== "object" || parsed === null) throw new SyntaxError("not a JSON object");
   const fields = parsed as Record<string, unknown>;
-  // The id is taken from the text: as a number it would lose its low bits.
+  // The id is parsed from the text: as a number it would lose its low bits.
   const id = /"id"\s*:\s*(\d+)/.exec(text)?.[1];
   if (id !== undefined && id.length > MAX_ID_DIGITS)
     throw new SyntaxError(`an "id" of ${id.length} digits`);

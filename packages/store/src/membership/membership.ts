@@ -1,10 +1,11 @@
 /**
- * Who belongs to the cluster, who did, and the version that all members speak. A part of the
- * replicated state: it changes only by applied entries, and is read back from the backend at start.
+ * The members of the cluster, the removed ones, and the version that all members support. A part of
+ * the replicated state: it changes only by applied entries, and is read from the backend at start.
  */
 import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { assert, StoreDamageError } from "../errors.ts";
+import { StoreDamageError } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import {
   type ChangeContext,
   decodeChangeContext,
@@ -15,21 +16,21 @@ import {
 
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
 const REMOVED = fromUtf8("removed");
-/** As in etcd. */
+/** etcd's default. */
 const DEFAULT_MAX_LEARNERS = 1;
 
 function memberKey(id: bigint): Uint8Array {
   return fromUtf8(idToHex(id));
 }
 
-/** The id that a key names. Throws SyntaxError for another key. */
+/** The member id in a key. Throws SyntaxError for another key. */
 function idOf(key: Uint8Array): bigint {
   const id = idFromHex(toUtf8(key));
   if (id === undefined) throw new SyntaxError("the key is not a member id");
   return id;
 }
 
-/** What `read` gives of a record; what it throws is damage. */
+/** The result of `read` for a record; an error of it is damage. */
 function readable<T>(path: string, bucket: string, key: Uint8Array, read: () => T): T {
   try {
     return read();
@@ -57,7 +58,7 @@ export class Membership {
     this.#backend = backend;
   }
 
-  /** Reads the membership as of a snapshot. @param path the store's folder, for error texts. */
+  /** Reads the membership as of a snapshot. @param path the store's directory, for error texts */
   static async open(
     backend: Backend,
     snapshot: BackendSnapshot,
@@ -93,7 +94,7 @@ export class Membership {
     return this.#removed.has(id);
   }
 
-  /** The version that all members speak, such as "3.7.0"; undefined before it was decided. */
+  /** The version that all members support, such as "3.7.0"; undefined before it was determined. */
   get clusterVersion(): string | undefined {
     return this.#clusterVersion;
   }
@@ -104,8 +105,8 @@ export class Membership {
   }
 
   /**
-   * A member has published its name and client URLs. Unknown and removed members are passed over,
-   * as in etcd.
+   * Stores the name and client URLs that a member published. Ignores unknown and removed members,
+   * like etcd.
    */
   setAttributes(id: bigint, name: string, clientUrls: readonly string[]): void {
     const member = this.#members.get(id);
@@ -113,10 +114,9 @@ export class Membership {
   }
 
   /**
-   * Why a change cannot be carried out on this membership, or undefined (etcd:
+   * The reason why a change does not fit this membership, or undefined (etcd:
    * RaftCluster.ValidateConfigurationChange). Every member decides alike when it applies the entry.
-   * @param maxLearners how many members may be learners at once: the same on all members, or they
-   * differ
+   * @param maxLearners the maximum number of learners; must be the same on all members
    */
   refusal(change: raftpb.ConfChange, maxLearners = DEFAULT_MAX_LEARNERS): ErrorName | undefined {
     const id = change.nodeId;
@@ -150,7 +150,7 @@ export class Membership {
     }
   }
 
-  /** Carries out a change that was not refused. */
+  /** Applies a change that was not refused. */
   carryOut(change: raftpb.ConfChange): void {
     const id = change.nodeId;
     switch (change.type) {

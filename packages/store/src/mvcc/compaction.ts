@@ -1,45 +1,47 @@
 /**
- * Compaction: dropping the records that no read at the compact revision or later can meet.
+ * Compaction: drops the records that no read at the compact revision or later can return.
  *
- * schedule() takes effect at once: reads below the revision are refused from then on. The dropping
- * is driven from outside in small steps. It walks the index in key order, which knows every record
- * there is, so nothing is read from the backend; of one key the oldest record goes first. When the
- * walk is through, finishedCompactRev is written. A store that is opened with scheduledCompactRev
- * above finishedCompactRev walks again from the start, over what the first walk has left.
+ * schedule() takes effect at once: reads below the revision are then refused. The records are
+ * dropped in small steps that the server drives. The steps walk the index in key order, which knows
+ * every record, so nothing is read from the backend; of one key the oldest record goes first. At
+ * the end of the walk, finishedCompactRev is written. A store that is opened with
+ * scheduledCompactRev above finishedCompactRev walks again from the start, over the remaining
+ * records.
  *
- * How far the walk has come differs from member to member, and shows in nothing: what it drops no
- * read and no hash covers.
+ * The progress of the walk differs between members and has no visible effect: no read and no hash
+ * covers the records that it drops.
  */
 import { errorOf } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 import { encodeRevision } from "./revision.ts";
 import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } from "./state.ts";
 
-/** Keys that one step looks at for each record that it may drop: most keys have nothing to drop. */
+/** Keys that one step visits for each record that it may drop: most keys have nothing to drop. */
 const KEYS_PER_RECORD = 4;
 /**
- * Records dropped, or keys looked at, between two looks at whether the step should end: some 0.1
- * ms.
+ * Records dropped, or keys visited, between two checks whether the step should end: some 0.1 ms.
  */
 const LOOK_EVERY = 128;
-/** Records of one key dropped at a time, so that a key with a long history does not hold a step. */
+/**
+ * Records of one key dropped at a time, so that a key with a long history does not prolong a step.
+ */
 const RECORDS_OF_ONE_KEY = 256;
 
 export class Compaction {
   readonly #state: MvccState;
-  /** The revision that the walk under way makes good; undefined: none is. */
+  /** The compact revision of the current walk; undefined if none is in progress. */
   #target: number | undefined;
-  /** Where the walk goes on. */
+  /** The key at which the walk continues. */
   #cursor = "";
   #finished: number;
-  /** Compact revisions that reads in progress rely on, and how many reads. */
+  /** Compact revisions that reads in progress rely on, with the number of reads. */
   readonly #pins = new Map<number, number>();
   /** Records dropped since the store was opened. */
   droppedRecords = 0;
 
   /**
-   * Takes over what the backend says of an earlier run. @param finished, scheduled undefined where
-   * there is no record.
+   * Continues an earlier run by the backend's records. @param finished, scheduled undefined without
+   * a record
    */
   constructor(state: MvccState, finished: number | undefined, scheduled: number | undefined) {
     this.#state = state;
@@ -47,7 +49,7 @@ export class Compaction {
     state.compactRevision = Math.max(this.#finished, scheduled ?? NEVER_COMPACTED);
   }
 
-  /** The last revision of which everything is dropped; -1 for none. */
+  /** The last revision whose compaction is finished; -1 for none. */
   get finishedRevision(): number {
     return this.#finished;
   }
@@ -70,8 +72,8 @@ export class Compaction {
   }
 
   /**
-   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to
-   * do. While a read is in progress that began at an earlier compact revision, it does nothing.
+   * Drops at most `maxRecords` records, and fewer once `goOn` returns false. True when nothing is
+   * left to do. Does nothing while a read is in progress that began at an earlier compact revision.
    */
   step(maxRecords: number, goOn: () => boolean = () => true): boolean {
     const state = this.#state;
@@ -130,7 +132,7 @@ export class Compaction {
     return false;
   }
 
-  /** Keeps all that can be read now, until the function that it returns is called. */
+  /** Keeps everything that is readable now, until the returned function is called. */
   pin(): () => void {
     const { compactRevision } = this.#state;
     this.#pins.set(compactRevision, (this.#pins.get(compactRevision) ?? 0) + 1);

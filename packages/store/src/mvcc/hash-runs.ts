@@ -1,16 +1,16 @@
 /**
- * Hashes of the store, one at a time: each reads all of it, and holds compaction back meanwhile.
- * Those who ask for the same one share it, so that compaction never waits for more than the one in
+ * Hashes of the store, one at a time: each reads the whole store and delays compaction. Requests
+ * for the same hash share one run, so that compaction never waits for more than the run in
  * progress.
  */
 import { errorOf } from "@quorate/proto";
 
-/** Different hashes that wait for their turn, at most. */
+/** Maximum number of different hashes that wait for their turn. */
 export const MAX_WAITING_HASHES = 8;
 
 interface Run<T> {
   readonly key: string;
-  /** Still the same as one that would begin now. */
+  /** Whether a run that began now would have the same result. */
   readonly isCurrent: () => boolean;
   hasBegun: boolean;
   readonly result: Promise<T>;
@@ -21,9 +21,8 @@ export class HashRuns {
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * Shares a run of this key that waits, or that is in progress and current, or else queues one.
-   * @param isCurrent whether a run that has begun serves those who come now
-   * @throws EtcdError TooManyRequests
+   * Joins a run of this key that waits, or that is in progress and current; otherwise queues one.
+   * @param isCurrent whether a run in progress serves new callers @throws EtcdError TooManyRequests
    */
   run<T>(key: string, make: () => Promise<T>, isCurrent: () => boolean = () => false): Promise<T> {
     const shared = this.#runs.find((run) => run.key === key && (!run.hasBegun || run.isCurrent()));

@@ -8,7 +8,7 @@
  */
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LIVE_BYTES } from "../live-bytes.ts";
 import type { Compaction } from "./compaction.ts";
 import { NONE } from "./key-index.ts";
@@ -65,7 +65,7 @@ export async function hashKV(
       for await (const slice of snapshot.scan(Bucket.key, undefined, end, SLICE_BYTES)) {
         for (const [key, value] of slice) {
           const at = decodeRevision(key);
-          assert(at !== undefined, "MVCC-4", "every key of the bucket key is a revision");
+          assert(at !== undefined, "MVCC-4");
           if (at.main <= compactRevision && (at.tombstone || !counts(value, at.main, at.sub)))
             continue;
           crc = crc32c(crc32c(crc, key), value);

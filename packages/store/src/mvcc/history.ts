@@ -1,7 +1,7 @@
 /**
- * Reading the changes of a range of revisions again, for watchers that are behind. The records are
- * those that were told when they were made, and are read beside other work; what is compacted
- * meanwhile may be among them or not.
+ * Reads the changes of a range of revisions again, for watchers that are behind. The records are
+ * those that were reported when they were committed, and are read between other work; changes that
+ * are compacted meanwhile may or may not be among them.
  */
 import { KeyValue, toHex, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
@@ -10,10 +10,10 @@ import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import type { Change } from "./write-txn.ts";
 
-/** What is decoded in one turn of the event loop: some 2 ms of small records. */
+/** Bytes decoded in one turn of the event loop: some 2 ms of small records. */
 const SLICE_BYTES: number = 64 << 10;
 
-/** Changes in order, and the revision up to which nothing is missing among those given so far. */
+/** Changes in order, and the revision up to which the slices so far are complete. */
 export interface HistorySlice {
   readonly changes: readonly Change[];
   readonly through: number;
@@ -24,9 +24,8 @@ const MAX_OPEN_CHANGES = 4096;
 
 /**
  * The changes from revision `first` to `last` (both included, at most the current one), in order,
- * in slices of whole revisions; one with many changes is cut, and its last slice says that it is
- * complete. Flushes the backend when it begins. What it has opened is closed when the caller leaves
- * the loop.
+ * in slices of whole revisions; a revision with many changes is cut, and its last slice marks it
+ * complete. Flushes the backend at the start. Leaving the loop closes what was opened.
  */
 export async function* readHistory(
   state: MvccState,
@@ -39,15 +38,15 @@ export async function* readHistory(
     const from = encodeRevision(first, 0, false);
     const to = encodeRevision(last + 1, 0, false);
     for await (const slice of snapshot.scan(Bucket.key, from, to, SLICE_BYTES)) {
-      // The last revision of the slice before may have gone on in this one. It is kept back with
-      // its slice, so that a short history is one.
+      // The last revision of the previous slice may continue in this one. Its slice is held back,
+      // so that a short history is a single slice.
       const open = changes[changes.length - 1]?.main;
       const next = slice.map(([key, record]) => changeOf(state, key, record));
       const end = next.findIndex(({ main }) => main !== open);
       if (open === undefined || end < 0) {
         changes = changes.concat(next);
         if (changes.length < MAX_OPEN_CHANGES) continue;
-        // Whether the last revision is complete shows in the next slice only.
+        // Only the next slice shows whether the last revision is complete.
         yield { changes, through: changes[changes.length - 1].main - 1 };
         changes = [];
         continue;

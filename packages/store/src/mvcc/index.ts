@@ -1,4 +1,4 @@
-/** The door of mvcc for the rest of the store. */
+/** The exports of mvcc for the rest of the store. */
 export type { KeyValueHash } from "./hash.ts";
 export type { KeyIndex } from "./key-index.ts";
 export { inRange, type KeyRange, keyRange } from "./key-range.ts";

@@ -1,21 +1,21 @@
 /**
- * The history of one key: the changes that the store still has, in order, and what the next change
- * needs to know of the last one.
+ * The history of one key: its retained changes in order, and the state on which the next change
+ * builds.
  *
  *     put 2.0, put 3.0, delete 5.1, put 7.0        events  2.0  3.0  5.1t  7.0        created 7,
  *                                                          version 1
  *
- * A generation is what lies between two deletions; it needs no object of its own, because a
- * tombstone ends it. `created` and `version` are those of the last generation; a change further
- * back has its own in its record. Compaction at 3 drops what nobody can read any more (2.0), at 4
- * too; at 5 all before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as
- * in etcd 3.7).
+ * A generation is the changes between two deletions; it needs no object of its own, because a
+ * tombstone ends it. `created` and `version` are those of the last generation; older changes have
+ * theirs in their records. Compaction at 3 drops what is no longer readable (2.0), at 4 too; at 5
+ * everything before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as in
+ * etcd 3.7).
  *
- * Most keys have one event, which lies in the object itself; `older` is made when a second one
- * comes. Each event has the size of its record beside it, so that what a compaction frees is known
- * without reading what it drops.
+ * Most keys have one event, which is stored in the object itself; `older` is created with the
+ * second one. Each event has the size of its record, so that a compaction knows the bytes it frees
+ * without reading the records.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 
 /** Place of the last event; places of older ones are 0 and more. */
 export const LATEST = -1;
@@ -25,7 +25,7 @@ export const NONE = -2;
 const TOMBSTONE = 1;
 const LEASED = 2;
 /**
- * A change's place in its transaction and its flags as one number: sub * 4 + flags, exact up to
+ * A change's position in its transaction and its flags as one number: sub * 4 + flags, exact up to
  * 2^51 changes.
  */
 const FLAGS = 4;
@@ -37,12 +37,10 @@ function pack(sub: number, tombstone: boolean, leased: boolean): number {
 /** Numbers of one event in `older`: main, packed, size of its record. */
 const STRIDE = 3;
 
-/**
- * Stands for the main revision of an event that is dropped and not taken out yet: below all others.
- */
+/** The main revision of an event that is dropped and not removed yet: below all others. */
 const DROPPED = 0;
 
-/** How many of the events in `older` are at or before revision `at`. */
+/** The number of events in `older` at or before revision `at`. */
 function countUpTo(older: readonly number[], at: number): number {
   let low = 0;
   let high = older.length / STRIDE;
@@ -54,7 +52,7 @@ function countUpTo(older: readonly number[], at: number): number {
   return low;
 }
 
-/** Told of each event that compaction drops, with the size of its record. */
+/** Called for each event that compaction drops, with the size of its record. */
 export type DropEvent = (main: number, sub: number, tombstone: boolean, sizeBytes: number) => void;
 
 export class KeyIndex {
@@ -75,7 +73,7 @@ export class KeyIndex {
 
   /**
    * A key with its first known event, a put. After compaction that may be a later one of its
-   * generation: created and version say so.
+   * generation: created and version then differ.
    */
   static put(main: number, sub: number, leased: boolean, created = main, version = 1): KeyIndex {
     return new KeyIndex(main, pack(sub, false, leased), created, version);
@@ -116,7 +114,8 @@ export class KeyIndex {
   }
 
   /**
-   * Notes the size of the last event's record. Every event has one, as soon as its record is made.
+   * Sets the size of the last event's record. Every event has one, as soon as its record is
+   * encoded.
    */
   set sizeBytes(sizeBytes: number) {
     this.#sizeBytes = sizeBytes;
@@ -149,8 +148,8 @@ export class KeyIndex {
   }
 
   /**
-   * Where the value as of revision `at` is: the place of a put (LATEST or 0 and more); NONE if the
-   * key did not exist then.
+   * The place of the value as of revision `at`: a put (LATEST, or 0 and more); NONE if the key did
+   * not exist then.
    */
   find(at: number): number {
     const place = this.#eventAt(at);
@@ -173,7 +172,7 @@ export class KeyIndex {
   }
 
   /**
-   * True if main.sub is a put and is what a read at revision `at` finds: the test for what a hash
+   * True if main.sub is a put and the value at revision `at`: the test for the records that a hash
    * covers.
    */
   isValueAt(main: number, sub: number, at: number): boolean {
@@ -182,8 +181,8 @@ export class KeyIndex {
   }
 
   /**
-   * Drops events that no read at revision `at` or later can meet, the oldest first and `most` of
-   * them at the most, telling `drop` of each. True: nothing is left, and the key must be taken out.
+   * Drops at most `most` events that no read at revision `at` or later can return, the oldest
+   * first, and calls `drop` for each. True: nothing is left, and the key must be removed.
    */
   compact(at: number, most: number, drop: DropEvent): boolean {
     const place = this.#eventAt(at);
@@ -204,7 +203,7 @@ export class KeyIndex {
         );
         older[i] = DROPPED;
       }
-      // A long history is not moved for each part of it that goes.
+      // A long history is not moved for each part that is dropped.
       if (end > 0 && (end === superseded || end * 2 >= older.length))
         this.#older = end === older.length ? undefined : older.slice(end);
       left -= (end - start) / STRIDE;

@@ -1,4 +1,4 @@
-/** Which keys a request means. */
+/** The keys that a request addresses. */
 import { toLatin1 } from "@quorate/proto";
 
 /**
@@ -10,8 +10,8 @@ export type KeyRange =
   | { readonly single: false; readonly key: string; readonly to: string | undefined };
 
 /**
- * As a request says it: no range_end means the key alone, a single zero byte everything from the
- * key on.
+ * The range of a request: no range_end is the key alone, a single zero byte everything from the key
+ * on.
  */
 export function keyRange(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
   const from = toLatin1(key);

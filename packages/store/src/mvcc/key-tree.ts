@@ -7,12 +7,12 @@
  *     leaves  [[a, b, c], [m, n, q],  ...]      keys and, beside them, values; at most LEAF_KEYS of
  *                                               them
  *
- * Two arrays a leaf instead of a node a key keep a million keys small. The upper level is one
- * array: with a million keys it has some 6000 places, and what moves in it when a leaf splits is a
- * few dozen kilobytes, once in a hundred insertions.
+ * Two arrays per leaf instead of a node per key keep a million keys small. The upper level is one
+ * array: with a million keys it has some 6000 entries, and a leaf split moves a few dozen kilobytes
+ * of it, once in a hundred insertions.
  */
 
-/** Most keys in a leaf. */
+/** Maximum keys in a leaf. */
 export const LEAF_KEYS = 256;
 
 interface Leaf<V> {
@@ -20,7 +20,7 @@ interface Leaf<V> {
   readonly values: V[];
 }
 
-/** The first place in sorted `keys` whose key is not below `key`. */
+/** The first position in sorted `keys` whose key is not below `key`. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -54,7 +54,7 @@ export class KeyTree<V> {
     return leaf.keys[at] === key ? leaf.values[at] : undefined;
   }
 
-  /** Puts a value; one that the key had before is replaced. */
+  /** Puts a value, replacing the key's previous one. */
   set(key: string, value: V): void {
     const index = this.#leafOf(key);
     const { keys, values } = this.#leaves[index];
@@ -70,7 +70,7 @@ export class KeyTree<V> {
       this.#split(index, at === keys.length - 1 && index === this.#leaves.length - 1);
   }
 
-  /** Takes a key out; false if it was not there. */
+  /** Removes a key; false if it did not exist. */
   delete(key: string): boolean {
     const index = this.#leafOf(key);
     const { keys, values } = this.#leaves[index];
@@ -85,16 +85,16 @@ export class KeyTree<V> {
 
   /**
    * Visits the keys from `from` (included) to `to` (excluded; undefined: to the end) in order,
-   * until `visit` gives false. The tree must not be changed meanwhile.
+   * until `visit` returns false. The tree must not be changed meanwhile.
    */
   scan(from: string, to: string | undefined, visit: (key: string, value: V) => boolean): void {
     this.scanPart(from, to, Number.POSITIVE_INFINITY, visit);
   }
 
   /**
-   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a
-   * later call, or undefined where the range is at its end or `visit` returned false. The tree may
-   * change between two calls: each key that is there during all of them is visited once.
+   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from, or
+   * undefined at the end of the range or if `visit` returned false. The tree may change between two
+   * calls: each key that exists during all of them is visited once.
    */
   scanPart(
     from: string,
@@ -108,7 +108,7 @@ export class KeyTree<V> {
     let at = lowerBound(leaves[index].keys, from);
     for (; index < leaves.length; index++, at = 0) {
       const { keys, values } = leaves[index];
-      // The bound is looked for once a leaf, not once a key.
+      // The bound is searched once per leaf, not once per key.
       const inside =
         to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
       const last = inside ? keys.length : lowerBound(keys, to);
@@ -123,7 +123,7 @@ export class KeyTree<V> {
     return undefined;
   }
 
-  /** The leaf in which a key is, or belongs. */
+  /** The leaf of a key, whether it exists or not. */
   #leafOf(key: string): number {
     const firsts = this.#firsts;
     let low = 1;
@@ -137,8 +137,8 @@ export class KeyTree<V> {
   }
 
   /**
-   * Cuts a leaf in two: in the middle, or, where keys come in order at the end, so that the left
-   * one stays full.
+   * Splits a leaf: in the middle, or, when keys are appended in order, so that the left half stays
+   * full.
    */
   #split(index: number, atEnd: boolean): void {
     const { keys, values } = this.#leaves[index];
@@ -151,7 +151,7 @@ export class KeyTree<V> {
     this.#firsts.splice(index + 1, 0, right.keys[0]);
   }
 
-  /** Joins a leaf with a neighbour where both together leave room for new keys. */
+  /** Joins a leaf with a neighbour if the result has space for new keys. */
   #join(index: number): void {
     const left = index > 0 ? index - 1 : index;
     const right = left + 1;

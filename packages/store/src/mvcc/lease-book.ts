@@ -1,20 +1,17 @@
-/** What keys need of leases: to know whether one exists, and to tell it which keys hang on it. */
+/** The interface of keys to leases: which leases exist, and which keys are attached to them. */
 
 /** Keys are latin1 strings; lease ids are not 0n. */
 export interface LeaseBook {
   exists(id: bigint): boolean;
-  /** The lease that the key hangs on; 0n for none. */
+  /** The lease that the key is attached to; 0n for none. */
   leaseOf(key: string): bigint;
-  /**
-   * The key hangs on the lease from now on. Also told at open of every key that is there with a
-   * lease.
-   */
+  /** Attaches the key to the lease. Also called at open for every key with a lease. */
   attach(id: bigint, key: string): void;
-  /** The key no longer hangs on the lease. */
+  /** Detaches the key from the lease. */
   detach(id: bigint, key: string): void;
   /**
-   * An entry begins that is applied in several turns: until `endLong` nobody else sees which keys
-   * it attaches and detaches.
+   * An entry begins that is applied in several turns: until `endLong` other readers do not see
+   * which keys it attaches and detaches.
    */
   beginLong(): void;
   endLong(): void;

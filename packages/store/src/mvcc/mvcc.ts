@@ -12,7 +12,7 @@
  * once; reads of ranges run in steps, which a caller may run to the end at once too.
  */
 import type { Backend } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
@@ -28,21 +28,21 @@ import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from 
 import { type Change, type TxnCommitted, WriteTxn } from "./write-txn.ts";
 
 /**
- * Is told of a transaction with so many changes that telling each of them at once would take too
- * long, right after its commit as revision `main`: the changes can be read by `history`. All its
- * keys are in `touched`, and maybe others.
+ * Called right after the commit of a transaction with so many changes that reporting each at once
+ * would take too long. @param main its revision; `history` reads the changes @param touched ranges
+ * that contain all changed keys, and possibly others
  */
 export type LargeChangeListener = (main: number, touched: readonly KeyRange[]) => void;
 
 export class Mvcc {
   /**
-   * Told of each change, in order, right after its transaction was committed; of a long one of more
-   * than MAX_KEPT_CHANGES changes `onLargeChange` is told instead. Nothing is collected while it is
-   * undefined.
+   * Called for each change, in order, right after its transaction is committed. For a long
+   * transaction of more than MAX_KEPT_CHANGES changes, `onLargeChange` is called instead. While it
+   * is undefined, no changes are collected.
    */
   onChange: ((change: Change) => void) | undefined;
   onLargeChange: LargeChangeListener | undefined;
-  /** Reads of what is committed. */
+  /** Reads of the committed state. */
   readonly view: ReadView;
   readonly #state: MvccState;
   readonly #compaction: Compaction;
@@ -55,13 +55,11 @@ export class Mvcc {
   }
 
   /**
-   * Opens what the backend holds.
-   * @param path the store's folder, for error texts
-   * @param onProgress told the number of records read so far while the index is rebuilt
-   * @param leases told each key that has a lease
-   * @param liveBytes told the size of each record, now and later
-   * @param stepKeys keys that one step of a long transaction looks at, at most
-   * @throws StoreDamageError where the records are not what a store writes
+   * Opens the backend's keys. @param path the store's directory, for error texts @param onProgress
+   * called with the number of records read while the index is rebuilt @param leases notified of
+   * each key with a lease @param liveBytes notified of the size of each record, now and later
+   * @param stepKeys maximum keys in one step of a long transaction @throws StoreDamageError for
+   * records that a store does not write
    */
   static async open(
     backend: Backend,
@@ -95,7 +93,7 @@ export class Mvcc {
     return this.#state.compactRevision;
   }
 
-  /** Keys that one step of a long transaction looks at, at most. */
+  /** Maximum keys in one step of a long transaction. */
   get stepKeys(): number {
     return this.#state.stepKeys;
   }
@@ -112,13 +110,13 @@ export class Mvcc {
     return this.#state.keyBytes;
   }
 
-  /** What was done since the store was opened, for metrics; on this member alone. */
+  /** Counters since the store was opened, for metrics; of this member alone. */
   get counts(): MvccCounts {
     return this.#state.counts;
   }
 
   /**
-   * A view of what is committed now that stays as it is, and holds compaction back, until it is
+   * A view of the committed state that does not change, and that delays compaction, until it is
    * released.
    */
   pin(options: PinOptions): PinnedView {
@@ -134,19 +132,15 @@ export class Mvcc {
   }
 
   /**
-   * Begins a write transaction that may take several turns of the event loop. Nobody else sees its
-   * changes before its commit.
+   * Begins a write transaction that may take several turns of the event loop. Its changes are not
+   * visible to others before its commit.
    */
   beginLong(leases: LeaseBook = noLeases): WriteTxn {
     return this.#begin(leases, true);
   }
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
-    assert(
-      this.#open === undefined,
-      "MVCC-6",
-      "a write transaction is open already: one that failed half way",
-    );
+    assert(this.#open === undefined, "MVCC-6");
     this.#open = new WriteTxn(
       this.#state,
       leases,
@@ -157,7 +151,7 @@ export class Mvcc {
   }
 
   readonly #committed: TxnCommitted = (txn, changes) => {
-    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
+    assert(this.#open === txn, "MVCC-5");
     this.#open = undefined;
     if (this.onChange === undefined || txn.changeCount === 0) return;
     if (changes === undefined) this.onLargeChange?.(this.currentRevision, txn.touched);
@@ -210,8 +204,8 @@ export class Mvcc {
   }
 
   /**
-   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the
-   * step early. True when nothing is left to do; false also while a hash holds compaction back.
+   * Drops about `maxRecords` superseded records, or fewer: `goOn`, called now and then, ends the
+   * step early. True when nothing is left to do; false also while a hash delays compaction.
    */
   compactStep(maxRecords: number, goOn?: () => boolean): boolean {
     return this.#compaction.step(maxRecords, goOn);
@@ -219,8 +213,7 @@ export class Mvcc {
 
   /**
    * etcd's HashKV at a revision (0: the newest when its turn comes); flushes the backend. Hashes
-   * are computed one at a time.
-   * @throws EtcdError Compacted, FutureRev, TooManyRequests
+   * are computed one at a time. @throws EtcdError Compacted, FutureRev, TooManyRequests
    */
   async hashKV(revision: number): Promise<KeyValueHash> {
     const { compactRevision, currentRevision } = this;

@@ -19,18 +19,18 @@ const MAX_FETCHED_RECORDS = 256;
 /** Bytes of records that one read adds to the cache, at most. */
 const MAX_KEPT_BYTES: number = MAX_CACHED_BYTES / 2;
 
-/** Set by a read while it waits, so that whoever runs its steps need not call it before that. */
+/** Set by a read while it waits, so that its caller does not run its steps before that. */
 export interface ReadIo {
   /** Resolves, and never rejects, when the read can continue; undefined: at once. */
   waitsFor: Promise<void> | undefined;
-  /** Runs a read from the disk, when those before it leave room. */
+  /** Runs a read from disk when it is its turn. */
   fromDisk<T>(read: () => Promise<T>): Promise<T>;
 }
 
-/** What a pinned read asks of its surroundings. */
+/** The dependencies of a pinned read. */
 export interface PinOptions {
   readonly io: ReadIo;
-  /** Told how many bytes more (or less) the read holds in memory. Throws to end the read. */
+  /** Called with the change of bytes that the read holds in memory. Throws to end the read. */
   readonly charge: (bytes: number) => void;
 }
 

@@ -1,10 +1,10 @@
 /**
  * Reading keys at a revision.
  *
- * What touches one key takes effect at once. What walks a range is a generator (steps.ts): it
+ * Operations on one key take effect at once. A walk over a range is a generator (steps.ts): it
  * pauses every few hundred keys and continues by key, so that keys may be added, changed and
- * deleted in between. A revision that compaction has not passed reads the same before and after,
- * which is why everything that is found names its revision and asks the index again.
+ * deleted in between. Reads at a revision that is not compacted return the same before and after a
+ * pause; therefore every found key has its revision, and is looked up again in the index.
  */
 import { errorOf } from "@quorate/proto";
 import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../steps.ts";
@@ -13,8 +13,8 @@ import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
 
 /**
- * A key that exists at a revision. Stays valid while the store changes, until compaction passes
- * that revision.
+ * A key that exists at a revision. Valid while the store changes, until compaction passes that
+ * revision.
  */
 export interface Found {
   readonly key: string;
@@ -24,12 +24,12 @@ export interface Found {
 }
 
 /**
- * Called for each key that is found, with its record if that was asked for, or if the key was
- * changed meanwhile, so that its index tells of a later change. False ends the walk.
+ * Called for each key that is found, with its record if that was requested, or if the key changed
+ * meanwhile, so that its index holds a later change. False ends the walk.
  */
 export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undefined) => boolean;
 
-/** Called for each key that is found, before VisitKey; false: its record is not needed. */
+/** Called for each key that is found, before VisitKey; false if its record is not needed. */
 export type NeedsRecord = (index: KeyIndex) => boolean;
 
 /** A walk through a range. */
@@ -41,7 +41,7 @@ interface Walk {
   isMissing: boolean;
 }
 
-/** Bytes of records that are read together, at most; one larger record more. */
+/** Maximum bytes of records that are read together; one record may exceed it. */
 export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
 
 export class ReadView {
@@ -52,12 +52,12 @@ export class ReadView {
   }
 
   /**
-   * Notes that the request in progress holds so many bytes more (or less) in memory. A view with a
+   * Charges bytes that the current request holds in memory; negative to release them. A view with a
    * bound throws beyond it.
    */
   charge(_bytes: number): void {}
 
-  /** What was done since the store was opened; whoever answers a request counts it. */
+  /** Counters since the store was opened; the handler of a request updates them. */
   get counts(): MvccCounts {
     return this.state.counts;
   }
@@ -73,7 +73,7 @@ export class ReadView {
   }
 
   /**
-   * The revision that a request means: 0 or less is the newest. @throws EtcdError FutureRev,
+   * The revision for a request's value: 0 or less is the newest. @throws EtcdError FutureRev,
    * Compacted
    */
   resolve(revision: number): number {
@@ -90,9 +90,9 @@ export class ReadView {
   }
 
   /**
-   * The keys of a range that exist as of revision `at`, in key order, if the range has no more than
-   * `most` keys (deleted ones included) and their records no more than `mostBytes`, or there is
-   * only one. Else undefined.
+   * The keys of a range that exist as of revision `at`, in key order, if the range has at most
+   * `most` keys (deleted ones included) and their records at most `mostBytes`, or only one key.
+   * Otherwise undefined.
    */
   few(range: KeyRange, at: number, most: number, mostBytes: number): KeyIndex[] | undefined {
     const indexes: KeyIndex[] = [];
@@ -116,8 +116,8 @@ export class ReadView {
 
   /**
    * Visits the keys of a range that exist as of revision `at`, in key order.
-   * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without
-   * it none are
+   * @param needs selects the keys whose records are read, called in key order and some keys ahead
+   * of `visit`; without it none are
    * @param between run between two batches of keys, for work that `visit` has collected
    */
   *each(
@@ -158,10 +158,7 @@ export class ReadView {
     );
   }
 
-  /**
-   * Visits some keys, as far as the records that are needed are in memory; returns the key to
-   * continue from.
-   */
+  /** Visits keys while the needed records are in memory; returns the key to continue from. */
   #batchInMemory(
     first: string,
     walk: Walk,
@@ -195,7 +192,7 @@ export class ReadView {
   }
 
   /**
-   * Visits some keys, reading records as needed, that of the first one too; returns the key to
+   * Visits some keys, reading records as needed, including the first one's; returns the key to
    * continue from.
    */
   *#batchWithRecords(
@@ -208,18 +205,18 @@ export class ReadView {
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
     /**
-     * The last change of each key when it was found: of one that changes during a pause, only the
-     * record tells how it was.
+     * The last change of each key when it was found: if a key changes during a pause, only the
+     * record shows its former state.
      */
     const changes: number[] = [];
-    /** Those whose records are needed, and their places in `keys`. */
+    /** The keys whose records are needed, and their positions in `keys`. */
     const needed: KeyIndex[] = [];
     const places: number[] = [];
     let neededBytes = 0;
     let next = this.state.index.scanPart(first, to, this.state.stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
-      // Whether the first record is needed was asked before.
+      // `needs` was already called for the first key.
       if (walk.isMissing || needs(index)) {
         walk.isMissing = false;
         places.push(keys.length);
@@ -255,8 +252,7 @@ export class ReadView {
 
   /**
    * Reads the records of keys that exist as of revision `at`, and calls `visit` for each in the
-   * order given, with its place in `indexes`. False from `visit` ends it, and is what is returned
-   * then.
+   * given order, with its position in `indexes`. False from `visit` ends it, and is returned.
    */
   *load(
     indexes: readonly KeyIndex[],
@@ -280,8 +276,8 @@ export class ReadView {
   }
 
   /**
-   * The records of the keys of a range as of revision `at`, in key order, the first `limit` of them
-   * (0: all), and how many there are without the limit.
+   * The records of the keys of a range as of revision `at`, in key order: the first `limit` of them
+   * (0: all), and the number of keys without the limit.
    */
   *records(
     range: KeyRange,
@@ -293,7 +289,10 @@ export class ReadView {
     return { records, total };
   }
 
-  /** Adds what `records` finds to `into`, and returns how many keys there are without the limit. */
+  /**
+   * Adds the records that `records` finds to `into`, and returns the number of keys without the
+   * limit.
+   */
   *recordsInto(
     range: KeyRange,
     at: number,
@@ -315,7 +314,7 @@ export class ReadView {
     return taken + (yield* this.count({ ...range, key: next }, at));
   }
 
-  /** How many keys of a range exist as of revision `at`. */
+  /** The number of keys of a range that exist as of revision `at`. */
   *count(range: KeyRange, at: number = this.revision): Steps<number> {
     if (range.single) return this.get(range.key, at) === undefined ? 0 : 1;
     let total = 0;
@@ -330,9 +329,7 @@ export class ReadView {
     }
   }
 
-  /**
-   * The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed.
-   */
+  /** The encoded mvccpb.KeyValue of a found key, as stored. The bytes must not be changed. */
   record({ index, at }: Found): Uint8Array {
     return this.recordAt(index, at);
   }
@@ -345,7 +342,7 @@ export class ReadView {
 }
 
 /**
- * True if what exists as of revision `at` is the key's last change, so that the index has all but
+ * True if the value at revision `at` is the key's last change, so that the index has everything but
  * the value.
  */
 export function isLatest(index: KeyIndex, at: number): boolean {

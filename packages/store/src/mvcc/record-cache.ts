@@ -1,19 +1,20 @@
 /**
- * Records that were read lately, by their revision. A record never changes, so none here can be
- * wrong; one whose revision was compacted is asked for by nobody.
+ * Recently read records, by their revision. A record never changes, so no entry can be stale, and a
+ * record of a compacted revision is never requested.
  *
- * Two halves: what is read goes to the young one; when that has half of the bound, it becomes the
- * old one, and what the old one had and nobody read meanwhile is forgotten.
+ * Two halves: records that are read go into the young one. When that reaches half of the bound, it
+ * becomes the old one, and the records of the previous old one that were not read meanwhile are
+ * dropped.
  */
 
-/** Bytes of records that are kept, what it takes to keep each included. */
+/** Maximum bytes of cached records, overhead included. */
 export const MAX_CACHED_BYTES: number = 32 << 20;
-/** A record above it is not kept: reading it costs more than finding it. */
+/** Larger records are not cached: reading them costs more than the lookup. */
 export const MAX_CACHED_RECORD_BYTES: number = 64 << 10;
-/** What a map's entry and an array with a buffer of its own take, about. */
+/** Estimated bytes of a map entry, an array and its buffer. */
 const OVERHEAD_BYTES = 256;
 
-/** Places in a transaction, and revisions, that fit together into one number. */
+/** The range of sub-revisions that fit with the main revision into one number. */
 const MAX_SUB = 1024;
 const MAX_MAIN = Number.MAX_SAFE_INTEGER / MAX_SUB - 1;
 
@@ -28,7 +29,7 @@ export class RecordCache {
     this.#halfBytes = maxBytes / 2;
   }
 
-  /** Bytes that are kept, overhead included. */
+  /** Bytes of cached records, overhead included. */
   get sizeBytes(): number {
     return this.#youngBytes + this.#oldBytes;
   }
@@ -47,7 +48,7 @@ export class RecordCache {
     return old;
   }
 
-  /** Keeps a record, which must not be changed afterwards. */
+  /** Adds a record, which must not be changed afterwards. */
   add(main: number, sub: number, record: Uint8Array): void {
     if (record.length <= MAX_CACHED_RECORD_BYTES && sub < MAX_SUB && main <= MAX_MAIN)
       this.#add(main * MAX_SUB + sub, record);

@@ -1,8 +1,8 @@
 /**
- * Rebuilding the index from the records of the bucket key, in the order of their revisions. What
- * cannot have been written by a store is damage: a key that is no revision, a record that does not
- * decode or does not belong to its key, a version or created revision that does not follow from
- * what came before.
+ * Rebuilds the index from the records of the bucket key, in the order of their revisions. Records
+ * that a store cannot have written are damage: a key that is not a revision, a record that does not
+ * decode or does not belong to its key, a version or created revision that does not follow from the
+ * records before.
  */
 import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
@@ -13,8 +13,8 @@ import { compareRevisions, decodeRevision, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 /**
- * Fills the index; tells `onProgress` the number of records read after each slice, and `leases`
- * each key that has one.
+ * Fills the index. Calls `onProgress` with the number of records read after each slice, and
+ * notifies `leases` of each key with a lease.
  */
 export async function restoreIndex(
   state: MvccState,
@@ -56,11 +56,12 @@ export async function restoreIndex(
 
 /**
  * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier
- * record may name a lease that has ended since; its later ones say so, or the store is damaged.
+ * record may refer to a lease that has ended since; its later ones then do not, or the store is
+ * damaged.
  */
 class RestoredLeases {
   readonly #leases: LeaseBook;
-  /** Keys whose last record so far names a lease that does not exist. */
+  /** Keys whose last record so far refers to a lease that does not exist. */
   readonly #unknown = new Map<string, bigint>();
 
   constructor(leases: LeaseBook) {
@@ -78,7 +79,7 @@ class RestoredLeases {
     else if (this.#unknown.size > 0) this.#unknown.delete(key);
   }
 
-  /** @throws StoreDamageError a key hangs on a lease that does not exist */
+  /** @throws StoreDamageError if a key refers to a lease that does not exist */
   finish(): void {
     for (const [key, lease] of this.#unknown) this.#leases.attach(lease, key);
   }
@@ -95,7 +96,7 @@ function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyV
   }
 }
 
-/** Takes a put over; gives what is wrong with it. */
+/** Adds a put; returns the problem with it, if any. */
 function restorePut(
   state: MvccState,
   key: string,
@@ -106,8 +107,8 @@ function restorePut(
   const leased = kv.lease !== 0n;
   const index = state.index.get(key);
   if (index === undefined) {
-    // The first record that is left of a key may be a later one of its generation: compaction
-    // dropped those before it.
+    // The first remaining record of a key may be a later one of its generation: compaction dropped
+    // those before it.
     if (kv.version < 1 || kv.createRevision < 1 || kv.createRevision > main) {
       return `the record says version ${kv.version}, created at ${kv.createRevision}`;
     }
@@ -121,7 +122,7 @@ function restorePut(
   return `the record says version ${kv.version}, created at ${kv.createRevision}; it must be ${index.version} and ${index.created}`;
 }
 
-/** Takes a deletion over; gives what is wrong with it. */
+/** Adds a deletion; returns the problem with it, if any. */
 function restoreDelete(
   state: MvccState,
   key: string,

@@ -4,7 +4,7 @@
  *
  *     8 bytes  main    the store's revision, big-endian; all changes of a transaction share it
  *     1 byte   '_'
- *     8 bytes  sub     the change's place in its transaction, from 0, big-endian
+ *     8 bytes  sub     the change's position in its transaction, from 0, big-endian
  *     1 byte   't'     only for a deletion (a tombstone)
  *
  * Byte order is the order of changes.
@@ -18,7 +18,7 @@ export const TOMBSTONE_BYTES: number = REVISION_BYTES + 1;
 const SEPARATOR = 0x5f;
 const TOMBSTONE = 0x74;
 
-/** A revision key as read. */
+/** A decoded revision key. */
 export interface Revision {
   readonly main: number;
   readonly sub: number;
@@ -51,7 +51,10 @@ export function decodeRevision(bytes: Uint8Array): Revision | undefined {
   return { main: readU64BE(bytes, 0), sub: readU64BE(bytes, 9), tombstone };
 }
 
-/** Negative, 0 or positive, as the first change came before the second, is it, or came after it. */
+/**
+ * Negative if the first change is before the second, 0 if it is the same, positive if it is after
+ * it.
+ */
 export function compareRevisions(aMain: number, aSub: number, bMain: number, bSub: number): number {
   return aMain !== bMain ? aMain - bMain : aSub - bSub;
 }

@@ -29,7 +29,7 @@ export interface MvccCounts {
 
 export class MvccState {
   readonly backend: Backend;
-  /** The store's folder, for error texts. */
+  /** The store's directory, for error texts. */
   readonly path: string;
   readonly index: KeyTree<KeyIndex> = new KeyTree();
   /** Revision of the last transaction that changed something; 1 for an empty store. */

@@ -1,6 +1,6 @@
 /**
- * Deletions in a row of one transaction. They are kept as their keys alone, which the index holds
- * anyway, and encoded when they are written.
+ * A run of deletions in one transaction. Only their keys are kept, which the index holds anyway;
+ * the records are encoded when they are written.
  */
 import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue } from "@quorate/proto";
@@ -8,7 +8,7 @@ import { Bucket, prefixed } from "../backend.ts";
 import type { BulkRecords } from "../staged-changes.ts";
 import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 
-/** Keys of one run at most: a longer array would be copied for too long when it grows. */
+/** Maximum keys of one run: growing a longer array would copy for too long. */
 export const MAX_RUN_KEYS = 65_536;
 
 /** Bytes of a deletion's record: an mvccpb.KeyValue with the key alone. */
@@ -38,7 +38,7 @@ export class Tombstones implements BulkRecords {
     return this.#sizeBytes;
   }
 
-  /** Whether the deletion `sub` is the next one of this run, and the run has room. */
+  /** Whether the deletion `sub` is the next one of this run, and the run is not full. */
   continuesWith(sub: number): boolean {
     return this.#firstSub + this.#keys.length === sub && this.#keys.length < MAX_RUN_KEYS;
   }

@@ -1,16 +1,16 @@
 /**
  * A write transaction: changes get the next revision and, within it, sub-revisions from 0. Reads
- * through it see its own changes. There is no way back: the caller has checked before that nothing
- * can fail.
+ * through it include its own changes. It cannot be rolled back: the caller has checked before that
+ * no operation can fail.
  *
- * A short one begins and commits in one turn of the event loop. A long one may pause, and nobody
- * else sees anything of it before its commit: it changes the index in place under its own revision,
+ * A short one begins and commits in one turn of the event loop. A long one may pause, and is
+ * invisible to others before its commit: it changes the index in place under its own revision,
  * which is above every revision that is read meanwhile; its records are staged in the backend; the
  * sums (live bytes, number of keys) change at the commit.
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { liveSizeBytes } from "../live-bytes.ts";
 import type { Steps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
@@ -22,7 +22,7 @@ import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import { Tombstones, tombstoneBytes } from "./tombstones.ts";
 
-/** One change of a transaction, for those who watch. */
+/** One change of a transaction, for watchers. */
 export interface Change {
   readonly main: number;
   readonly sub: number;
@@ -36,8 +36,8 @@ export interface Change {
 export type TxnCommitted = (txn: WriteTxn, changes: readonly Change[] | undefined) => void;
 
 /**
- * A long transaction with more changes, or with more than some steps make, does not keep them for
- * the watchers, who read them from the backend after its commit.
+ * A long transaction with more changes, or with more than some steps make, does not collect them
+ * for the watchers, who read them from the backend after its commit.
  */
 export const MAX_KEPT_CHANGES = 1000;
 const KEPT_STEPS = 4;
@@ -47,7 +47,7 @@ export class WriteTxn extends ReadView {
   readonly #main: number;
   readonly #committed: TxnCommitted;
   readonly #isLong: boolean;
-  /** Undefined when nobody watches, or when they have become too many to keep. */
+  /** Undefined without a watcher, or when there are too many changes to collect. */
   #changes: Change[] | undefined;
   #count = 0;
   #addedBytes = 0;
@@ -56,8 +56,8 @@ export class WriteTxn extends ReadView {
   readonly #touched: KeyRange[] = [];
 
   /**
-   * Made by Mvcc.begin() and Mvcc.beginLong(). `isWatched` says whether anybody is to be told of
-   * the changes.
+   * Created by Mvcc.begin() and Mvcc.beginLong(). @param options `isWatched`: changes are collected
+   * for watchers
    */
   constructor(
     state: MvccState,

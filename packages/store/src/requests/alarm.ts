@@ -1,6 +1,4 @@
-/**
- * Alarm: asking for the alarms that are raised, raising one, ending one (etcd: apply/backend.go).
- */
+/** Alarm: listing the active alarms, raising one, ending one (etcd: apply/backend.go). */
 import {
   type AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -12,9 +10,9 @@ import type { Mvcc } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
 /**
- * The alarms that the request concerns: those of its kind (NONE: all) for GET, whichever member's;
- * for the others the one of its kind and member, and none where there is nothing to end, or where
- * no kind is named. The member id is taken as it is: 0 is an id of its own.
+ * For GET: the alarms of the request's kind (NONE: all) of any member. Otherwise: the alarm that
+ * was raised or ended, or none if there was nothing to end or no kind is given. Member id 0 is an
+ * id like any other.
  */
 export function applyAlarm(mvcc: Mvcc, alarms: Alarms, request: AlarmRequest): AlarmResponse {
   const { action, memberID, alarm } = request;

@@ -1,6 +1,6 @@
 /**
- * What makes a request invalid whatever the state is: checked before it is proposed or read. Each
- * function gives the name of the error, undefined for a valid request.
+ * The checks that do not depend on the state, made before a request is proposed or read. Each
+ * function returns the name of the error, undefined for a valid request.
  */
 import {
   type DeleteRangeRequest,
@@ -37,9 +37,9 @@ export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undef
 }
 
 /**
- * Checks a transaction and all it nests. No list may have more than maxTxnOps entries; for what is
- * nested that shrinks by the longest list around it. A key may be changed once on each way through
- * the transaction (see checkDuplicates).
+ * Checks a transaction and all nested ones. No list may have more than maxTxnOps entries; for
+ * nested ones that shrinks by the longest list around them. A key may be changed once on each path
+ * through the transaction (see checkDuplicates).
  */
 export function checkTxn(request: TxnRequest, maxTxnOps: number): ErrorName | undefined {
   return checkShape(request, maxTxnOps) ?? checkDuplicates(request);
@@ -85,9 +85,9 @@ interface Changed {
 
 /**
  * No key may be put twice, or put where the same list deletes it. The two branches of a nested
- * transaction may put the same key, since only one of them runs. As in etcd, a delete of a nested
- * transaction meets only the puts of later ones and of the list around it, and one without an upper
- * bound ("\0") meets none.
+ * transaction may put the same key, since only one of them runs. As in etcd, a delete in a nested
+ * transaction conflicts only with the puts of later ones and of the list around it, and a delete
+ * without an upper bound ("\0") with none.
  */
 function checkDuplicates(request: TxnRequest): ErrorName | undefined {
   return changedBy(request.success) === undefined || changedBy(request.failure) === undefined
@@ -95,7 +95,7 @@ function checkDuplicates(request: TxnRequest): ErrorName | undefined {
     : undefined;
 }
 
-/** What a list changes; undefined if it changes a key twice. */
+/** The keys that a list changes; undefined if it changes a key twice. */
 function changedBy(ops: readonly RequestOp[]): Changed | undefined {
   const puts = new Set<string>();
   const deletes = new DeletedKeys();

@@ -1,11 +1,11 @@
-/** Compaction: giving up the history before a revision. */
+/** Compaction: drops the history before a revision. */
 import type { CompactionRequest, CompactionResponse } from "@quorate/proto";
 import type { Mvcc } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
 /**
- * Schedules compaction; its records go while compactStep() is driven. A `physical` request is
- * answered once mvcc.compactedRevision has reached its revision. @throws EtcdError Compacted,
+ * Schedules compaction; compactStep() then deletes the records. A `physical` request gets its
+ * response once mvcc.compactedRevision has reached its revision. @throws EtcdError Compacted,
  * FutureRev
  */
 export function applyCompaction(mvcc: Mvcc, request: CompactionRequest): CompactionResponse {

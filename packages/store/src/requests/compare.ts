@@ -20,8 +20,8 @@ export function compareAllNow(view: ReadView, compares: readonly Compare[]): boo
 }
 
 /**
- * True if every comparison holds as of revision `at`, in steps.
- * @param at the newest revision when it begins; what is written during a pause does not count
+ * True if every comparison holds as of revision `at`, in steps. @param at the newest revision at
+ * the start; writes during a pause do not count
  */
 export function* compareAll(
   view: ReadView,
@@ -47,8 +47,8 @@ function holdsForKey(view: ReadView, one: Compare, at: number): boolean {
 }
 
 /**
- * True if the comparison holds for every key of its range. The walk ends at the first key for which
- * it does not.
+ * True if the comparison holds for every key of its range. Stops at the first key for which it does
+ * not.
  */
 function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean> {
   let any = false;
@@ -65,14 +65,14 @@ function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean
 }
 
 /**
- * Where there is no key, one on the value fails, and the others see zero: "created at 0" says that
- * a key must not exist.
+ * The result for a key that does not exist: a comparison of the value fails, and the others compare
+ * with zero. "Created at 0" therefore requires that the key does not exist.
  */
 function holdsForNone(one: Compare): boolean {
   return one.target !== Target.VALUE && isResult(one.result, compareMissing(one));
 }
 
-/** True if the key's side is not in the index. */
+/** True if the compared field of the key is not in the index. */
 function needsRecord(one: Compare, index: KeyIndex, at: number): boolean {
   switch (one.target) {
     case Target.VALUE:
@@ -88,8 +88,8 @@ function needsRecord(one: Compare, index: KeyIndex, at: number): boolean {
 }
 
 /**
- * A key's side against the request's: negative, 0 or positive. @param record where needsRecord says
- * so
+ * Compares the key's field with the request's value: negative, 0 or positive. @param record set if
+ * needsRecord requires it
  */
 function compareFound(
   one: Compare,
@@ -131,7 +131,7 @@ function compareMissing(one: Compare): number {
   }
 }
 
-/** The request's number; 0 if it gives none, or one of another kind than its target. */
+/** The request's number; 0 if it has none, or one for another target. */
 function wantedNumber(
   { targetUnion }: Compare,
   kind: "version" | "createRevision" | "modRevision",
@@ -147,7 +147,7 @@ function compareBig(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** An unknown kind of result holds always, as in etcd. */
+/** An unknown comparison always holds, as in etcd. */
 function isResult(result: Result, compared: number): boolean {
   switch (result) {
     case Result.EQUAL:

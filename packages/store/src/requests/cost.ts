@@ -1,19 +1,19 @@
 /**
- * What a request may add to the store in bytes, as the space quota estimates it (etcd:
- * server/storage/quota.go); 0 if nothing.
+ * The bytes that a request may add to the store, as the space quota estimates them (etcd:
+ * server/storage/quota.go); 0 if none.
  */
 import type { PutRequest, RequestOp, TxnRequest } from "@quorate/proto";
 
-/** What a key takes beside its name and value. */
+/** Bytes of a key besides its name and value. */
 const KEY_OVERHEAD_BYTES = 256;
-/** What a lease takes. */
+/** Bytes of a lease. */
 export const LEASE_COST_BYTES = 64;
 
 export function putCostBytes(request: PutRequest): number {
   return KEY_OVERHEAD_BYTES + request.key.length + request.value.length;
 }
 
-/** The larger of its two lists: which one runs is not known beforehand. */
+/** The larger of its two lists, because the comparisons decide only when it is applied. */
 export function txnCostBytes(request: TxnRequest): number {
   return Math.max(listCostBytes(request.success), listCostBytes(request.failure));
 }

@@ -1,18 +1,18 @@
 /**
- * Decoding a transaction whose size in operations is not known yet. A request of the largest size
- * may hold a million empty operations or comparisons: making objects of them all, only to refuse
- * them, would hold the event loop for a tenth of a second and more. So they are counted first.
+ * Decodes a transaction after counting its operations. A request of the largest size may contain a
+ * million empty operations or comparisons; creating objects for them, only to refuse them, would
+ * block the event loop for a tenth of a second and more.
  *
  *     TxnRequest { compare = 1, success = 2, failure = 3 }     RequestOp { request_txn = 4 }
  */
 import { EtcdError, errorOf, Reader, TxnRequest, WireError } from "@quorate/proto";
 
 /**
- * Operations and comparisons of one transaction, with those of nested ones; --max-txn-ops if that
- * is more. etcd has no such bound.
+ * Maximum number of operations and comparisons of one transaction, with those of nested ones;
+ * --max-txn-ops if that is higher. etcd has no such bound.
  */
 export const MAX_TXN_OPS_IN_ALL = 10_000;
-/** A request below this cannot hold so many that counting them first would be worth it. */
+/** Smaller requests cannot contain so many that counting them first would pay. */
 const COUNT_FROM_BYTES = 16 * 1024;
 
 const COMPARE = 1;
@@ -20,7 +20,7 @@ const FAILURE = 3;
 const REQUEST_TXN = 4;
 const LENGTH_DELIMITED = 2;
 
-/** @throws WireError for bytes that are none; EtcdError TooManyOps */
+/** @throws WireError for malformed bytes; EtcdError TooManyOps */
 export function decodeTxn(bytes: Uint8Array, maxTxnOps: number): TxnRequest {
   if (bytes.length >= COUNT_FROM_BYTES) count(bytes, maxTxnOps);
   return TxnRequest.decode(bytes);
@@ -30,12 +30,12 @@ function count(bytes: Uint8Array, maxTxnOps: number): void {
   try {
     countList(new Reader(bytes), { maxTxnOps, left: Math.max(MAX_TXN_OPS_IN_ALL, maxTxnOps) });
   } catch (error) {
-    // Whoever decodes it says what is wrong, and where.
+    // The decoder reports the problem and its position.
     if (!(error instanceof WireError)) throw error;
   }
 }
 
-/** What may still come. */
+/** The remaining allowance. */
 interface Budget {
   readonly maxTxnOps: number;
   left: number;

@@ -6,7 +6,7 @@ import { headerAt } from "./header.ts";
 
 /**
  * Deletes in a transaction of its own, without a pause; without a key in the range the revision
- * stays. @param answered as in applyPut
+ * does not change. @param answered as in applyPut
  */
 export function applyDeleteRange(
   mvcc: Mvcc,
@@ -37,7 +37,10 @@ export function applyDelete(
   return response;
 }
 
-/** Deletes a range in a transaction of its own, in steps. Nothing of it is seen before the last. */
+/**
+ * Deletes a range in a transaction of its own, in steps. Its changes become visible with the last
+ * step.
+ */
 export function* deleteInSteps(
   mvcc: Mvcc,
   leases: LeaseBook,

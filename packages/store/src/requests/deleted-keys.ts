@@ -1,7 +1,4 @@
-/**
- * A set of key intervals, asked whether it covers a key. Sorted at the first question after an
- * addition.
- */
+/** A set of key intervals with a test for a key. Sorted at the first test after an addition. */
 
 interface Interval {
   readonly from: string;
@@ -16,7 +13,7 @@ export class DeletedKeys {
   /** Adds one key (no rangeEnd), or those from `key` (included) to `rangeEnd` (excluded). */
   add(key: string, rangeEnd: string): void {
     const to = rangeEnd === "" ? `${key}\0` : rangeEnd;
-    // Also drops a range without an upper bound ("\0"), which etcd's check does not see either.
+    // Also ignores a range without an upper bound ("\0"), like etcd's check.
     if (to <= key) return;
     this.#intervals.push({ from: key, to });
     this.#sorted = false;
@@ -43,7 +40,7 @@ export class DeletedKeys {
     return low > 0 && key < intervals[low - 1].to;
   }
 
-  /** Puts the intervals in order and joins those that overlap. */
+  /** Sorts the intervals and merges those that overlap. */
   #sort(): void {
     const joined: Interval[] = [];
     for (const next of this.#intervals.sort((a, b) =>

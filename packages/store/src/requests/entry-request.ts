@@ -8,13 +8,10 @@ import { InvalidRequestError } from "./invalid-request.ts";
 import type { RequestLimits } from "./request-record.ts";
 import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
 
-/** Numbers of InternalRaftRequest's fields that are no requests: ID and header. */
+/** Fields of InternalRaftRequest that are not requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);
 
-/**
- * How many requests an entry's data carries, those of kinds that this version does not know
- * included. Throws WireError.
- */
+/** The number of requests in an entry's data, those of unknown kinds included. Throws WireError. */
 function countRequests(data: Uint8Array): number {
   const reader = new Reader(data);
   let requests = 0;
@@ -33,8 +30,7 @@ function countRequests(data: Uint8Array): number {
  * @throws WireError, EtcdError, InvalidRequestError
  */
 export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint {
-  // Counted before anything is decoded: the parts of a request that is repeated are joined, at a
-  // cost that grows with their square.
+  // Counted before decoding: the parts of a repeated request are merged, at a quadratic cost.
   const requests = countRequests(data);
   if (requests !== 1)
     throw new InvalidRequestError(`an entry with ${requests} requests instead of one`);

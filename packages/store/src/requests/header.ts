@@ -1,7 +1,4 @@
-/**
- * The header of an answer, as the store knows it: who answers, and in which term, the server fills
- * in.
- */
+/** The store's part of a response header; the server adds the member and the term. */
 import type { ResponseHeader } from "@quorate/proto";
 
 export function headerAt(revision: number): ResponseHeader {

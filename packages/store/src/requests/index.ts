@@ -1,4 +1,4 @@
-/** The door of the requests for the rest of the store. */
+/** The requests' exports for the rest of the store. */
 export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
 export { applyCompaction } from "./compaction.ts";
 export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";

@@ -1,8 +1,8 @@
-/** A request that no state makes valid, and that etcd's API has no error of its own for. */
-export class InvalidRequestError extends Error {
-  readonly code = "INVALID_REQUEST";
+import { CodedError } from "@quorate/proto";
+
+/** A request that is invalid in any state, and for which etcd's API has no error of its own. */
+export class InvalidRequestError extends CodedError<"InvalidRequest"> {
   constructor(problem: string) {
-    super(`etcdserver: ${problem}`);
-    this.name = "InvalidRequestError";
+    super("InvalidRequestError", "InvalidRequest", `etcdserver: ${problem}`);
   }
 }

@@ -1,15 +1,15 @@
-/** What a transaction can do, told from the request alone. */
+/** Classifies transactions by their request alone. */
 import type { RequestOp, TxnRequest } from "@quorate/proto";
 
 /**
- * True if no branch has anything but ranges, so that it needs no entry of the log. A nested
- * transaction counts as writing.
+ * True if all branches contain only ranges, so that it needs no log entry. A nested transaction
+ * counts as writing.
  */
 export function isReadOnlyTxn(request: TxnRequest): boolean {
   return both(request, ({ request: op }) => op?.case === "requestRange");
 }
 
-/** True if no branch has anything but serializable ranges, so that it needs no quorum either. */
+/** True if all branches contain only serializable ranges, so that it needs no quorum either. */
 export function isSerializableTxn(request: TxnRequest): boolean {
   return both(request, ({ request: op }) => op?.case === "requestRange" && op.value.serializable);
 }
@@ -22,9 +22,8 @@ function both(request: TxnRequest, test: (op: RequestOp) => boolean): boolean {
 const MAX_SHORT_OPS = 16;
 
 /**
- * True for few operations on single keys, none of them nested: what is applied at once, without
- * steps.
- * @param stepKeys keys that one step looks at, at most
+ * True for few operations on single keys, none of them nested: applied at once, without steps.
+ * @param stepKeys maximum number of keys in one step
  */
 export function isShortTxn({ compare, success, failure }: TxnRequest, stepKeys: number): boolean {
   const most = Math.min(MAX_SHORT_OPS, stepKeys);

@@ -1,4 +1,4 @@
-/** LeaseGrant, LeaseRevoke and LeaseCheckpoint: what happens to leases by entries of the log. */
+/** LeaseGrant, LeaseRevoke and LeaseCheckpoint: the changes to leases by log entries. */
 import type {
   LeaseCheckpointRequest,
   LeaseCheckpointResponse,
@@ -26,8 +26,8 @@ export function applyLeaseGrant(
 const MAX_SHORT_KEYS = 64;
 
 /**
- * True if the revocation takes no more than some hundred microseconds. @param stepKeys keys that
- * one step looks at, at most
+ * True if the revocation takes at most some hundred microseconds. @param stepKeys maximum number of
+ * keys in one step
  */
 export function isShortRevoke(
   lessor: Lessor,
@@ -38,8 +38,8 @@ export function isShortRevoke(
 }
 
 /**
- * Its keys are deleted at one new revision; without keys the revision stays. @throws EtcdError
- * LeaseNotFound
+ * Deletes the lease and its keys at one new revision; without keys the revision does not change.
+ * @throws EtcdError LeaseNotFound
  */
 export function applyLeaseRevoke(
   mvcc: Mvcc,
@@ -51,7 +51,8 @@ export function applyLeaseRevoke(
 }
 
 /**
- * As applyLeaseRevoke, in steps, for a lease with many keys. Nothing of it is seen before the last.
+ * Like applyLeaseRevoke, in steps, for a lease with many keys. The changes become visible with the
+ * last step.
  */
 export function* revokeInSteps(
   mvcc: Mvcc,

@@ -1,14 +1,13 @@
 /** Put: a new value for a key. */
 import { errorOf, KeyValue, type PutRequest, type PutResponse, toLatin1 } from "@quorate/proto";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
 /**
- * Puts in a transaction of its own.
- * @param answered false where nobody waits for the answer: prev_kv is not read
- * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key);
- * nothing has changed then
+ * Puts in a transaction of its own. @param answered false if no caller waits for the response:
+ * prev_kv is not read @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease
+ * without a key); nothing has changed then
  */
 export function applyPut(
   mvcc: Mvcc,
@@ -33,7 +32,7 @@ export function checkLease(leases: LeaseBook, request: PutRequest): void {
   if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");
 }
 
-/** Puts within a transaction. What can fail has been checked. */
+/** Puts within a transaction, after all checks. */
 export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutResponse {
   const key = toLatin1(request.key);
   let { value, lease } = request;
@@ -42,11 +41,7 @@ export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutR
     const found = txn.get(key);
     const record = found === undefined ? undefined : txn.record(found);
     if (request.ignoreValue || request.ignoreLease) {
-      assert(
-        record !== undefined,
-        "MVCC-7",
-        "the key of a put with ignore_value or ignore_lease exists",
-      );
+      assert(record !== undefined, "MVCC-7");
       const before = KeyValue.decode(record);
       if (request.ignoreValue) value = before.value;
       if (request.ignoreLease) lease = before.lease;

@@ -1,17 +1,17 @@
 /**
  * Range: reading keys, with every option of the request.
  *
- * The rules are etcd's, also where they surprise: `count` is what is in the range whatever the
- * limit and the filters; the bounds on revisions come before the limit; a sort by something else
- * than the key, given without an order, means ascending, but then only the first limit + 1 keys in
+ * The rules are etcd's, even surprising ones: `count` is the number of keys in the range, whatever
+ * the limit and the filters; the bounds on revisions apply before the limit; a sort by another
+ * field than the key without an order means ascending, but then only the first limit + 1 keys in
  * key order are sorted. Equal sort values keep key order.
  *
- * Records are read only where they are needed: not for counting, not for keys whose latest change
- * is asked for with keys_only, and not for what the limit cuts off, unless it is sorted by value or
- * filtered by a created revision that only the record has.
+ * Records are read only if needed: not for counting, not with keys_only for keys at their latest
+ * change, and not for keys beyond the limit, unless they are sorted by value or filtered by a
+ * created revision that only the record has.
  *
  * A range of more than one key runs in steps (steps.ts), and other requests may change the store in
- * between. It reads one revision all the while.
+ * between. It reads one revision throughout.
  */
 import {
   compare,
@@ -37,7 +37,7 @@ import { runSteps, STEP_KEYS, type Steps } from "../steps.ts";
 import { headerAt } from "./header.ts";
 import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
-/** Reads what is applied, without a pause. @throws EtcdError FutureRev, Compacted */
+/** Reads the applied state, without a pause. @throws EtcdError FutureRev, Compacted */
 export function applyRange(mvcc: Mvcc, request: RangeRequest): RangeResponse {
   return rangeNow(mvcc.view, request);
 }
@@ -47,7 +47,7 @@ export function rangeNow(view: ReadView, request: RangeRequest): RangeResponse {
   return isPlainGet(request) ? get(view, request) : runSteps(range(view, request));
 }
 
-/** True for a request that reads one key and returns it as it is: what takes the shortest way. */
+/** True for a request that reads one key without options, which takes the shortest path. */
 export function isPlainGet(request: RangeRequest): boolean {
   return (
     request.rangeEnd.length === 0 &&
@@ -57,14 +57,13 @@ export function isPlainGet(request: RangeRequest): boolean {
   );
 }
 
-/** Bytes of a small range's records, at most; one record always. */
+/** Maximum bytes of a small range's records; one record always fits. */
 const SMALL_RANGE_BYTES: number = 64 << 10;
 
 /**
- * Reads a range of few keys that is returned as it is, without steps. Undefined for any other;
- * nothing was counted then.
- * @param mostKeys keys that it looks at, at most
- * @throws EtcdError FutureRev, Compacted
+ * Reads a range of few keys without options, without steps. Undefined for any other; nothing was
+ * counted then. @param mostKeys maximum number of keys that it visits @throws EtcdError FutureRev,
+ * Compacted
  */
 export function rangeIfSmall(
   view: ReadView,
@@ -104,12 +103,12 @@ function get(view: ReadView, request: RangeRequest): RangeResponse {
   return { header: headerAt(view.revision), kvs, more: false, count: kvs.length };
 }
 
-/** Takes the records of an answer, one after the other. */
+/** Receives the records of a response in order. */
 export interface RecordSink {
   push(record: Uint8Array): void;
 }
 
-/** A range's answer without its records. */
+/** A range's response without its records. */
 export interface RangeSummary {
   /** The store's revision. */
   readonly revision: number;
@@ -118,9 +117,9 @@ export interface RangeSummary {
 }
 
 /**
- * Reads through a view, in steps; in a transaction that is one which sees its changes. The revision
- * that is read is settled at the first step, and must stay readable until the last.
- * @throws EtcdError FutureRev, Compacted
+ * Reads through a view, in steps; in a transaction the view includes its changes. The first step
+ * fixes the revision, which must stay readable until the last. @throws EtcdError FutureRev,
+ * Compacted
  */
 export function* range(view: ReadView, request: RangeRequest): Steps<RangeResponse> {
   if (isPlainGet(request)) return get(view, request);
@@ -129,7 +128,7 @@ export function* range(view: ReadView, request: RangeRequest): Steps<RangeRespon
   return { header: headerAt(revision), kvs, more, count };
 }
 
-/** As `range`, but the records go to `into` as they are found. */
+/** Like `range`, but passes the records to `into` as they are found. */
 export function* rangeInto(
   view: ReadView,
   request: RangeRequest,
@@ -157,7 +156,7 @@ export function* rangeInto(
 }
 
 /**
- * The answer in the order of the index: nothing is collected, and after the limit keys are only
+ * The response in the order of the index: nothing is collected, and after the limit keys are only
  * counted.
  */
 function* inKeyOrder(
@@ -177,7 +176,7 @@ function* inKeyOrder(
   let last: string | undefined;
   const needs = (index: KeyIndex): boolean => {
     if (isFiltered && !isWithinModBounds(request, index, at)) return false;
-    // Without a filter by creation, what is asked for is given.
+    // Without a filter by created revision, every visited key is returned.
     if (isCreatedAsked ? given >= most : asked++ >= most) return false;
     return !keysOnly || !isKnown(index, at);
   };
@@ -198,22 +197,22 @@ function* inKeyOrder(
   return { more: true, count: count + (yield* view.count({ ...keys, key: `${last}\0` }, at)) };
 }
 
-/** What a row takes in memory beside a record, about. */
+/** Estimated memory of a row besides a record. */
 const ROW_BYTES = 96;
 
-/** A key that may be part of the answer. */
+/** A key that may be part of the response. */
 interface Row {
   readonly key: string;
   readonly index: KeyIndex;
-  /** What the request sorts by, where that is not the key. */
+  /** The sort value, if that is not the key. */
   readonly by: number | Uint8Array;
-  /** The key's record, if it was read for the sort or for a filter. */
+  /** The key's record, if the sort or a filter needed it. */
   readonly record: Uint8Array | undefined;
 }
 
 /**
- * True if the index has all of what is found but its value: no later change came, and no lease
- * hangs on the key.
+ * True if the index has everything but the value: the change is the latest, and the key has no
+ * lease.
  */
 function isKnown(index: KeyIndex, at: number): boolean {
   return isLatest(index, at) && !index.leased;
@@ -228,7 +227,7 @@ function hasRevisionBounds(request: RangeRequest): boolean {
   );
 }
 
-/** What keeps the rows of an answer that is not in key order. */
+/** Collects the rows of a response that is not in key order. */
 function collectorFor(view: ReadView, request: RangeRequest): RowBuffer<Row> {
   const { limit, sortTarget } = request;
   const charge = (bytes: number): void => view.charge(bytes);
@@ -244,8 +243,8 @@ function collectorFor(view: ReadView, request: RangeRequest): RowBuffer<Row> {
 }
 
 /**
- * Adds the keys of the range that pass the request's filters to `rows`; returns how many keys the
- * range has without the filters.
+ * Adds the keys of the range that pass the request's filters to `rows`; returns the number of keys
+ * in the range without the filters.
  */
 function* collect(
   view: ReadView,
@@ -254,7 +253,7 @@ function* collect(
   at: number,
   rows: RowBuffer<Row>,
 ): Steps<number> {
-  // A sort without an order sees one more than the limit (see above).
+  // A sort without an order sees one key more than the limit (see above).
   const isCut =
     request.limit > 0 && request.sortOrder === Order.NONE && !hasRevisionBounds(request);
   const most = isCut ? request.limit + 1 : Number.POSITIVE_INFINITY;
@@ -273,9 +272,7 @@ function* collect(
   return count;
 }
 
-/**
- * True if the key's record is needed to decide whether it is part of the answer, or where in it.
- */
+/** True if the key's record is needed to decide whether, and where, it is part of the response. */
 function needsRecord(request: RangeRequest, index: KeyIndex, at: number): boolean {
   const { sortTarget } = request;
   if (!isWithinModBounds(request, index, at)) return false;
@@ -329,7 +326,7 @@ function sortValue(
   }
 }
 
-/** Gives the records of the rows to `into`, as the request wants them. */
+/** Passes the records of the rows to `into`, in the form of the request. */
 function* answer(
   view: ReadView,
   request: RangeRequest,
@@ -346,7 +343,7 @@ function* answer(
   };
   for (let next = 0; next < rows.length; ) {
     if (next > 0) yield;
-    // A run of rows that are at hand, then one of those that are not.
+    // Alternates between a run of rows with records in memory, and a run of rows without.
     let end = Math.min(next + STEP_KEYS, rows.length);
     while (next < end && isAtHand(rows[next])) give(rows[next++]);
     const start = next;

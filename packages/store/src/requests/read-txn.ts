@@ -8,7 +8,7 @@ import type { Steps } from "../steps.ts";
 import { compareAll } from "./compare.ts";
 import { type RangeSummary, type RecordSink, rangeInto } from "./range.ts";
 
-/** What a read-only transaction came to. */
+/** The result of a read-only transaction. */
 export interface ReadTxnAnswer<S extends RecordSink> {
   readonly revision: number;
   readonly succeeded: boolean;
@@ -17,9 +17,8 @@ export interface ReadTxnAnswer<S extends RecordSink> {
 }
 
 /**
- * Runs a read-only transaction (isReadOnlyTxn).
- * @param sink makes what takes the records of one range
- * @throws EtcdError FutureRev, Compacted
+ * Runs a read-only transaction (isReadOnlyTxn). @param sink creates the receiver of one range's
+ * records @throws EtcdError FutureRev, Compacted
  */
 export function* readTxn<S extends RecordSink>(
   view: ReadView,
@@ -47,8 +46,8 @@ function rangesOf(ops: TxnRequest["success"]): RangeRequest[] {
 }
 
 /**
- * Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is
- * one from before compaction.
+ * Unlike a range alone, a range in a transaction accepts only 0 as "the newest": a negative
+ * revision counts as compacted.
  */
 function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;

@@ -1,16 +1,16 @@
 /**
- * The rows of a range's answer, collected in key order and returned in the order asked for. Memory
- * follows the limit, not the range, and sorting runs in steps.
+ * The rows of a range's response, collected in key order and returned in the requested order.
+ * Memory is bounded by the limit, not by the range, and sorting runs in steps.
  */
 import { STEP_BYTES, type Steps } from "../steps.ts";
 
-/** Comparisons that one step makes, at most: some 0.2 ms. */
+/** Maximum comparisons of one step: some 0.2 ms. */
 const STEP_COMPARES = 1024;
-/** Rows, and bytes of records, that may be kept beyond the limit however small that is. */
+/** Rows, and bytes of records, that may be kept beyond the limit, however small that is. */
 const MAX_SPARE_ROWS = 1024;
 const MAX_SPARE_BYTES: number = 16 * STEP_BYTES;
 
-/** Negative, 0 or positive, as `a` belongs before `b`, beside it or after it. */
+/** Negative if `a` belongs before `b`, positive if after, 0 if they are equal. */
 export type CompareRows<R> = (a: R, b: R) => number;
 
 /** Keeps the `limit` rows (0: all) that come first in some order. */
@@ -21,18 +21,18 @@ export interface RowBuffer<R> {
   readonly total: number;
   /** True when `cut` is due. */
   readonly isFull: boolean;
-  /** Drops what the limit leaves out; returns what is left to be done for that, in steps. */
+  /** Drops the rows beyond the limit; returns the remaining work, in steps. */
   cut(): Steps<void> | undefined;
-  /** The rows in their order, right after a cut. Nothing may be added afterwards. */
+  /** The rows in order, right after a cut. Nothing may be added afterwards. */
   result(): R[];
-  /** Ends the use of the buffer: its memory is not charged any more. */
+  /** Releases the buffer's memory. */
   drop(): void;
 }
 
-/** Told how many bytes more, or less, are held in memory. May throw to end the request. */
+/** Called with the change of bytes held in memory. May throw to end the request. */
 export type Charge = (bytes: number) => void;
 
-/** The opposite of the order in which the rows come. */
+/** The reverse order of arrival. */
 export class LastRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   #rows: R[] = [];
@@ -69,13 +69,13 @@ export class LastRows<R> implements RowBuffer<R> {
   }
 }
 
-/** The order of a comparison; equal rows stay in the order in which they came. */
+/** The order of a comparison; equal rows stay in the order of arrival. */
 export class SortedRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   readonly #compare: CompareRows<R>;
   #rows: R[] = [];
   readonly #held: Held;
-  /** The last row within the limit, once there were that many. */
+  /** The last row within the limit, once there are that many. */
   #worst: R | undefined;
   total = 0;
 
@@ -114,13 +114,13 @@ export class SortedRows<R> implements RowBuffer<R> {
 }
 
 /**
- * Memory of the rows, and when to cut them: a cut costs what sorting all rows costs, so it waits
- * until rows or bytes have doubled since the last one.
+ * Tracks the memory of the rows, and when to cut them: a cut costs as much as sorting all rows, so
+ * it waits until rows or bytes have doubled since the last one.
  */
 class Held {
   readonly #limit: number;
   readonly #charge: Charge;
-  /** Bytes of the rows that the last cut left, about, and of those that came since. */
+  /** Estimated bytes of the rows that the last cut kept. */
   #cutBytes = 0;
   #spareBytes = 0;
 
@@ -158,7 +158,7 @@ class Held {
   }
 }
 
-/** The rows in order; equal ones keep theirs. */
+/** Sorts the rows; equal ones keep their order. */
 export function* mergeSort<R>(rows: R[], compare: CompareRows<R>): Steps<R[]> {
   let from = rows;
   let to = new Array<R>(rows.length);

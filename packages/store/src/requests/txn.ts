@@ -1,18 +1,17 @@
 /**
  * Txn: comparisons, then one of two lists of operations, all at one revision.
  *
- *     1. every comparison, those of nested transactions too, is decided on the state before the
+ *     1. every comparison, those of nested transactions too, is evaluated on the state before the
  *        transaction
- *     2. what could fail in the operations that will run is checked: revisions of ranges, leases,
+ *     2. the operations that will run are checked for errors: revisions of ranges, leases,
  *        keys that must exist
- *     3. the operations run in order and see what those before them changed
+ *     3. the operations run in order and see the changes of those before them
  *
  * A transaction of few operations on single keys is applied at once. Any other runs in steps, and
- * nothing of it is seen before the last.
+ * its changes become visible with the last.
  *
- * So an error leaves nothing behind. (etcd checks a key that ignore_value needs only on the state
- * before; where an operation before the put deletes it, etcd's members crash. Here that is
- * KeyNotFound.)
+ * An error therefore changes nothing. (etcd checks a key that ignore_value needs only on the state
+ * before; if an earlier operation deletes it, etcd's members crash. Here that is KeyNotFound.)
  */
 import {
   errorOf,
@@ -42,8 +41,8 @@ import { checkLease, put } from "./put.ts";
 import { range, rangeNow } from "./range.ts";
 
 /**
- * What was decided of a transaction: which list runs, and the same for its nested transactions, in
- * order.
+ * The evaluated comparisons of a transaction: which list runs, and the same for its nested
+ * transactions, in order.
  */
 interface Plan {
   readonly succeeded: boolean;
@@ -52,9 +51,9 @@ interface Plan {
 }
 
 /**
- * Runs a transaction without a pause.
- * @param answered false where nobody waits for the answer: ranges are not run and prev_kv not read
- * @throws EtcdError FutureRev, Compacted, LeaseNotFound, KeyNotFound; nothing has changed then
+ * Runs a transaction without a pause. @param answered false if no caller waits for the response:
+ * ranges are not run and prev_kv is not read @throws EtcdError FutureRev, Compacted, LeaseNotFound,
+ * KeyNotFound; nothing has changed then
  */
 export function applyTxn(
   mvcc: Mvcc,
@@ -90,7 +89,9 @@ export function applyShortTxn(
   return { header: headerAt(txn.commit()), succeeded, responses };
 }
 
-/** As applyTxn, in steps, for any transaction. No other entry may be applied between the steps. */
+/**
+ * Like applyTxn, in steps, for any transaction. No other entry may be applied between the steps.
+ */
 export function* txnInSteps(
   mvcc: Mvcc,
   leases: LeaseBook,
@@ -119,12 +120,12 @@ function* decide(view: ReadView, request: TxnRequest): Steps<Plan> {
   return { succeeded, ops, nested };
 }
 
-/** How many ranges, puts and deletions will run. */
+/** The number of ranges, puts and deletions that will run. */
 function operationsOf({ ops, nested }: Plan): number {
   return nested.reduce((sum, plan) => sum + operationsOf(plan), ops.length - nested.length);
 }
 
-/** Keys that the operations before would put or delete, in order. */
+/** The keys that earlier operations would put or delete, in order. */
 type Effects = { readonly keys: KeyRange; readonly puts: boolean }[];
 
 function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects): Steps<void> {
@@ -137,7 +138,7 @@ function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects)
   }
 }
 
-/** Checks an operation that is no transaction, and adds what it would change to `effects`. */
+/** Checks an operation other than a transaction, and adds its changes to `effects`. */
 function checkOp(
   view: ReadView,
   leases: LeaseBook,
@@ -163,8 +164,8 @@ function checkOp(
 }
 
 /**
- * Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is
- * one from before compaction.
+ * Unlike a range alone, a range in a transaction accepts only 0 as "the newest": a negative
+ * revision counts as compacted.
  */
 function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;
@@ -186,7 +187,7 @@ function* readOnly(view: ReadView, plan: Plan, answered: boolean): Steps<TxnResp
   return { header: headerAt(view.revision), succeeded: plan.succeeded, responses };
 }
 
-/** Runs the operations. The answer to a nested transaction has an empty header, as in etcd. */
+/** Runs the operations. The response of a nested transaction has an empty header, as in etcd. */
 function* run(txn: WriteTxn, plan: Plan, answered: boolean): Steps<TxnResponse> {
   const responses: ResponseOp[] = [];
   let nested = 0;
@@ -242,7 +243,7 @@ function* rangeOp(view: ReadView, request: RangeRequest, answered: boolean): Ste
   };
 }
 
-/** What stands for the answer to a range that nobody waits for. */
+/** The placeholder for a range that no caller waits for. */
 function unread(view: ReadView): RangeResponse {
   view.counts.ranges++;
   return { header: headerAt(view.revision), kvs: [], more: false, count: 0 };

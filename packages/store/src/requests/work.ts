@@ -1,8 +1,7 @@
 /**
- * How much work a request may be, checked before it is proposed. etcd has no such bounds. What the
- * size of a request bounds well enough has none here either, and what touches many keys is applied
- * in steps rather than refused: what is bounded is what would take memory, or the event loop,
- * without end.
+ * Bounds the work of a request before it is proposed. etcd has no such bounds. Work that is
+ * proportional to the size of the request needs none, and requests that touch many keys are applied
+ * in steps rather than refused: only memory and time without other bounds are limited.
  */
 import {
   type DeleteRangeRequest,
@@ -19,14 +18,14 @@ import type { Steps } from "../steps.ts";
 /** Bytes of records that the puts of one request with ignore_value copy. */
 export const MAX_COPIED_BYTES: number = 64 << 20;
 /**
- * Bytes of records in the answer to one request that writes: earlier values, and ranges of a
- * transaction.
+ * Maximum bytes of records in the response to one request that writes: previous values, and ranges
+ * of a transaction.
  */
 export const MAX_WRITE_ANSWER_BYTES: number = 128 << 20;
 
 /**
- * Bytes of records that puts with ignore_value copy, as the store is now. @throws EtcdError
- * RequestTooLarge, naming the limit
+ * Bytes of records that puts with ignore_value copy, in the current state. @throws EtcdError
+ * RequestTooLarge, with the limit
  */
 export function copiedBytes(
   view: ReadView,
@@ -46,7 +45,7 @@ function copiedByPut(view: ReadView, { key, ignoreValue }: PutRequest): number {
   return found === undefined ? 0 : found.index.sizeAt(found.index.find(found.at));
 }
 
-/** The larger of its two lists: which one runs is not known beforehand. */
+/** The larger of its two lists, because the comparisons decide only when it is applied. */
 function copiedByTxn(view: ReadView, { success, failure }: TxnRequest): number {
   const sums = [success, failure].map((ops) => {
     let bytes = 0;
@@ -59,7 +58,7 @@ function copiedByTxn(view: ReadView, { success, failure }: TxnRequest): number {
   return Math.max(...sums);
 }
 
-/** True if the answer to the request may hold the records of many keys. */
+/** True if the response to the request may contain the records of many keys. */
 export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean {
   if (!("success" in request)) return request.prevKv && request.rangeEnd.length > 0;
   for (const ops of [request.success, request.failure]) {
@@ -74,8 +73,8 @@ export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean
 }
 
 /**
- * Looks at how many bytes of records the answer to a request that writes would hold as the store is
- * now. Keys and values are not read for that. @throws EtcdError RequestTooLarge, naming the limit
+ * Computes the bytes of records in the response to a request that writes, in the current state,
+ * without reading keys and values. @throws EtcdError RequestTooLarge, with the limit
  */
 export function* checkWriteAnswer(
   view: ReadView,
@@ -95,7 +94,7 @@ export function* checkWriteAnswer(
   );
 }
 
-/** What bytes are added up of, and the bound above which that may end early. */
+/** The sum of bytes, and the bound above which counting may stop. */
 interface Sum {
   readonly view: ReadView;
   readonly at: number;
@@ -130,8 +129,8 @@ function* answeredByRange(
 }
 
 /**
- * Bytes of the records of a range; of `limit` records at the most, each taken to be the largest, if
- * that is not 0.
+ * Bytes of the records of a range; with a `limit` other than 0, of that many records of the largest
+ * size at most.
  */
 function* recordBytes({ view, at, maxBytes }: Sum, range: KeyRange, limit: number): Steps<number> {
   let count = 0;

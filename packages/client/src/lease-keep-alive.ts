@@ -1,0 +1,117 @@
+/**
+ * Keeps one lease alive: renews it after a third of its time to live, at another member when one
+ * does not respond, and detects when the lease must have expired. The owner of the lease must give
+ * up what it holds by it when `ended` resolves.
+ */
+import {
+  type LeaseKeepAliveRequest,
+  type LeaseKeepAliveResponse,
+  LeaseService,
+} from "@quorate/proto";
+import { type Caller, pause } from "./caller.ts";
+import { ClientError } from "./errors.ts";
+import { Backoff, isStaleToken, mayResume } from "./resume.ts";
+import type { ClientStream } from "./stream.ts";
+
+/**
+ * Why renewals ended: stop() was called; the lease expired at the server; no member responded
+ * before the lease must have expired.
+ */
+export type LeaseEnd =
+  | { readonly kind: "stopped" }
+  | { readonly kind: "expired" }
+  | { readonly kind: "unreachable"; readonly cause: ClientError | undefined };
+
+/** The shortest time a member has to respond before another one is tried. */
+const MIN_RESPONSE_MS = 1000;
+
+export class LeaseKeepAlive {
+  /** Resolves when renewals have ended. */
+  readonly ended: Promise<LeaseEnd>;
+  readonly #caller: Caller;
+  readonly #id: bigint;
+  readonly #onRenewed: (response: LeaseKeepAliveResponse) => void;
+  readonly #stop = new AbortController();
+  /** Aborted when the lease must have expired. */
+  readonly #late = new AbortController();
+  readonly #over: AbortSignal;
+  #cancelDeadline: () => void = () => {};
+
+  /** Made by Leases.keepAlive(). */
+  constructor(caller: Caller, id: bigint, onRenewed: (response: LeaseKeepAliveResponse) => void) {
+    this.#caller = caller;
+    this.#id = id;
+    this.#onRenewed = onRenewed;
+    this.#over = AbortSignal.any([this.#stop.signal, this.#late.signal]);
+    // The time to live is unknown until the first response, so a call's timeout applies.
+    this.#setDeadline(caller.timeoutMs);
+    this.ended = this.#run().finally(() => this.#cancelDeadline());
+  }
+
+  /** Ends the renewals; the lease expires at the end of its time to live. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #run(): Promise<LeaseEnd> {
+    const backoff = new Backoff();
+    let cause: ClientError | undefined;
+    while (!this.#over.aborted) {
+      try {
+        const renewToken = cause !== undefined && isStaleToken(cause.message);
+        const stream = await this.#caller.stream(LeaseService.methods.LeaseKeepAlive, undefined, {
+          requireLeader: true,
+          renewToken,
+        });
+        if (await this.#renew(stream, backoff)) return { kind: "expired" };
+      } catch (error) {
+        if (!(error instanceof ClientError)) throw error;
+        cause = error;
+        if (!mayResume(error)) return { kind: "unreachable", cause };
+      }
+      await pause(this.#caller.timer, backoff.next(), this.#over);
+    }
+    return this.#stop.signal.aborted ? { kind: "stopped" } : { kind: "unreachable", cause };
+  }
+
+  /** Renews over one stream until it ends. Returns true if the lease has expired. */
+  async #renew(
+    stream: ClientStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>,
+    backoff: Backoff,
+  ): Promise<boolean> {
+    const { timer } = this.#caller;
+    const cancel = (): void => stream.cancel();
+    this.#over.addEventListener("abort", cancel);
+    let timeoutMs = MIN_RESPONSE_MS;
+    let cancelTimeout = (): void => {};
+    const renew = (): void => {
+      stream.send({ ID: this.#id });
+      cancelTimeout = timer.after(timeoutMs, () => stream.abandon());
+    };
+    try {
+      if (this.#over.aborted) return false;
+      renew();
+      for await (const response of stream) {
+        cancelTimeout();
+        if (response.TTL <= 0) return true;
+        backoff.reset();
+        this.#setDeadline(response.TTL * 1000);
+        this.#onRenewed(response);
+        timeoutMs = Math.max(MIN_RESPONSE_MS, (response.TTL * 1000) / 3);
+        await pause(timer, (response.TTL * 1000) / 3, this.#over);
+        if (this.#over.aborted) return false;
+        renew();
+      }
+      return false;
+    } finally {
+      cancelTimeout();
+      this.#over.removeEventListener("abort", cancel);
+      stream.cancel();
+    }
+  }
+
+  #setDeadline(delayMs: number): void {
+    this.#cancelDeadline();
+    this.#cancelDeadline = this.#caller.timer.after(delayMs, () => this.#late.abort());
+  }
+}

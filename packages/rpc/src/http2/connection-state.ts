@@ -1,0 +1,241 @@
+/**
+ * What the frame handlers of one connection share: its streams, budgets and sender, and every way
+ * in which a stream or the whole connection ends. Methods that return a boolean return false once
+ * the connection is ending, so that a handler can return their result.
+ */
+import { AbuseBudgets } from "./abuse-budgets.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import { ErrorCode } from "./constants.ts";
+import type { EngineCounters } from "./counters.ts";
+import { writeGoAway, writeRstStream } from "./frames.ts";
+import type { HeaderBlock } from "./header-block.ts";
+import { KeepAlive } from "./keep-alive.ts";
+import type { Http2Limits } from "./limits.ts";
+import { Output } from "./output.ts";
+import { clientOf, type Peer } from "./peer.ts";
+import { Sender, type SenderOwner } from "./sender.ts";
+import type { Http2Shared } from "./shared.ts";
+import type { Http2Stream } from "./stream.ts";
+import { StreamTable } from "./stream-table.ts";
+
+/** The owner of the socket, as its connection sees it. */
+export interface ConnectionOwner {
+  /**
+   * There is output where there was none, or the connection began to end. Called again only after
+   * takeOutput.
+   */
+  wake(): void;
+  /** The client's preface and first SETTINGS are complete. Called once. */
+  settled(): void;
+}
+
+export class ConnectionState implements SenderOwner {
+  readonly limits: Http2Limits;
+  /** The server's, for all connections. */
+  readonly counters: EngineCounters;
+  readonly out: Output;
+  readonly sender: Sender;
+  readonly streams = new StreamTable();
+  readonly keepAlive: KeepAlive;
+  readonly owner: ConnectionOwner;
+  /** Bytes of requests that are being received or processed. */
+  readonly held: ByteBudget;
+  /** Bytes that open streams take by themselves, mostly their headers. */
+  readonly headBudget: ByteBudget;
+  /** Bytes of responses that wait to be sent. */
+  readonly #pendingBudget: ByteBudget;
+  readonly #abuse: AbuseBudgets;
+  /** The header block that CONTINUATION frames are to complete. */
+  block: HeaderBlock | undefined;
+  /**
+   * Calls that are still running although their stream was reset. They count as streams, or a reset
+   * would evade that bound.
+   */
+  lingeringCalls = 0;
+  /**
+   * True once nothing more is read or begun: the owner sends the remaining output and closes the
+   * socket.
+   */
+  ending = false;
+  /** Monotonic milliseconds, as of the last `receive` or `sweep`. */
+  nowMs: number;
+  /** When the first GOAWAY was sent; undefined while the connection takes requests. */
+  drainingMs: number | undefined;
+  /** The client has received the first GOAWAY: no more requests are taken. */
+  drained = false;
+  #idleSinceMs: number;
+  #awake = false;
+  #lost = false;
+
+  constructor(shared: Http2Shared, owner: ConnectionOwner, peer: Peer, nowMs: number) {
+    const limits = shared.limits;
+    this.limits = limits;
+    this.counters = shared.counters;
+    this.owner = owner;
+    this.nowMs = nowMs;
+    this.#idleSinceMs = nowMs;
+    this.out = new Output(shared.buffers);
+    const identity = clientOf(peer);
+    const cut = () => this.#cutAsLargestHolder();
+    this.held = shared.held.join(limits.maxHeldBytes, identity, cut);
+    this.headBudget = shared.heads.join(limits.maxHeadBytes, identity, cut);
+    this.#pendingBudget = shared.pending.join(limits.maxPendingBytes, identity, cut);
+    this.sender = new Sender(this.out, limits.outputTargetBytes, this.#pendingBudget, this);
+    this.keepAlive = new KeepAlive(limits, nowMs);
+    this.#abuse = new AbuseBudgets(limits, nowMs);
+    this.counters.connections++;
+    this.counters.openConnections++;
+  }
+
+  /** Since when no call has been open or running; undefined while one is. */
+  get idleSinceMs(): number | undefined {
+    return this.streams.size + this.lingeringCalls === 0 ? this.#idleSinceMs : undefined;
+  }
+
+  setNow(nowMs: number): void {
+    this.nowMs = nowMs;
+    this.sender.nowMs = nowMs;
+  }
+
+  /** Notifies the owner of new output, once. */
+  touched(): void {
+    if (this.#awake || (this.out.sizeBytes === 0 && !this.ending)) return;
+    this.#awake = true;
+    this.owner.wake();
+  }
+
+  takeOutput(): Uint8Array[] {
+    this.#awake = false;
+    return this.out.take();
+  }
+
+  /** Called by the sender: the server's side of the stream has ended on the wire. */
+  localEnded(stream: Http2Stream): void {
+    if (stream.closed) return;
+    this.#abuse.responded();
+    if (!stream.remoteEnded) {
+      // The response is complete, so the rest of the request is of no use (section 8.1).
+      writeRstStream(this.out, stream.id, ErrorCode.NoError);
+      this.streams.addCut(stream.id);
+    } else this.streams.addEnded(stream.id);
+    this.remove(stream);
+  }
+
+  /** Called by the sender: a frame with content was written. */
+  progressed(): void {
+    this.keepAlive.sent = true;
+    this.#abuse.progressed();
+  }
+
+  /** Resets a stream unless it has ended. Does not call its consumer. */
+  reset(stream: Http2Stream, code: number): void {
+    if (stream.closed) return;
+    writeRstStream(this.out, stream.id, code);
+    this.remove(stream);
+    this.streams.addCut(stream.id);
+  }
+
+  /** Refuses a stream before it opens, as an idle frame: the client may retry it (section 8.7). */
+  refuseStream(streamId: number): boolean {
+    writeRstStream(this.out, streamId, ErrorCode.RefusedStream);
+    this.streams.addCut(streamId);
+    return this.idle(1);
+  }
+
+  /** Resets a stream that may not be open: a header block or PRIORITY on it breaks a rule. */
+  rejectFrame(streamId: number, code: number): boolean {
+    const stream = this.streams.get(streamId);
+    if (stream !== undefined) return this.streamError(stream, code);
+    this.counters.streamErrors++;
+    writeRstStream(this.out, streamId, code);
+    this.streams.addCut(streamId);
+    return this.chargeReset();
+  }
+
+  /** The client broke a rule on an open stream: resets it and aborts its call. */
+  streamError(stream: Http2Stream, code: number): boolean {
+    this.counters.streamErrors++;
+    this.reset(stream, code);
+    stream.consumer.aborted();
+    return this.chargeReset();
+  }
+
+  /** A stream was reset, by the client or because of it. */
+  chargeReset(): boolean {
+    if (this.ending || this.#abuse.chargeReset(this.nowMs)) return !this.ending;
+    this.counters.resetFloods++;
+    return this.end(ErrorCode.EnhanceYourCalm, "too many resets");
+  }
+
+  /** Charges frames that moved nothing. */
+  idle(count: number): boolean {
+    if (this.ending || this.#abuse.chargeIdle(count, this.nowMs)) return !this.ending;
+    this.counters.frameFloods++;
+    return this.end(ErrorCode.EnhanceYourCalm, "too many idle frames");
+  }
+
+  /** Ends the connection because the client broke a rule. */
+  fail(code: number, reason: string): false {
+    if (this.ending) return false;
+    this.counters.connectionErrors++;
+    return this.end(code, reason);
+  }
+
+  /** Ends the connection. @param reason is sent in GOAWAY */
+  end(code: number, reason: string): false {
+    if (this.ending) return false;
+    writeGoAway(this.out, this.streams.lastId, code, reason);
+    this.ending = true;
+    this.#abortAll();
+    this.touched();
+    return false;
+  }
+
+  /**
+   * The client has received the first GOAWAY: sends the second, with the last stream that is served
+   * (section 6.8).
+   */
+  finishDrain(): void {
+    if (this.drained) return;
+    this.drained = true;
+    writeGoAway(this.out, this.streams.lastId, ErrorCode.NoError, "");
+    if (this.streams.size === 0) this.ending = true;
+  }
+
+  /** The socket is gone. */
+  lost(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    this.held.leave();
+    this.headBudget.leave();
+    this.#pendingBudget.leave();
+    this.ending = true;
+    this.counters.openConnections--;
+    this.#abortAll();
+  }
+
+  /** Takes a stream out of the table and releases what it holds. */
+  remove(stream: Http2Stream): void {
+    stream.closed = true;
+    this.streams.delete(stream.id);
+    this.counters.openStreams--;
+    this.headBudget.give(stream.headBytes);
+    this.sender.drop(stream);
+    this.#idleSinceMs = this.nowMs;
+    if (this.drained && this.streams.size === 0) this.ending = true;
+  }
+
+  #abortAll(): void {
+    const streams = [...this.streams.values()];
+    this.block = undefined;
+    for (const stream of streams) this.remove(stream);
+    for (const stream of streams) stream.consumer.aborted();
+  }
+
+  /** Ends the connection: it holds more than any other while all together hold too much. */
+  #cutAsLargestHolder(): void {
+    this.counters.largestHolderCuts++;
+    const reason = "the server is out of buffer memory, and this connection holds the most";
+    this.end(ErrorCode.EnhanceYourCalm, reason);
+  }
+}

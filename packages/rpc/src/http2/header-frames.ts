@@ -1,0 +1,208 @@
+/**
+ * HEADERS and CONTINUATION (RFC 9113, sections 6.2 and 6.10): collects a header block, decodes it,
+ * and opens a stream or ends one with trailers.
+ */
+import { HpackDecoder } from "../hpack/decoder.ts";
+import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
+import { HpackError } from "../hpack/errors.ts";
+import type { HeaderField } from "../hpack/header-field.ts";
+import type { ConnectionState } from "./connection-state.ts";
+import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
+import { readU32 } from "./frames.ts";
+import { HeadCache } from "./head-cache.ts";
+import { HeaderBlock } from "./header-block.ts";
+import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
+import { Http2Stream } from "./stream.ts";
+
+/** Estimates of memory: an open stream besides its header block, and a field besides its bytes. */
+const STREAM_BYTES = 512;
+const FIELD_BYTES = 32;
+
+/** Takes requests whose headers are complete. */
+export interface StreamAcceptor {
+  /** @param ended the request has no body */
+  accept(stream: Http2Stream, ended: boolean): void;
+  /** The header list is over its limit; `stream.head` has only the first fields. */
+  refuseTooLarge(stream: Http2Stream): void;
+}
+
+export class HeaderFrames {
+  readonly #state: ConnectionState;
+  readonly #acceptor: StreamAcceptor;
+  readonly #decoder: HpackDecoder;
+  readonly #heads = new HeadCache();
+
+  constructor(state: ConnectionState, acceptor: StreamAcceptor) {
+    this.#state = state;
+    this.#acceptor = acceptor;
+    this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, state.limits.maxHeaderListBytes);
+  }
+
+  headers(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    const state = this.#state;
+    if ((streamId & 1) === 0)
+      return state.fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
+    let from = start;
+    let to = start + length;
+    if ((flags & Flag.Padded) !== 0) {
+      if (length === 0) return state.fail(ErrorCode.FrameSizeError, "padded HEADERS are empty");
+      to -= bytes[from++];
+    }
+    let dependsOnItself = false;
+    if ((flags & Flag.Priority) !== 0) {
+      if (from + 5 > start + length)
+        return state.fail(ErrorCode.FrameSizeError, "HEADERS are too short for their priority");
+      dependsOnItself = (readU32(bytes, from) & MAX_STREAM_ID) === streamId;
+      from += 5;
+    }
+    if (to < from) return state.fail(ErrorCode.ProtocolError, "padding is longer than its frame");
+    const endStream = (flags & Flag.EndStream) !== 0;
+    if ((flags & Flag.EndHeaders) !== 0)
+      return this.#complete(streamId, bytes, from, to, endStream, dependsOnItself);
+    state.block = new HeaderBlock(streamId, endStream, dependsOnItself, state.nowMs);
+    state.block.append(bytes, from, to);
+    return true;
+  }
+
+  continuation(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    const state = this.#state;
+    const block = state.block;
+    if (block === undefined || block.streamId !== streamId) {
+      return state.fail(ErrorCode.ProtocolError, "CONTINUATION without an open header block");
+    }
+    block.append(bytes, start, start + length);
+    const { maxContinuationFrames, maxHeaderBlockBytes } = state.limits;
+    if (block.frames > maxContinuationFrames + 1 || block.sizeBytes > maxHeaderBlockBytes) {
+      state.counters.headerBlockFloods++;
+      return state.end(ErrorCode.EnhanceYourCalm, "a header block is too long");
+    }
+    if ((flags & Flag.EndHeaders) === 0) return true;
+    state.block = undefined;
+    const whole = block.join();
+    return this.#complete(streamId, whole, 0, whole.length, block.endStream, block.dependsOnItself);
+  }
+
+  /** A whole header block: a request, or the trailers of one. */
+  #complete(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+    dependsOnItself: boolean,
+  ): boolean {
+    const state = this.#state;
+    if (streamId <= state.streams.lastId)
+      return this.#trailers(streamId, bytes, start, end, endStream);
+    state.streams.lastId = streamId;
+    const decoder = this.#decoder;
+    const version = decoder.tableVersion;
+    let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, version);
+    let truncated = false;
+    if (head === undefined) {
+      const fields = this.#decode(bytes, start, end);
+      if (fields === undefined) return false;
+      head = parseRequestHead(fields);
+      truncated = decoder.truncated;
+      const isRepeatable =
+        decoder.tableVersion === version && !truncated && typeof head !== "string";
+      if (isRepeatable) this.#heads.add(bytes, start, end, version, head as RequestHead);
+    }
+    if (typeof head === "string" || dependsOnItself)
+      return state.rejectFrame(streamId, ErrorCode.ProtocolError);
+    if (
+      state.drained ||
+      state.streams.size + state.lingeringCalls >= state.limits.maxConcurrentStreams
+    ) {
+      state.counters.refusedStreams++;
+      return state.refuseStream(streamId);
+    }
+    if (endStream && head.contentLength > 0)
+      return state.rejectFrame(streamId, ErrorCode.ProtocolError);
+    return this.#open(streamId, head, end - start, endStream, truncated);
+  }
+
+  #open(
+    streamId: number,
+    head: RequestHead,
+    blockBytes: number,
+    ended: boolean,
+    truncated: boolean,
+  ): boolean {
+    const state = this.#state;
+    const headBytes = STREAM_BYTES + blockBytes + head.fields.length * FIELD_BYTES;
+    if (!state.headBudget.take(headBytes)) {
+      state.counters.headBytesRefusals++;
+      return state.refuseStream(streamId);
+    }
+    const stream = new Http2Stream(
+      streamId,
+      head,
+      state.limits.streamWindowBytes,
+      state.sender.streamWindowBytes,
+    );
+    stream.remoteEnded = ended;
+    stream.headBytes = headBytes;
+    state.streams.add(stream);
+    state.counters.streams++;
+    state.counters.openStreams++;
+    if (truncated) {
+      state.counters.headerListsTooLarge++;
+      this.#acceptor.refuseTooLarge(stream);
+    } else this.#acceptor.accept(stream, ended);
+    return !state.ending;
+  }
+
+  #trailers(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+  ): boolean {
+    const state = this.#state;
+    const fields = this.#decode(bytes, start, end);
+    if (fields === undefined) return false;
+    const stream = state.streams.get(streamId);
+    if (stream === undefined) {
+      if (state.streams.wasCut(streamId)) return state.idle(1);
+      // Streams open in rising order, so one that was passed over can never be opened (section
+      // 5.1.1).
+      const known = state.streams.wasEnded(streamId);
+      return state.fail(
+        known ? ErrorCode.StreamClosed : ErrorCode.ProtocolError,
+        "HEADERS on a closed stream",
+      );
+    }
+    if (stream.remoteEnded) return state.streamError(stream, ErrorCode.StreamClosed);
+    if (!endStream || malformedTrailers(fields) !== undefined || stream.bodyLeftBytes > 0) {
+      return state.streamError(stream, ErrorCode.ProtocolError);
+    }
+    stream.remoteEnded = true;
+    stream.consumer.ended();
+    return !state.ending;
+  }
+
+  #decode(bytes: Uint8Array, start: number, end: number): HeaderField[] | undefined {
+    try {
+      return this.#decoder.decode(bytes, start, end);
+    } catch (error) {
+      if (!(error instanceof HpackError)) throw error;
+      this.#state.counters.compressionErrors++;
+      this.#state.fail(ErrorCode.CompressionError, error.message);
+      return undefined;
+    }
+  }
+}
