@@ -2,7 +2,7 @@
  * npm run bench:security: what users, roles and the audit log cost. One member of ours and of
  * etcd's, put, get and txn by 1000 clients, in each of these settings:
  *
- *     open           nobody is asked
+ *     open           no users and roles
  *     simple, jwt    every call has a token of a user with a role for these keys
  *     certificate    the common name of the client's certificate is the user (TLS)
  *     audit          as open, with --audit-log (ours alone); "audit request": --audit-level=request
@@ -24,8 +24,8 @@ import { type Ground, ground, preparation, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
 
 const help = `npm run bench:security -- [options]: what users, roles and the audit log cost, ours and etcd's in turn
-  --rounds N      rounds, 3 unless told
-  --seconds S     measured seconds of each load, 3 unless told
+  --rounds N      rounds, 3 by default
+  --seconds S     measured seconds of each load, 3 by default
   --settings TEXT only settings whose names hold one of these texts, parted by ";"
   --loads TEXT    only loads whose names hold one of these texts, parted by ";"
   --only NAME     quorate or etcd alone`;
@@ -48,7 +48,7 @@ interface Setting {
   readonly tls: boolean;
   /** Flags for a directory of its own. */
   flags(dir: string): string[];
-  /** How a client of this setting comes; undefined: nobody is asked. */
+  /** How a client of this setting comes; undefined: no users and roles. */
   readonly proof: "token" | "certificate" | undefined;
   readonly oursAlone?: boolean;
 }

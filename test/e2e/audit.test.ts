@@ -62,7 +62,7 @@ async function lineOf(lines: () => Line[], what: Partial<Line>): Promise<Line> {
 }
 
 describe("audit log", () => {
-  test("a line tells user, proof, address, method, keys, revision, verdict and time", async () => {
+  test("a line has user, proof, address, method, keys, revision, verdict and time", async () => {
     await withMember([], async ({ client, lines }) => {
       await enableAuth(client, { ann: [["app/", "app0", "readwrite"]] });
       await client.login("ann");
@@ -95,9 +95,9 @@ describe("audit log", () => {
       });
       assert.deepEqual(failed["request"], { name: "ann" });
       await client.try(Range, { key: key("app/1") }, "no.such");
-      const stranger = await lineOf(lines, { code: "Unauthenticated" });
-      assert.equal(stranger["user"], undefined);
-      assert.equal(stranger["verdict"], "denied");
+      const unknown = await lineOf(lines, { code: "Unauthenticated" });
+      assert.equal(unknown["user"], undefined);
+      assert.equal(unknown["verdict"], "denied");
 
       const create = { requestUnion: { case: "createRequest" as const, value: { key: key("y") } } };
       const stream = client.stream(WatchService.methods.Watch);

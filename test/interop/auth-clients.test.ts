@@ -57,9 +57,9 @@ describe("clients of others log in", () => {
     } finally {
       client.close();
     }
-    const stranger = open("wrong");
-    await assert.rejects(stranger.get("app/npm").string(), /authentication failed/);
-    stranger.close();
+    const unknown = open("wrong");
+    await assert.rejects(unknown.get("app/npm").string(), /authentication failed/);
+    unknown.close();
   });
 
   test("our own client logs in again when its token is not accepted any more", async () => {

@@ -433,12 +433,3 @@ test("unsupported arguments and formats are refused", async () => {
     assert.ok(io.err.includes(message), io.err);
   }
 });
-
-test("files about security that a member cannot use any more", () => {
-  const metrics = new MetricsText(
-    'quorate_security_reload_stale{source="client_tls"} 0\nquorate_security_reload_stale{source="tokens"} 1\n',
-  );
-  assert.deepEqual(found([member(1, { metrics }), member(2), member(3)]), [
-    "warning security files m1: the keys of tokens cannot be used as they are now; those from before are in force",
-  ]);
-});

@@ -37,7 +37,7 @@ describe("a value that follows its files", () => {
     return source;
   }
 
-  test("is taken anew when a file changes, in whichever way", async () => {
+  test("is read again when a file changes, in whichever way", async () => {
     const path = join(dir, "n");
     writeFileSync(path, "1\n");
     const one = await open(path);

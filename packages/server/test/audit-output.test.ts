@@ -47,17 +47,17 @@ describe("audit output", () => {
     return output;
   }
 
-  /** A disk that takes so many bytes, then none until it is told otherwise. */
-  function disk(room: number) {
-    const state = { room, text: "" };
+  /** A disk that takes so many bytes. */
+  function disk(space: number) {
+    const state = { space, text: "" };
     const target: AuditTarget = {
       isFile: true,
       sizeBytes: 0,
       sinceMs: 0,
       write: async (bytes) => {
-        const count = Math.min(bytes.length, state.room);
+        const count = Math.min(bytes.length, state.space);
         if (count === 0) throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
-        state.room -= count;
+        state.space -= count;
         state.text += Buffer.from(bytes.subarray(0, count)).toString();
         return count;
       },
@@ -122,7 +122,7 @@ describe("audit output", () => {
     for (const text of ["first", "second", "third"]) one.write(text);
     await until("it fails", () => one.failures > 0);
     assert.equal(one.isWritable, false);
-    state.room = 1000;
+    state.space = 1000;
     await until("it goes on", () => one.isWritable);
     assert.equal(state.text, "first\nsec\nthird\n");
     assert.deepEqual([one.writtenLines, one.droppedLines], [2, 1]);

@@ -80,9 +80,9 @@ describe("tokens of etcd", { skip: skipWithoutEtcd }, () => {
         await client.put("k", "v");
         assert.equal((await client.get("k")).kvs.length, 1);
         client.close();
-        const stranger = connect({ endpoints, auth: { token: `${own}x` } });
-        await assert.rejects(stranger.get("k"), /invalid auth token/);
-        stranger.close();
+        const unknown = connect({ endpoints, auth: { token: `${own}x` } });
+        await assert.rejects(unknown.get("k"), /invalid auth token/);
+        unknown.close();
       } finally {
         source.close();
         admin.close();

@@ -1,6 +1,7 @@
 import { formatDurationNs } from "@quorate/host";
-import { clientOf, logIn } from "../globals.ts";
+import { clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { logIn } from "../login.ts";
 import type { Command } from "../program.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
 
@@ -26,7 +27,7 @@ default --command-timeout.`,
       const startNs = io.nowNs();
       const took = () => formatDurationNs(io.nowNs() - startNs);
       try {
-        await logIn(client, io);
+        await logIn(client, io, "refusal");
         await client.defragment(endpoint);
         io.stdout(`Finished defragmenting etcd member[${endpoint}]. took ${took()}\n`);
       } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * Where audit lines end: a file, a named pipe, a device, or standard output ("-"). Writing never
- * waits on the event loop; a pipe that nobody reads takes nothing instead of blocking a thread.
+ * waits on the event loop; a pipe without a reader takes nothing instead of blocking a thread.
  */
 import { constants, write as writeCallback } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";

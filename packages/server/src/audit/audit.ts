@@ -184,7 +184,7 @@ export class Audit {
     if (this.#settings.onFailure === "drop" || this.#dependencies.sink.isWritable) return;
     if (CHANGES_NOTHING.has(path) || isRead(path, request)) return;
     this.refusedWrites++;
-    // Another member may have room on its disk.
+    // Another member may have space on its disk.
     throw new StatusError(GrpcCode.Unavailable, "etcdserver: the audit log cannot be written");
   }
 }

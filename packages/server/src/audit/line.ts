@@ -1,6 +1,6 @@
 /**
  * One line of the audit log: a JSON object for one call. What a key or a name of a client puts into
- * it is bounded and escaped, so that nobody writes lines of their own.
+ * it is bounded and escaped, so that a client cannot write lines of its own.
  *
  *     {"time":"2026-03-01T12:00:00.123Z","user":"ann","proof":"token","address":"10.0.0.7:41234",
  *      "method":"etcdserverpb.KV/Put","keys":[{"op":"put","key":"app/1"}],"revision":17,

@@ -10,7 +10,7 @@
  * is decided by the users and roles of the moment.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { errorOf } from "@quorate/proto";
+import { CodedError, errorOf } from "@quorate/proto";
 import {
   decodeProtectedHeader,
   errors,
@@ -48,10 +48,10 @@ export interface JwtIdentity {
 }
 
 /** Thrown by `assign` where there are public keys alone (etcd: ErrVerifyOnly). */
-export class VerifyOnlyError extends Error {
+export class VerifyOnlyError extends CodedError<"VerifyOnly"> {
   constructor() {
-    super("auth: token signing attempted with verify-only key");
-    this.name = "VerifyOnlyError";
+    const text = "auth: token signing attempted with verify-only key";
+    super("VerifyOnlyError", "VerifyOnly", text);
   }
 }
 

@@ -46,7 +46,7 @@ export const ETCD_CLAIMS: JwtClaimRules = {
   clockSkewMs: 0,
 };
 
-/** Whether public keys of a file are an identity provider's, as the settings of claims tell. */
+/** Whether public keys of a file are an identity provider's, by the settings of claims. */
 export function expectsProvider(rules: JwtClaimRules): boolean {
   const { userClaim, rolesClaim, audience, issuer } = rules;
   return (
