@@ -139,7 +139,7 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     await refuses("get p/1", 1, "etcdserver: user name is empty");
     await refuses(
       "get p/1 --user root:wrong",
-      1,
+      2,
       "etcdserver: authentication failed, invalid user ID or password",
     );
     await prints("put p/1 v --user root:pw", "OK\n");

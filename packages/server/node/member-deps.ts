@@ -37,7 +37,12 @@ export function memberDeps(
       maxContestTotalBytes: budgets.contestsTotalBytes,
       maxContestClientBytes: budgets.contestsClientBytes,
     },
-    secrets: { randomBytes, hasher: bcryptHasher(), threads: hashThreads() },
+    secrets: {
+      randomBytes,
+      hasher: bcryptHasher(),
+      threads: hashThreads(),
+      tokens: resources.signedTokens?.provider,
+    },
   };
 }
 

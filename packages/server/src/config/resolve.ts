@@ -6,6 +6,7 @@ import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
+import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -145,9 +146,6 @@ function checkLimits(settings: Settings, values: OptionValues): void {
   }
   if (values["bcrypt-cost"] < 4 || values["bcrypt-cost"] > 31)
     contradiction(`--bcrypt-cost must be between 4 and 31 (set to ${values["bcrypt-cost"]})`);
-  const [tokenType = ""] = values["auth-token"].split(",");
-  if (tokenType !== "simple")
-    contradiction(`--auth-token: tokens of the type "${tokenType}" are not supported; use simple`);
   const samplingRate = values["distributed-tracing-sampling-rate"];
   if (values["enable-distributed-tracing"] && (samplingRate < 0 || samplingRate > 1_000_000)) {
     contradiction(
@@ -492,7 +490,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
-    authToken: values["auth-token"],
+    jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],
     metrics: values.metrics as "basic" | "extensive",
@@ -503,6 +501,7 @@ export function resolveConfig(
       instanceId: values["distributed-tracing-instance-id"],
       samplingRate: values["distributed-tracing-sampling-rate"],
     },
+    audit: resolveAudit(values),
     log,
     featureGates,
   };
