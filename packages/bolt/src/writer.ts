@@ -1,7 +1,7 @@
 /**
  * Writes a database file sequentially from sorted records, with one page per tree level in memory.
  *
- *     const output = await boltOutput(buckets);     // first pass: the number of pages and the roots
+ *     const output = await boltOutput(buckets);     // first pass: page count and roots
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *

@@ -5,7 +5,8 @@
  *     accepted --> unidentified --(handshake, headers)--> identified, in its group --> closed
  *                     |  a share of its own, a deadline for each stage       |  the rest of the
  *                        slots
- *                     |  full: closes the oldest of the address with the most   |  full: closes the longest idle of the largest group
+ *                     |  full: closes the oldest of the      |  full: closes the longest idle
+ *                     |  address with the most               |  of the largest group
  *
  * A new connection is refused only if its own group is the largest and has no idle one. An idle
  * connection has no call. Under pressure (three quarters of the slots in use) connections that have
