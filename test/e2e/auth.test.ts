@@ -102,7 +102,7 @@ async function withinASecond(what: string, isSo: () => boolean): Promise<void> {
   assert.ok(tookMs < 1000, `${what} took ${tookMs.toFixed(0)} ms`);
 }
 
-/** Users with watches and lease streams, from whom permission is taken. */
+/** Users with watches and lease streams, that lose permission. */
 async function takenFrom(
   name: string,
   users: readonly AuthClient[],

@@ -103,7 +103,10 @@ function versionOf(member: Member) {
   };
 }
 
-/** Makes the member observable and opens its ports. @param servers the server is added, for the member's own end */
+/**
+ * Makes the member observable and opens its ports.
+ * @param servers the server is added, for the member's own end
+ */
 async function startServing(
   config: ServerConfig,
   deps: ServeDeps,
