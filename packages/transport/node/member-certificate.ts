@@ -1,5 +1,6 @@
 /**
- * Whether a certificate can be a member's. The authority alone does not decide it: clients' certificates
+ * Whether a certificate can be a member's. The authority alone does not decide it: clients'
+ * certificates
  * often come from the same one.
  *
  * A member's certificate is also shown to those who connect to it, so it names the hosts of the

@@ -1,5 +1,6 @@
 /**
- * Members talking to members. The real implementation speaks HTTP/2 (transport/node), the simulated one
+ * Members talking to members. The real implementation speaks HTTP/2 (transport/node), the
+ * simulated one
  * stands in sim.
  *
  * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or
