@@ -4,15 +4,15 @@ import { parseArgs } from "node:util";
 export const benchHelp = `npm run bench -- [options]
   --quick            every row in one short round, about six minutes; the other options still count
   --list             names the rows
-  --rows "A;B"       only rows whose name holds one of the texts, such as "put random" or "many keys"
+  --rows "A;B"       only rows whose name contains one of the texts, such as "put random" or "many keys"
   --size N           1 or 3 members alone
   --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
   --only NAME        quorate or etcd alone
   --rounds N         rounds (default: 3); the programs take turns to go first
-  --seconds S        measured seconds of each load (default: 3) (1 if quick), after 2 s of warm-up (0.5 s if quick)
+  --seconds S        measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)
   --keys N           keys of 8 bytes (default: 10000)
   --value-bytes N    bytes of each value (default: 256)
-  --many-keys N      keys of the row "many keys" (default: 1000000) (200000 if quick)
+  --many-keys N      keys of the row "many keys" (default: 1000000; quick: 200000)
   --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
   --json FILE        also write every measurement to a file, as it goes
   --from FILE        run nothing: the report of measurements from such a file

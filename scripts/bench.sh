@@ -4,7 +4,7 @@
 set -euo pipefail
 if [ "${1:-}" = "--help" ] || [ "${1:-}" = "-h" ]; then
   cat <<'HELP'
-use: scripts/bench.sh [NAME] [OPTIONS]
+usage: scripts/bench.sh [NAME] [OPTIONS]
 
 Runs one of the benchmarks, installing what is missing first. Without a name it is the one of requests.
   (none)     puts, gets, transactions and leases of one and of three members, beside etcd

@@ -20,20 +20,21 @@ import { systemTrouble } from "./cluster/trouble.ts";
 
 const NAME = isReleased ? "quorate-cluster" : "node scripts/cluster.ts";
 
-const HELP = `use: ${NAME} start | stop | restart | status | clean | restore [SNAPSHOT] [OPTIONS]
+const HELP = `usage: ${NAME} start | stop | restart | status | clean | restore [SNAPSHOT] [OPTIONS]
 
-Three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3379, 4379 and 5379 of 127.0.0.1.
+Runs three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3379, 4379 and
+5379 of 127.0.0.1.
 
-  start      starts those that do not run, with new certificates if there are none
-  stop       stops them
-  restart    stops and starts them
-  status     shows each member: process, role, health, size, version; the exit code is 0 if all are healthy
-  clean      stops them and removes their data, logs and certificates
-  restore    saves a snapshot, takes all data away, and restores every member from the file
+  start      starts the members that do not run; creates certificates if there are none
+  stop       stops all members
+  restart    stops and starts all members
+  status     prints process, role, health, size and version of each; exit code 0 if all are healthy
+  clean      stops all members and deletes data, logs and certificates
+  restore    saves a snapshot (or uses SNAPSHOT), deletes all data, and restores every member from it
 
-  --dir DIRECTORY     where their files are (default: ${defaultDir})
-  --keep-certs     clean: keeps the certificates
-  --help           this text
+  --dir DIRECTORY    directory of the cluster's files (default: ${defaultDir})
+  --keep-certs       clean: do not delete the certificates
+  --help             print this text
 `;
 
 const say = (line: string): void => console.log(line);

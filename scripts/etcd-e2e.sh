@@ -4,7 +4,7 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-e2e.sh --source DIRECTORY [OPTIONS]
+usage: scripts/etcd-e2e.sh --source DIRECTORY [OPTIONS]
 
 Builds the end-to-end tests of etcd's source and runs them one by one, each with members of Quorate in the place of etcd's. Go is needed
 (as $GO or on the PATH). Nothing is written to the source. Tests that are known not to apply are left out: scripts/etcd-e2e.txt says why.

@@ -4,7 +4,7 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-robustness.sh --source DIRECTORY [OPTIONS]
+usage: scripts/etcd-robustness.sh --source DIRECTORY [OPTIONS]
 
 Builds the robustness tests of etcd's source (tests/robustness) and runs their scenarios one by one, with members of Quorate in the place of
 etcd's: clients write, read, compact, lease and watch while members are killed or replaced, and their network is cut, slowed or lossy. Then

@@ -7,17 +7,20 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configurationDocs } from "@quorate/server";
+import { readMode } from "./generator.ts";
 
 const path = join(import.meta.dirname, "../docs/configuration.md");
 
 function main(args: string[]): number {
-  if (args.length > 1 || (args.length === 1 && args[0] !== "--check")) {
-    console.error("usage: gen-config-docs.ts [--check]");
-    return 2;
-  }
+  const mode = readMode(
+    "gen-config-docs.ts",
+    "docs/configuration.md from the declarations of the options",
+    args,
+  );
+  if (typeof mode === "number") return mode;
   const text = configurationDocs();
   if (existsSync(path) && readFileSync(path, "utf8") === text) return 0;
-  if (args[0] === "--check") {
+  if (mode === "check") {
     console.error("docs/configuration.md is out of date: run node scripts/gen-config-docs.ts");
     return 1;
   }

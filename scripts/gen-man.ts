@@ -8,12 +8,21 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { manPages } from "./man/pages.ts";
 
+const usage = `usage: node scripts/gen-man.ts --out DIR
+
+Writes the man pages of all programs to DIR.
+`;
+
 function main(args: readonly string[]): number {
+  if (args[0] === "--help" || args[0] === "-h") {
+    process.stdout.write(usage);
+    return 0;
+  }
   const [flag, dir] = args[0]?.startsWith("--out=")
     ? ["--out", args[0].slice("--out=".length)]
     : args;
   if (flag !== "--out" || dir === undefined || dir === "" || args.length > 2) {
-    console.error("usage: gen-man.ts --out DIR");
+    process.stderr.write(usage);
     return 2;
   }
   mkdirSync(dir, { recursive: true });

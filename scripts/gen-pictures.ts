@@ -8,6 +8,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { directions } from "../test/house/directions.ts";
+import { readMode } from "./generator.ts";
 import { packagesPicture } from "./pictures/packages.ts";
 import { sequencePicture } from "./pictures/sequence.ts";
 
@@ -29,10 +30,8 @@ const words: Readonly<Record<string, readonly string[]>> = {
 };
 
 function main(args: string[]): number {
-  if (args.length > 1 || (args.length === 1 && args[0] !== "--check")) {
-    console.error("usage: gen-pictures.ts [--check]");
-    return 2;
-  }
+  const mode = readMode("gen-pictures.ts", "the pictures of docs/pictures", args);
+  if (typeof mode === "number") return mode;
   const imports = Object.fromEntries(
     Object.entries(directions).map(([name, others]) => [name, Object.keys(others)]),
   );
@@ -48,8 +47,7 @@ function main(args: string[]): number {
     ([name, svg]) =>
       !existsSync(join(directory, name)) || readFileSync(join(directory, name), "utf8") !== svg,
   );
-  if (args[0] !== "--check")
-    for (const [name, svg] of stale) writeFileSync(join(directory, name), svg);
+  if (mode === "write") for (const [name, svg] of stale) writeFileSync(join(directory, name), svg);
   else if (stale.length > 0) {
     console.error(
       `out of date: ${stale.map(([name]) => `docs/pictures/${name}`).join(", ")}; run node scripts/gen-pictures.ts`,

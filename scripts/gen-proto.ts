@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import protobuf from "protobufjs";
+import { readMode } from "./generator.ts";
 import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
 import { loadModel } from "./proto/model.ts";
@@ -48,11 +49,13 @@ function unknownFiles(files: Map<string, string>): string[] {
 }
 
 function main(args: string[]): number {
-  if (args.length > 1 || (args.length === 1 && args[0] !== "--check")) {
-    console.error("usage: gen-proto.ts [--check]");
-    return 2;
-  }
-  if (args[0] === "--check") {
+  const mode = readMode(
+    "gen-proto.ts",
+    "the codecs of packages/proto/src/gen from the files of proto/",
+    args,
+  );
+  if (typeof mode === "number") return mode;
+  if (mode === "check") {
     const wrong = outdated();
     if (wrong.length === 0) return 0;
     console.error(

@@ -38,21 +38,24 @@ import {
 import { releasePrograms, root } from "./release/programs.ts";
 import { type Entry, tar, withDirectories } from "./release/tar.ts";
 
-const HELP = `use: npm run release -- [OPTIONS]
+const HELP = `usage: npm run release -- [OPTIONS]
 
-Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for those of Linux, and SHA256SUMS.
+Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux, and
+SHA256SUMS.
 
-  --platform LIST    which, by commas: ${platforms.map((one) => one.name).join(", ")} (default: all)
-  --out DIRECTORY       where to (default: dist)
+  --platform LIST    comma-separated: linux-x64, linux-arm64, darwin-arm64 (default: all)
+  --out DIRECTORY    output directory (default: dist)
   --no-deb           no Debian packages
-  --node FILE        Node for the one platform: nodejs.org's archive (.tar.gz, .tar.xz) or its program bin/node, which you have verified
-  --node-sums FILE   SHASUMS256.txt of that release of Node, to compare the archive with
+  --node FILE        Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its
+                     executable bin/node, which you have verified
+  --node-sums FILE   SHASUMS256.txt of that Node release, to verify the archive
   --compression N    1 (fast) to 9 (small) (default: 9)
-  --help             this text
+  --help             print this text
 
-Without --node, Node comes from packages of a third party in the npm registry, whose checksums are in package-lock.json; those for other
-platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. See docs/security/identity.md.
-SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
+Without --node, Node comes from a third party's packages in the npm registry, whose checksums are in
+package-lock.json. Packages for other platforms, and libatomic from Debian for other processors, are
+cached in node_modules/.cache. See docs/security/identity.md. SOURCE_DATE_EPOCH (seconds) replaces the
+time of the commit.
 `;
 
 /** A mistake on the command line. */

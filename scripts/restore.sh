@@ -4,7 +4,7 @@
 set -euo pipefail
 if [ "${1:-}" = "--help" ] || [ "${1:-}" = "-h" ]; then
   cat <<'HELP'
-use: scripts/restore.sh [SNAPSHOT]
+usage: scripts/restore.sh [SNAPSHOT]
 
 Does with the local cluster of three members what an operator does after a disaster:
   1. saves a snapshot of the running cluster to .quorate/snapshots (not if a SNAPSHOT file of Quorate or etcd is named)

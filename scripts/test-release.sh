@@ -4,7 +4,7 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/test-release.sh [OPTIONS]
+usage: scripts/test-release.sh [OPTIONS]
 
 Makes a clean root, installs the archive in it, and there, without Node and without a network: starts three members, writes, reads, kills a
 member, reads on, stops, uninstalls. Then the same with the Debian package in a root of its own. Root only: it needs chroot and unshare.

@@ -4,7 +4,7 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/test-units.sh --deb FILE [OPTIONS]
+usage: scripts/test-units.sh --deb FILE [OPTIONS]
 
 Installs the Debian package in a clean Debian, boots systemd there as the first process of namespaces of its own (no network but the
 loopback), and starts quorate.service: ready, reloaded, killed, frozen until the watchdog acts, backed up, stopped. Root only.

@@ -1,6 +1,6 @@
 /**
  * Loaded into a member (node --import): measures each turn of its event loop, and reports the
- * longest since the last question to whoever connects to the socket QUORATE_BENCH_HOLD_SOCKET:
+ * longest since the last request to each client of the socket QUORATE_BENCH_HOLD_SOCKET:
  *
  *     wall-clock ms of the longest turn
  *     ms of processor time of the member's main thread in the turn that took most of it
@@ -81,7 +81,7 @@ if (path !== undefined && isMainThread) {
   pauses.observe({ type: "gc" });
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    // What the observer was not told of yet comes first.
+    // The observer is called with the latest pauses first.
     setTimeout(() => {
       const { cpuMs, ownMs, pauseMs } = record.take();
       const wallMs = turns.count === 0 ? 0 : turns.max / 1e6;

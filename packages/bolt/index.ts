@@ -1,6 +1,6 @@
 /**
- * Files in the format of bbolt, which etcd keeps its data and its snapshots in: a streaming writer
- * and a distrustful reader.
+ * bbolt's file format, in which etcd stores data and snapshots: a streaming writer, and a reader
+ * that validates everything.
  */
 export { BoltDamageError } from "./src/errors.ts";
 export { MAX_KEY_BYTES, MAX_VALUE_BYTES, PAGE_BYTES } from "./src/format.ts";

@@ -1,6 +1,6 @@
 /**
- * The only door to the world: what a member needs of time, randomness, disk and logs, as small
- * interfaces.
+ * Platform interfaces: time, randomness, disk, network and logs. node/ implements them; testing/
+ * has fakes and the contract suites.
  */
 export * from "./src/advice.ts";
 export * from "./src/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's
- * errors.
+ * Codecs for the messages of proto/, service descriptors, byte helpers, CRC-32C, etcd's error
+ * catalogue, and the base classes of errors.
  *
  * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The
  * messages of mvccpb and of the public API in etcdserverpb are also exported flat (PutRequest,

@@ -1,4 +1,4 @@
-/** Members talking to members: the transport's contract. The real twin is in ./node. */
+/** Members talking to members: the transport's contract. The HTTP/2 implementation is in ./node. */
 export { type ChannelKind, channelKindOf } from "./src/channel-kind.ts";
 export {
   decodeMessage,
@@ -13,7 +13,7 @@ export {
   type AskMembers,
   type DirectoryParts,
   MemberDirectory,
-  type ToldMember,
+  type ReportedMember,
 } from "./src/member-directory.ts";
 export type { PeerAnswer, PeerCall } from "./src/peer-call.ts";
 export { RareLog } from "./src/rare-log.ts";

@@ -23,27 +23,32 @@ const NAME =
     ? "quorate-certs"
     : "scripts/certs.sh";
 
-const HELP = `use: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
+const HELP = `usage: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
 
-  create    makes an authority for server and client certificates, one for peer certificates, and one certificate of each kind
-  check     says what is wrong with the certificates, or nothing; the exit code is 1 then
-  rotate    exchanges all of them, the authorities too, in three steps, while a cluster that reads them runs
+  create    creates a CA for server and client certificates, a CA for peer certificates, and one
+            certificate of each kind
+  check     checks the certificates; prints problems, and exits with 1 if there are any
+  rotate    replaces all certificates and CAs of a running cluster, in three steps
 
-  --dir DIRECTORY      where the files are: ca.pem, server.pem, server-key.pem, client.pem and client-key.pem for clients,
-                    peer-ca.pem, peer.pem and peer-key.pem for members among themselves
-  --hosts LIST      names and addresses, by commas, for the server and peer certificates
-                    (default: ${localHosts.join(",")}; for rotate those of the old ones)
-  --client NAME     the client certificate's common name, which is its user's name (default: client; for rotate the old one)
+  --dir DIRECTORY   directory of the files: ca.pem, server.pem, server-key.pem, client.pem and
+                    client-key.pem for clients; peer-ca.pem, peer.pem and peer-key.pem for members
+  --hosts LIST      comma-separated names and addresses for the server and peer certificates
+                    (default: localhost,127.0.0.1,::1; for rotate those of the old certificates)
+  --client NAME     common name of the client certificate, which is its user's name (default: client;
+                    for rotate the old one)
   --owner USER[:GROUP]
-                    whose the directory and all files in it are to be: the user that the member runs as, who alone can read the keys
-                    (default: who runs this; for rotate the directory's owner)
-  --days N          check: how long they must be good for (default: 30)
-  --step STEP       rotate: only this step of trust, issue and drop; copy the directory to all hosts after each, and wait
-  --wait SECONDS    rotate: how long everybody has to read the files again after each step (default: 15; members do it every 5)
-  --help            this text
+                    owner of the directory and its files: the user that the member runs as
+                    (default: the caller; for rotate the directory's owner)
+  --days N          check: minimum remaining validity in days (default: 30)
+  --step STEP       rotate: run only the step trust, issue or drop; after each step copy the directory
+                    to all hosts and wait
+  --wait SECONDS    rotate: wait after each step until all processes have read the files again
+                    (default: 15; members read them every 5 s)
+  --help            print this text
 
-The hosts should be all names and addresses by which clients and members call, 127.0.0.1 too where something on the host itself does.
-The authorities' keys are never written: no certificate can be added to the directory later, only all of them replaced.
+List all names and addresses that clients and members connect to, including 127.0.0.1 for programs on
+the host itself. The keys of the CAs are never written: no certificate can be added later, only all of
+them replaced.
 `;
 
 /** A mistake on the command line. */

@@ -218,6 +218,6 @@ test("members are killed one after the other: the watch goes on, and every chang
   assert.equal((await watch.stop()).stdout, expected);
   assert.match(
     watch.stderr,
-    /^(?:Warning: http:[^\n]*; the watch goes on at the next endpoint that answers\n)+$/,
+    /^(?:Warning: http:[^\n]*; the watch continues at the next endpoint that responds\n)+$/,
   );
 });

@@ -164,7 +164,7 @@ on 2 ${block("quorate-backup.timer")}
   assert.match(said, /made the certificates in \/etc\/quorate\/pki\n/);
   assert.equal(
     said.match(
-      /^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm,
+      /^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nusage: quorate-certs /gm,
     )?.length,
     3,
     said,

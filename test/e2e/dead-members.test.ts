@@ -51,7 +51,7 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   member.start(joinFlags(run.stdout));
   const { code, stdout, stderr } = await run.result;
   assert.equal(code, 0, stderr);
-  assert.ok(stdout.includes(`has taken the place of ${dead.name}`), stdout);
+  assert.ok(stdout.includes(`has replaced ${dead.name}`), stdout);
   await member.waitReady();
   cluster.members.splice(cluster.members.indexOf(dead), 1, member);
 }

@@ -120,7 +120,7 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
     assert.ok(performance.now() < endMs, "the cluster did not become healthy");
     first = await runQuoratectl(endpoints, [...args, "--wait-timeout=0s"]);
     assert.equal(first.code, 1, first.stdout);
-    assert.match(first.stderr, /the same command goes on from here when it is given again/);
+    assert.match(first.stderr, /run the same command again to continue/);
   } while (!first.stdout.includes("added as learner"));
   startWith(member, first.stdout);
   const second = await runQuoratectl(endpoints, args);
@@ -128,7 +128,7 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   assert.match(
     second.stdout,
     new RegExp(
-      `has caught up and is a voter now\\.[^]*\\(${dead.name}\\) removed\\.[^]*taken the place of ${dead.name}`,
+      `has caught up and is a voter now\\.[^]*\\(${dead.name}\\) removed\\.[^]*has replaced ${dead.name}`,
     ),
   );
   await member.waitReady();

@@ -77,7 +77,7 @@ async function metricsOf(member: TestMember): Promise<string> {
 }
 
 const TAKEN = "TLS files have changed; new connections use them";
-const KEPT = "cannot use changed TLS files; connections go on with those from before";
+const KEPT = "cannot use changed TLS files; connections keep the previous ones";
 const put = { key: fromLatin1("k"), value: fromLatin1("v") };
 
 /** Calls on a connection that stays, and on a new one each time. */

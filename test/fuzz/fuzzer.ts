@@ -25,6 +25,7 @@ import { Liar, type Scene } from "./lies.ts";
 import { MessageMaker } from "./messages.ts";
 import type { FuzzOptions } from "./options.ts";
 import { type PeerIdentity, PeerStream, sendSnapshot } from "./peer.ts";
+import { residentMib } from "./resident.ts";
 
 /** Something that must not be. */
 export class Found extends Error {}
@@ -48,15 +49,11 @@ const PEER_PATHS = [
   "/members/store-to/1",
 ];
 
-export interface Counts {
-  calls: number;
-  peerMessages: number;
-  peerRequests: number;
-  restarts: number;
-  rounds: number;
-  /** The most that any member had, in MiB. */
-  residentMib: number;
-}
+/** What was done. `residentMib` is the most that any member had. */
+export type Counts = Record<
+  "calls" | "peerMessages" | "peerRequests" | "restarts" | "rounds" | "residentMib",
+  number
+>;
 
 /** What a member says of itself and the cluster. */
 interface Standing {
@@ -398,15 +395,5 @@ export class Fuzzer {
         throw new Found(`members differ at revision ${revision}: ${JSON.stringify(hashes)}`);
       await delay(250);
     }
-  }
-}
-
-/** What a process has in memory. */
-function residentMib(pid: number): number {
-  try {
-    const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-    return Math.round(Number(kib ?? 0) / 1024);
-  } catch {
-    return 0;
   }
 }

@@ -97,7 +97,7 @@ export function figuresNow(kind: Kind, files: readonly SourceFile[]): Figures {
   return kind === "files" ? fileFigures(files) : functionFigures();
 }
 
-const usage = `node test/house/ratchet.ts [raise | words [PATH...]]
+const usage = `usage: node test/house/ratchet.ts [raise | words [PATH...]]
 
 Lowers the entries of test/house/ratchets to the tree's figures.
 
@@ -106,6 +106,10 @@ Lowers the entries of test/house/ratchets to the tree's figures.
 `;
 
 function main(args: readonly string[]): number {
+  if (args[0] === "--help" || args[0] === "-h") {
+    process.stdout.write(usage);
+    return 0;
+  }
   const files = readTree();
   if (args[0] === "words") {
     const below = args.slice(1);

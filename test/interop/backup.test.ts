@@ -316,7 +316,7 @@ test("a damaged base snapshot is named with the next commands, and what another 
     const verified = await utl("backup", "verify", dir);
     assert.equal(verified.code, 1, verified.out);
     const next =
-      /What to do next: "mv (\S+) (\S+)"; then "quorateutl (backup list) (\S+)" shows what the others reach/.exec(
+      /What to do next: "mv (\S+) (\S+)"; then "quorateutl (backup list) (\S+)" shows which revisions the others reach/.exec(
         verified.out,
       );
     assert.deepEqual(next?.slice(1), [path, `${path}.damaged`, "backup list", dir], verified.out);

@@ -11,20 +11,23 @@ import { problemsOf } from "./quick.ts";
 import { isCaught, type Outcome, type Results, readResults, writeResults } from "./results.ts";
 import { mergeTable } from "./table.ts";
 
-const help = `npm run mutants -- OPTIONS: plants bugs in the members' source, one after the other, and looks which tests catch them
+const help = `usage: npm run mutants -- [OPTIONS]
 
-  --only TEXT     those whose name or file contains it
-  --from TEXT     from the first on whose name contains it, in the order of --list
-  --layer NAME    tests or sim alone (both, and Raft's random clusters where the others catch nothing)
-  --first         no further layer for a bug that one has caught
-  --results FILE  keeps what came of it in this file (JSON), and leaves out what the file has already: a long run in portions
-  --minutes N     begins with no further bug after so many minutes
-  --quick         plants nothing: each place is in the source once, and reads as TypeScript with the bug in it
-  --list          the names
-  --write         puts what came of it into the table of docs/correctness/planted-bugs.md; other rows stay
-  --help          prints this
+Plants bugs in the members' source, one by one, and reports which tests catch them.
 
-Ends with 1 if no layer catches a bug or its tests cannot be run, with 2 if the command line makes no sense.`;
+  --only TEXT     bugs whose name or file contains TEXT
+  --from TEXT     start at the first bug whose name contains TEXT, in the order of --list
+  --layer NAME    only tests or only sim (default: both, and Raft's random clusters if neither
+                  catches the bug)
+  --first         stop at the first layer that catches a bug
+  --results FILE  store results in FILE (JSON) and skip bugs that it contains, for a run in parts
+  --minutes N     start no further bug after N minutes
+  --quick         plant nothing; check that each place exists once and that the change parses
+  --list          print the names
+  --write         write the results to the table in docs/correctness/planted-bugs.md
+  --help          print this text
+
+Exits with 1 if a bug is not caught or its tests cannot run, with 2 for a wrong command line.`;
 
 const { values } = (() => {
   try {

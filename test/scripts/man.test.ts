@@ -81,6 +81,8 @@ test("man shows them", { skip: has("man") ? false : "man is not installed" }, ()
 
 test("without a directory it says how it is used", () => {
   for (const args of [["--out"], ["--nosuch", "x"]]) {
-    assert.deepEqual(genMan(...args), { status: 2, stderr: "usage: gen-man.ts --out DIR\n" });
+    const { status, stderr } = genMan(...args);
+    assert.equal(status, 2);
+    assert.match(stderr, /^usage: node scripts\/gen-man\.ts --out DIR\n/);
   }
 });

@@ -99,5 +99,5 @@ test("the round of three members, from a file, and a file that is damaged", asyn
 
 test("--help says what it does and touches nothing", () => {
   const help = execFileSync(join(root, "scripts/restore.sh"), ["--help"]).toString();
-  assert.match(help, /^use: scripts\/restore\.sh \[SNAPSHOT\]\n[\s\S]*the old data are put back/);
+  assert.match(help, /^usage: scripts\/restore\.sh \[SNAPSHOT\]\n[\s\S]*the old data are put back/);
 });

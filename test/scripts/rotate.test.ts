@@ -169,7 +169,7 @@ test("the tool makes, checks and rotates a directory, keeps names, goes on with 
     call("turn", "--dir", "pki").stderr,
     /the command is "turn"; it should be create, check or rotate/,
   );
-  assert.match(call("--help").stdout, /rotate {4}exchanges all of them/);
+  assert.match(call("--help").stdout, /rotate {4}replaces all certificates/);
 });
 
 test("a rotation that was cut short while it wrote the new files starts again", async () => {

@@ -5,6 +5,7 @@
  */
 import type { Client, ClientStream } from "@quorate/client";
 import {
+  CodedError,
   Event,
   Event_EventType,
   KeyValue,
@@ -16,11 +17,14 @@ import {
 import type { RevisionChange } from "../src/format.ts";
 
 /** The cluster compacted changes before they were recorded. */
-export class CompactedAwayError extends Error {
+export class CompactedAwayError extends CodedError<"CompactedAway"> {
   readonly compactRevision: number;
   constructor(compactRevision: number) {
-    super(`history up to revision ${compactRevision} was compacted`);
-    this.name = "CompactedAwayError";
+    super(
+      "CompactedAwayError",
+      "CompactedAway",
+      `history up to revision ${compactRevision} was compacted`,
+    );
     this.compactRevision = compactRevision;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What a backup's folder holds, and which revisions can be rebuilt from it.
+ * Lists the files of a backup and the revisions that can be rebuilt from them.
  *
- * A chain is a base and the segments that follow it without a gap. Where history was compacted
- * before it could be recorded there is a gap: the segment after it does not go on where the one
- * before ended, and a base of its own begins a new chain.
+ * A chain is a base and the segments that follow it without a gap. If history was compacted before
+ * it was recorded there is a gap: the segment behind it does not continue the one before, and a
+ * base of its own begins a new chain.
  */
 import type { Disk } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
@@ -22,11 +22,11 @@ export interface SegmentFile {
   readonly path: string;
   readonly number: number;
   readonly clusterId: bigint;
-  /** All changes up to it are in earlier files. */
+  /** Earlier files have all changes up to and including this revision. */
   readonly follows: number;
   /** The last revision in it; `follows` if it has none. */
   readonly last: number;
-  /** When it was begun, and when its last record was received. */
+  /** Start of the segment, and time of its last record, in ms since 1970. */
   readonly firstTimeMs: number;
   readonly lastTimeMs: number;
   readonly sizeBytes: number;
@@ -36,18 +36,20 @@ export interface BackupCatalog {
   readonly dir: string;
   /** By ascending revision. */
   readonly bases: readonly BaseFile[];
-  /** In the order they were written; those torn before their head are left out. */
+  /** In the order of writing, without those torn before their head. */
   readonly segments: readonly SegmentFile[];
 }
 
-/** A base, and what can be rebuilt from it. */
+/** A base and the segments to rebuild from it. */
 export interface Chain {
   readonly base: BaseFile;
-  /** Those with changes behind the base, without a gap; they may begin with changes before it. */
+  /**
+   * Segments with changes behind the base, without a gap; they may begin with changes before it.
+   */
   readonly segments: readonly SegmentFile[];
   /** The last revision that can be rebuilt. */
   readonly last: number;
-  /** The time up to which changes were received. */
+  /** The time up to which changes were recorded. */
   readonly lastTimeMs: number;
 }
 
@@ -74,8 +76,8 @@ export function readCatalog(disk: Disk, dir: string): BackupCatalog {
     throw new BackupError(
       "OtherHistory",
       dir,
-      `it holds two clusters' backups: ${segments[0].path} is of cluster ${idToHex(segments[0].clusterId)}, ` +
-        `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one elsewhere`,
+      `it contains backups of two clusters: ${segments[0].path} is of cluster ${idToHex(segments[0].clusterId)}, ` +
+        `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one of them to another directory`,
     );
   }
   return {
@@ -130,7 +132,7 @@ export function chainsOf(catalog: BackupCatalog): Chain[] {
     let lastTimeMs = base.timeMs;
     for (const segment of catalog.segments) {
       if (segment.last < base.revision) continue;
-      // One that begins behind the last revision: the changes between are missing.
+      // The segment begins behind the last revision: the changes between are missing.
       if (segment.follows > last) break;
       if (segment.last < last) continue;
       segments.push(segment);
@@ -143,7 +145,7 @@ export function chainsOf(catalog: BackupCatalog): Chain[] {
 
 /**
  * The chain to rebuild a revision from: that of the newest base at or before it.
- * @throws BackupError that says what can be rebuilt
+ * @throws BackupError that lists the revisions that can be rebuilt
  */
 export function chainFor(catalog: BackupCatalog, revision: number): Chain {
   const chains = chainsOf(catalog);
@@ -154,12 +156,12 @@ export function chainFor(catalog: BackupCatalog, revision: number): Chain {
   throw new BackupError(
     "OutOfRange",
     catalog.dir,
-    `revision ${revision} is not in it; ${whatIsThere(chains)}`,
+    `revision ${revision} is not in it; ${coverageText(chains)}`,
   );
 }
 
-/** The spans of revisions that can be rebuilt, in words. */
-export function whatIsThere(chains: readonly Chain[]): string {
+/** The ranges of revisions that can be rebuilt, as text. */
+export function coverageText(chains: readonly Chain[]): string {
   const spans: { from: number; to: number }[] = [];
   for (const { base, last } of chains) {
     const open = spans.at(-1);

@@ -1,7 +1,7 @@
 /**
- * Where a backup stands: what the next run goes on from. The last change is kept, so that a cluster
- * whose history is another one is told from this one, and the leases with their times to live, so
- * that they need not all be asked for again.
+ * The end of a backup, from which the next run continues. It includes the last change, to detect a
+ * cluster with another history, and the leases with their times to live, to avoid requesting them
+ * all again.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
@@ -20,7 +20,7 @@ export interface FollowState {
   readonly leases: ReadonlyMap<bigint, number>;
 }
 
-/** Where the newest segment ends; undefined for a backup without one. */
+/** The state at the end of the newest segment; undefined without segments. */
 export function followState(disk: Disk, catalog: BackupCatalog): FollowState | undefined {
   const last = catalog.segments.at(-1);
   if (last === undefined) return undefined;
@@ -33,7 +33,7 @@ export function followState(disk: Disk, catalog: BackupCatalog): FollowState | u
   return { revision: last.last, clusterId: last.clusterId, changes, leases };
 }
 
-/** Brings a list of leases up to date with a record. */
+/** Applies a record to a list of leases. */
 export function applyLeases(
   leases: Map<bigint, number>,
   record: { readonly all: boolean; readonly leases: ReadonlyMap<bigint, number> },

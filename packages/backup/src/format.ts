@@ -5,32 +5,29 @@
  *                                     (16 hex digits), taken at that time
  *     DIR/segment-NUMBER.qbk          changes since, in the order of their numbers (8 digits); each
  *                                     run begins a new one
- *     DIR/lock                        held by the run at work
+ *     DIR/lock                        held by the active run
  *
- * A segment is the 8 bytes "QRMBKUP1" and then records, written behind each other and synced;
+ * A segment is the 8 bytes "QRMBKUP1" and then records, appended and synced;
  * integers are big-endian:
  *
  *     length of the payload  u32
  *     CRC-32C                u32   of the kind and the payload
  *     kind                   u8
  *     payload
- *         1 head      cluster id u64, revision u64 (all changes up to it are in earlier files),
+ *         1 head      cluster id u64, revision u64 (earlier files have all changes up to it),
  *                     time u64
  *         2 changes   time u64, revision u64, { flags u8 (1: deleted), length u32, mvccpb.KeyValue
  *                     }*   all changes of that revision
  *         3 leases    time u64, flags u8 (1: begins the list of all), { id i64, time to live u64 in
  *                     seconds, 0 for gone }*
- *         4 progress  time u64, revision u64   nothing else had happened up to then
- *         5 hash      time u64, revision u64, compact revision i64, hash u32   as a member gave
- *                     them (HashKV)
- *         6 synced    time u64, offset u64   everything before that byte of the file was on the
- *                                            disk
+ *         4 progress  time u64, revision u64   no further change up to that time
+ *         5 hash      time u64, revision u64, compact revision i64, hash u32   reported by a member (HashKV)
+ *         6 synced    time u64, offset u64   all bytes before that offset were durable
  *
- * The first record is a head. Times are milliseconds since 1970 by the clock of whoever made the
- * backup: when a change was received. The records of a deletion hold the key alone, as in the
- * store. What a crash leaves of the records behind the last sync, of which any sector may be
- * missing, is cut off by who reads it; a broken record that had been synced, as a later "synced"
- * tells, is damage.
+ * The first record is a head. Times are milliseconds since 1970 by the clock of the machine that
+ * records the backup: when a change was received. The record of a deletion has only the key, as in
+ * the store. After a crash any sector behind the last sync may be missing; readers cut such records
+ * off. A broken record that a later "synced" covers is damage.
  */
 import {
   crc32c,
@@ -43,16 +40,16 @@ import {
 } from "@quorate/proto";
 
 export const MAGIC = "QRMBKUP1";
-/** Length, checksum and kind of a record. */
+/** Bytes of length, checksum and kind of a record. */
 export const RECORD_HEAD_BYTES = 9;
-/** No record is longer: a revision holds what fits into a request, with room to spare. */
+/** The longest record: far above the content of a request, which one revision is. */
 export const MAX_RECORD_BYTES = 1024 * 1024 * 1024;
-/** The payload of a record that tells what was synced. */
+/** Size of the payload of a "synced" record. */
 export const SYNCED_BYTES = 16;
 /** Leases in one record; longer lists take several. */
 export const MAX_LEASES_PER_RECORD = 10_000;
 
-/** The kinds of record that there are. */
+/** The kinds of records. */
 export const Kind = { head: 1, changes: 2, leases: 3, progress: 4, hash: 5, synced: 6 } as const;
 
 /** One change of a revision, in the order of its transaction. */
@@ -92,7 +89,7 @@ export type BackupRecord =
     }
   | { readonly kind: "synced"; readonly timeMs: number; readonly offset: number };
 
-/** The name of a base of a revision, taken at a time. */
+/** The file name of a base. */
 export function baseName(revision: number, timeMs: number): string {
   const time = new Date(timeMs)
     .toISOString()
@@ -101,7 +98,7 @@ export function baseName(revision: number, timeMs: number): string {
   return `base-${revision.toString(16).padStart(16, "0")}-${time}.db`;
 }
 
-/** What a base's name says; undefined for another file. */
+/** Parses the name of a base; undefined for other files. */
 export function parseBaseName(name: string): { revision: number; timeMs: number } | undefined {
   const parts = /^base-([0-9a-f]{16})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/.exec(name);
   if (parts === null) return undefined;
@@ -124,7 +121,7 @@ export function segmentName(number: number): string {
   return `segment-${String(number).padStart(8, "0")}.qbk`;
 }
 
-/** The number in a segment's name; undefined for another file. */
+/** Parses the name of a segment; undefined for other files. */
 export function parseSegmentName(name: string): number | undefined {
   const digits = /^segment-(\d{8})\.qbk$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -207,7 +204,7 @@ export function encodeRecord(record: BackupRecord): Uint8Array {
   return bytes;
 }
 
-/** The record in whole bytes, whose checksum matches. Throws RangeError where they are none. */
+/** Decodes a record whose checksum has been verified. Throws RangeError if it is malformed. */
 export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
   const timeMs = readU64BE(payload, kind === Kind.head ? 16 : 0);
   switch (kind) {
@@ -250,6 +247,6 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
     case Kind.synced:
       return { kind: "synced", timeMs, offset: readU64BE(payload, 8) };
     default:
-      throw new RangeError(`a record is of the unknown kind ${kind}: a newer version wrote it`);
+      throw new RangeError(`a record has the unknown kind ${kind}: a newer version wrote it`);
   }
 }

@@ -1,10 +1,10 @@
-/** Which files of a backup are older than what is to be kept. */
+/** Selects the files of a backup that are too old. */
 import type { BackupCatalog } from "./catalog.ts";
 
 /**
- * The files that can go when any moment since `keepSinceMs` must stay possible to rebuild: bases
- * before the newest one of that time or earlier, and the segments that end before it. Nothing if
- * there is no base as old as that.
+ * The files that are not needed to rebuild any moment since `keepSinceMs`: bases before the newest
+ * one of that time or earlier, and the segments that end before that base. Empty without a base
+ * that old.
  */
 export function prunable(catalog: BackupCatalog, keepSinceMs: number): string[] {
   const kept = catalog.bases.filter(({ timeMs }) => timeMs <= keepSinceMs).at(-1);

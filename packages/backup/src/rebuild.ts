@@ -1,10 +1,10 @@
 /**
- * A store as it was at a revision: the base, and every change from there to the revision, each
- * under its own. Revisions from the base's compact revision on can be read in it.
+ * Rebuilds a store as of a revision: the base, and every later change up to the revision, under its
+ * own revision. It can be read at all revisions from the base's compact revision on.
  *
- * Leases are no part of the history of keys: they are as they were last seen before the next
- * change, with their whole time to live. One that came and went between two looks, but had a key at
- * that revision, is made with UNSEEN_LEASE_TTL_SECONDS.
+ * Leases are not part of the history of keys: they are as last recorded before the next change,
+ * with their full time to live. A lease that existed only between two records of leases, but had a
+ * key at that revision, gets UNSEEN_LEASE_TTL_SECONDS.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { importEtcdFile, type LaterChange, type NewCluster } from "@quorate/store";
@@ -12,24 +12,25 @@ import type { Chain } from "./catalog.ts";
 import { applyLeases } from "./follow-state.ts";
 import { readSegment } from "./segment-reader.ts";
 
-/** The time to live of a lease that nobody has seen. */
+/** The time to live of an unrecorded lease. */
 export const UNSEEN_LEASE_TTL_SECONDS = 60;
-/** Changes are handed on in slices of about this size. */
+/** Changes are imported in slices of about this size. */
 const SLICE_BYTES = 1024 * 1024;
 
-/** Up to where: a revision, or what was received up to a time. */
+/** The end: a revision, or the changes recorded up to a time. */
 export type RebuildPoint = { readonly revision: number } | { readonly timeMs: number };
 
 export interface RebuildTarget {
   readonly storeDir: string;
   readonly cluster: NewCluster;
   readonly bumpRevision?: number;
-  /** Told what has been done of how much: bytes of the base, then of the segments. */
+  /** Called with the progress in bytes: of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
 }
 
 /**
- * Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError,
+ * Makes the store. Returns its revision.
+ * @throws BackupError, BoltDamageError,
  * EtcdFileError, DiskError
  */
 export async function rebuild(
@@ -40,7 +41,7 @@ export async function rebuild(
 ): Promise<number> {
   const { base, segments } = chain;
   const leases = new Map<bigint, number>();
-  /** Times to live of all leases that the chain knows of, also those that were gone by then. */
+  /** Times to live of all leases in the chain, including ended ones. */
   const everSeen = new Map<bigint, number>();
   let revision = base.revision;
   let listed = false;
@@ -68,7 +69,7 @@ export async function rebuild(
           applyLeases(leases, record);
           listed ||= record.all;
         }
-        // What the segment has of before the base is in the base.
+        // The base has the segment's changes up to its own revision.
         if (record.kind !== "changes" || record.revision <= base.revision) continue;
         revision = record.revision;
         for (const [sub, { deleted, record: bytes }] of record.changes.entries()) {
@@ -93,7 +94,7 @@ export async function rebuild(
     later: {
       changes: later,
       leases(inFile, inUse) {
-        // Without a list of all, what the base has stands.
+        // Without a list of all leases, those of the base stay.
         const result = new Map(listed ? leases : [...inFile, ...leases]);
         for (const id of inUse)
           if (!result.has(id))

@@ -1,7 +1,7 @@
 /**
- * Reading a segment from front to back, one record in memory. The end that a crash has torn is
- * passed over: from the first broken record on, whatever follows, since sectors that were not
- * synced reach the disk in any order. A broken record that was synced is damage.
+ * Reads a segment sequentially, with one record in memory. It skips an end torn by a crash, which
+ * is everything from the first broken record on, since unsynced sectors reach the disk in any
+ * order. A broken record that was synced is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { crc32c, readU32BE, toUtf8 } from "@quorate/proto";
@@ -16,12 +16,12 @@ import {
   SYNCED_BYTES,
 } from "./format.ts";
 
-/** How much is looked through at a time for a record behind a broken one. */
+/** Bytes searched at a time for a record behind a broken one. */
 const SCAN_BYTES = 64 * 1024;
 
 /**
- * The records of a segment in order; nothing for one that was torn before its head was whole.
- * @throws BackupError with the place of the damage; DiskError
+ * The records of a segment in order; none if it was torn before its head was complete.
+ * @throws BackupError with the offset of the damage; DiskError
  */
 export function* readSegment(disk: Disk, path: string): Generator<BackupRecord> {
   const file = disk.open(path, "read");
@@ -39,12 +39,12 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
       "Damaged",
       path,
       `damaged at byte ${offset}: ${problem}; keep a copy of it elsewhere and cut it there ("truncate -s ${offset} ${path}"): ` +
-        `what is before that byte can be rebuilt, and "quorateutl backup list" tells what is missing then`,
+        `the changes before that byte can be rebuilt, and "quorateutl backup list" shows the rest`,
     );
   };
   if (sizeBytes < MAGIC.length) return;
   if (toUtf8(read(file, 0, MAGIC.length)) !== MAGIC) {
-    // A crash in the making of a segment leaves a file without content.
+    // A crash during the creation of a segment leaves a file of zeros.
     if (read(file, 0, sizeBytes).every((byte) => byte === 0)) return;
     damaged(0, `a segment of a backup begins with ${MAGIC}`);
   }
@@ -79,14 +79,14 @@ function read(file: DiskFile, offset: number, sizeBytes: number): Uint8Array {
       throw new BackupError(
         "Damaged",
         file.path,
-        `it became shorter while it was read: byte ${offset + done} is missing`,
+        `it was truncated while it was read: byte ${offset + done} is missing`,
       );
     done += count;
   }
   return bytes;
 }
 
-/** The whole record at an offset, undefined if there is none. */
+/** The complete record at an offset; undefined if there is none. */
 function recordAt(
   file: DiskFile,
   at: number,
@@ -103,8 +103,8 @@ function recordAt(
 }
 
 /**
- * Whether a record behind `at` says that what is there was on the disk. Few offsets look like one,
- * so few checksums are taken.
+ * Whether a "synced" record behind `at` covers it. Few offsets look like one, so few checksums are
+ * computed.
  */
 function wasSynced(file: DiskFile, at: number, sizeBytes: number): boolean {
   const from = at + 1;

@@ -1,12 +1,13 @@
 /**
- * Writing a segment: records behind each other, durable after `sync`; the first one after a sync is
- * preceded by a record that says so. A failure ends its use; the next run cuts off what is broken.
+ * Writes a segment: records are appended and durable after `sync`; the first one after a sync is
+ * preceded by a "synced" record. Do not use it after a failure; the next run cuts off broken
+ * records.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
 import { type BackupRecord, encodeRecord, MAGIC, segmentName } from "./format.ts";
 
-/** A segment is left for the next when it has grown to this. */
+/** The size at which the next segment begins. */
 export const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 
 export class SegmentWriter {
@@ -15,7 +16,7 @@ export class SegmentWriter {
   readonly #file: DiskFile;
   #offset: number;
   #durable: number;
-  /** Up to where a record tells that it is durable. */
+  /** The offset that the last "synced" record covers. */
   #marked = 0;
   #timeMs: number;
 
@@ -28,7 +29,7 @@ export class SegmentWriter {
     this.#timeMs = timeMs;
   }
 
-  /** Makes the segment with its head; both are durable when it returns. @throws DiskError */
+  /** Creates the segment with its head; both are durable when it returns. @throws DiskError */
   static create(
     disk: Disk,
     dir: string,
@@ -61,7 +62,7 @@ export class SegmentWriter {
     return this.#offset >= MAX_SEGMENT_BYTES;
   }
 
-  /** Whether all that was appended is on the disk. */
+  /** Whether all appended records are durable. */
   get isDurable(): boolean {
     return this.#durable === this.#offset;
   }
@@ -72,7 +73,7 @@ export class SegmentWriter {
     this.#timeMs = record.timeMs;
   }
 
-  /** The record that tells what is durable, where none does. */
+  /** The "synced" record, if one is due. */
   #mark(): Uint8Array[] {
     return this.#marked === this.#durable
       ? []
@@ -86,7 +87,9 @@ export class SegmentWriter {
     this.#marked = marked;
   }
 
-  /** Makes durable what was appended before the call; one at a time. Rejects with DiskError. */
+  /**
+   * Makes all records appended before the call durable. One call at a time. Rejects with DiskError.
+   */
   async sync(): Promise<void> {
     const offset = this.#offset;
     if (offset === this.#durable) return;
@@ -94,7 +97,9 @@ export class SegmentWriter {
     this.#durable = offset;
   }
 
-  /** Ends it. One whose records are all durable says so at its end. @throws DiskError */
+  /**
+   * Closes the segment, with a last "synced" record if all records are durable. @throws DiskError
+   */
   close(): void {
     try {
       if (this.isDurable) this.#write(this.#mark());

@@ -1,7 +1,6 @@
 /**
- * Checking a backup: every file is read, the store is rebuilt to the end of the chain, which checks
- * each record against those before it, and its hash is compared with every one that a member gave
- * at the time.
+ * Verifies a backup: reads every file, rebuilds the store to the end of the chain, which checks
+ * each record against those before it, and compares its hash with every recorded hash.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { type NewCluster, Store, verifyChecksum } from "@quorate/store";
@@ -11,19 +10,19 @@ import type { BackupRecord } from "./format.ts";
 import { rebuild } from "./rebuild.ts";
 import { readSegment } from "./segment-reader.ts";
 
-/** Records that one step of compaction drops. */
+/** Records dropped per step of compaction. */
 const COMPACT_STEP_RECORDS = 10_000;
 
 export interface VerifiedChain {
   readonly from: number;
   readonly to: number;
-  /** How many hashes were compared. */
+  /** Number of compared hashes. */
   readonly hashes: number;
 }
 
 /**
  * Checks a chain up to `upTo`, the revision of the next base or the chain's last.
- * @param scratch a folder that is not there: the store is rebuilt in it, and it is removed again
+ * @param scratch a directory that does not exist, for the rebuilt store; it is removed again
  * @throws BackupError and what rebuilding throws
  */
 export async function verifyChain(
@@ -45,7 +44,7 @@ export async function verifyChain(
         throw new BackupError(
           "Damaged",
           chain.base.path,
-          `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`,
+          `rebuilt up to revision ${upTo}, it is at revision ${store.mvcc.currentRevision}`,
         );
       }
       return {
@@ -79,7 +78,9 @@ async function compareHashes(
   return count;
 }
 
-/** False for a hash that cannot be compared: the store has been compacted further already. */
+/**
+ * Returns false for a hash that cannot be compared because the store is already compacted further.
+ */
 async function compareHash(
   path: string,
   recorded: BackupRecord & { kind: "hash" },
@@ -95,7 +96,7 @@ async function compareHash(
   throw new BackupError(
     "HashMismatch",
     path,
-    `the hash at revision ${recorded.revision} is ${hash}, and the cluster said ${recorded.hash} ` +
-      `(${new Date(recorded.timeMs).toISOString()}): the backup is not what the cluster had; begin a new one in another folder`,
+    `the hash at revision ${recorded.revision} is ${hash}, but the cluster reported ${recorded.hash} ` +
+      `(${new Date(recorded.timeMs).toISOString()}): the backup differs from the cluster; begin a new one in another directory`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * What a backup does from time to time, by a clock that the test moves: lag, leases, hashes, bases;
- * and the bounds of what it asks for.
+ * The periodic work of a backup, with given times: lag, leases, hashes, bases; and the bounds of
+ * its requests.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -52,7 +52,7 @@ async function setUp(options: Partial<DutyOptions> = {}) {
     },
     START_MS,
   );
-  /** As the run does it: twice a second, passing over a cluster that does not answer. */
+  /** Ticks twice a second, as a run does, and ignores a cluster that does not respond. */
   const run = async (fromMs: number, toMs: number): Promise<void> => {
     for (let atMs = fromMs; atMs < toMs; atMs += 500) {
       seen.nowMs = START_MS + atMs;
@@ -65,8 +65,8 @@ async function setUp(options: Partial<DutyOptions> = {}) {
   return { journal, cluster, seen, duties, run, recorded };
 }
 
-describe("beside the watch", () => {
-  test("one that stays behind for ten seconds is opened at another member, and so is one whose member does not answer", async () => {
+describe("periodic work", () => {
+  test("a watch that lags for ten seconds moves to another member, and so does one whose member does not respond", async () => {
     for (const how of ["behind", "silent"] as const) {
       const { cluster, seen, run, duties } = await setUp();
       await run(0, 4000);
@@ -90,7 +90,7 @@ describe("beside the watch", () => {
     }
   });
 
-  test("a lease is known five seconds after it was granted or is gone", async () => {
+  test("a lease is recorded within five seconds of its grant or its end", async () => {
     const { cluster, journal, run } = await setUp();
     await run(0, 1000);
     cluster.leases.set(7n, 60);
@@ -101,7 +101,7 @@ describe("beside the watch", () => {
     assert.deepEqual([...journal.leases], []);
   });
 
-  test("quiet times are told once a minute, a revision's hash once, a base each interval or a minute after it failed", async () => {
+  test("progress is recorded once a minute, a revision's hash once, a base each interval or a minute after a failure", async () => {
     const { cluster, seen, run, recorded } = await setUp({
       hashIntervalMs: 10_000,
       intervalMs: 100_000,
@@ -124,7 +124,7 @@ describe("beside the watch", () => {
   });
 });
 
-test("no more than sixteen leases are asked for at once", async () => {
+test("at most sixteen leases are requested concurrently", async () => {
   let pending = 0;
   let most = 0;
   const client = {

@@ -1,6 +1,6 @@
 /**
- * The journal of a backup over crashes: whatever a crash leaves of it, the next run goes on behind
- * it without a gap.
+ * The journal of a backup over crashes: the next run continues behind whatever a crash leaves,
+ * without a gap.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -32,7 +32,7 @@ const CLUSTER = 77n;
 const journalOf = ({ disk, model }: Backup): Journal =>
   new Journal(disk, DIR, () => timeOf(model.revision));
 
-/** Records what the model had between two revisions. */
+/** Records the model's changes between two revisions. */
 function recordTo({ model }: Backup, journal: Journal, last: number, after = (): void => {}): void {
   while (journal.last < last) {
     const revision = journal.last + 1;
@@ -66,8 +66,8 @@ async function firstRun(
 }
 
 /**
- * A second run goes on where the disk says that the first one ended; then all is rebuilt. Gives
- * where it went on.
+ * A second run continues from the state on disk; then all is rebuilt. Returns the revision where it
+ * continued.
  */
 async function goesOn(backup: Backup, base: number): Promise<number> {
   const { disk, model, keyspaces } = backup;
@@ -95,7 +95,7 @@ async function goesOn(backup: Backup, base: number): Promise<number> {
 }
 
 describe("a journal", () => {
-  test("killed at each boundary of a write and within each, it goes on behind the last whole record", async () => {
+  test("killed at each boundary of a write and within each, it continues behind the last complete record", async () => {
     const { backup, journal, base } = await firstRun(1, 25);
     const ends = [backup.disk.stat(FIRST)!.sizeBytes];
     const revisions = [base];
@@ -107,7 +107,7 @@ describe("a journal", () => {
     });
     await journal.close();
     const whole = backup.disk.readAll(FIRST).slice();
-    assert.ok(whole.length > ends.at(-1)!, "its end tells that all is synced");
+    assert.ok(whole.length > ends.at(-1)!, "its last record covers all bytes");
     const cuts = ends.flatMap((end, i) => [
       end - 1,
       end,
@@ -124,7 +124,7 @@ describe("a journal", () => {
     }
   });
 
-  test("a crash of the machine loses nothing that was synced", async () => {
+  test("a crash of the machine loses no synced record", async () => {
     const random = new SeededRandom(7n);
     for (let round = 0; round < 25; round++) {
       const { backup, journal, base } = await firstRun(round, 30);
@@ -137,7 +137,7 @@ describe("a journal", () => {
     }
   });
 
-  test("a segment is durable before the next one begins, and what failed is not written to again", async () => {
+  test("a segment is durable before the next one begins, and a failed one is not written again", async () => {
     const { backup, journal, base } = await firstRun(3, 12);
     recordTo(backup, journal, base + 3);
     let syncs = 0;
@@ -157,7 +157,7 @@ describe("a journal", () => {
     assert.equal(await goesOn(backup, base), base + 3);
   });
 
-  test("a sync that fails is not tried again", async () => {
+  test("a failed sync is not retried", async () => {
     const { backup, journal, base } = await firstRun(4, 12);
     recordTo(backup, journal, base + 3);
     let syncs = 0;
@@ -171,7 +171,7 @@ describe("a journal", () => {
     assert.equal(syncs, 1);
   });
 
-  test("a full segment is left for the next, and a long list of leases takes several records", async () => {
+  test("a full segment is followed by the next, and a long list of leases takes several records", async () => {
     const { backup, journal, base } = await firstRun(5, 1);
     journal.appendLeases(
       new Map(Array.from({ length: MAX_LEASES_PER_RECORD + 1 }, (_, i) => [BigInt(1000 + i), 60])),

@@ -1,6 +1,6 @@
 /**
- * Rebuilding from a backup: at any revision and time it is what the model had, over bases, runs and
- * gaps.
+ * Rebuilding from a backup: at any revision and time the store equals the model's, over bases, runs
+ * and gaps.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -52,7 +52,7 @@ async function storeAt(
 }
 
 describe("rebuilding", () => {
-  test("at fifty revisions it has what the model had then, and every revision since the base", async () => {
+  test("at fifty revisions the store equals the model's, with every revision since the base", async () => {
     const backup = await backupOf(3);
     const { model } = backup;
     const first = readCatalog(backup.disk, DIR).bases[0].revision;
@@ -67,7 +67,7 @@ describe("rebuilding", () => {
     }
   });
 
-  test("at a time it has what was recorded up to then", async () => {
+  test("at a time the store has the changes recorded until then", async () => {
     const backup = await backupOf(4);
     const revision = readCatalog(backup.disk, DIR).bases[0].revision + 17;
     const store = await storeAt(backup, { timeMs: timeOf(revision) + 500 }, revision);
@@ -76,7 +76,7 @@ describe("rebuilding", () => {
     await store.close({ flush: false });
   });
 
-  test("a lease that nobody saw is made for the keys that hang on it", async () => {
+  test("an unrecorded lease is made for the keys attached to it", async () => {
     const backup = emptyBackup(5);
     const { model, disk } = backup;
     await addBase(backup);
@@ -105,7 +105,7 @@ describe("rebuilding", () => {
     await store.close({ flush: false });
   });
 
-  test("what is not there is said with what is", async () => {
+  test("an error about a missing revision lists the existing ones", async () => {
     const backup = await backupOf(6);
     const catalog = readCatalog(backup.disk, DIR);
     const [first] = catalog.bases;
@@ -144,7 +144,7 @@ describe("verifying", () => {
     return results;
   };
 
-  /** A segment with the hash of the newest revision, as a member gives it. */
+  /** A segment with the hash of the newest revision, as a member reports it. */
   async function addHash(backup: Backup, wrong: number): Promise<void> {
     const { revision } = backup.model;
     const store = await storeAt(backup, { revision }, revision);
@@ -160,7 +160,7 @@ describe("verifying", () => {
     writer.close();
   }
 
-  test("good chains, and a hash that is compared", async () => {
+  test("intact chains, and a hash that is compared", async () => {
     const backup = await backupOf(7);
     await addHash(backup, 0);
     const { bases } = readCatalog(backup.disk, DIR);
@@ -171,12 +171,12 @@ describe("verifying", () => {
     assert.equal(backup.disk.stat("/scratch"), undefined);
   });
 
-  test("a hash that is another, a base that was changed", async () => {
+  test("another hash, and a changed base", async () => {
     const backup = await backupOf(8);
     await addHash(backup, 1);
     await assert.rejects(
       verify(backup),
-      /segment-00000009\.qbk: the hash at revision \d+ is \d+, and the cluster said \d+/,
+      /segment-00000009\.qbk: the hash at revision \d+ is \d+, but the cluster reported \d+/,
     );
     const other = await backupOf(8);
     const file = other.disk.open(readCatalog(other.disk, DIR).bases[0].path, "write");
@@ -187,7 +187,7 @@ describe("verifying", () => {
   });
 });
 
-test("pruning keeps what any moment since then needs", async () => {
+test("pruning keeps the files for any later moment", async () => {
   const backup = await backupOf(10);
   const catalog = readCatalog(backup.disk, DIR);
   const [first, second] = catalog.bases;

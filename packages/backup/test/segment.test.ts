@@ -1,6 +1,6 @@
 /**
- * Segment files: what is written is read, what a crash leaves of the end is passed over, and the
- * rest is damage with its place.
+ * Segment files: records are read as written, an end torn by a crash is skipped, and anything else
+ * is damage with its offset.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ import { encodeRecord, MAX_RECORD_BYTES, RECORD_HEAD_BYTES } from "../src/format
 const MAGIC_BYTES = 8;
 const DIR = "/b";
 const PATH = "/b/segment-00000001.qbk";
-/** One of the time before segments told what was synced, and one that does. */
+/** A segment of the version without "synced" records, and one with them. */
 const oldFixture = join(import.meta.dirname, "fixtures/segment-1.qbk");
 const fixture = join(import.meta.dirname, "fixtures/segment-2.qbk");
 
@@ -71,8 +71,8 @@ const records: readonly BackupRecord[] = [
 ];
 
 /**
- * A segment with the records above, each synced; `ends` and `all` have those between them, too,
- * that tell what was synced.
+ * A segment with the records above, each synced; `ends` and `all` include the "synced" records
+ * between them.
  */
 async function written(): Promise<{
   disk: MemoryDisk;
@@ -107,7 +107,7 @@ function reading(bytes: Uint8Array): BackupRecord[] {
 }
 
 describe("segments", () => {
-  test("every kind of record is read as it was written, and tells up to where those before it were synced", async () => {
+  test('every kind of record is read as written, and "synced" records cover those before them', async () => {
     const { all, ends } = await written();
     assert.deepEqual(
       all.filter(({ kind }) => kind !== "synced"),
@@ -120,7 +120,7 @@ describe("segments", () => {
     }
   });
 
-  test("cut at any byte, the whole records before it are there", async () => {
+  test("cut at any byte, the complete records before it are read", async () => {
     const { bytes, ends, all } = await written();
     for (let cut = 0; cut <= bytes.length; cut++) {
       const whole = ends.filter((end) => end <= cut).length;
@@ -128,14 +128,14 @@ describe("segments", () => {
       const zeros = new Uint8Array(bytes.length);
       zeros.set(bytes.subarray(0, cut));
       const before = ends.filter((end) => end <= cut);
-      // Zeros in the place of the end, as a file system may leave it; half a record before them
-      // cannot be told from damage.
+      // Zeros at the end, as a file system may leave them; half a record before them looks like
+      // damage.
       if (before.at(-1) === cut)
         assert.deepEqual(reading(zeros), all.slice(0, before.length), `zeros from ${cut}`);
     }
   });
 
-  test("a flipped bit is damage with its place, or takes away the end", async () => {
+  test("a flipped bit is damage with its offset, or cuts off the end", async () => {
     const { bytes, ends, all } = await written();
     for (let at = 8; at < bytes.length; at++) {
       const bad = bytes.slice();
@@ -145,8 +145,8 @@ describe("segments", () => {
       try {
         const found = reading(bad);
         assert.deepEqual(found, all.slice(0, found.length), `byte ${at}`);
-        assert.ok(found.length <= record, `byte ${at} changed and was not noticed`);
-        assert.equal(record, all.length - 1, `byte ${at}: records behind it were passed over`);
+        assert.ok(found.length <= record, `byte ${at} changed and was not detected`);
+        assert.equal(record, all.length - 1, `byte ${at}: records behind it were skipped`);
       } catch (error) {
         assert.ok(error instanceof BackupError, String(error));
         assert.match(
@@ -161,7 +161,7 @@ describe("segments", () => {
     );
   });
 
-  test("revisions within a segment have no gap, and its state is what the next run needs", async () => {
+  test("revisions within a segment have no gap, and its state lets the next run continue", async () => {
     const { disk } = await written();
     const catalog = readCatalog(disk, DIR);
     const state = followState(disk, catalog)!;
@@ -184,7 +184,7 @@ describe("segments", () => {
     );
   });
 
-  test("segments of two clusters in one folder are refused", async () => {
+  test("segments of two clusters in one directory are refused", async () => {
     const { disk } = await written();
     SegmentWriter.create(disk, DIR, 2, {
       kind: "head",
@@ -194,11 +194,11 @@ describe("segments", () => {
     }).close();
     assert.throws(
       () => readCatalog(disk, DIR),
-      /two clusters' backups: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/,
+      /backups of two clusters: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/,
     );
   });
 
-  test("a writer says when it is full", async () => {
+  test("a writer reports when it is full", async () => {
     const disk = new MemoryDisk();
     disk.makeDir(DIR);
     const writer = SegmentWriter.create(
@@ -232,7 +232,7 @@ describe("segments", () => {
     assert.deepEqual(reading(new Uint8Array(readFileSync(oldFixture))), records);
   });
 
-  test("what was not synced may be lost in any order: the records before it are there", async () => {
+  test("unsynced records may be lost in any order: the records before them are read", async () => {
     const disk = new MemoryDisk();
     disk.makeDir(DIR);
     const writer = SegmentWriter.create(
@@ -264,7 +264,7 @@ describe("segments", () => {
     );
   });
 
-  test("a record that says it is longer than the bound is not read into memory", () => {
+  test("a record with a length beyond the limit is not read into memory", () => {
     const synced = encodeRecord({ kind: "synced", timeMs: 0, offset: 2 ** 32 });
     const start = Buffer.concat([Buffer.from("QRMBKUP1"), encodeRecord(records[0])]);
     const long = Buffer.alloc(RECORD_HEAD_BYTES);

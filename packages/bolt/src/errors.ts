@@ -1,23 +1,16 @@
-/** What can be wrong with a database file. */
+import { CodedError } from "@quorate/proto";
 
 /** The file holds bytes that bbolt does not write. */
-export class BoltDamageError extends Error {
-  readonly code = "Damaged";
+export class BoltDamageError extends CodedError<"Damaged"> {
   readonly path: string;
-  /** Where in the file the broken page or record starts. */
+  /** The offset of the broken page or record in the file. */
   readonly offset: number;
   readonly reason: string;
 
   constructor(path: string, offset: number, reason: string) {
-    super(`${path}: damaged at byte ${offset}: ${reason}`);
-    this.name = "BoltDamageError";
+    super("BoltDamageError", "Damaged", `${path}: damaged at byte ${offset}: ${reason}`);
     this.path = path;
     this.offset = offset;
     this.reason = reason;
   }
-}
-
-/** Throws if `condition` does not hold: a mistake of the caller, never of a file. */
-export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Error(`broken invariant: ${message}`);
 }

@@ -1,9 +1,8 @@
 /**
  * A bbolt database file: pages of one size, numbered from 0. Integers are little-endian.
  *
- *     page 0, 1   meta: two copies, the one with the higher transaction id that is whole counts
- *     others      a freelist, and trees of branch and leaf pages; a page that needs more room goes
- *                 on over the `overflow` pages after it
+ *     page 0, 1   meta: two copies; the intact one with the higher transaction id is valid
+ *     others      a freelist, and trees of branch and leaf pages; a larger page continues over the `overflow` pages behind it
  *
  *     page header                  meta (after the header)            leaf element   branch element
  *      0  id        u64             0  magic      u32  0xed0cdaed      0  flags  u32  0  pos    u32
@@ -11,20 +10,20 @@
  *     10  count     u16             8  page size  u32                  8  ksize  u32  8  page   u64
  *     12  overflow  u32            12  flags      u32                 12  vsize  u32
  *                                  16  root bucket: page u64, sequence u64
- *     flags: 1 branch, 2 leaf,     32  freelist's page u64 (all ones: none is kept)
+ *     flags: 1 branch, 2 leaf,     32  freelist's page u64 (all ones: none)
  *            4 meta, 16 freelist   40  pages in use u64
  *                                  48  transaction id u64
  *                                  56  FNV-1a of the 56 bytes before, u64
  *
- * The elements of a page stand after its header, `count` of them, and their keys and values after
- * that; `pos` counts from the element's own start. A leaf element with flag 1 is a bucket: its
- * value is the bucket's root page u64 and sequence u64; root page 0 means that a leaf page (header
- * and all) follows in the value itself. The keys of a page ascend, and the key of a branch element
- * is not above the first key of the page that it leads to.
+ * A page has its header, then `count` elements, then their keys and values; `pos` counts from the
+ * element's own start. A leaf element with flag 1 is a bucket: its value is the bucket's root page
+ * u64 and sequence u64; root page 0 means that a leaf page (header and all) follows in the value
+ * itself. The keys of a page ascend, and the key of a branch element is not above the first key of
+ * the page that it leads to.
  */
 import { alloc } from "@quorate/proto";
 
-/** The page size that is written; other sizes are read. */
+/** The page size of written files; readers accept others. */
 export const PAGE_BYTES = 4096;
 export const HEADER_BYTES = 16;
 export const ELEMENT_BYTES = 16;
@@ -38,18 +37,18 @@ export const MAX_KEY_BYTES = 32_768;
 export const MAX_VALUE_BYTES = 2_147_483_646;
 
 export const Flag = { branch: 1, leaf: 2, meta: 4, freelist: 16 } as const;
-/** The flag of a leaf element that holds a bucket. */
+/** The flag of a leaf element that is a bucket. */
 export const BUCKET_FLAG = 1;
 
 const MAGIC = 0xed0cdaed;
 const VERSION = 2;
 
-/** What a meta page says. */
+/** The content of a meta page. */
 export interface Meta {
   readonly pageBytes: number;
-  /** The page of the bucket that holds all buckets. */
+  /** The page of the root bucket, which lists all buckets. */
   readonly root: number;
-  /** Undefined where none is kept. */
+  /** Undefined if there is none. */
   readonly freelist: number | undefined;
   /** Pages in use; the file may be longer. */
   readonly pages: number;
@@ -70,7 +69,7 @@ export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A meta page in whole. */
+/** Encodes a meta page. */
 export function encodeMeta(pageId: number, meta: Meta): Uint8Array {
   const page = new Uint8Array(meta.pageBytes);
   const view = viewOf(page);
@@ -92,13 +91,16 @@ export function encodeMeta(pageId: number, meta: Meta): Uint8Array {
   return page;
 }
 
-/** Reads what follows the header of a meta page; gives what is wrong with it as a text. */
+/**
+ * Decodes the content behind the header of a meta page; returns the problem as a text if it is
+ * invalid.
+ */
 export function decodeMeta(bytes: Uint8Array): Meta | string {
   const view = viewOf(bytes);
-  if (view.getUint32(0, true) !== MAGIC) return "it does not begin like a bbolt database";
+  if (view.getUint32(0, true) !== MAGIC) return "it is no bbolt database";
   const version = view.getUint32(4, true);
   if (version !== VERSION)
-    return `it is a bbolt database of version ${version}, which is not known; version ${VERSION} is`;
+    return `it is a bbolt database of the unknown version ${version}; the known version is ${VERSION}`;
   if (view.getBigUint64(56, true) !== fnv1a64(bytes.subarray(0, CHECKED_BYTES)))
     return "the checksum of the meta page does not match";
   const pageBytes = view.getUint32(8, true);
@@ -111,11 +113,10 @@ export function decodeMeta(bytes: Uint8Array): Meta | string {
     transaction: view.getBigUint64(48, true),
   };
   for (const [name, value] of Object.entries(numbers))
-    if (value > Number.MAX_SAFE_INTEGER) return `the meta page says ${name} ${value}`;
+    if (value > Number.MAX_SAFE_INTEGER) return `the meta page has ${name} ${value}`;
   const pages = Number(numbers.pages);
   const root = Number(numbers.root);
-  if (root < 2 || root >= pages)
-    return `the meta page says that the root is page ${root} of ${pages}`;
+  if (root < 2 || root >= pages) return `the meta page has the root at page ${root} of ${pages}`;
   return {
     pageBytes,
     root,
@@ -125,7 +126,7 @@ export function decodeMeta(bytes: Uint8Array): Meta | string {
   };
 }
 
-/** A new page of zeros with its header, over as many pages as `sizeBytes` needs. */
+/** A new zeroed page with its header, over as many pages as `sizeBytes` needs. */
 export function newPage(id: number, flags: number, count: number, sizeBytes: number): Uint8Array {
   const pages = pagesFor(sizeBytes);
   const page = alloc(pages * PAGE_BYTES).fill(0);
@@ -138,7 +139,7 @@ export function newPage(id: number, flags: number, count: number, sizeBytes: num
   return page;
 }
 
-/** How many pages content of that size, header included, takes. */
+/** The number of pages for content of that size, header included. */
 export function pagesFor(sizeBytes: number): number {
   return Math.max(1, Math.ceil(sizeBytes / PAGE_BYTES));
 }

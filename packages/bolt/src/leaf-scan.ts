@@ -1,27 +1,27 @@
 /**
- * Every leaf page of a database file, whether or not the trees lead to it: what was freed and not
- * yet written over is there too. For looking for records that a walk does not find any more.
- * Nothing is trusted; a page that cannot be read is told and passed over.
+ * Scans every leaf page of a database file, including freed pages that are not yet overwritten, to
+ * find records that a walk over the trees does not reach. Everything is validated; an unreadable
+ * page is reported and skipped.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { ELEMENT_BYTES, Flag, HEADER_BYTES, viewOf } from "./format.ts";
 import { readMeta } from "./reader.ts";
 
-/** A record where it stands in its page. */
+/** A record with its index in the page. */
 export interface ScannedRecord {
   readonly index: number;
   readonly key: Uint8Array;
   readonly value: Uint8Array;
 }
 
-/** A leaf page with its records, or why a page cannot be read. */
+/** A leaf page with its records, or the problem of an unreadable page. */
 export type ScannedPage =
   | { readonly page: number; readonly count: number; readonly records: readonly ScannedRecord[] }
   | { readonly page: number; readonly problem: string };
 
 /**
- * The leaf pages in the order of the file. Throws BoltDamageError where neither meta page can be
- * used, DiskError.
+ * The leaf pages in the order of the file. Throws BoltDamageError if both meta pages are invalid;
+ * DiskError.
  */
 export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
   const file = disk.open(path, "read");
@@ -32,7 +32,7 @@ export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
       const view = viewOf(header);
       const id = view.getBigUint64(0, true);
       if (id !== BigInt(page)) {
-        yield { page, problem: `it says that it is page ${id}` };
+        yield { page, problem: `its header has page number ${id}` };
         page++;
         continue;
       }
@@ -44,7 +44,7 @@ export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
       if (page + overflow >= pages)
         yield {
           page,
-          problem: `it goes on over ${overflow} pages, and the last page is ${pages - 1}`,
+          problem: `it overflows into ${overflow} pages, and the last page is ${pages - 1}`,
         };
       else yield leafAt(bytesAt(file, page * pageBytes, pageBytes * (overflow + 1)), page);
       page += page + overflow >= pages ? 1 : overflow + 1;
@@ -54,7 +54,7 @@ export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
   }
 }
 
-/** So many bytes of the file, zeros behind its end. */
+/** Bytes of the file, with zeros behind its end. */
 function bytesAt(file: DiskFile, position: number, sizeBytes: number): Uint8Array {
   const bytes = new Uint8Array(sizeBytes);
   for (let done = 0; done < sizeBytes; ) {

@@ -1,12 +1,12 @@
 /**
- * Reading a database file that bbolt wrote, from front to back of each bucket. Nothing in the file
- * is trusted: what is not as format.ts draws it is damage, told with its place.
+ * Reads a bbolt database file, each bucket in key order. Everything is validated: any deviation
+ * from format.ts is damage, reported with its offset.
  *
  *     const file = BoltFile.open(disk, path);
  *     for (const slice of file.records("key")) …     // one leaf page at a time
  *     file.close();
  *
- * A page may be met once only, so that a walk ends; a walk holds one page of each level.
+ * Each page may occur only once, so that a walk ends. A walk holds one page per level.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { compare, toHex, toUtf8 } from "@quorate/proto";
@@ -24,12 +24,12 @@ import {
 } from "./format.ts";
 import type { BoltRecord } from "./writer.ts";
 
-/** The page sizes that the second meta page is looked for with, where the first one is broken. */
+/** The page sizes at which the second meta page is searched if the first one is broken. */
 const PAGE_SIZES = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
-/** A tree of 2^63 pages with two children each is no higher. */
+/** The height of a tree of 2^63 pages with two children each. */
 const MAX_DEPTH = 64;
 
-/** A page as read: its bytes with all that it runs over into, and where it stands in the file. */
+/** A page with its overflow pages, and its offset in the file. */
 interface Page {
   readonly bytes: Uint8Array;
   readonly offset: number;
@@ -38,7 +38,7 @@ interface Page {
 }
 
 interface Bucket {
-  /** 0: the bucket stands in the value itself. */
+  /** 0: the bucket is inline, in the value itself. */
   readonly root: number;
   readonly inline: Page | undefined;
 }
@@ -49,7 +49,7 @@ interface Element {
   readonly flags: number;
 }
 
-/** Keys that a page's keys must lie between: from `low` on, below `high`. */
+/** The bounds of a page's keys: at or above `low`, below `high`. */
 interface Bounds {
   readonly low: Uint8Array | undefined;
   readonly high: Uint8Array | undefined;
@@ -62,7 +62,7 @@ export class BoltFile {
   readonly path: string;
   readonly #file: DiskFile;
   readonly #meta: Meta;
-  /** One bit a page: those that the list of buckets takes, which no bucket may lead to. */
+  /** One bit per page: the pages of the root bucket, which no other bucket may use. */
   readonly #listed: Uint8Array;
   readonly #buckets: ReadonlyMap<string, Bucket>;
 
@@ -75,8 +75,7 @@ export class BoltFile {
   }
 
   /**
-   * Opens a file and reads the names of its buckets. Bytes after the pages that are in use are not
-   * looked at.
+   * Opens a file and reads the names of its buckets. Bytes behind the pages in use are ignored.
    * @throws BoltDamageError, DiskError
    */
   static open(disk: Disk, path: string): BoltFile {
@@ -100,9 +99,8 @@ export class BoltFile {
   }
 
   /**
-   * The records of a bucket in order, one leaf page at a time; nothing for a bucket that is not
-   * there.
-   * @throws BoltDamageError
+   * The records of a bucket in order, one leaf page at a time; none for a missing bucket. @throws
+   * BoltDamageError
    */
   *records(name: string): Generator<BoltRecord[]> {
     const bucket = this.#buckets.get(name);
@@ -112,7 +110,7 @@ export class BoltFile {
         if (flags !== 0)
           this.#damaged(
             page.offset,
-            `the bucket ${name} holds another bucket, which etcd's do not`,
+            `the bucket ${name} contains another bucket, which etcd never writes`,
           );
         return [key, value];
       });
@@ -152,7 +150,7 @@ export class BoltFile {
         if (value.length < BUCKET_BYTES)
           this.#damaged(
             page.offset,
-            `the bucket ${toUtf8(key)} has a head of ${value.length} bytes`,
+            `the bucket ${toUtf8(key)} has a header of ${value.length} bytes`,
           );
         const root = viewOf(value).getBigUint64(0, true);
         const inline = root === 0n ? this.#inlinePage(value, page.offset, toUtf8(key)) : undefined;
@@ -164,7 +162,7 @@ export class BoltFile {
 
   #inlinePage(value: Uint8Array, offset: number, name: string): Page {
     const bytes = value.subarray(BUCKET_BYTES);
-    if (bytes.length < HEADER_BYTES) this.#damaged(offset, `the bucket ${name} is cut short`);
+    if (bytes.length < HEADER_BYTES) this.#damaged(offset, `the bucket ${name} is truncated`);
     const view = viewOf(bytes);
     return { bytes, offset, flags: view.getUint16(8, true), count: view.getUint16(10, true) };
   }
@@ -173,23 +171,20 @@ export class BoltFile {
     if (value >= BigInt(this.#meta.pages) || value === 1n) {
       this.#damaged(
         offset,
-        `it leads to page ${value}, and the pages are 2 to ${this.#meta.pages - 1}`,
+        `it refers to page ${value}, but the pages are 2 to ${this.#meta.pages - 1}`,
       );
     }
     return Number(value);
   }
 
   /**
-   * The leaves of a tree in order, their elements checked. @param met one bit a page: those that
-   * nothing may lead to again
+   * The leaves of a tree in order, with validated elements.
+   * @param met one bit per page: pages that have occurred
    */
   *#leaves(bucket: Bucket, met: Uint8Array): Generator<{ page: Page; elements: Element[] }> {
     if (bucket.inline !== undefined) {
       if (bucket.inline.flags !== Flag.leaf)
-        this.#damaged(
-          bucket.inline.offset,
-          `a bucket within its parent has flags ${bucket.inline.flags}`,
-        );
+        this.#damaged(bucket.inline.offset, `an inline bucket has flags ${bucket.inline.flags}`);
       yield { page: bucket.inline, elements: this.#leafElements(bucket.inline, OPEN) };
       return;
     }
@@ -227,16 +222,17 @@ export class BoltFile {
     const first = this.#read(offset, pageBytes);
     const view = viewOf(first);
     const id = view.getBigUint64(0, true);
-    if (id !== BigInt(number)) this.#damaged(offset, `page ${number} says that it is page ${id}`);
+    if (id !== BigInt(number))
+      this.#damaged(offset, `page ${number} has page number ${id} in its header`);
     const overflow = view.getUint32(12, true);
     if (number + overflow >= pages)
       this.#damaged(
         offset,
-        `page ${number} goes on over ${overflow} pages, and the last page is ${pages - 1}`,
+        `page ${number} overflows into ${overflow} pages, and the last page is ${pages - 1}`,
       );
     for (let one = number; one <= number + overflow; one++) {
       if (((met[one >> 3] >> (one & 7)) & 1) === 1)
-        this.#damaged(offset, `two places lead to page ${one}`);
+        this.#damaged(offset, `two elements refer to page ${one}`);
       met[one >> 3] |= 1 << (one & 7);
     }
     const bytes = overflow === 0 ? first : this.#read(offset, pageBytes * (overflow + 1));
@@ -264,18 +260,18 @@ export class BoltFile {
     if (bounds.low !== undefined && compare(key, bounds.low) < 0) {
       this.#damaged(
         page.offset,
-        `the key ${toHex(key)} is below ${toHex(bounds.low)}, which leads here`,
+        `the key ${toHex(key)} is below ${toHex(bounds.low)}, the bound of its branch`,
       );
     }
     if (bounds.high !== undefined && compare(key, bounds.high) >= 0) {
       this.#damaged(
         page.offset,
-        `the key ${toHex(key)} is not below ${toHex(bounds.high)}, which leads to the page after`,
+        `the key ${toHex(key)} is not below ${toHex(bounds.high)}, the bound of the next page`,
       );
     }
   }
 
-  /** The elements' own part of a page, which must be inside of it. */
+  /** The element headers of a page, which must be inside of it. */
   #elements(page: Page): DataView {
     if (HEADER_BYTES + page.count * ELEMENT_BYTES > page.bytes.length)
       this.#damaged(page.offset, `${page.count} elements do not fit`);
@@ -286,7 +282,7 @@ export class BoltFile {
     if (at + sizeBytes > page.bytes.length) {
       this.#damaged(
         page.offset,
-        `an element's ${sizeBytes} bytes at ${at} end behind the page, which has ${page.bytes.length}`,
+        `an element's ${sizeBytes} bytes at ${at} exceed the page, which has ${page.bytes.length}`,
       );
     }
     return page.bytes.subarray(at, at + sizeBytes);
@@ -310,7 +306,7 @@ export class BoltFile {
 
   #branchEntries(page: Page, bounds: Bounds): { key: Uint8Array; page: number }[] {
     const view = this.#elements(page);
-    if (page.count === 0) this.#damaged(page.offset, "a branch leads nowhere");
+    if (page.count === 0) this.#damaged(page.offset, "a branch has no elements");
     const entries: { key: Uint8Array; page: number }[] = [];
     for (let i = 0; i < page.count; i++) {
       const start = HEADER_BYTES + i * ELEMENT_BYTES;
@@ -330,15 +326,14 @@ export class BoltFile {
 }
 
 /**
- * The meta page that counts. Throws BoltDamageError where neither can be used, or the file is cut
- * short.
+ * The valid meta page. Throws BoltDamageError if there is none, or if the file is truncated.
  */
 export function readMeta(file: DiskFile): Meta {
   const sizeBytes = file.size();
   const metaAt = (offset: number): Meta | string => {
     const bytes = new Uint8Array(META_BYTES);
     if (offset + HEADER_BYTES + META_BYTES > sizeBytes)
-      return `the file has ${sizeBytes} bytes only, and no meta page`;
+      return `the file has only ${sizeBytes} bytes and no meta page`;
     file.read(bytes, offset + HEADER_BYTES);
     return decodeMeta(bytes);
   };
@@ -356,17 +351,13 @@ export function readMeta(file: DiskFile): Meta {
   }
   const meta = found.sort((a, b) => b.transaction - a.transaction)[0];
   if (meta === undefined)
-    throw new BoltDamageError(
-      file.path,
-      0,
-      `${first as string}, and neither of its meta pages can be used`,
-    );
+    throw new BoltDamageError(file.path, 0, `${first as string}, and neither meta page is valid`);
   const neededBytes = meta.pages * meta.pageBytes;
   if (sizeBytes < neededBytes) {
     throw new BoltDamageError(
       file.path,
       sizeBytes,
-      `the file is cut short: it has ${sizeBytes} bytes and must have ${neededBytes}`,
+      `the file is truncated: it has ${sizeBytes} of ${neededBytes} bytes`,
     );
   }
   return meta;

@@ -1,20 +1,18 @@
 /**
- * Writing a database file from front to back, from records that come in order, with one page of
- * each tree level in memory.
+ * Writes a database file sequentially from sorted records, with one page per tree level in memory.
  *
- *     const output = await boltOutput(buckets);     // first pass: how many pages there will be,
- *                                                   and where the roots are
+ *     const output = await boltOutput(buckets);     // first pass: the number of pages and the roots
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *
  * The file begins with its meta pages, which name the root, but trees are built from the leaves up,
- * so the records are gone through twice: `scan` must give the same both times. Pages are filled to
- * the brim; a record that does not fit beside others has pages of its own.
+ * so the records are read twice: `scan` must yield the same both times. Pages are filled
+ * completely; a record that does not fit beside others has pages of its own.
  *
  *     meta 0 | meta 1 | freelist (empty) | for each bucket: leaves, branches, root | root of all
  */
 import { compare, EMPTY, fromUtf8 } from "@quorate/proto";
-import { assert } from "./errors.ts";
+
 import {
   BUCKET_BYTES,
   BUCKET_FLAG,
@@ -29,8 +27,9 @@ import {
   pagesFor,
   viewOf,
 } from "./format.ts";
+import { assert } from "./invariants.ts";
 
-/** A record of a bucket. */
+/** Key and value of a record. */
 export type BoltRecord = readonly [key: Uint8Array, value: Uint8Array];
 
 /**
@@ -42,23 +41,22 @@ export interface BoltBucket {
   scan(): AsyncIterable<readonly BoltRecord[]>;
 }
 
-/** A file that is ready to be written. */
+/** A file to write. */
 export interface BoltOutput {
   readonly sizeBytes: number;
-  /** The file's bytes from the start, one chunk a slice of records; to be called once. */
+  /** The file's bytes, one chunk per slice of records. Call once. */
   chunks(): AsyncGenerator<Uint8Array>;
 }
 
 const FREELIST_PAGE = 2;
 const FIRST_PAGE = 3;
 /**
- * The transaction id of meta page 0; the other page has the one before, as in a copy that bbolt
- * itself makes.
+ * The transaction id of meta page 0; meta page 1 has the one before, as in a copy made by bbolt.
  */
 const TRANSACTION = 2;
 /**
- * No branch page has fewer, which bbolt relies on; one entry more is kept back until the page after
- * it has two.
+ * The fewest entries of a branch page, on which bbolt relies; one more entry is held back until the
+ * next page has two.
  */
 const MIN_BRANCH_ENTRIES = 2;
 
@@ -73,7 +71,7 @@ interface Branch {
   readonly page: number;
 }
 
-/** Numbers pages, and keeps their bytes until they are taken unless it only counts. */
+/** Numbers pages, and keeps their bytes until taken unless it only counts. */
 class Pages {
   readonly #counting: boolean;
   #next = FIRST_PAGE;
@@ -87,7 +85,7 @@ class Pages {
     return this.#next;
   }
 
-  /** Adds a page; gives its number. */
+  /** Adds a page. Returns its number. */
   add(flags: number, count: number, sizeBytes: number, fill: (page: Uint8Array) => void): number {
     const id = this.#next;
     this.#next += pagesFor(sizeBytes);
@@ -106,7 +104,7 @@ class Pages {
   }
 }
 
-/** The tree of one bucket, from the leaves up. */
+/** Builds the tree of one bucket from the leaves up. */
 class Tree {
   readonly #pages: Pages;
   #leaf: Leaf[] = [];
@@ -119,15 +117,9 @@ class Tree {
   }
 
   put(key: Uint8Array, value: Uint8Array, flags = 0): void {
-    assert(
-      key.length > 0 && key.length <= MAX_KEY_BYTES,
-      `a key has from 1 to ${MAX_KEY_BYTES} bytes, not ${key.length}`,
-    );
-    assert(
-      value.length <= MAX_VALUE_BYTES,
-      `a value has at most ${MAX_VALUE_BYTES} bytes, not ${value.length}`,
-    );
-    assert(this.#last === undefined || compare(this.#last, key) < 0, "the keys of a bucket ascend");
+    assert(key.length > 0 && key.length <= MAX_KEY_BYTES, "BOLT-1", `not ${key.length}`);
+    assert(value.length <= MAX_VALUE_BYTES, "BOLT-2", `not ${value.length}`);
+    assert(this.#last === undefined || compare(this.#last, key) < 0, "BOLT-3");
     const sizeBytes = ELEMENT_BYTES + key.length + value.length;
     if (this.#leaf.length > 0 && this.#leafBytes + sizeBytes > PAGE_BYTES) this.#endLeaf();
     this.#leaf.push({ flags, key, value });
@@ -135,7 +127,7 @@ class Tree {
     this.#last = key;
   }
 
-  /** Ends the tree; gives its root page. */
+  /** Ends the tree. Returns its root page. */
   end(): number {
     if (this.#leaf.length > 0 || this.#levels.length === 0) this.#endLeaf();
     for (let height = 0; ; height++) {
@@ -186,7 +178,7 @@ class Tree {
   #endBranch(height: number): void {
     const level = this.#levels[height];
     const { entries } = level;
-    assert(entries.length >= MIN_BRANCH_ENTRIES, "a branch page has two entries or more");
+    assert(entries.length >= MIN_BRANCH_ENTRIES, "BOLT-4");
     const id = this.#pages.add(Flag.branch, entries.length, level.sizeBytes, (page) => {
       const view = viewOf(page);
       let at = HEADER_BYTES + entries.length * ELEMENT_BYTES;
@@ -221,7 +213,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** Goes through all records, with a pause after each slice; gives the root page. */
+/** Adds all records, with a pause after each slice. Returns the root page. */
 async function* build(buckets: readonly BoltBucket[], pages: Pages): AsyncGenerator<void, number> {
   const all = new Tree(pages);
   for (const bucket of buckets) {
@@ -237,7 +229,7 @@ async function* build(buckets: readonly BoltBucket[], pages: Pages): AsyncGenera
 }
 
 /**
- * Measures the file of these buckets, which have different names. Rejects with what a scan throws.
+ * Measures the file of these buckets, whose names must differ. Rejects with the error of a scan.
  */
 export async function boltOutput(unsorted: readonly BoltBucket[]): Promise<BoltOutput> {
   const buckets = [...unsorted].sort((a, b) => compare(fromUtf8(a.name), fromUtf8(b.name)));
@@ -261,11 +253,7 @@ export async function boltOutput(unsorted: readonly BoltBucket[]): Promise<BoltO
       for (let done = false; !done; ) {
         const step = await building.next();
         done = step.done === true;
-        if (done)
-          assert(
-            step.value === root && pages.count === counting.count,
-            "both passes over the records give the same",
-          );
+        if (done) assert(step.value === root && pages.count === counting.count, "BOLT-5");
         const made = pages.take();
         if (made.length > 0) yield joined(made);
       }

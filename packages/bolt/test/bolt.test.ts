@@ -1,6 +1,5 @@
 /**
- * The writer and the reader against each other: every shape of record, in memory that does not grow
- * with the file.
+ * Writer and reader together: every shape of record, in constant memory.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -31,7 +30,7 @@ describe("a file that is written and read", () => {
     assert.deepEqual(readBack(disk, "f"), { alarm: [], key: records, meta: records.slice(0, 3) });
   });
 
-  test("every count of records around what fills a page and a level", async () => {
+  test("every number of records around the capacity of a page and a level", async () => {
     // Long keys: a branch page holds few of them, so that trees grow high soon.
     const records = Array.from(
       { length: 400 },
@@ -44,7 +43,7 @@ describe("a file that is written and read", () => {
     }
   });
 
-  test("values larger than a page, keys as large as they may be, in any order", async () => {
+  test("values larger than a page, keys of the largest size, in any order", async () => {
     const key = fc.uint8Array({ minLength: 1, maxLength: 40 });
     const record = fc.tuple(key, fc.oneof(fc.nat(200), fc.nat(40_000)));
     await fc.assert(
@@ -92,7 +91,7 @@ describe("a file that is written and read", () => {
     opened.close();
   });
 
-  test("memory stays flat: a chunk is no longer than its slice and a page a level", async () => {
+  test("memory is bounded: a chunk is at most its slice and a page per level", async () => {
     const record: BoltRecord[] = [];
     async function* endless(): AsyncGenerator<BoltRecord[]> {
       for (let i = 0; i < 2000; i++) {
@@ -108,14 +107,14 @@ describe("a file that is written and read", () => {
     assert.ok(longest <= 64 * 240 + 5 * PAGE_BYTES, `${longest}`);
   });
 
-  test("records out of order, and passes that differ, are mistakes of the caller", async () => {
+  test("records out of order, and passes that differ, break an invariant", async () => {
     const wrong: BoltRecord[] = [
       [keyOf(2), bytesOf(1)],
       [keyOf(1), bytesOf(1)],
     ];
     await assert.rejects(
       boltOutput([{ name: "key", scan: () => sliced(wrong) }]),
-      /broken invariant: the keys of a bucket ascend/,
+      /BOLT-3: the keys of a bucket ascend/,
     );
     let calls = 0;
     const output = await boltOutput([

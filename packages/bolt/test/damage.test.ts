@@ -1,6 +1,6 @@
 /**
- * Files that bbolt would not write are refused with path, place and reason; none makes the reader
- * run wild.
+ * Files that bbolt would not write are refused with path, offset and reason; none makes the reader
+ * loop or read out of bounds.
  */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -37,7 +37,7 @@ function refuses(
   });
 }
 
-/** Where the first page of a kind stands. */
+/** The offset of the first page of a kind. */
 function pageWith(flags: number): number {
   const view = new DataView(good.buffer, good.byteOffset, good.byteLength);
   for (let at = 3 * PAGE; at < good.length; at += PAGE)
@@ -53,17 +53,17 @@ describe("damage", () => {
     good = disk.readAll("good.db").slice();
   });
 
-  test("one broken meta page is made up for by the other", () => {
+  test("with one broken meta page the other is used", () => {
     reading((bytes) => void bytes.fill(0, 0, PAGE))();
     reading((bytes) => void bytes.fill(0, PAGE, 2 * PAGE))();
   });
   test("no meta page", () =>
-    refuses((bytes) => void bytes.fill(0, 0, 2 * PAGE), 0, /does not begin like a bbolt database/));
+    refuses((bytes) => void bytes.fill(0, 0, 2 * PAGE), 0, /is no bbolt database/));
   test("another version", () =>
     refuses(
       (_, view) => [0, PAGE].forEach((at) => void view.setUint32(at + 20, 3, true)),
       0,
-      /version 3, which is not known/,
+      /unknown version 3/,
     ));
   test("a flipped bit in both meta pages", () =>
     refuses(
@@ -72,35 +72,31 @@ describe("damage", () => {
       /checksum of the meta page/,
     ));
   test("an empty file, and a few bytes", () => {
-    refuses(() => new Uint8Array(0), 0, /0 bytes only/);
-    refuses((bytes) => bytes.slice(0, 50), 0, /50 bytes only/);
+    refuses(() => new Uint8Array(0), 0, /only 0 bytes/);
+    refuses((bytes) => bytes.slice(0, 50), 0, /only 50 bytes/);
   });
-  test("a file cut short", () =>
-    refuses((bytes) => bytes.slice(0, -PAGE), good.length - PAGE, /must have \d+/));
-  test("a page that is another", () => {
+  test("a truncated file", () =>
+    refuses((bytes) => bytes.slice(0, -PAGE), good.length - PAGE, / of \d+ bytes/));
+  test("a page with another number", () => {
     const at = pageWith(2);
-    refuses((_, view) => view.setUint32(at, 9999, true), at, /says that it is page 9999/);
+    refuses((_, view) => view.setUint32(at, 9999, true), at, /has page number 9999/);
   });
-  test("a page of a kind that does not belong there", () => {
+  test("a page of the wrong kind", () => {
     const at = pageWith(2);
     refuses((_, view) => view.setUint16(at + 8, 16, true), at, /neither branch nor leaf/);
   });
   test("more elements than fit, an element behind its page, an empty key", () => {
     const at = pageWith(2);
     refuses((_, view) => view.setUint16(at + 10, 60_000, true), at, /60000 elements do not fit/);
-    refuses(
-      (_, view) => view.setUint32(at + 16 + 12, 0x7fff_ffff, true),
-      at,
-      /end behind the page/,
-    );
+    refuses((_, view) => view.setUint32(at + 16 + 12, 0x7fff_ffff, true), at, /exceed the page/);
     refuses((_, view) => view.setUint32(at + 16 + 8, 0, true), at, /no key/);
   });
-  test("a page that goes on behind the end", () => {
+  test("a page that overflows behind the end", () => {
     const at = pageWith(2);
     refuses(
       (_, view) => view.setUint32(at + 12, 0xffff_ffff, true),
       at,
-      /goes on over 4294967295 pages/,
+      /overflows into 4294967295 pages/,
     );
   });
   test("keys out of order within a page, and against the branch above", () => {
@@ -111,17 +107,17 @@ describe("damage", () => {
     const second = branch + 32 + new DataView(good.buffer).getUint32(branch + 32, true);
     refuses((bytes) => void (bytes[second + 7] = 1), 3 * PAGE, /is not below/);
   });
-  test("two ways to one page, and a way to a page that is none", () => {
+  test("two references to one page, and a reference to a missing page", () => {
     const at = pageWith(1);
     refuses(
       (_, view) => view.setBigUint64(at + 32 + 8, 3n, true),
       3 * PAGE,
-      /two places lead to page 3/,
+      /two elements refer to page 3/,
     );
     refuses(
       (_, view) => view.setBigUint64(at + 32 + 8, 1n << 40n, true),
       at,
-      /leads to page 1099511627776/,
+      /refers to page 1099511627776/,
     );
   });
 

@@ -1,11 +1,11 @@
-/** Database files in tests. */
+/** Database files for tests. */
 import assert from "node:assert/strict";
 import { BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 
 export type Buckets = Readonly<Record<string, readonly BoltRecord[]>>;
 
-/** A key that sorts as its number does. */
+/** A key that sorts by its number. */
 export function keyOf(n: number, lengthBytes = 17): Uint8Array {
   const key = new Uint8Array(lengthBytes).fill(0x6b);
   new DataView(key.buffer).setBigUint64(0, BigInt(n));
@@ -37,7 +37,7 @@ export async function save(disk: Disk, path: string, buckets: Buckets): Promise<
   file.close();
 }
 
-/** All that is in a file. */
+/** All records of a file. */
 export function readBack(disk: Disk, path: string): Record<string, BoltRecord[]> {
   const file = BoltFile.open(disk, path);
   try {

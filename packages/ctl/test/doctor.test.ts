@@ -130,7 +130,7 @@ test("members without connections, unless those that are missing explain it; few
   ]);
   const down = member(3, { status: undefined, failure: "connect ECONNREFUSED" });
   assert.deepEqual(found([member(1, { metrics }), member(2), down]), [
-    "error reachable m3: does not answer at https://h3:2379: connect ECONNREFUSED",
+    "error reachable m3: does not respond at https://h3:2379: connect ECONNREFUSED",
     "warning files m1: 900 of 1024 open files",
   ]);
 });
@@ -202,15 +202,15 @@ test("the text report: coloured on a terminal, the same text in a pipe", () => {
   const text = humanReport(sick, diagnose(sick), [{ member: "m1", text: "not looked at" }], plain);
   assert.equal(
     text,
-    `4 members, 4 of them answer; m1 leads in term 0; version 3.7.0
+    `4 members, 4 of them respond; m1 leads in term 0; version 3.7.0
 
-warning  voters  cluster  4 voters: no more of them may fail than with 3
+warning  voters  cluster  4 voters: they tolerate no more failures than 3
          right: an odd number of voters, 3 or 5
-         next:  add one (member add NAME --learner --peer-urls=URL), or take one out (member remove ID); these are the members:
+         next:  add one (member add NAME --learner --peer-urls=URL), or remove one (member remove ID); the members:
                 quoratectl --endpoints=https://h1:2379 member list -w table
 
 warning  clock   m4       its clock is at least 2000 ms ahead of this machine's
-         right: clocks within 1000 ms: certificates, logs and times of backups go by them
+         right: clocks within 1000 ms: certificates, logs and backups depend on them
          next:  on its machine: timedatectl status; chronyc tracking
 
 note     m1: not looked at
@@ -244,7 +244,7 @@ test("a disk is judged by many syncs: one slow one of thirteen, or a few of many
   assert.deepEqual(disks(10_000, 50), []);
   assert.match(
     disks(60, 6)[0],
-    /^error disk m1: 1% of the syncs of its log took longer than \d+ ms since it was started \(of 66\)$/,
+    /^error disk m1: 1% of its log's syncs took longer than \d+ ms since it started \(of 66\)$/,
   );
 });
 
@@ -327,7 +327,7 @@ etcd_debugging_mvcc_compact_revision ${compacted}
   assert.deepEqual(full(ours(0.3, 0)), ["space is free again; disarm the alarm:", "alarm disarm"]);
   assert.match(
     full(ours(0.97, 1, 77))[0],
-    /^there is no history left to give up: delete keys and compact again/,
+    /^there is no history to compact: delete keys and compact again/,
   );
   assert.deepEqual(full("etcd_debugging_mvcc_compact_revision 5\n", { dbSize: 99 }).slice(1), [
     "compaction --physical 77",
@@ -356,7 +356,7 @@ test("a command that is the whole cluster's is printed once", () => {
       ["m2", []],
     ],
   );
-  assert.match(findings[1].next, /--auto-compaction-retention\) \(see the command above\)$/);
+  assert.match(findings[1].next, /--auto-compaction-retention \(see the command above\)$/);
 });
 
 test("commands carry the connection flags, except those set as variables in the shell; they are quoted", () => {

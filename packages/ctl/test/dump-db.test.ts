@@ -137,7 +137,7 @@ test("damage is reported with its offset and the next command; scan-keys finds t
   assert.equal(broken.code, 1);
   assert.ok(
     broken.err.startsWith(
-      `Error: ${damaged}: damaged at byte ${page * 4096}: page ${page} says that it is page `,
+      `Error: ${damaged}: damaged at byte ${page * 4096}: page ${page} has page number `,
     ),
     broken.err,
   );
@@ -147,7 +147,7 @@ test("damage is reported with its offset and the next command; scan-keys finds t
   assert.match(
     left.err,
     new RegExp(
-      `^Reading page ${page} failed: it says that it is page \\d+\\. Continuing\\.\\.\\.\n`,
+      `^Reading page ${page} failed: its header has page number \\d+\\. Continuing\\.\\.\\.\n`,
     ),
   );
   const kept = lines.filter((line) => !line.startsWith(`pageID=${page},`));

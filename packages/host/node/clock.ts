@@ -1,24 +1,26 @@
 /**
- * The machine's own time.
+ * Clock over this machine's time.
  */
 import type { Clock, Timer } from "../src/clock.ts";
 
-/** The longest delay that setTimeout takes; a longer one is cut into parts. */
+/** The longest delay that setTimeout accepts; a longer one is split. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** What repeats at a multiple of this begins at one, so that a first run is late by up to this. */
+/**
+ * Timers with a period that is a multiple of this run on a common grid, so the first run may be
+ * late by up to this.
+ */
 const COMMON_GRID_MS = 100;
 
 /**
- * Sets a timeout that never runs early. libuv counts in whole milliseconds of a clock that started
- * somewhere inside one, so a plain timeout may run up to one millisecond before its time as
- * performance.now() tells it; the extra millisecond makes up for that.
+ * Sets a timeout that never runs early. libuv counts whole milliseconds, so by performance.now() a
+ * plain timeout may run up to one millisecond early; an extra millisecond compensates.
  */
 function timeout(delayMs: number, task: () => void): NodeJS.Timeout {
   return setTimeout(task, Math.ceil(delayMs) + 1);
 }
 
-/** A timer whose timeout is set anew from time to time. */
+/** A timer whose timeout is set repeatedly. */
 class NodeTimer implements Timer {
   #timeout: NodeJS.Timeout | undefined;
   #cancelled = false;
@@ -56,8 +58,8 @@ class NodeClock implements Clock {
   every(periodMs: number, task: () => void): Timer {
     if (!(periodMs > 0)) throw new RangeError(`a period must be more than 0 ms, got ${periodMs}`);
     const timer = new NodeTimer();
-    // Due times lie on a grid, so that the small lateness of each run does not add up: on one for
-    // all periods that fit it, so that a process at rest wakes up once for all of them.
+    // Due times lie on a grid, so that lateness does not add up. Periods that fit share one grid,
+    // so that an idle process wakes up once for all of them.
     const onGrid = (ms: number) =>
       periodMs % COMMON_GRID_MS === 0 ? Math.ceil(ms / COMMON_GRID_MS) * COMMON_GRID_MS : ms;
     let dueMs = onGrid(performance.now() + periodMs);
@@ -72,10 +74,10 @@ class NodeClock implements Clock {
   }
 
   endOfTurn(task: () => void): void {
-    // The check phase comes right after the poll phase, which reads the sockets.
+    // The check phase follows the poll phase, which reads the sockets.
     setImmediate(task);
   }
 }
 
-/** The one clock of a process. */
+/** The process's clock. */
 export const nodeClock: Clock = new NodeClock();

@@ -1,12 +1,12 @@
 /**
- * The machine's file system. Calls block, but for dataSync and writeZeros, which run on libuv's
- * thread pool.
+ * Disk over this machine's file system. Calls block, except dataSync and writeZeros, which run on
+ * libuv's thread pool.
  *
- * preallocate writes real zeros, because Node has no fallocate and zeros are better here:
- * overwriting a block that was written before changes no metadata, so a later fdatasync has no
- * journal to commit. Measured on ext4 (write + fdatasync of 4 KiB / 40 KB, mean of 400):
- * zero-filled 0.11 / 0.12 ms, fallocate 0.15 / 0.19 ms, sparse by truncate 0.16 / 0.20 ms,
- * appending 0.17 / 0.22 ms. Filling 64 MB takes 24 to 50 ms once.
+ * preallocate writes zeros, because Node has no fallocate and zeros are better here: overwriting a
+ * written block changes no metadata, so a later fdatasync has no journal to commit. Measured on
+ * ext4 (write + fdatasync of 4 KiB / 40 KB, mean of 400): zero-filled 0.11 / 0.12 ms, fallocate
+ * 0.15 / 0.19 ms, sparse by truncate 0.16 / 0.20 ms, appending 0.17 / 0.22 ms. Filling 64 MB takes
+ * 24 to 50 ms.
  */
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -18,10 +18,10 @@ const PRIVATE_DIR_MODE = 0o700;
 const PRIVATE_FILE_MODE = 0o600;
 const FLAGS = { read: "r", write: "r+", create: "wx+" } as const;
 
-/** What preallocate and writeZeros write at a time. */
+/** Bytes that preallocate and writeZeros write at a time. */
 const ZEROS = new Uint8Array(1 << 20);
 
-/** Runs a blocking call and maps what it throws. */
+/** Runs a blocking call and maps its error to DiskError. */
 function at<T>(path: string, call: () => T): T {
   try {
     return call();
@@ -30,7 +30,7 @@ function at<T>(path: string, call: () => T): T {
   }
 }
 
-/** Writes all of `bytes` at `position`, however many calls it takes. */
+/** Writes all of `bytes` at `position`, in as many calls as needed. */
 function writeFully(fd: number, bytes: Uint8Array, position: number): void {
   for (let done = 0; done < bytes.length; )
     done += fs.writeSync(fd, bytes, done, bytes.length - done, position + done);
@@ -39,7 +39,10 @@ function writeFully(fd: number, bytes: Uint8Array, position: number): void {
 class NodeFile implements DiskFile {
   readonly path: string;
   #fd: number;
-  /** The asynchronous call under way. A close would free the descriptor's number under its feet. */
+  /**
+   * The pending asynchronous call. Closing the file meanwhile would let the system reuse its
+   * descriptor.
+   */
   #busyWith: string | undefined;
 
   constructor(path: string, fd: number) {
@@ -70,8 +73,7 @@ class NodeFile implements DiskFile {
       if (totalBytes === 0) return;
       let done = fs.writevSync(this.#fd, chunks, position);
       if (done === totalBytes) return;
-      // A short write is rare (a nearly full disk, a signal): go on chunk by chunk from where it
-      // stopped.
+      // A short write is rare (a nearly full disk, a signal): continue chunk by chunk.
       let start = 0;
       for (const chunk of chunks) {
         if (done < start + chunk.length) {
@@ -156,20 +158,20 @@ class NodeFile implements DiskFile {
 }
 
 /**
- * Makes a folder and those above it. Node's own recursive mkdir never ends where the system says
- * ENOENT though the folder above is there, as /proc and automounters do.
+ * Makes a directory and its parents. Node's recursive mkdir never ends where the system returns
+ * ENOENT although the parent exists, as in /proc and automounters.
  */
 function makeDirs(path: string, mode: number): void {
   const found = fs.statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
   if (found !== undefined)
-    throw new DiskError("Exists", path, "a file stands where a folder should be");
+    throw new DiskError("Exists", path, "a file exists in place of the directory");
   const above = dirname(path);
   if (above !== path) makeDirs(above, mode);
   try {
     fs.mkdirSync(path, { mode });
   } catch (error) {
-    // Another process may have made it at the same time.
+    // Another process may have made it meanwhile.
     if (!fs.statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
@@ -252,5 +254,5 @@ class NodeDisk implements Disk {
   }
 }
 
-/** The one disk of a process. */
+/** The process's disk. */
 export const nodeDisk: Disk = new NodeDisk();

@@ -1,7 +1,6 @@
 /**
- * Node's HTTP/1.1, taken without an import: `import ... from "node:http"` reads all exports of the
- * module, one of them is WebSocket, and reading that starts Node's own fetch with all that it
- * needs, some 90 modules.
+ * Node's HTTP/1.1 without an import: `import ... from "node:http"` reads all exports of the module,
+ * among them WebSocket, which loads Node's fetch with some 90 modules.
  */
 
 const { Agent, createServer, request } = process.getBuiltinModule("node:http");

@@ -1,11 +1,15 @@
-/** The real twins of the interfaces: this machine's time, randomness, disk and log outputs. */
+/**
+ * The platform interfaces over Node: this machine's time, randomness, disk, network and log
+ * outputs.
+ */
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
+export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
 export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export {
-  formatForPeople,
+  formatForTerminal,
   type LogFormat,
   type NodeLogger,
   type NodeLoggerOptions,

@@ -1,22 +1,22 @@
 /**
- * The backend's file store in a member: LevelDB by level, which in Node is classic-level
- * (the same class; its types have the methods that only LevelDB has).
+ * Keyspace over LevelDB, for the backend of a member. The library is level, which in Node is
+ * classic-level (the same class; its types have the methods that only LevelDB has).
  *
- * Its options, measured with 600,000 records of an 18-byte rising key and a 300-byte value in
- * synced batches of 10,000 (LevelDB's default stands where the difference was noise: 4 KiB blocks,
- * 8 MiB block cache):
+ * Options, measured with 600,000 records of an 18-byte ascending key and a 300-byte value in synced
+ * batches of 10,000. LevelDB's defaults stay where the difference was noise (4 KiB blocks, 8 MiB
+ * block cache):
  *
  * - writeBufferSize 8 MiB instead of 4: 559,000 instead of 374,000 records/s, 2.2 instead of 3.7
  *   microseconds of CPU each. A batch of the backend can reach 4 MB, which fills a whole buffer of
- *   the default size and stalls the next one. 16 MiB gave 10 % more for twice the memory (two
+ *   the default size and stalls the next one. 16 MiB was 10 % faster for twice the memory (two
  *   buffers can be alive) and a longer replay at open.
  * - maxFileSize 8 MiB instead of 2: the same speed, and the largest backend (8 GiB) stays at about
- *   1,000 tables, which is how many LevelDB keeps open and mapped.
+ *   1,000 tables, which is the number that LevelDB keeps open and mapped.
  * - compression (snappy) stays on: JSON values took 30 MB instead of 202 MB, at the same write rate
- *   and up to 2 microseconds more for a read; what does not compress is stored as it is.
+ *   and up to 2 microseconds more per read; incompressible blocks are stored uncompressed.
  *
- * Batches go through the chained form: 0.45 microseconds of the loop for each record, where an
- * array of operations costs 0.95.
+ * Batches use the chained form: 0.45 microseconds per record on the event loop, where an array of
+ * operations costs 0.95.
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -45,18 +45,18 @@ const OPTIONS = {
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
 /**
- * No slice has more records than this, however small they are: taking one over from the other
- * thread costs some 3 microseconds of the loop.
+ * Most records in a slice, however small they are: receiving one from the other thread costs some
+ * 3 microseconds of the event loop.
  */
 const MAX_SLICE_RECORDS = 1024;
 
-/** A long batch is put together in slices of this time, so that the loop goes on between them. */
+/** A long batch is built in slices of this time, between which the event loop runs. */
 const MAX_HOLD_MS = 2;
 const RECORDS_BETWEEN_LOOKS = 64;
 
 /**
- * Stands for "no end" in a compaction, whose end LevelDB's binding wants as a key. No key of the
- * backend is above it.
+ * The open end of a compaction, which classic-level needs as a key. No key of the backend is above
+ * it.
  */
 const BEYOND_ALL_KEYS = new Uint8Array(1024).fill(0xff);
 const BEFORE_ALL_KEYS = new Uint8Array(0);
@@ -64,10 +64,10 @@ const BEFORE_ALL_KEYS = new Uint8Array(0);
 type Database = ClassicLevel<Uint8Array, Uint8Array>;
 type LevelSnapshot = ReturnType<Database["snapshot"]>;
 
-/** The DiskError for what LevelDB said about the store at `path`. */
+/** The DiskError for an error of LevelDB on the store at `path`. */
 function mapError(error: unknown, path: string): DiskError {
   if (error instanceof DiskError) return error;
-  // A failed open hides its reason one level down.
+  // classic-level wraps the reason of a failed open.
   const inner = error as Error & { code?: string };
   const reason =
     inner.code === "LEVEL_DATABASE_NOT_OPEN" && inner.cause instanceof Error
@@ -81,7 +81,7 @@ function mapError(error: unknown, path: string): DiskError {
       "the backend is open in another process, or twice in this one",
       error,
     );
-  // A manifest or a table that is gone or cut short is an "IO error" to LevelDB.
+  // LevelDB reports a missing or truncated manifest or table as "IO error".
   const isLost =
     /^IO error: .*(?:MANIFEST|CURRENT|\.ldb|\.log|MAN[^/]*): (?:No such file|Invalid argument)/i.test(
       message,
@@ -99,7 +99,7 @@ function mapError(error: unknown, path: string): DiskError {
     );
   }
   if (/does not exist \(create_if_missing/.test(message))
-    return new DiskError("NotFound", path, "there is no backend here", error);
+    return new DiskError("NotFound", path, "no backend in this directory", error);
   if (/No space left|quota exceeded/i.test(message))
     return new DiskError("NoSpace", path, message, error);
   if (/Permission denied|not permitted|Read-only file system/i.test(message))
@@ -107,7 +107,7 @@ function mapError(error: unknown, path: string): DiskError {
   return new DiskError("Io", path, message, error);
 }
 
-/** LevelDB's binding gives Buffers, whose slice() does not copy; pure code must not meet one. */
+/** classic-level returns Buffers, whose slice() does not copy; pure code expects Uint8Arrays. */
 function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
@@ -115,7 +115,7 @@ function plain(bytes: Uint8Array): Uint8Array {
 class LevelKeyspace implements Keyspace {
   readonly #path: string;
   readonly #level: Database;
-  /** The last write that was asked for, while it is under way; never rejects. */
+  /** The last requested write while it is pending; never rejects. */
   #writing: Promise<void> | undefined;
 
   constructor(path: string, level: Database) {
@@ -137,8 +137,8 @@ class LevelKeyspace implements Keyspace {
   }
 
   write(batch: Iterable<KeyspaceWrite>): Promise<void> {
-    // One after the other: a small one must not overtake a large one that is still being put
-    // together.
+    // Writes run one at a time: a small one must not overtake a large one that is still being
+    // built.
     const before = this.#writing;
     const written = this.#run(() =>
       before === undefined ? this.#write(batch) : before.then(() => this.#write(batch)),
@@ -190,7 +190,7 @@ class LevelKeyspace implements Keyspace {
   sizeOnDiskBytes(): number {
     let totalBytes = 0;
     for (const name of readdirSync(this.#path)) {
-      // A compaction may remove a file between the two calls.
+      // A compaction may remove the file between the two calls.
       totalBytes += statSync(join(this.#path, name), { throwIfNoEntry: false })?.size ?? 0;
     }
     return totalBytes;
@@ -220,8 +220,8 @@ class LevelKeyspace implements Keyspace {
   }
 
   /**
-   * The iterator is made here, not at the first slice, so that it sees the state at the time of the
-   * call.
+   * Makes the iterator at once, not at the first slice, so that it sees the state at the time of
+   * the call.
    */
   #scan(
     range: KeyspaceRange,
@@ -234,7 +234,7 @@ class LevelKeyspace implements Keyspace {
         ...(range.to && { lt: range.to }),
         ...(snapshot && { snapshot }),
         highWaterMarkBytes: options?.sliceBytes ?? DEFAULT_SLICE_BYTES,
-        // A scan of everything would push out of the cache what single reads need.
+        // A full scan would evict blocks that single reads need from the cache.
         fillCache: false,
       }),
     );
@@ -260,7 +260,7 @@ class LevelKeyspaceOpener implements KeyspaceOpener {
     const level = new Level(path, OPTIONS) as unknown as Database;
     try {
       if (!options.create && !statSync(path, { throwIfNoEntry: false }))
-        throw new DiskError("NotFound", path, "there is no backend here");
+        throw new DiskError("NotFound", path, "no backend in this directory");
       await level.open({ createIfMissing: options.create });
     } catch (error) {
       await level.close();

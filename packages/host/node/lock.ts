@@ -1,15 +1,14 @@
 /**
- * A lock between processes that the kernel gives back when its holder ends, however it ends.
+ * A lock between processes that the kernel releases when its holder ends, however it ends.
  *
- * Node has neither flock nor fcntl. What it has is SQLite, whose transactions stand on fcntl
- * byte-range locks, on Linux and macOS alike: an exclusive transaction held open on an empty file
- * IS such a lock. Nothing is ever written to that file. A file with a process id in it would need
- * guesses instead: ids are used again, and two containers that share a volume see different ids.
- *
- * The holder's id is written to a second file (PATH.pid), only so that the refusal can name it.
+ * Node has neither flock nor fcntl, but it has SQLite, whose transactions use fcntl byte-range
+ * locks on Linux and macOS: an exclusive transaction held open on an empty file is such a lock.
+ * Nothing is ever written to that file. A file with a process id would need guesses: ids are
+ * reused, and two containers that share a volume see different ids. The holder's id is in a second
+ * file (PATH.pid) only to name it in errors.
  *
  * One rule of fcntl locks: a process loses the lock when it closes ANY descriptor of the locked
- * file. So nobody else opens that file.
+ * file. So no other code may open that file.
  */
 import * as fs from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -20,14 +19,13 @@ const SQLITE_BUSY = 5;
 const SQLITE_NOTADB = 26;
 
 /**
- * Every lock that this process holds. A connection that nobody refers to would be closed by the
- * garbage collector.
+ * The locks of this process. The garbage collector would close an unreferenced connection.
  */
 const held = new Set<DatabaseSync>();
 
 /**
- * Makes the empty lock file with private rights. Where it stands already it must not be opened (see
- * above), only looked at.
+ * Makes the empty lock file, for its owner only. An existing file must not be opened (see above),
+ * only checked by stat.
  */
 function createOnce(path: string): void {
   try {
@@ -50,7 +48,7 @@ function holderOf(pidPath: string): number | undefined {
     try {
       process.kill(pid, 0);
     } catch (error) {
-      // A process of another user answers EPERM and is alive.
+      // EPERM: the process belongs to another user and is alive.
       if ((error as NodeJS.ErrnoException).code === "ESRCH") return undefined;
     }
     return pid;
@@ -91,8 +89,8 @@ export function lockFile(path: string): DiskLock {
   try {
     fs.writeFileSync(pidPath, String(process.pid), { mode: 0o600 });
   } catch {
-    // The lock holds all the same; a refusal will say "another process". A full disk must not keep
-    // a member from starting.
+    // The lock is held all the same; errors will name "another process". A full disk must not
+    // prevent a start.
   }
   held.add(db);
   return {

@@ -1,49 +1,47 @@
 /**
- * Log lines on files and standard streams, written by pino.
- *
- * One line, as scripts see it (etcd's names, in etcd's order; the caller's fields come last):
+ * Logger over pino, on files and standard streams. A line as scripts read it (etcd's names in
+ * etcd's order, then the caller's fields):
  *
  *     {"level":"info","ts":"2026-01-02T15:04:05.000Z","caller":"server/member","msg":"ready to
  *     serve client requests","name":"infra0"}
  *
- * and as a person sees it on a terminal:
+ * and on a terminal:
  *
  *     2026-01-02T15:04:05.000Z info  server/member  ready to serve client requests  name=infra0
  *
- * The readable form is a function of 15 lines here and not pino-pretty, which takes 19 ms and 12 MB
+ * The terminal format is a function of 15 lines instead of pino-pretty, which takes 19 ms and 12 MB
  * to load and would parse each line again.
  *
- * Every line is written before the call returns, so nothing waits in memory when a process ends or
- * is killed.
+ * Each line is written before the call returns, so no line is lost when the process ends or is
+ * killed.
  */
 import pino from "pino";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
 import { escapeControls } from "../src/printable.ts";
 
-/** How a line looks. "auto": "console" on an output that is a terminal, "json" elsewhere. */
+/** The format of a line. "auto": "console" on an output that is a terminal, "json" elsewhere. */
 export type LogFormat = "json" | "console" | "auto";
 
 export interface NodeLoggerOptions {
-  /** Lines below this level are dropped. "info" unless told. */
+  /** Lines below this level are dropped; default "info". */
   readonly level?: LogLevel;
   /**
    * Where lines go: "stderr", "stdout", "default" (stderr) or the path of a file to append to.
-   * stderr unless told.
+   * Default stderr.
    */
   readonly outputs?: readonly string[];
-  /** "auto" unless told. */
+  /** Default "auto". */
   readonly format?: LogFormat;
 }
 
-/** A logger with the controls that only its owner has. They act on all its children too. */
+/** A logger with the controls of its owner, which apply to its children too. */
 export interface NodeLogger extends Logger {
   level(): LogLevel;
   setLevel(level: LogLevel): void;
-  /** Opens the log files anew under the same names, after something else has moved them away. */
+  /** Reopens the log files by name, after log rotation has moved them. */
   reopen(): void;
   /**
-   * Waits for nothing: every line was written when it was logged. Flushes the files' bytes to the
-   * disk and closes them.
+   * Syncs the files to the disk and closes them.
    */
   close(): void;
 }
@@ -66,20 +64,22 @@ type WriteLine = (
   fields: LogFields | undefined,
 ) => void;
 
-/** What the loggers of one tree share. */
+/** The state that a logger and its children share. */
 interface Sink {
   rank: number;
   level: LogLevel;
   readonly writers: readonly WriteLine[];
 }
 
-/** The words of a value on a terminal: as it is if that is clear, else as JSON. */
-function words(value: string | number | boolean | readonly string[] | readonly number[]): string {
+/** The text of a value on a terminal: unquoted if unambiguous, else JSON. */
+function valueText(
+  value: string | number | boolean | readonly string[] | readonly number[],
+): string {
   return typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** The readable form of a line, without its end. Control characters are shown as \xNN or \uNNNN. */
-export function formatForPeople(
+/** The terminal format of a line, without its end. Control characters become \xNN or \uNNNN. */
+export function formatForTerminal(
   time: Date,
   level: LogLevel,
   caller: string,
@@ -92,7 +92,7 @@ export function formatForPeople(
   if (caller) line += `${caller}  `;
   line += msg;
   for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) line += `  ${name}=${words(value)}`;
+    if (value !== undefined) line += `  ${name}=${valueText(value)}`;
   }
   return `${time.toISOString()} ${colours ? `${COLOURS[level]}${label}\x1b[39m` : label}  ${escapeControls(line)}`;
 }
@@ -100,7 +100,7 @@ export function formatForPeople(
 function consoleWriter(destination: Destination, colours: boolean): WriteLine {
   return (level, caller, msg, bound, fields) => {
     destination.write(
-      `${formatForPeople(new Date(), level, caller, msg, { ...bound, ...fields }, colours)}\n`,
+      `${formatForTerminal(new Date(), level, caller, msg, { ...bound, ...fields }, colours)}\n`,
     );
   };
 }
@@ -116,7 +116,7 @@ function jsonWriter(destination: Destination): WriteLine {
     destination,
   );
   return (level, caller, msg, bound, fields) => {
-    // The message goes in as a field: pino itself would put it behind the others.
+    // The message is passed as a field: pino would put it behind the others.
     log[level]({ ...(caller && { caller }), msg, ...bound, ...fields });
   };
 }
@@ -185,8 +185,8 @@ class RootLogger extends SinkLogger implements NodeLogger {
 }
 
 /**
- * A logger that writes to each of the outputs. A path that cannot be opened throws the system's
- * error.
+ * A logger that writes to each of the outputs. Throws the system's error if a path cannot be
+ * opened.
  */
 export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
   const level = options.level ?? "info";

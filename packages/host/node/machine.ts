@@ -1,11 +1,11 @@
-/** What this process may use of its machine. */
+/** The resources of the machine that this process may use. */
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 
 /**
  * Memory in bytes: the limit of the process's cgroup (version 2 or 1, the lowest of all groups
- * around it) where it is below the machine's memory. File descriptors: the soft RLIMIT_NOFILE,
- * which Node has raised to the hard one; 0 where the system does not say.
+ * around it) if below the machine's memory. File descriptors: the soft RLIMIT_NOFILE, which Node
+ * raises to the hard one; 0 if unknown.
  */
 export function machineLimits(): { readonly memoryBytes: number; readonly openFiles: number } {
   const total = totalmem();

@@ -1,16 +1,16 @@
-/** The system's resolver. */
+/** DNS resolver of the system. */
 import dns from "node:dns";
 import { lookup, Resolver } from "node:dns/promises";
 import type { Names } from "../src/names.ts";
 
-/** A name server has so long for the first answer, and twice as long for each further try. */
+/** Timeout of the first query to a name server; it doubles with each retry. */
 const QUESTION_TIMEOUT_MS = 2000;
 const QUESTION_TRIES = 3;
 
 export const nodeNames: Names = {
   async lookupSrv(service, domain) {
     const resolver = new Resolver({ timeout: QUESTION_TIMEOUT_MS, tries: QUESTION_TRIES });
-    // Those of the process, asked for now: they may have been set after this module was loaded.
+    // Read at each query: the process may have set its servers after this module was loaded.
     resolver.setServers(dns.getServers());
     const records = await resolver.resolveSrv(`_${service}._tcp.${domain}`);
     return records

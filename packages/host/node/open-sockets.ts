@@ -1,15 +1,13 @@
 /**
- * The open TLS connections of a port, looked at again when its options change: one whose
- * certificate has been revoked, or is no longer among the allowed names, is ended. (etcd leaves
- * such connections open for as long as their clients like.) What the authority's withdrawal would
- * refuse stays until it connects again: authorities change in rotations, with both in force for a
- * while.
+ * Rechecks the open TLS connections of a port when its options change: closes those whose
+ * certificate was revoked or is no longer among the allowed names. (etcd leaves such connections
+ * open.) Connections whose CA was removed stay open: CAs are rotated, with both valid for a while.
  */
 import type { TLSSocket } from "node:tls";
 import { demandsClientCertificate, refuseCertificate } from "./tls.ts";
 import type { TlsSource } from "./tls-source.ts";
 
-/** So many connections are looked at in one turn of the event loop; some 20 microseconds each. */
+/** Connections checked per turn of the event loop; some 20 microseconds each. */
 const SOCKETS_PER_TURN = 100;
 
 export class OpenTlsSockets {
@@ -19,23 +17,23 @@ export class OpenTlsSockets {
   readonly #forget: () => void;
   #round = 0;
 
-  /** @param refused called with a connection that is to be ended, and why; it ends it */
+  /** @param refused called with a connection to close, and the reason; it must close it */
   constructor(source: TlsSource, refused: (socket: TLSSocket, reason: string) => void) {
     this.#source = source;
     this.#refused = refused;
     this.#forget = source.onChange(() => void this.#lookAgain());
   }
 
-  /** A connection whose handshake is over and whose certificate was taken. */
+  /** Adds a connection after its handshake and certificate check. */
   add(socket: TLSSocket): void {
     if (socket.destroyed) return;
-    // The options may have changed since the certificate was looked at: a name was being looked up.
+    // The options may have changed since the certificate check, which may wait for DNS.
     if (this.#refuse(socket)) return;
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
   }
 
-  /** Ends the looking; the connections stay as they are. */
+  /** Stops checking; the connections stay open. */
   close(): void {
     this.#round++;
     this.#forget();
@@ -49,7 +47,7 @@ export class OpenTlsSockets {
     for (const socket of [...this.#sockets]) {
       if (left-- === 0) {
         await new Promise((resolve) => setImmediate(resolve));
-        // The options have changed once more, or the port is closed.
+        // The options have changed again, or the port is closed.
         if (round !== this.#round) return;
         left = SOCKETS_PER_TURN;
       }
@@ -57,7 +55,7 @@ export class OpenTlsSockets {
     }
   }
 
-  /** True if the connection is not to go on under the options of now. */
+  /** Whether the present options refuse the connection. */
   #refuse(socket: TLSSocket): boolean {
     const { current } = this.#source;
     if (!demandsClientCertificate(current)) return false;

@@ -1,16 +1,16 @@
-/** Plain HTTP requests, over HTTP/1.1 and HTTP/2, for the one handler that answers both. */
+/** Adapters that pass HTTP/1.1 and HTTP/2 requests to one handler. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 import type { Logger } from "../src/logger.ts";
 
-/** Who sent a request. */
+/** The sender of a request. */
 export interface HttpPeer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
 }
 
-/** What the adapters need of their server. */
+/** The dependencies of the adapters. */
 export interface HttpContext {
   readonly handler: HttpHandler;
   readonly maxBodyBytes: number;
@@ -53,7 +53,7 @@ function headerMap(headers: NodeJS.Dict<string | string[]>): Map<string, string>
   return map;
 }
 
-/** The handler's answer; a handler that fails is an answer of status 500. */
+/** The handler's response; status 500 if the handler fails. */
 async function answer(context: HttpContext, request: HttpRequest): Promise<HttpResponse> {
   try {
     return await context.handler(request);
@@ -73,7 +73,7 @@ async function answer(context: HttpContext, request: HttpRequest): Promise<HttpR
 }
 
 /**
- * The body of up to `maxBytes`, or undefined if there is more. Rejects if the request breaks off.
+ * The body, or undefined if it exceeds `maxBytes`. Rejects if the request is aborted.
  */
 function readBody(
   source: IncomingMessage | ServerHttp2Stream,
@@ -92,14 +92,14 @@ function readBody(
     });
     source.on("end", () => resolve(Buffer.concat(chunks)));
     source.on("error", reject);
-    source.on("close", () => reject(new Error("the request broke off")));
+    source.on("close", () => reject(new Error("the request was aborted")));
   });
 }
 
 /**
- * Answers an HTTP/1.1 request. With `last` the connection is closed after it.
- * @param mayHold whether the bytes of an answer may wait for the client; if not, the connection is
- * closed
+ * Handles an HTTP/1.1 request. With `last` the connection is closed after it.
+ * @param mayHold whether the bytes of a response may be buffered for a slow client; if not, the
+ * connection is closed
  */
 export async function serveHttp1(
   context: HttpContext,
@@ -147,8 +147,8 @@ export async function serveHttp1(
 }
 
 /**
- * Answers an HTTP/2 request that is not gRPC. Never rejects; the request's body may not have been
- * read to its end.
+ * Handles an HTTP/2 request that is not gRPC. Never rejects. The request's body may remain partly
+ * unread.
  */
 export async function serveHttp2(
   context: HttpContext,

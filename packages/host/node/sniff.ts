@@ -1,65 +1,65 @@
-/** Looking at what a connection begins with, before somebody is chosen to serve it. */
+/** Inspects the first bytes of a connection to choose its protocol. */
 import type { Socket } from "node:net";
 import type { Clock } from "../src/clock.ts";
 
 /** HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins with. */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-/** As much of the preface as tells it from every HTTP/1 request. */
-const TELLING_BYTES = 14;
+/** The part of the preface that no HTTP/1 request starts with. */
+const DECISIVE_BYTES = 14;
 
-/** What `sniff` asks and tells. */
+/** Callbacks of `sniff`. */
 export interface Sniffing<T> {
-  /** What the first bytes, as far as they have come, tell; undefined: nothing yet. */
-  tells(seen: Buffer): T | undefined;
-  /** They have told; the socket still has all of its bytes to read. */
-  decided(what: T): void;
-  /** They have not told in time; the socket has all of its bytes to read. */
+  /** Decides by the first bytes received so far; undefined if more are needed. */
+  decide(seen: Buffer): T | undefined;
+  /** Called with the decision; the socket's bytes are still unread. */
+  decided(decision: T): void;
+  /** Called without a decision in time; the socket's bytes are still unread. */
   late(): void;
 }
 
 /**
- * Reads the first bytes of a connection until they tell, for `timeoutMs` at the most. One that ends
- * before is destroyed.
+ * Reads the first bytes of a connection until they decide, for at most `timeoutMs`. A connection
+ * that ends before is destroyed.
  */
 export function sniff<T>(
   socket: Socket,
   clock: Clock,
   timeoutMs: number,
-  { tells, decided, late }: Sniffing<T>,
+  { decide, decided, late }: Sniffing<T>,
 ): void {
   let seen: Buffer = Buffer.alloc(0);
   const stop = () => {
     timer.cancel();
-    socket.off("readable", look);
+    socket.off("readable", read);
     socket.off("close", stop);
     socket.off("end", ended);
   };
-  const giveBack = () => {
+  const restore = () => {
     stop();
     if (seen.length > 0) socket.unshift(seen);
   };
   const timer = clock.after(timeoutMs, () => {
-    giveBack();
+    restore();
     late();
   });
   const ended = () => socket.destroy();
-  const look = () => {
+  const read = () => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
     seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-    const what = tells(seen);
-    if (what === undefined) return;
-    giveBack();
-    decided(what);
+    const decision = decide(seen);
+    if (decision === undefined) return;
+    restore();
+    decided(decision);
   };
-  socket.on("readable", look);
+  socket.on("readable", read);
   socket.on("end", ended);
   socket.on("close", stop);
 }
 
 /**
- * Calls `decided` once the first bytes tell the protocol; the socket then still has all of its
- * bytes to read. A connection that ends, or does not tell within `timeoutMs`, is destroyed instead.
+ * Calls `decided` once the first bytes determine the protocol; the socket's bytes are still unread
+ * then. A connection that ends, or stays undecided for `timeoutMs`, is destroyed.
  */
 export function sniffProtocol(
   socket: Socket,
@@ -67,10 +67,10 @@ export function sniffProtocol(
   timeoutMs: number,
   decided: (isHttp2: boolean) => void,
 ): void {
-  const tells = (seen: Buffer): boolean | undefined => {
-    const length = Math.min(seen.length, TELLING_BYTES);
+  const decide = (seen: Buffer): boolean | undefined => {
+    const length = Math.min(seen.length, DECISIVE_BYTES);
     const matches = PREFACE.compare(seen, 0, length, 0, length) === 0;
-    return matches && length < TELLING_BYTES ? undefined : matches;
+    return matches && length < DECISIVE_BYTES ? undefined : matches;
   };
-  sniff(socket, clock, timeoutMs, { tells, decided, late: () => socket.destroy() });
+  sniff(socket, clock, timeoutMs, { decide, decided, late: () => socket.destroy() });
 }

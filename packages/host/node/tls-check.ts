@@ -1,6 +1,6 @@
 /**
- * What can be wrong with the files of one port's TLS, in words that name the file. OpenSSL's own
- * ("key values mismatch", "no start line") name none, and come only when a port is opened.
+ * Validates the TLS files of a port, with errors that name the file. OpenSSL's errors ("key values
+ * mismatch", "no start line") name none, and occur only when a port is opened.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
@@ -9,8 +9,9 @@ import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
- * Throws, with the file's name and what is wrong with it, if a port cannot be opened with these
- * options, which were read from `files`.
+ * Throws an Error that names the file and its problem if a port cannot be opened with these
+ * options.
+ * @param files the paths that the options were read from
  */
 export function checkTlsOptions(files: TlsFiles, options: TlsOptions): void {
   checkPair(options.certPem, files.certFile, options.keyPem, files.keyFile);
@@ -24,19 +25,18 @@ export function checkTlsOptions(files: TlsFiles, options: TlsOptions): void {
   }
   if (options.trustedCaPem !== undefined)
     certificatesOf(options.trustedCaPem, files.trustedCaFile ?? "");
-  // What else there may be, in OpenSSL's words: a cipher that it does not know, say.
+  // Other problems, with OpenSSL's text: for example an unknown cipher.
   createSecureContext(serverTlsOptions(options, []));
 }
 
-/** A certificate's file and the end of its time, in milliseconds since 1970. */
+/** A certificate's file and its expiry, in milliseconds since 1970. */
 export interface Expiry {
   readonly file: string;
   readonly notAfterMs: number;
 }
 
 /**
- * When each certificate of a port ends: its own (the first of each chain), and those of the
- * authorities that it trusts.
+ * The expiry of each certificate of a port: its own (the first of each chain) and its trusted CAs.
  */
 export function certificateExpiries(files: TlsFiles, options: TlsOptions): readonly Expiry[] {
   const own = [
@@ -53,19 +53,18 @@ export function certificateExpiries(files: TlsFiles, options: TlsOptions): reado
 }
 
 /**
- * The ends of a port's certificates in milliseconds since 1970; undefined for what it does not
- * have.
+ * The expiries of a port's certificates in milliseconds since 1970; undefined for missing ones.
  */
 export interface TlsExpiries {
-  /** Its own certificate, or what ends first of that one's chain. */
+  /** Its own certificate's chain: the earliest expiry. */
   readonly own: number | undefined;
-  /** The one that it shows when it dials, where that is another. */
+  /** Its client certificate, if different. */
   readonly dialling: number | undefined;
-  /** The first of the authorities that it trusts. */
+  /** The earliest expiry of its trusted CAs. */
   readonly authorities: number | undefined;
 }
 
-/** When what `options` hold ends. */
+/** The expiries of the certificates in `options`. */
 export function tlsExpiries({ certPem, clientCertPem, trustedCaPem }: TlsOptions): TlsExpiries {
   const first = (pem: string | undefined): number | undefined =>
     pem === undefined
@@ -83,12 +82,12 @@ function checkPair(certPem: string, certFile: string, keyPem: string, keyFile: s
     key = createPrivateKey(keyPem);
   } catch (error) {
     throw new Error(
-      `${keyFile} holds no private key in PEM that can be read without a passphrase (${(error as Error).message})`,
+      `${keyFile} contains no private key in PEM that can be read without a passphrase (${(error as Error).message})`,
     );
   }
   if (!certificate!.checkPrivateKey(key)) {
     throw new Error(
-      `${keyFile} is not the key of the certificate in ${certFile} (key values mismatch): give the two that were made together`,
+      `${keyFile} is not the key of the certificate in ${certFile} (key values mismatch): use a certificate with its own key`,
     );
   }
 }
@@ -98,11 +97,11 @@ function certificatesOf(pem: string, file: string): readonly X509Certificate[] {
   const texts = pem.match(CERTIFICATE) ?? [];
   if (texts.length === 0)
     throw new Error(
-      `${file} holds no whole certificate in PEM (-----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----)`,
+      `${file} contains no complete certificate in PEM (-----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----)`,
     );
-  // A bundle that is being written must not be taken for one with fewer authorities.
+  // A bundle that is still being written must not count as one with fewer CAs.
   if (texts.length !== pem.split("-----BEGIN CERTIFICATE-----").length - 1)
-    throw new Error(`${file}: a certificate in it is cut short`);
+    throw new Error(`${file}: it contains a truncated certificate`);
   return texts.map((text, i) => {
     try {
       return new X509Certificate(text);

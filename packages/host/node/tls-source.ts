@@ -1,13 +1,12 @@
 /**
- * TLS options that may change while a port is open: certificates are renewed, authorities added and
- * withdrawn, revocation lists grow.
+ * TLS options that follow their files while a port is open: certificates are renewed, CAs added and
+ * removed, revocation lists grow.
  *
- * The files are read again every few seconds and compared as texts: they are small, and neither a
- * time stamp nor a watch on a folder tells of every way in which they are replaced (a rename, a
- * symbolic link that moves as in Kubernetes, a network file system). What has changed is tried
- * before it is taken, so that a half-written pair of certificate and key changes nothing.
- * Connections that are open stay open; new ones, in and out, get the new options. A bundle may hold
- * an old authority beside a new one for as long as both are in use.
+ * The files are read every few seconds and compared as texts. They are small, and neither time
+ * stamps nor a watch on a directory detect every replacement (a rename, a moved symbolic link as in
+ * Kubernetes, a network file system). Changed options are validated first, so a half-written pair
+ * of certificate and key changes nothing. Open connections stay; new ones, in and out, use the new
+ * options. A bundle may contain an old and a new CA while both are in use.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock, Timer } from "../src/clock.ts";
@@ -15,22 +14,22 @@ import type { Logger } from "../src/logger.ts";
 import { readTlsFiles, type TlsFiles, type TlsOptions } from "./tls.ts";
 import { certificateExpiries, checkTlsOptions } from "./tls-check.ts";
 
-/** Where a port gets its TLS options from. */
+/** The source of a port's TLS options. */
 export interface TlsSource {
-  /** The options for a connection that begins now. */
+  /** The options for new connections. */
   readonly current: TlsOptions;
   /**
-   * Calls `listener` after each change of `current`, until the function that it gives is called.
+   * Calls `listener` after each change of `current`. Returns the function that unsubscribes.
    */
   onChange(listener: () => void): () => void;
 }
 
-/** Options that never change, or a source, as a source. */
+/** Wraps constant options as a source; returns a source unchanged. */
 export function tlsSource(tls: TlsOptions | TlsSource): TlsSource {
   return "onChange" in tls ? tls : { current: tls, onChange: () => () => {} };
 }
 
-/** How often files are read again. */
+/** Interval between reads of the files. */
 export const TLS_RELOAD_PERIOD_MS = 5000;
 
 /** A source that follows its files. */
@@ -42,16 +41,15 @@ export class TlsFileSource implements TlsSource {
   readonly #timer: Timer;
   readonly #listeners = new Set<() => void>();
   #options: TlsOptions;
-  /** The files' contents at the last look, good or not. */
+  /** The files' contents at the last read, valid or not. */
   #seen: string | undefined;
   #checking: Promise<void> | undefined;
-  /** How often changed files were taken, and how often they could not be. */
+  /** How often changed files were accepted, and how often refused. */
   reloads = 0;
   failedReloads = 0;
 
   /**
-   * Reads the files; throws, with the path, what is wrong with them. `close` ends the reading
-   * again.
+   * Reads the files. Throws an Error with the path and the problem. `close` stops further reads.
    */
   constructor(files: TlsFiles, deps: { readonly clock: Clock; readonly logger: Logger }) {
     this.#files = files;
@@ -78,8 +76,8 @@ export class TlsFileSource implements TlsSource {
   }
 
   /**
-   * Looks at the files now; resolves when `current` is what they say, or a warning says why it is
-   * not. Never rejects.
+   * Reads the files now. Resolves once `current` has their content or a warning was logged. Never
+   * rejects.
    */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
@@ -116,8 +114,8 @@ export class TlsFileSource implements TlsSource {
     } catch (error) {
       const reason = (error as Error).message;
       this.failedReloads++;
-      // A file that cannot be read says so at each look: it is looked at again until it can.
-      this.#logger.warn("cannot use changed TLS files; connections go on with those from before", {
+      // An unreadable file causes a warning at each read, until it is readable.
+      this.#logger.warn("cannot use changed TLS files; connections keep the previous ones", {
         files: this.#paths,
         error: reason,
       });
@@ -127,22 +125,22 @@ export class TlsFileSource implements TlsSource {
   }
 
   /**
-   * An expired certificate is no reason not to start, as in etcd: clocks may be wrong, and a new
-   * file is taken while the member runs.
+   * An expired certificate does not prevent a start, as in etcd: clocks may be wrong, and a new
+   * file is loaded while the member runs.
    */
   #warnOfExpired(options: TlsOptions): void {
     for (const { file, notAfterMs } of certificateExpiries(this.#files, options)) {
       if (notAfterMs > this.#clock.wallMs()) continue;
       const fields = { file, "not-after": new Date(notAfterMs).toISOString() };
       this.#logger.warn(
-        "a certificate has expired: others refuse connections; put a new one in its place, no restart is needed",
+        "a certificate has expired: others refuse connections; replace the file, no restart is needed",
         fields,
       );
     }
   }
 }
 
-/** Options in a form that compares. */
+/** Options as a comparable text. */
 function comparable(options: TlsOptions): object {
   return { ...options, revokedSerials: [...(options.revokedSerials ?? [])].sort() };
 }

@@ -1,10 +1,8 @@
 /**
- * TLS for both ports of a member, client and peer: etcd's options in, Node's out, and the checks
- * that come after the handshake.
- *
- * Who presents a certificate that its chain does not carry is refused by TLS itself; what TLS does
- * not know of (allowed names, revoked serial numbers, the address a peer comes from) is checked
- * here, before any byte reaches a protocol.
+ * TLS for the client and peer ports: converts etcd's options to Node's, and makes the checks after
+ * the handshake. TLS itself refuses certificates whose chain does not verify. Allowed names,
+ * revoked serial numbers and the address of a peer are checked here, before any byte reaches a
+ * protocol.
  */
 import type { X509Certificate } from "node:crypto";
 import { lookup, lookupService, reverse } from "node:dns/promises";
@@ -18,51 +16,51 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
+import { crlNextUpdateMs, plainSerial, revokedSerials } from "./crl.ts";
 
-/** Versions as Node names them. */
+/** TLS versions by Node's names. */
 export type TlsVersion = "TLSv1.2" | "TLSv1.3";
 
-/** What one port knows of TLS. PEM texts may hold chains. */
+/** The TLS options of a port. PEM texts may contain chains. */
 export interface TlsOptions {
   readonly certPem: string;
   readonly keyPem: string;
-  /** Shown when this side dials; `certPem` and `keyPem` where they are absent. */
+  /** Client certificate for outgoing connections; default `certPem` and `keyPem`. */
   readonly clientCertPem?: string | undefined;
   readonly clientKeyPem?: string | undefined;
-  /** Who signs the other side's certificates; the system's authorities where it is absent. */
+  /** CAs that verify the other side; default the system's. */
   readonly trustedCaPem?: string | undefined;
-  /** Demands a certificate of those who dial in. As in etcd, a trusted CA demands one too. */
+  /** Requires client certificates. As in etcd, a trusted CA requires them too. */
   readonly clientCertAuth?: boolean | undefined;
   /** When not empty, the other side's certificate must have one of these common names. */
   readonly allowedCommonNames?: readonly string[] | undefined;
   /**
-   * When not empty, the other side's certificate must be made out for one of these hosts or
-   * addresses.
+   * When not empty, the other side's certificate must be valid for one of these hosts or addresses.
    */
   readonly allowedHostnames?: readonly string[] | undefined;
   /**
-   * Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see
+   * Revoked serial numbers, upper-case hexadecimal without leading zeros (see
    * `revokedSerials`).
    */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
   /**
-   * When the revocation list's next edition is due, in milliseconds since 1970; undefined without a
-   * list or where it does not say.
+   * nextUpdate of the revocation list, in milliseconds since 1970; undefined without a list or
+   * nextUpdate.
    */
   readonly crlNextUpdateMs?: number | undefined;
-  /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
+  /** Cipher suites by OpenSSL's names, joined by colons; default the platform's. */
   readonly ciphers?: string | undefined;
   readonly minVersion?: TlsVersion | undefined;
   readonly maxVersion?: TlsVersion | undefined;
   /**
-   * The name that a dialled server's certificate must carry, instead of the host that was dialled.
+   * The name that a server's certificate must contain, instead of the dialled host.
    */
   readonly serverName?: string | undefined;
-  /** Takes any server certificate when dialling. For self-signed clusters only. */
+  /** Accepts any server certificate. For self-signed clusters only. */
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
-/** TlsOptions with paths in place of texts. */
+/** TlsOptions with paths instead of texts. */
 export interface TlsFiles
   extends Omit<
     TlsOptions,
@@ -83,8 +81,8 @@ export interface TlsFiles
 }
 
 /**
- * Reads the files (Node's errors name the path). @param read gives the bytes of a file; from the
- * disk if it is not given
+ * Reads the files (Node's errors name the path).
+ * @param read returns the bytes of a file; default from the disk
  */
 export function readTlsFiles(
   files: TlsFiles,
@@ -130,12 +128,12 @@ function contextOptions(
   };
 }
 
-/** True if those who dial in must show a certificate. */
+/** Whether clients must present a certificate. */
 export function demandsClientCertificate(options: TlsOptions): boolean {
   return options.clientCertAuth === true || options.trustedCaPem !== undefined;
 }
 
-/** Options for tls.createServer. Protocols are offered by ALPN in the order given. */
+/** Options for tls.createServer. ALPN offers the protocols in this order. */
 export function serverTlsOptions(
   options: TlsOptions,
   alpnProtocols: string[],
@@ -150,8 +148,8 @@ export function serverTlsOptions(
 }
 
 /**
- * Options for tls.connect to `host`, which the server's certificate must be made out for unless
- * `serverName` says another name.
+ * Options for tls.connect to `host`. The server's certificate must be valid for `serverName`, or
+ * else `host`.
  */
 export function clientTlsOptions(
   options: TlsOptions,
@@ -166,7 +164,7 @@ export function clientTlsOptions(
       options.clientKeyPem ?? options.keyPem,
     ),
     ALPNProtocols: alpnProtocols,
-    // An address is no server name in TLS, but the certificate is still checked against it.
+    // TLS allows no address as server name, but the certificate is still checked against it.
     servername: isIP(name) === 0 ? name : "",
     checkServerIdentity: (_dialled, certificate) => checkServerIdentity(name, certificate),
     rejectUnauthorized: options.insecureSkipVerify !== true,
@@ -175,12 +173,12 @@ export function clientTlsOptions(
 
 /** The common name of a certificate's subject, or "". */
 export function commonName(certificate: X509Certificate): string {
-  // The legacy form is the one without escapes. Of several names the last counts, as in Go.
+  // The legacy form has no escapes. Of several names the last counts, as in Go.
   const names: string | string[] | undefined = certificate.toLegacyObject().subject?.CN;
   return (Array.isArray(names) ? names.at(-1) : names) ?? "";
 }
 
-/** DNS names and addresses that a certificate is made out for. */
+/** The DNS names and addresses in a certificate. */
 export function alternativeNames(certificate: X509Certificate): {
   dnsNames: string[];
   ipAddresses: string[];
@@ -194,7 +192,7 @@ export function alternativeNames(certificate: X509Certificate): {
   return { dnsNames, ipAddresses };
 }
 
-function madeOutFor(certificate: X509Certificate, host: string): boolean {
+function isValidFor(certificate: X509Certificate, host: string): boolean {
   return (
     (isIP(host) === 0
       ? certificate.checkHost(host, { subject: "never" })
@@ -203,9 +201,9 @@ function madeOutFor(certificate: X509Certificate, host: string): boolean {
 }
 
 /**
- * Why the other side's certificate is not taken although its chain is good, or undefined if it is:
- * allowed names, revoked serials, and no certificate at all where one is demanded. Both sides of a
- * connection call it, as in etcd.
+ * Why the other side's certificate is refused although its chain verifies; undefined if it is
+ * accepted. Checks allowed names, revoked serials, and that a required certificate is present. Both
+ * sides of a connection call it, as in etcd.
  */
 export function refuseCertificate(
   options: TlsOptions,
@@ -218,7 +216,7 @@ export function refuseCertificate(
   if (names.length > 0 && !names.includes(commonName(certificate)))
     return "client certificate authentication failed";
   const hosts = options.allowedHostnames ?? [];
-  if (hosts.length > 0 && !hosts.some((host) => madeOutFor(certificate, host)))
+  if (hosts.length > 0 && !hosts.some((host) => isValidFor(certificate, host)))
     return "client certificate authentication failed";
   if (options.revokedSerials !== undefined) {
     for (
@@ -236,8 +234,8 @@ export function refuseCertificate(
 }
 
 /**
- * The names of an address: those of the DNS, and that of the system's resolver, which knows
- * /etc/hosts; `reverse` leaves that out.
+ * The names of an address: from DNS, and from the system's resolver, which reads /etc/hosts;
+ * `reverse` does not.
  */
 async function namesOf(address: string): Promise<string[]> {
   const [all, { hostname }] = await Promise.all([
@@ -248,9 +246,9 @@ async function namesOf(address: string): Promise<string[]> {
 }
 
 /**
- * Why a peer's certificate does not fit the address that it dials from, or undefined: an address or
- * a DNS name in it must lead there. One that carries neither is taken. Looks names up, so it may
- * take as long as the resolver does.
+ * Why a peer's certificate does not match the peer's address, or undefined: an address in it, or a
+ * DNS name that resolves to it, must match. A certificate with neither is accepted. Resolves names,
+ * so it may take as long as the resolver.
  */
 export async function refuseClientAddress(
   certificate: X509Certificate,
@@ -280,7 +278,7 @@ export async function refuseClientAddress(
 const UNKNOWN_AUTHORITY =
   "tls: failed to verify certificate: x509: certificate signed by unknown authority";
 
-/** Go's words, which etcd's users search their logs for, by the code of Node's error. */
+/** Go's texts, which etcd's users search their logs for, by Node's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
@@ -309,7 +307,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What went wrong in a handshake, in Go's words where they exist. The socket knows why a
+ * The reason of a failed handshake, with Go's text where there is one. The socket knows why a
  * certificate was refused; the error often does not.
  */
 export function handshakeFailure(error: Error & { code?: string }, socket?: TLSSocket): string {
@@ -317,111 +315,11 @@ export function handshakeFailure(error: Error & { code?: string }, socket?: TLSS
   const refusal = socket?.authorizationError as unknown;
   const refused = typeof refusal === "string" && refusal !== "";
   const code = refused ? refusal : (error.code ?? "");
-  // On the side that refuses, the error may be no more than the end of the connection.
+  // On the side that refuses, the error may be just the end of the connection.
   return REASONS[code] ?? (refused && error.code !== refusal ? refusal : firstLine(error.message));
 }
 
 function firstLine(text: string): string {
   const end = text.indexOf("\n");
   return end === -1 ? text : text.slice(0, end);
-}
-
-function plainSerial(hex: string): string {
-  return hex.toUpperCase().replace(/^0+(?=.)/, "");
-}
-
-/**
- * Serial numbers in a certificate revocation list (RFC 5280 section 5), DER or PEM. The signature
- * is not checked, as in etcd. Throws on what is not one.
- */
-export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
-  const revoked = crlsOf(list).flatMap((parts) => {
-    const entries = parts
-      .slice(parts[0]?.tag === INTEGER ? 4 : 3)
-      .find((part) => part.tag === SEQUENCE);
-    return entries === undefined ? [] : derItems(entries.content);
-  });
-  return new Set(
-    revoked.map((entry) => plainSerial(derContent(entry.content, 0, INTEGER).toString("hex"))),
-  );
-}
-
-/**
- * When the next edition of a certificate revocation list is due, in milliseconds since 1970;
- * undefined where it does not say.
- */
-export function crlNextUpdateMs(list: Uint8Array): number | undefined {
-  const times = crlsOf(list).flatMap((parts) => nextUpdateMs(parts) ?? []);
-  return times.length === 0 ? undefined : Math.min(...times);
-}
-
-function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
-  // The times are thisUpdate and, if it is there, nextUpdate.
-  const [, next] = parts.filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME);
-  if (next === undefined) return undefined;
-  const text = next.content.toString("latin1");
-  // RFC 5280 section 4.1.2.5: two digits of a year below 50 are of this century.
-  const century = next.tag === GENERALIZED_TIME ? "" : Number(text.slice(0, 2)) < 50 ? "20" : "19";
-  const digits = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(century + text);
-  if (digits === null) throw new Error("not a certificate revocation list");
-  const [, year, month, day, hour, minute, second] = digits.map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  return Date.UTC(year, month - 1, day, hour, minute, second);
-}
-
-/**
- * CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate
- * OPTIONAL, SEQUENCE OF entry }, ... }
- *
- * One list in DER, or any number in PEM: there is one for each authority of a bundle.
- */
-function crlsOf(list: Uint8Array): DerItem[][] {
-  const text = Buffer.from(list).toString("latin1");
-  const pems = [...text.matchAll(/-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/g)];
-  if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1)
-    throw new Error("a certificate revocation list in it is cut short");
-  const ders =
-    pems.length > 0 ? pems.map((pem) => Buffer.from(pem[1], "base64")) : [Buffer.from(list)];
-  return ders.map((der) => derItems(derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE)));
-}
-
-const SEQUENCE = 0x30;
-const INTEGER = 0x02;
-const UTC_TIME = 0x17;
-const GENERALIZED_TIME = 0x18;
-
-interface DerItem {
-  readonly tag: number;
-  readonly content: Buffer;
-  readonly end: number;
-}
-
-function derItem(bytes: Buffer, at: number): DerItem {
-  const form = bytes[at + 1] ?? 0;
-  const lengthBytes = form < 0x80 ? 0 : form & 0x7f;
-  const start = at + 2 + lengthBytes;
-  if (start > bytes.length || lengthBytes > 4) throw new Error("not a certificate revocation list");
-  const length = lengthBytes === 0 ? form : bytes.readUIntBE(at + 2, lengthBytes);
-  if (start + length > bytes.length) throw new Error("not a certificate revocation list");
-  return { tag: bytes[at], content: bytes.subarray(start, start + length), end: start + length };
-}
-
-function derContent(bytes: Buffer, at: number, tag: number): Buffer {
-  const item = derItem(bytes, at);
-  if (item.tag !== tag) throw new Error("not a certificate revocation list");
-  return item.content;
-}
-
-function derItems(bytes: Buffer): DerItem[] {
-  const items: DerItem[] = [];
-  for (let at = 0; at < bytes.length; at = items[items.length - 1].end)
-    items.push(derItem(bytes, at));
-  return items;
 }

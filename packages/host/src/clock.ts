@@ -1,19 +1,19 @@
 /**
- * Time as the members see it. The real twin stands in host/node, the simulated one in sim; both
- * pass the suite in host/testing.
+ * The clock and timers of a member. host/node has the real one, sim the simulated one; both pass
+ * the contract suite in host/testing.
  */
 
-/** A timer that has been set and can be taken back. */
+/** A timer that can be cancelled. */
 export interface Timer {
-  /** Takes the timer back; does nothing if it already ran. */
+  /** Cancels the timer; does nothing if it already ran. */
   cancel(): void;
 }
 
-/** The source of time and of "later". */
+/** The source of time and timers. */
 export interface Clock {
   /**
-   * Wall-clock time in milliseconds since 1970; may jump either way. Only for what people read and
-   * for what a proposer writes into an entry.
+   * Wall-clock time in milliseconds since 1970; may jump either way. Only for output to people and
+   * for times that a proposer writes into an entry.
    */
   wallMs(): number;
   /**
@@ -27,8 +27,7 @@ export interface Clock {
    */
   after(delayMs: number, task: () => void): Timer;
   /**
-   * Runs `task` every `periodMs` (more than 0). A late run is not made up for: no burst follows a
-   * pause.
+   * Runs `task` every `periodMs` (more than 0). Missed runs are skipped: no burst follows a pause.
    */
   every(periodMs: number, task: () => void): Timer;
   /**

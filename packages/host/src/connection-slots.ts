@@ -1,76 +1,74 @@
 /**
- * Who may hold a connection of one listener. File descriptors are few, and whoever reaches a port
- * can open any number of connections.
+ * Shares the connection slots of a listener fairly. File descriptors are few, and any client that
+ * reaches a port can open any number of connections.
  *
  *     accepted --> unidentified --(handshake, headers)--> identified, in its group --> closed
  *                     |  a share of its own, a deadline for each stage       |  the rest of the
  *                        slots
- *                     |  full: the oldest one of the address with the most   |  full: the longest
- *                        idle of the largest group
+ *                     |  full: closes the oldest of the address with the most   |  full: closes the longest idle of the largest group
  *
- * A newcomer is refused only if its own group is the largest and has nothing idle. An idle
- * connection has no call; under pressure (three quarters of the slots are taken) those that have
- * been idle for long are asked to go, the longest idle first. Time is passed in.
+ * A new connection is refused only if its own group is the largest and has no idle one. An idle
+ * connection has no call. Under pressure (three quarters of the slots in use) connections that have
+ * been idle for long are drained, the longest idle first. Time is passed in.
  */
 
-/** A connection, as the table of slots sees it. */
+/** A connection, as an interface for the slots. */
 export interface SlotConnection {
-  /** Since when it has had no call, in monotonic milliseconds; undefined while it has one. */
+  /** Start of the idle time, in monotonic milliseconds; undefined while it has a call. */
   idleSinceMs(): number | undefined;
-  /** Asks the client to go, without loss of a call; the connection closes when it has. */
+  /** Drains the connection: the client moves away without losing a call, then it closes. */
   drain(): void;
-  /** Ends it now: the client is notified where the protocol allows it. */
+  /** Closes it now, with a notification to the client where the protocol has one. */
   leave(): void;
-  /** Closes its socket without a word. */
+  /** Closes its socket without a notification. */
   destroy(): void;
 }
 
 export interface SlotLimits {
   /** Identified connections. */
   readonly maxConnections: number;
-  /** Connections in their handshakes, and those that never say who they are. */
+  /** Connections in handshakes, and those that never identify themselves. */
   readonly maxUnidentified: number;
   /**
-   * How long each stage may take: the TLS handshake; then all up to the end of the first headers.
+   * Timeout of each stage: the TLS handshake; then everything up to the end of the first headers.
    */
   readonly stageTimeoutMs: number;
-  /** How long a connection may be idle while three quarters of the slots are taken. */
+  /** Longest idle time while three quarters of the slots are in use. */
   readonly idleUnderPressureMs: number;
 }
 
-/** What was counted since the start. */
+/** Counts since the start. */
 export interface SlotCounters {
-  /** Unidentified connections whose stage did not end in time. */
+  /** Unidentified connections closed by a stage's timeout. */
   readonly timedOut: number;
-  /** Unidentified connections that went for a newer one. */
+  /** Unidentified connections closed for a newer one. */
   readonly displacedUnidentified: number;
-  /** Identified connections that went for one of a smaller group, or of their own. */
+  /** Identified connections closed for one of a smaller group, or of their own. */
   readonly displaced: number;
-  /** Idle connections that were asked to go under pressure. */
+  /** Idle connections drained under pressure. */
   readonly drained: number;
-  /** Newcomers that found no slot. */
+  /** New connections refused. */
   readonly refused: number;
 }
 
-/** The place of one connection. */
+/** The slot of one connection. */
 export interface Slot {
   readonly connection: SlotConnection;
   readonly address: string;
-  /** The group it is counted in: an address while it is unidentified. */
+  /** Its group: the address while it is unidentified. */
   group: string;
   stage: "unidentified" | "identified" | "leaving" | "closed";
-  /** When its present stage must be over; infinity for an unidentified one that is being served. */
+  /** Deadline of its present stage; infinite for an unidentified one that is served. */
   deadlineMs: number;
   isDraining: boolean;
   readonly late: () => void;
 }
 
 /**
- * This part of the slots is freed at once when all are taken, so that a flood does not pay for one
- * search each.
+ * The share of the slots freed at once when all are in use, so that a flood needs few searches.
  */
 const FREED_PARTS = 256;
-/** This part of the slots may be held by connections that are about to close. */
+/** The largest share of slots held by closing connections. */
 const LEAVING_PARTS = 16;
 
 export class ConnectionSlots {
@@ -107,9 +105,10 @@ export class ConnectionSlots {
   }
 
   /**
-   * A connection was accepted. Always has a slot: if the share is full, another one goes.
-   * @param address without a port. @param late called when a stage did not end in time, before the
-   * connection is closed
+   * Adds an accepted connection. There is always a slot: if the share is full, another connection
+   * is closed.
+   * @param address without a port
+   * @param late called when a stage times out, before the connection is closed
    */
   open(connection: SlotConnection, address: string, nowMs: number, late: () => void): Slot {
     while (this.#unidentified.size >= this.#limits.maxUnidentified) {
@@ -132,23 +131,22 @@ export class ConnectionSlots {
     return slot;
   }
 
-  /** A stage is over, and the next one begins: it has its own time. */
+  /** Starts the next stage, with a timeout of its own. */
   nextStage(slot: Slot, nowMs: number): void {
     slot.deadlineMs = nowMs + this.#limits.stageTimeoutMs;
   }
 
   /**
-   * The connection is being served although nobody knows whose it is: it has no deadline, and stays
-   * in the share of its kind.
+   * The connection is served although it is unidentified: it has no deadline and stays in the
+   * unidentified share.
    */
   served(slot: Slot): void {
     slot.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
   /**
-   * It is known whose the connection is, and its handshakes are over. Moves it to the group of its
-   * identity; again for another identity. False if there is no slot: the caller closes the
-   * connection.
+   * Moves a connection to the group of its identity, after its handshakes or when the identity
+   * changes. Returns false if there is no slot: the caller closes the connection.
    */
   identify(slot: Slot, identity: string): boolean {
     if (slot.stage === "leaving" || slot.stage === "closed") return false;
@@ -156,7 +154,7 @@ export class ConnectionSlots {
     before.delete(slot);
     slot.group = identity;
     slot.deadlineMs = Number.POSITIVE_INFINITY;
-    if (this.#identified.size >= this.#limits.maxConnections && !this.#makeRoom(identity)) {
+    if (this.#identified.size >= this.#limits.maxConnections && !this.#freeSlot(identity)) {
       slot.stage = "closed";
       this.#refused++;
       return false;
@@ -166,7 +164,7 @@ export class ConnectionSlots {
     return true;
   }
 
-  /** The connection is gone. */
+  /** Removes a closed connection. */
   close(slot: Slot): void {
     if (slot.stage === "unidentified") this.#unidentified.delete(slot);
     else if (slot.stage === "identified") this.#identified.delete(slot);
@@ -174,7 +172,7 @@ export class ConnectionSlots {
     slot.stage = "closed";
   }
 
-  /** Looks after deadlines and idle connections; to be called about once a second. */
+  /** Enforces deadlines and drains idle connections. Call about once a second. */
   sweep(nowMs: number): void {
     for (const slot of this.#unidentified.all()) {
       if (nowMs < slot.deadlineMs) continue;
@@ -187,9 +185,9 @@ export class ConnectionSlots {
   }
 
   /**
-   * Makes room for one more of a group; false if it is the largest itself and all of it is busy.
+   * Frees a slot for a group; false if it is the largest itself and has no idle connection.
    */
-  #makeRoom(identity: string): boolean {
+  #freeSlot(identity: string): boolean {
     const largest = this.#identified.largest()!;
     const [first] = largest;
     const isOwn = first!.group === identity || this.#identified.count(identity) + 1 >= largest.size;
@@ -204,8 +202,7 @@ export class ConnectionSlots {
       return true;
     }
     if (isOwn) return false;
-    // All of them are busy, and still one client has more than the one that has come: its newest
-    // goes.
+    // All are busy, and one client has more than the new one: its newest connection is closed.
     let newest = first!;
     for (const slot of largest) newest = slot;
     this.#leave(newest);
@@ -247,7 +244,7 @@ export class ConnectionSlots {
   }
 }
 
-/** The idle connections of a group that have been idle for longest, `count` at most. */
+/** The longest idle connections of a group, at most `count`. */
 function longestIdle(group: Iterable<Slot>, count: number): Slot[] {
   const idle: { readonly slot: Slot; readonly sinceMs: number }[] = [];
   for (const slot of group) {
@@ -258,7 +255,7 @@ function longestIdle(group: Iterable<Slot>, count: number): Slot[] {
   return idle.slice(0, count).map(({ slot }) => slot);
 }
 
-/** Slots by group, in the order in which they came. */
+/** Slots by group, oldest first. */
 class Groups {
   readonly #groups = new Map<string, Set<Slot>>();
   size = 0;

@@ -1,14 +1,14 @@
 /**
- * Files as the members see them. Paths are absolute or relative to the process and use "/". Calls
- * block unless they return a promise: a small write costs less than a trip through the thread pool,
- * but a sync does not, so dataSync is the one that runs beside the loop.
+ * The file system of a member. Paths are absolute or relative to the process and use "/". Calls
+ * block unless they return a promise: a small write is cheaper than a trip through the thread pool;
+ * a sync is not, so dataSync runs on a thread.
  *
- * What survives a crash: bytes of a file after dataSync; names (create, rename, remove) after
- * syncDir on their folder. Nothing else is promised.
+ * Durable after a crash: the bytes of a file after dataSync; names (create, rename, remove) after
+ * syncDir on their directory. Nothing else is guaranteed.
  */
 
 /**
- * Why a file operation failed. "Damaged": the bytes were read, but they are not what was written.
+ * Why a file operation failed. "Damaged": the bytes read are not those written.
  */
 export type DiskErrorCode =
   | "NotFound"
@@ -19,7 +19,7 @@ export type DiskErrorCode =
   | "Damaged"
   | "Io";
 
-/** An operating error of a disk, with the path it happened on. */
+/** An operating error of a disk, with its path. */
 export class DiskError extends Error {
   readonly code: DiskErrorCode;
   readonly path: string;
@@ -31,7 +31,7 @@ export class DiskError extends Error {
   }
 }
 
-/** What `Disk.stat` tells. */
+/** The result of `Disk.stat`. */
 export interface FileStat {
   readonly kind: "file" | "directory";
   readonly sizeBytes: number;
@@ -41,34 +41,35 @@ export interface FileStat {
 export interface DiskFile {
   readonly path: string;
   /**
-   * Reads up to `target.length` bytes at `position`; returns how many there were (0 at the end).
+   * Reads up to `target.length` bytes at `position`; returns the number of bytes read (0 at the
+   * end).
    */
   read(target: Uint8Array, position: number): number;
   /**
-   * Writes all of `chunks`, one after the other, from `position` on. The bytes may be reused when
-   * it returns.
+   * Writes `chunks` one after the other from `position` on. The caller may reuse the bytes
+   * afterwards.
    */
   write(chunks: readonly Uint8Array[], position: number): void;
   /**
-   * Makes all that was written durable (fdatasync) without blocking the loop. One at a time for
-   * each file.
+   * Makes all earlier writes durable (fdatasync) without blocking the event loop. One call at a
+   * time per file.
    */
   dataSync(): Promise<void>;
   /**
-   * Makes all that was written durable before it returns, and tells how long that took, in ms: a
-   * simulated disk's clock stands still meanwhile.
+   * Makes all earlier writes durable before it returns. Returns the duration in ms, because the
+   * simulated clock stands still meanwhile.
    */
   dataSyncNow(): number;
-  /** Sets the size; what is added reads as zeros. */
+  /** Sets the size; added bytes read as zeros. */
   truncate(sizeBytes: number): void;
   /**
-   * Reserves blocks up to `sizeBytes` and extends the file with zeros, where the platform can; else
-   * extends it by truncate.
+   * Extends the file with zeros to `sizeBytes`, with allocated blocks where the platform can, else
+   * by truncate.
    */
   preallocate(sizeBytes: number): void;
   /**
-   * Writes zeros from `position` on without blocking the loop: allocates blocks ahead of their use.
-   * No write may touch that range meanwhile, and dataSync may not run before it resolves.
+   * Writes zeros from `position` on without blocking the event loop, to allocate blocks ahead.
+   * Until it resolves, no write may touch that range and dataSync must not run.
    */
   writeZeros(position: number, lengthBytes: number): Promise<void>;
   size(): number;
@@ -83,13 +84,12 @@ export interface DiskLock {
 /** The file system. Every method may throw a DiskError. */
 export interface Disk {
   /**
-   * Makes the folder and those above it, with `mode` (0o700 unless told). Does nothing where it is
-   * there already.
+   * Makes a directory and its parents, with `mode` (default 0o700). Does nothing if it exists.
    */
   makeDir(path: string, mode?: number): void;
-  /** Names in a folder, sorted. */
+  /** The names in a directory, sorted. */
   list(path: string): string[];
-  /** What stands at `path`, or undefined. */
+  /** The file or directory at `path`, or undefined. */
   stat(path: string): FileStat | undefined;
   /**
    * `read`: must exist. `write`: must exist, read and write. `create`: must not exist, read and
@@ -99,21 +99,21 @@ export interface Disk {
   /** The whole file. */
   readAll(path: string): Uint8Array;
   /**
-   * Replaces the file by `bytes` so that a crash leaves the old or the new content: temporary name,
-   * sync, rename, sync of the folder.
+   * Replaces the content atomically: a crash leaves the old or the new bytes. Writes a temporary
+   * file, syncs it, renames it, syncs the directory.
    */
   replace(path: string, bytes: Uint8Array): void;
   rename(from: string, to: string): void;
-  /** Removes a file, or a folder with all in it. Does nothing where nothing is. */
+  /** Removes a file, or a directory with its content. Does nothing if it does not exist. */
   remove(path: string): void;
-  /** Makes the names in a folder durable. */
+  /** Makes the names in a directory durable. */
   syncDir(path: string): void;
   /**
    * Takes an exclusive lock named by `path`, held until released or until the process ends, however
-   * it ends. A file of that name stays behind, and must not be opened by anyone. Throws DiskError
-   * "Locked", naming the holder where it is known.
+   * it ends. A file of that name remains and must not be opened. Throws DiskError "Locked", which
+   * names the holder if known.
    */
   lock(path: string): DiskLock;
-  /** Bytes free for this user on the file system of `path`. */
+  /** Free bytes for this user on the file system of `path`. */
   freeBytes(path: string): number;
 }

@@ -1,25 +1,25 @@
-/** Plain HTTP as endpoints see it, whichever server and version of the protocol carries it. */
+/** HTTP requests and responses for endpoints, independent of server and protocol version. */
 
-/** A plain HTTP request with its whole body. */
+/** A request with its whole body. */
 export interface HttpRequest {
   readonly method: string;
   /** The path without its query, such as "/health". */
   readonly path: string;
   /** The query without "?", as sent. */
   readonly query: string;
-  /** By lower-case name; repeated ones joined by ", ". HTTP/2's :authority comes as "host". */
+  /** By lower-case name; repeated ones joined by ", ". HTTP/2's :authority is "host". */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
 }
 
-/** The answer to one. */
+/** A response. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string;
 }
 
-/** Answers plain HTTP requests. */
+/** Handles HTTP requests. */
 export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;

@@ -1,6 +1,6 @@
 /**
- * An ordered key-value file store, as the backend sees it: LevelDB in a member (host/node), a map
- * with crash rules in the simulator. Keys are ordered by their bytes.
+ * An ordered key-value store for the backend: LevelDB in a member (host/node), an in-memory fake
+ * with crash semantics in the simulator. Keys are ordered by their bytes.
  */
 
 /** One change of a batch: a value to put, or undefined to delete. */
@@ -15,45 +15,45 @@ export interface KeyspaceRange {
   readonly to?: Uint8Array | undefined;
 }
 
-/** A record as a scan gives it. */
+/** A record of a scan. */
 export type KeyspaceRecord = readonly [key: Uint8Array, value: Uint8Array];
 
-/** A view of the whole keyspace at one moment. It must be closed. */
+/** A view of the keyspace at one moment. Close it after use. */
 export interface KeyspaceSnapshot {
   /**
-   * Records in key order, in slices of up to about `sliceBytes` (256 KiB unless told), so that a
-   * long scan yields to the loop.
+   * Records in key order, in slices of up to about `sliceBytes` (default 256 KiB), so that a long
+   * scan yields to the event loop.
    */
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]>;
   close(): Promise<void>;
 }
 
-/** An open keyspace. After a failed write it must be closed and opened again. */
+/** An open keyspace. After a failed write, close and reopen it. */
 export interface Keyspace {
   /** The value of `key`, or undefined. Blocks; microseconds when cached. */
   get(key: Uint8Array): Uint8Array | undefined;
-  /** The values of `keys` in their order; one trip for all. */
+  /** The values of `keys` in their order, in one call. */
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
   /**
-   * Writes all or nothing, durable (synced) when the promise resolves. Later writes for the same
-   * key in one batch win. A long batch is read in slices over several turns of the event loop, so
-   * what it yields must not change before the promise settles.
+   * Writes a batch atomically; durable (synced) when the promise resolves. The last write of a key
+   * in a batch wins. A long batch is consumed over several turns of the event loop, so its content
+   * must not change before the promise settles.
    */
   write(batch: Iterable<KeyspaceWrite>): Promise<void>;
   /** As KeyspaceSnapshot.scan, on the state at the time of the call. */
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]>;
   snapshot(): KeyspaceSnapshot;
   /**
-   * Rewrites the range so that deleted records give their space back. Other calls go on meanwhile.
+   * Rewrites the range to release the space of deleted records. Other calls continue meanwhile.
    */
   compact(range: KeyspaceRange): Promise<void>;
-  /** Bytes on disk, all files of the store. */
+  /** Bytes on disk of all files of the store. */
   sizeOnDiskBytes(): number;
   close(): Promise<void>;
 }
 
 /**
- * Opens keyspaces by folder. `create: false` refuses one that is not there (DiskError NotFound).
+ * Opens keyspaces by directory. `create: false` refuses a missing one (DiskError NotFound).
  * Damage and a lock held elsewhere are DiskErrors ("Damaged", "Locked").
  */
 export interface KeyspaceOpener {

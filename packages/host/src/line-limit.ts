@@ -1,6 +1,6 @@
 /**
- * Keeps lines that strangers can cause from filling the log: so many at once, then so many a
- * second; the next one counts the others.
+ * Rate limit for log lines that unknown clients can cause: a burst, then a rate per second; the
+ * next line counts those dropped.
  */
 const BURST_LINES = 20;
 const LINES_PER_SECOND = 2;
@@ -10,7 +10,7 @@ export class LineLimit {
   #filledMs = 0;
   #omitted = 0;
 
-  /** The fields to add to a line that may be written, or undefined if it is one too many. */
+  /** The fields to add to an allowed line, or undefined if the line must be dropped. */
   allow(nowMs: number): { readonly "omitted-lines"?: number } | undefined {
     this.#tokens = Math.min(
       BURST_LINES,

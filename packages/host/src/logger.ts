@@ -1,5 +1,5 @@
 /**
- * Structured logs. Messages are constant text, what varies is in the fields, whose names are etcd's
+ * Structured logs. Messages are constant texts; variable values are in fields with etcd's names
  * (kebab-case).
  */
 
@@ -16,7 +16,7 @@ export interface Logger {
   warn(msg: string, fields?: LogFields): void;
   error(msg: string, fields?: LogFields): void;
   /**
-   * A logger that adds `fields` to each line; `caller` names the room that speaks, such as
+   * A logger that adds `fields` to each line; `caller` names the package and file, such as
    * "raft/node".
    */
   child(caller: string, fields?: LogFields): Logger;

@@ -1,18 +1,18 @@
-/** The names of the network: what the DNS tells. */
+/** The DNS resolver interface. */
 
-/** A place that an SRV record names. */
+/** The target of an SRV record. */
 export interface SrvTarget {
-  /** Without a dot at its end. */
+  /** Without the trailing dot. */
   readonly host: string;
   readonly port: number;
 }
 
 export interface Names {
   /**
-   * The SRV records of _service._tcp.domain, by priority. Rejects with an Error whose message is
-   * the reason where there are none.
+   * The SRV records of _service._tcp.domain, by priority. Rejects with an Error with the reason if
+   * there are none.
    */
   lookupSrv(service: string, domain: string): Promise<readonly SrvTarget[]>;
-  /** The address of a host; an address stands for itself. Rejects as above. */
+  /** The address of a host; an address resolves to itself. Rejects as above. */
   resolveHost(host: string): Promise<string>;
 }

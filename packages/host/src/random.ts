@@ -1,5 +1,5 @@
 /**
- * Randomness from one seed, forked into named streams, so that a run can be repeated and a new
+ * Random numbers from one seed, forked into named streams, so that runs are repeatable and a new
  * consumer does not shift the others.
  */
 
@@ -14,7 +14,7 @@ export interface Random {
   /** A number in [0, 1). */
   unit(): number;
   /**
-   * A stream of its own that depends only on this stream's seed and `name`, not on how much was
+   * An independent stream that depends only on this stream's seed and `name`, not on the numbers
    * drawn.
    */
   fork(name: string): Random;
@@ -40,7 +40,7 @@ function splitMix64(state: bigint): bigint {
 }
 
 /**
- * Blackman and Vigna's xoshiro128**, seeded by SplitMix64. The same seed gives the same numbers on
+ * Blackman and Vigna's xoshiro128**, seeded by SplitMix64. The same seed yields the same numbers on
  * every machine.
  */
 export class SeededRandom implements Random {
@@ -82,7 +82,8 @@ export class SeededRandom implements Random {
     if (!Number.isInteger(bound) || bound < 1 || bound > 2 ** 32) {
       throw new RangeError(`bound must be a whole number from 1 to 2^32, got ${bound}`);
     }
-    // Draw again inside the last, incomplete multiple of the bound: every result is equally likely.
+    // Redraws within the last, incomplete multiple of the bound, so that all results are equally
+    // likely.
     const limit = 2 ** 32 - (2 ** 32 % bound);
     let drawn = this.uint32();
     while (drawn >= limit) drawn = this.uint32();

@@ -1,4 +1,4 @@
-/** Who gets a slot, and who has to go. */
+/** Which connections get a slot, and which are closed. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -70,7 +70,7 @@ class Bench {
 }
 
 describe("unidentified connections", () => {
-  test("each stage has its own time, however busy the socket is", () => {
+  test("each stage has its own timeout, however busy the socket is", () => {
     const bench = new Bench();
     const one = bench.open("one");
     bench.slots.sweep(9_999);
@@ -94,7 +94,7 @@ describe("unidentified connections", () => {
     assert.equal(bench.slots.counters.displacedUnidentified, 2);
   });
 
-  test("they take nothing of those that are identified, and the other way round", () => {
+  test("unidentified and identified connections have separate shares", () => {
     const bench = new Bench();
     for (let i = 0; i < 4; i++) bench.identified(`c${i}`, "a");
     for (let i = 0; i < 10; i++) bench.open(`u${i}`, "b");
@@ -102,7 +102,7 @@ describe("unidentified connections", () => {
     assert.ok(bench.taken().every((line) => line.startsWith("destroy u")));
   });
 
-  test("one that is served without a name has no deadline, but stays in its share", () => {
+  test("an unidentified connection that is served has no deadline, but stays in its share", () => {
     const bench = new Bench();
     const one = bench.open("one");
     bench.slots.served(one.slot);
@@ -113,7 +113,7 @@ describe("unidentified connections", () => {
 });
 
 describe("identified connections", () => {
-  test("a client with fewer displaces the longest idle of the one that has the most", () => {
+  test("a client with fewer connections displaces the longest idle one of the client with the most", () => {
     const bench = new Bench();
     bench.identified("m1", "many", 30);
     bench.identified("m2", "many", 10);
@@ -124,7 +124,7 @@ describe("identified connections", () => {
     assert.equal(bench.slots.identified, 4);
   });
 
-  test("one with as many as any displaces its own idle ones, and else is refused", () => {
+  test("a client with the most connections displaces its own idle ones, or is refused", () => {
     const bench = new Bench();
     bench.identified("m1", "many", "busy");
     bench.identified("m2", "many", 20);
@@ -137,14 +137,14 @@ describe("identified connections", () => {
     assert.equal(bench.slots.counters.refused, 1);
   });
 
-  test("of a client that keeps all slots busy the newest goes, until the other has as many", () => {
+  test("the newest connection of a client with all slots busy is closed, until the other has as many", () => {
     const bench = new Bench();
     for (let i = 0; i < 4; i++) bench.identified(`m${i}`, "many", "busy");
     for (let i = 0; i < 3; i++) bench.identified(`f${i}`, "few", "busy");
     assert.deepEqual(bench.taken(), ["leave m3", "leave m2", "destroy m3", "refused f2"]);
   });
 
-  test("under pressure the longest idle are asked to go, once, and as many as it takes", () => {
+  test("under pressure the longest idle are drained, once, and as many as needed", () => {
     const bench = new Bench({ maxConnections: 8 });
     for (let i = 0; i < 8; i++) bench.identified(`c${i}`, "a", i === 7 ? "busy" : 100 * (8 - i));
     bench.slots.sweep(60_099);
@@ -158,7 +158,7 @@ describe("identified connections", () => {
     assert.equal(bench.slots.counters.drained, 2);
   });
 
-  test("those that are about to close are bounded too", () => {
+  test("closing connections are bounded too", () => {
     const bench = new Bench({ maxConnections: 32 });
     for (let i = 0; i < 36; i++) bench.identified(`c${i}`, "a", i);
     assert.deepEqual(bench.taken(), [
@@ -172,7 +172,7 @@ describe("identified connections", () => {
   });
 });
 
-test("whatever happens, no bound is passed and nothing is counted twice", () => {
+test("under random calls no bound is exceeded and nothing is counted twice", () => {
   const random = new SeededRandom(3n);
   const bench = new Bench({ maxConnections: 20, maxUnidentified: 7 });
   const open: FakeConnection[] = [];

@@ -1,4 +1,4 @@
-/** Every twin under the same suites. */
+/** Every implementation and fake under the contract suites. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,12 +14,12 @@ import {
   randomContract,
 } from "@quorate/host/testing";
 
-function temporaryFolder(): { root: string; cleanUp(): void } {
+function temporaryDirectory(): { root: string; cleanUp(): void } {
   const root = mkdtempSync(join(tmpdir(), "quorate-host-"));
   return { root, cleanUp: () => rmSync(root, { recursive: true }) };
 }
 
-function memoryFolder(disk: MemoryDisk): string {
+function memoryDirectory(disk: MemoryDisk): string {
   disk.makeDir("/data");
   return "/data";
 }
@@ -35,19 +35,19 @@ clockContract("manual", () => {
   return { clock, pass: (ms) => clock.advanceAsync(ms) };
 });
 
-diskContract("node", () => ({ disk: nodeDisk, ...temporaryFolder() }));
+diskContract("node", () => ({ disk: nodeDisk, ...temporaryDirectory() }));
 diskContract("memory", () => {
   const disk = new MemoryDisk();
-  return { disk, root: memoryFolder(disk) };
+  return { disk, root: memoryDirectory(disk) };
 });
 diskContract("memory on a clock", () => {
   const clock = new ManualClock();
   const disk = new MemoryDisk({ clock, syncDelayMs: () => 5 });
-  return { disk, root: memoryFolder(disk), settle: () => clock.advanceAsync(5) };
+  return { disk, root: memoryDirectory(disk), settle: () => clock.advanceAsync(5) };
 });
 
-keyspaceContract("level", () => ({ opener: levelKeyspaces, ...temporaryFolder() }));
+keyspaceContract("level", () => ({ opener: levelKeyspaces, ...temporaryDirectory() }));
 keyspaceContract("memory", () => {
   const disk = new MemoryDisk();
-  return { opener: new MemoryKeyspaceOpener(disk), root: memoryFolder(disk) };
+  return { opener: new MemoryKeyspaceOpener(disk), root: memoryDirectory(disk) };
 });

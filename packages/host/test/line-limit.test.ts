@@ -1,9 +1,9 @@
-/** Lines of the log that strangers cause. */
+/** The rate limit of log lines from unknown clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LineLimit } from "@quorate/host";
 
-test("twenty lines at once, then two a second; the next one counts those that were left out", () => {
+test("twenty lines at once, then two a second; the next one counts those dropped", () => {
   const limit = new LineLimit();
   const written = (nowMs: number, times: number) =>
     Array.from({ length: times }, () => limit.allow(nowMs)).filter((one) => one !== undefined);

@@ -1,10 +1,10 @@
-/** What only the manual clock does. */
+/** The manual clock beyond the contract. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 
-it("stands still until it is moved, and jumps only its wall time", () => {
+it("stands still until advanced, and jumps only its wall time", () => {
   const clock = new ManualClock(1000);
   assert.deepEqual([clock.wallMs(), clock.monotonicMs(), clock.nextDueMs()], [1000, 0, undefined]);
   clock.advance(5);
@@ -12,7 +12,7 @@ it("stands still until it is moved, and jumps only its wall time", () => {
   assert.deepEqual([clock.wallMs(), clock.monotonicMs()], [505, 5]);
 });
 
-it("tells each task the time it was due at, and runs tasks that tasks set", () => {
+it("runs each task at its due time, also tasks set by tasks", () => {
   const clock = new ManualClock();
   const seen: string[] = [];
   clock.after(10, () => {
@@ -61,9 +61,9 @@ it("lets promises settle between tasks in advanceAsync", async () => {
   assert.deepEqual(seen, ["w10", "w20", "w30"]);
 });
 
-it("notices a turn that never ends", () => {
+it("detects a turn that never ends", () => {
   const clock = new ManualClock();
   const again = () => clock.endOfTurn(again);
   again();
-  assert.throws(() => clock.advance(1), /without end/);
+  assert.throws(() => clock.advance(1), /forever/);
 });

@@ -1,4 +1,4 @@
-/** What a crash, a kill and an injected fault do to a MemoryDisk. */
+/** Crashes, kills and injected faults of a MemoryDisk. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type DiskErrorCode, SeededRandom } from "@quorate/host";
@@ -15,7 +15,7 @@ function seeds(count: number, body: (random: SeededRandom) => void): void {
   for (let seed = 1; seed <= count; seed++) body(new SeededRandom(BigInt(seed)));
 }
 
-/** A disk with a durable folder /d and a durable file /d/f of `size` ones. */
+/** A disk with a durable directory /d and a durable file /d/f of `size` ones. */
 function diskWithFile(size: number): MemoryDisk {
   const disk = new MemoryDisk();
   disk.install("/d/f", new Uint8Array(size).fill(1));
@@ -23,7 +23,7 @@ function diskWithFile(size: number): MemoryDisk {
 }
 
 describe("a crash", () => {
-  it("keeps what was synced", () => {
+  it("keeps synced bytes", () => {
     seeds(50, (random) => {
       const disk = diskWithFile(3000);
       const file = disk.open("/d/f", "write");
@@ -40,7 +40,7 @@ describe("a crash", () => {
     });
   });
 
-  it("keeps or loses each unsynced sector by itself, never a part of one", () => {
+  it("keeps or loses each unsynced sector independently, never a part of one", () => {
     let kept = 0;
     let lost = 0;
     seeds(40, (random) => {
@@ -58,7 +58,7 @@ describe("a crash", () => {
     assert.ok(kept > 200 && lost > 200, `${kept} kept, ${lost} lost`);
   });
 
-  it("in the middle of a write leaves nothing of that write behind it", () => {
+  it("during a write leaves nothing of that write after the crash point", () => {
     seeds(20, (random) => {
       const disk = diskWithFile(2 * SECTOR_BYTES);
       const file = disk.open("/d/f", "write");
@@ -85,7 +85,7 @@ describe("a crash", () => {
     assert.ok(sizes.has(100) && sizes.has(1100) && sizes.size > 5);
   });
 
-  it("may bring back what an unsynced truncate cut off", () => {
+  it("may restore what an unsynced truncate cut off", () => {
     const sizes = new Set<number>();
     seeds(60, (random) => {
       const disk = diskWithFile(2000);
@@ -96,7 +96,7 @@ describe("a crash", () => {
     assert.ok(sizes.has(100) && sizes.has(2000));
   });
 
-  it("counts a sync that has not ended as none, and one that has for what was written before it began", async () => {
+  it("ignores a pending sync; a finished one covers the writes before its start", async () => {
     for (let seed = 1n; seed <= 30n; seed++) {
       const clock = new ManualClock();
       const disk = new MemoryDisk({ clock, syncDelayMs: () => 10 });
@@ -122,7 +122,7 @@ describe("a crash", () => {
     }
   });
 
-  it("undoes names from the latest change back, unless their folder was synced", () => {
+  it("reverts name changes from the latest back, unless their directory was synced", () => {
     const outcomes = new Set<string>();
     seeds(60, (random) => {
       const disk = diskWithFile(1);
@@ -142,7 +142,7 @@ describe("a crash", () => {
     });
   });
 
-  it("takes a folder whose name is not durable with all that was synced in it", () => {
+  it("loses a directory whose name is not durable, with all that was synced in it", () => {
     const outcomes = new Set<string>();
     seeds(20, (random) => {
       const disk = new MemoryDisk();
@@ -152,12 +152,12 @@ describe("a crash", () => {
       file.dataSyncNow();
       disk.syncDir("/new");
       disk.crash(random);
-      outcomes.add(disk.stat("/new/f") ? "all" : disk.stat("/new") ? "folder" : "none");
+      outcomes.add(disk.stat("/new/f") ? "all" : disk.stat("/new") ? "directory" : "none");
     });
     assert.deepEqual([...outcomes].sort(), ["all", "none"]);
   });
 
-  it("replaces a file wholly or not at all", () => {
+  it("replaces a file atomically", () => {
     const outcomes = new Set<number>();
     seeds(40, (random) => {
       const disk = diskWithFile(2000);
@@ -183,7 +183,7 @@ describe("a crash", () => {
     assert.equal(outcomes.size, 2);
   });
 
-  it("ends open files and locks; a kill does so too but keeps all bytes", () => {
+  it("ends open files and locks; a kill does too but keeps all bytes", () => {
     for (const way of ["crash", "kill"] as const) {
       const disk = diskWithFile(10);
       const file = disk.open("/d/f", "write");
@@ -241,7 +241,7 @@ describe("faults", () => {
     );
   });
 
-  it("make a failed sync lose what it covered for good, unless that is written again", () => {
+  it("make a failed sync lose what it covered, unless that is written again", () => {
     seeds(20, (random) => {
       const disk = diskWithFile(4 * SECTOR_BYTES);
       const file = disk.open("/d/f", "write");
@@ -258,7 +258,7 @@ describe("faults", () => {
     });
   });
 
-  it("include a full disk: the write is cut where the space ends", () => {
+  it("include a full disk: the write is cut at the end of the space", () => {
     const disk = new MemoryDisk({ capacityBytes: 1024 });
     disk.makeDir("/d");
     const file = disk.open("/d/f", "create");
@@ -278,7 +278,7 @@ describe("faults", () => {
     assert.equal(disk.freeBytes("/d"), 1024);
   });
 
-  it("include flipped bits, which a crash does not bring back", () => {
+  it("include flipped bits, which a crash does not revert", () => {
     const disk = diskWithFile(10);
     disk.corrupt("/d/f", 3, 0x10);
     assert.equal(disk.readAll("/d/f")[3], 0x11);

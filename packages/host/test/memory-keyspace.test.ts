@@ -1,4 +1,4 @@
-/** What a crash and an injected fault do to a keyspace in memory. */
+/** Crashes and injected faults of an in-memory keyspace. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { type Keyspace, SeededRandom } from "@quorate/host";
@@ -17,17 +17,17 @@ async function keysOf(keyspace: Keyspace): Promise<number[]> {
   return keys;
 }
 
-function durableFolder(disk: MemoryDisk, path: string): void {
+function durableDirectory(disk: MemoryDisk, path: string): void {
   disk.makeDir(path);
   disk.syncDir("/");
 }
 
-it("keeps in a crash what was acknowledged, and of the rest a prefix of whole batches", async () => {
+it("keeps acknowledged writes in a crash, and of the rest a prefix of whole batches", async () => {
   const outcomes = new Set<string>();
   for (let seed = 1n; seed <= 40n; seed++) {
     const clock = new ManualClock();
     const disk = new MemoryDisk();
-    durableFolder(disk, "/db");
+    durableDirectory(disk, "/db");
     const opener = new MemoryKeyspaceOpener(disk, { clock, writeDelayMs: () => 5 });
     const keyspace = await opener.open("/db", { create: true });
     const first = keyspace.write([{ key: key(1), value: key(1) }]);
@@ -49,7 +49,7 @@ it("keeps in a crash what was acknowledged, and of the rest a prefix of whole ba
   assert.deepEqual([...outcomes].sort(), ["1", "1,2,3", "1,2,3,4,5"]);
 });
 
-it("goes where its folder goes", async () => {
+it("follows its directory", async () => {
   const disk = new MemoryDisk();
   const opener = new MemoryKeyspaceOpener(disk);
   const keyspace = await opener.open("/new", { create: true });
@@ -64,7 +64,7 @@ it("goes where its folder goes", async () => {
   await moved.close();
 });
 
-it("refuses everything but close after a failed write, and opens with what was there before", async () => {
+it("refuses everything but close after a failed write, and reopens with the earlier records", async () => {
   const disk = new MemoryDisk();
   const opener = new MemoryKeyspaceOpener(disk);
   const keyspace = await opener.open("/db", { create: true });
@@ -82,7 +82,7 @@ it("refuses everything but close after a failed write, and opens with what was t
   assert.deepEqual(await keysOf(await opener.open("/db", { create: false })), [1]);
 });
 
-it("refuses to open what was damaged", async () => {
+it("refuses to open a damaged store", async () => {
   const disk = new MemoryDisk();
   const opener = new MemoryKeyspaceOpener(disk);
   await (await opener.open("/db", { create: true })).close();

@@ -1,6 +1,6 @@
 /**
- * Name servers that do not answer, or answer with something else: the question ends with a reason,
- * in bounded time.
+ * Name servers that do not respond, or respond with garbage: the query fails with a reason, in
+ * bounded time.
  */
 import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
@@ -17,7 +17,7 @@ after(() => {
   for (const socket of sockets) socket.close();
 });
 
-/** Has the process ask a name server that answers like this; gives how often it was asked. */
+/** Points the process at a fake name server; returns the number of queries. */
 async function nameServer(answer: (question: Buffer) => Buffer | undefined): Promise<() => number> {
   const socket = createSocket("udp4");
   sockets.push(socket);
@@ -32,7 +32,7 @@ async function nameServer(answer: (question: Buffer) => Buffer | undefined): Pro
   return () => asked;
 }
 
-test("a name server that is silent is given up after a few tries", {
+test("a query to a silent name server fails after a few tries", {
   timeout: 120_000,
 }, async () => {
   const asked = await nameServer(() => undefined);
@@ -40,13 +40,13 @@ test("a name server that is silent is given up after a few tries", {
   assert.equal(asked(), 3);
 });
 
-test("answers of random bytes, cut ones and lying counts end in an error or in no records, never in made-up ones", {
+test("responses of random bytes, truncated ones and wrong counts yield an error or no records, never invented ones", {
   timeout: 120_000,
 }, async () => {
   const random = new SeededRandom(11n);
   for (let round = 0; round < 40; round++) {
     await nameServer((question) => {
-      // An answer to the question by its id and flags, whose rest is anything.
+      // A response with the right id and flags, followed by random bytes.
       const bytes = Buffer.concat([
         question,
         Buffer.from(Array.from({ length: random.below(80) }, () => random.below(256))),
@@ -55,7 +55,7 @@ test("answers of random bytes, cut ones and lying counts end in an error or in n
       bytes.writeUInt16BE(random.below(4), 6);
       return round % 3 === 0 ? bytes.subarray(0, 12 + random.below(bytes.length - 12)) : bytes;
     });
-    // Its own questions are cached by nobody: each round has a name of its own.
+    // Each round uses a name of its own, so that no cache has it.
     const records = await nodeNames
       .lookupSrv("etcd-server", `r${round}.test`)
       .catch((error: Error & { code?: string }) => {

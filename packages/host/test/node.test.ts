@@ -1,6 +1,6 @@
 /**
- * What only the real twins do: errors of a real file system, locks between processes, LevelDB's
- * errors, logs.
+ * The implementations over Node beyond the contracts: errors of a real file system, locks between
+ * processes, LevelDB's errors, logs.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { DiskError } from "@quorate/host";
 import {
-  formatForPeople,
+  formatForTerminal,
   levelKeyspaces,
   nodeDisk,
   nodeLogger,
@@ -35,7 +35,7 @@ before(() => {
 after(() => rmSync(root, { recursive: true }));
 
 /**
- * Starts a process that runs `body` with nodeDisk and keeps going; resolves when it has printed
+ * Starts a process that runs `body` with nodeDisk and stays alive; resolves when it has printed
  * "ready".
  */
 async function helper(
@@ -64,14 +64,14 @@ async function helper(
 }
 
 describe("nodeDisk", () => {
-  it("names the file that stands where a folder should be made", () => {
+  it("names the file that exists in place of a directory", () => {
     const file = join(root, "in-the-way");
     writeFileSync(file, "");
     for (const path of [file, join(file, "below")])
       assert.throws(() => nodeDisk.makeDir(path), { code: "Exists", path: file });
   });
 
-  it("gives up on a folder that cannot be made though the one above is there", {
+  it("fails for a directory that cannot be made although its parent exists", {
     skip: process.platform !== "linux",
   }, () => {
     throwsDiskError(() => nodeDisk.makeDir("/proc/quorate/a"), "NotFound");
@@ -82,14 +82,14 @@ describe("nodeDisk", () => {
     assert.throws(
       () => nodeDisk.open(path, "read"),
       (error: DiskError) => {
-        assert.equal(error.message, `${path}: no such file or folder (ENOENT, open)`);
+        assert.equal(error.message, `${path}: no such file or directory (ENOENT, open)`);
         assert.equal((error.cause as NodeJS.ErrnoException).code, "ENOENT");
         return true;
       },
     );
   });
 
-  it("makes folders and files that only their owner can read", () => {
+  it("makes directories and files that only their owner can read", () => {
     nodeDisk.makeDir(join(root, "private"));
     nodeDisk.replace(join(root, "private/file"), new Uint8Array(1));
     assert.equal(statSync(join(root, "private")).mode & 0o777, 0o700);
@@ -97,7 +97,7 @@ describe("nodeDisk", () => {
   });
 
   it("maps a missing permission", {
-    skip: process.getuid?.() === 0 && "runs as root, whom no permission stops",
+    skip: process.getuid?.() === 0 && "runs as root, which ignores permissions",
   }, () => {
     const path = join(root, "forbidden");
     writeFileSync(path, "");
@@ -106,7 +106,7 @@ describe("nodeDisk", () => {
     throwsDiskError(() => nodeDisk.lock(path), "NotPermitted");
   });
 
-  it("preallocates with blocks that are really there", () => {
+  it("preallocates real blocks", () => {
     const path = join(root, "prealloc");
     const file = nodeDisk.open(path, "create");
     file.preallocate(2 << 20);
@@ -114,7 +114,7 @@ describe("nodeDisk", () => {
     assert.ok(statSync(path).blocks * 512 >= 2 << 20);
   });
 
-  it("refuses a lock that another process holds, by its id, and gets it when that is killed", async () => {
+  it("refuses a lock that another process holds, names its id, and acquires it when that is killed", async () => {
     const path = join(root, "lock");
     const child = await helper(`nodeDisk.lock(${JSON.stringify(path)})`);
     try {
@@ -139,7 +139,7 @@ describe("nodeDisk", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("does not believe a process id that is no process any more", async () => {
+  it("ignores the id of a process that has ended", async () => {
     const path = join(root, "stale");
     const child = await helper(`nodeDisk.lock(${JSON.stringify(path)})`);
     try {
@@ -152,7 +152,7 @@ describe("nodeDisk", () => {
     }
   });
 
-  it("does not lock a file that holds something", () => {
+  it("does not lock a file with content", () => {
     const path = join(root, "content");
     writeFileSync(path, "x".repeat(200));
     assert.throws(() => nodeDisk.lock(path), {
@@ -163,6 +163,20 @@ describe("nodeDisk", () => {
 });
 
 describe("levelKeyspaces", () => {
+  it("cuts a scan of tiny records by their number", async () => {
+    const keyspace = await levelKeyspaces.open(join(root, "tiny"), { create: true });
+    const key = (i: number) => Uint8Array.from([i >> 8, i & 0xff]);
+    const value = Uint8Array.from([1]);
+    await keyspace.write(Array.from({ length: 3000 }, (_, i) => ({ key: key(i), value })));
+    let records = 0;
+    for await (const slice of keyspace.scan({})) {
+      assert.ok(slice.length <= 1024, `a slice of ${slice.length} records`);
+      records += slice.length;
+    }
+    assert.equal(records, 3000);
+    await keyspace.close();
+  });
+
   /** A store with a table file, closed. */
   async function storeWithTable(name: string): Promise<string> {
     const path = join(root, name);
@@ -189,7 +203,7 @@ describe("levelKeyspaces", () => {
     return true;
   };
 
-  it("puts a long batch together in steps, whole, before those that come after it, and before it is closed", async () => {
+  it("builds a long batch in steps, atomically, before later batches and before close", async () => {
     const path = join(root, "long-batch");
     const keyspace = await levelKeyspaces.open(path, { create: true });
     let taken = 0;
@@ -203,7 +217,7 @@ describe("levelKeyspaces", () => {
     const written = keyspace.write(batch);
     await new Promise((resolve) => setImmediate(resolve));
     assert.ok(taken > 0 && taken < batch.length, `${taken} records in one turn`);
-    assert.equal(keyspace.get(Buffer.from("key0")), undefined, "nothing is there before all is");
+    assert.equal(keyspace.get(Buffer.from("key0")), undefined, "nothing is visible before all is");
     const after = keyspace.write([{ key: Buffer.from("key99999"), value: Buffer.from("second") }]);
     await Promise.all([keyspace.close(), written, after]);
     const again = await levelKeyspaces.open(path, { create: false });
@@ -216,7 +230,7 @@ describe("levelKeyspaces", () => {
     await again.close();
   });
 
-  it("does not take an empty folder for a store", async () => {
+  it("refuses an empty directory", async () => {
     nodeDisk.makeDir(join(root, "empty"));
     await rejectsWithDiskError(
       levelKeyspaces.open(join(root, "empty"), { create: false }),
@@ -224,7 +238,7 @@ describe("levelKeyspaces", () => {
     );
   });
 
-  it("tells a damaged manifest, with the command to run next", async () => {
+  it("reports a damaged manifest, with the command to run next", async () => {
     const path = await storeWithTable("manifest");
     const manifest = readdirSync(path).find((name) => name.startsWith("MANIFEST")) as string;
     const bytes = readFileSync(join(path, manifest));
@@ -233,14 +247,14 @@ describe("levelKeyspaces", () => {
     await assert.rejects(levelKeyspaces.open(path, { create: true }), damaged(path));
   });
 
-  it("tells a missing table", async () => {
+  it("reports a missing table", async () => {
     const path = await storeWithTable("table");
     const table = readdirSync(path).find((name) => name.endsWith(".ldb")) as string;
     renameSync(join(path, table), join(root, "taken-away"));
     await assert.rejects(levelKeyspaces.open(path, { create: false }), damaged(path));
   });
 
-  it("tells a table whose end is damaged when it is read", async () => {
+  it("reports a table with a damaged end when it is read", async () => {
     const path = await storeWithTable("footer");
     const table = join(path, readdirSync(path).find((name) => name.endsWith(".ldb")) as string);
     const bytes = readFileSync(table);
@@ -255,7 +269,7 @@ describe("levelKeyspaces", () => {
     await keyspace.close();
   });
 
-  it("gives space back by compaction", async () => {
+  it("releases space by compaction", async () => {
     const path = await storeWithTable("compact");
     const keyspace = await levelKeyspaces.open(path, { create: false });
     await keyspace.write(
@@ -297,7 +311,7 @@ describe("nodeLogger", () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it("drops what is below the level, which changes at run time for children too", () => {
+  it("drops lines below the level, which changes at run time for children too", () => {
     const path = join(root, "b.log");
     const logger = nodeLogger({ outputs: [path], level: "warn" });
     const child = logger.child("a");
@@ -326,7 +340,7 @@ describe("nodeLogger", () => {
     logger.close();
   });
 
-  it("appends, and goes on in a new file after reopen", async () => {
+  it("appends, and continues in a new file after reopen", async () => {
     const path = join(root, "d.log");
     const first = nodeLogger({ outputs: [path] });
     first.info("1");
@@ -343,7 +357,7 @@ describe("nodeLogger", () => {
     assert.deepEqual(messages(path), ["4"]);
   });
 
-  it("is readable on request", () => {
+  it("has a terminal format on request", () => {
     const path = join(root, "e.log");
     const logger = nodeLogger({ outputs: [path], format: "console" });
     logger
@@ -354,11 +368,11 @@ describe("nodeLogger", () => {
       lines(path)[0],
       /^\S+Z info {3}server\/member {2}ready to serve client requests {2}name=infra0 {2}a b="two words" {2}n=3 {2}list=\["x"\]$/,
     );
-    const coloured = formatForPeople(new Date(0), "error", "", "oops", {}, true);
+    const coloured = formatForTerminal(new Date(0), "error", "", "oops", {}, true);
     assert.equal(coloured, "1970-01-01T00:00:00.000Z \x1b[31merror\x1b[39m  oops");
   });
 
-  it("says where it cannot write", () => {
+  it("names the path that it cannot write", () => {
     assert.throws(() => nodeLogger({ outputs: [join(root, "none/x.log")] }), { code: "ENOENT" });
   });
 });

@@ -1,6 +1,5 @@
 /**
- * Texts from clients do nothing to a terminal: log lines for people, and the line itself, show
- * control characters as escapes.
+ * Texts from clients do not affect a terminal: log lines show control characters as escapes.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -8,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { escapeControls } from "@quorate/host";
-import { formatForPeople, nodeLogger } from "@quorate/host/node";
+import { formatForTerminal, nodeLogger } from "@quorate/host/node";
 
 /**
  * Clears the screen, sets the window's title, moves up, an 8-bit CSI, deletes, turns the direction
@@ -22,7 +21,7 @@ const isClean = (text: string): boolean =>
     return code >= 0x20 && (code < 0x7f || code > 0x9f) && code !== 0x2028 && code !== 0x202e;
   });
 
-test("control characters, separators and direction marks become escapes, all else stays", () => {
+test("control characters, separators and direction marks become escapes, everything else stays", () => {
   assert.equal(
     escapeControls("a\x1b[2Jb\x9b\u202e\u2028\r\n\t\0"),
     "a\\x1b[2Jb\\x9b\\u202e\\u2028\\x0d\\x0a\\x09\\x00",
@@ -31,11 +30,11 @@ test("control characters, separators and direction marks become escapes, all els
   assert.equal(escapeControls(plain), plain);
 });
 
-test("a line for people is one clean line, whatever part of it a client has sent", () => {
+test("a terminal line is one clean line, whatever part of it a client has sent", () => {
   for (const line of [
-    formatForPeople(new Date(0), "warn", "rpc", HOSTILE, {}, false),
-    formatForPeople(new Date(0), "warn", HOSTILE, "m", {}, false),
-    formatForPeople(
+    formatForTerminal(new Date(0), "warn", "rpc", HOSTILE, {}, false),
+    formatForTerminal(new Date(0), "warn", HOSTILE, "m", {}, false),
+    formatForTerminal(
       new Date(0),
       "warn",
       "rpc",
@@ -46,14 +45,14 @@ test("a line for people is one clean line, whatever part of it a client has sent
   ]) {
     assert.ok(isClean(line), JSON.stringify(line));
   }
-  const coloured = formatForPeople(new Date(0), "warn", "rpc", HOSTILE, { key: HOSTILE }, true);
+  const coloured = formatForTerminal(new Date(0), "warn", "rpc", HOSTILE, { key: HOSTILE }, true);
   assert.ok(
     isClean(coloured.replace("\x1b[33mwarn \x1b[39m", "warn ")),
     "the only escapes are those of the level",
   );
 });
 
-test("a logger's output for people has no control character but the ends of its lines", (t) => {
+test("a logger's terminal output has no control character but line ends", (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-printable-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const path = join(dir, "log");

@@ -25,9 +25,9 @@ const quiet: Logger = {
 };
 
 function setUp(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), "tls-source-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const path = (name: string) => join(folder, name);
+  const directory = mkdtempSync(join(tmpdir(), "tls-source-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = (name: string) => join(directory, name);
   const write = (name: string, content: string | Uint8Array) => writeFileSync(path(name), content);
   write("cert.pem", OLD.certPem);
   write("key.pem", OLD.keyPem);
@@ -56,7 +56,7 @@ function setUp(t: TestContext) {
 }
 
 describe("TLS options from files", () => {
-  it("stay the same while the files do", async (t) => {
+  it("stay unchanged while the files do", async (t) => {
     const { source, lines, changes } = setUp(t);
     const before = source.current;
     await source.check();
@@ -65,7 +65,7 @@ describe("TLS options from files", () => {
     assert.deepEqual([changes(), lines], [0, []]);
   });
 
-  it("change with a new pair, also one that was there before the first look", async (t) => {
+  it("change with a new pair, also one written before the first read", async (t) => {
     const { source, write, lines, changes } = setUp(t);
     write("cert.pem", NEW.certPem);
     write("key.pem", NEW.keyPem);
@@ -81,7 +81,7 @@ describe("TLS options from files", () => {
     assert.equal(changes(), 2);
   });
 
-  it("are not taken while a certificate and its key differ, and then they are", async (t) => {
+  it("are refused while a certificate and its key differ, and accepted afterwards", async (t) => {
     const { source, write, lines, changes } = setUp(t);
     write("cert.pem", NEW.certPem);
     await source.check();
@@ -90,14 +90,14 @@ describe("TLS options from files", () => {
     assert.equal(lines.length, 1);
     assert.match(
       lines[0],
-      /^warn cannot use changed TLS files; connections go on with those from before: .*key values mismatch/,
+      /^warn cannot use changed TLS files; connections keep the previous ones: .*key values mismatch/,
     );
     write("key.pem", NEW.keyPem);
     await source.check();
     assert.deepEqual([source.current.certPem, changes()], [NEW.certPem, 1]);
   });
 
-  it("stay when a file is gone or is no list of revocations, and the warning says which", async (t) => {
+  it("stay when a file is missing or is no revocation list, and the warning names it", async (t) => {
     const { source, path, write, lines } = setUp(t);
     rmSync(path("key.pem"));
     await source.check();
@@ -110,7 +110,7 @@ describe("TLS options from files", () => {
     assert.equal(source.current.revokedSerials?.size, 0);
   });
 
-  it("are refused at the start with the name of the file that is wrong", (t) => {
+  it("are refused at the start with the name of the bad file", (t) => {
     const { path, write, clock } = setUp(t);
     write("new-key.pem", NEW.keyPem);
     write("words.pem", "-----BEGIN ");
@@ -127,10 +127,10 @@ describe("TLS options from files", () => {
         { keyFile: path("new-key.pem") },
         /new-key\.pem is not the key of the certificate in .*\/cert\.pem \(key values mismatch\)/,
       ],
-      [{ keyFile: path("cert.pem") }, /cert\.pem holds no private key in PEM/],
-      [{ certFile: path("key.pem") }, /key\.pem holds no whole certificate in PEM/],
-      [{ certFile: path("cut.pem") }, /cut\.pem holds no whole certificate in PEM/],
-      [{ trustedCaFile: path("words.pem") }, /words\.pem holds no whole certificate/],
+      [{ keyFile: path("cert.pem") }, /cert\.pem contains no private key in PEM/],
+      [{ certFile: path("key.pem") }, /key\.pem contains no complete certificate in PEM/],
+      [{ certFile: path("cut.pem") }, /cut\.pem contains no complete certificate in PEM/],
+      [{ trustedCaFile: path("words.pem") }, /words\.pem contains no complete certificate/],
       [{ trustedCaFile: path("damaged.pem") }, /damaged\.pem: certificate 2 of 2 is damaged/],
       [
         { clientCertFile: path("cert.pem"), clientKeyFile: path("new-key.pem") },
@@ -144,7 +144,7 @@ describe("TLS options from files", () => {
     }
   });
 
-  it("say which certificate has expired, and are taken all the same", (t) => {
+  it("report an expired certificate, and are accepted all the same", (t) => {
     const { path } = setUp(t);
     const said: unknown[] = [];
     const logger: Logger = {
@@ -168,7 +168,7 @@ describe("TLS options from files", () => {
     assert.match(String(said[0]), /^a certificate has expired: others refuse connections/);
   });
 
-  it("follow a link that comes to point elsewhere", async (t) => {
+  it("follow a symbolic link that changes its target", async (t) => {
     const { source, path, write } = setUp(t);
     write("new-ca.pem", makeAuthority("second").certPem + CA.certPem);
     symlinkSync(path("new-ca.pem"), path("link"));
@@ -180,7 +180,7 @@ describe("TLS options from files", () => {
     );
   });
 
-  it("are looked at every few seconds", async (t) => {
+  it("are read every few seconds", async (t) => {
     const { source, write, clock } = setUp(t);
     write("cert.pem", NEW.certPem);
     write("key.pem", NEW.keyPem);
@@ -201,8 +201,8 @@ describe("TLS options that do not change", () => {
   });
 });
 
-describe("files that are being written, or hold several", () => {
-  it("are not taken while a bundle or a list is cut short", async (t) => {
+describe("files that are being written, or contain several certificates", () => {
+  it("are refused while a bundle or a list is truncated", async (t) => {
     const { source, write, lines, changes } = setUp(t);
     const second = makeAuthority("second");
     const bundle = CA.certPem + second.certPem;
@@ -241,7 +241,7 @@ describe("files that are being written, or hold several", () => {
     assert.equal(source.reloads, 1);
   });
 
-  it("may hold a list of each authority, in PEM", async (t) => {
+  it("may contain a list per CA, in PEM", async (t) => {
     const { source, write } = setUp(t);
     const second = makeAuthority("second");
     const other = makeLocalCertificate(second, "other");

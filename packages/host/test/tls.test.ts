@@ -10,16 +10,15 @@ import {
   makeLocalCertificate,
   makeRevocationList,
 } from "../../../test/support/certs.ts";
+import { crlNextUpdateMs, revokedSerials } from "../node/crl.ts";
 import {
   alternativeNames,
   commonName,
-  crlNextUpdateMs,
   demandsClientCertificate,
   handshakeFailure,
   readTlsFiles,
   refuseCertificate,
   refuseClientAddress,
-  revokedSerials,
 } from "../node/tls.ts";
 
 const CA = makeAuthority();
@@ -31,7 +30,7 @@ function parsed(certificate: { certPem: string }): X509Certificate {
 }
 
 describe("names in a certificate", () => {
-  it("come as they are, also strange ones", () => {
+  it("are returned unchanged, also unusual ones", () => {
     assert.equal(commonName(parsed(PEER)), 'a, "b"\nc');
     assert.equal(commonName(parsed(makeCertificate({ name: "" }))), "");
     assert.deepEqual(alternativeNames(parsed(PEER)), {
@@ -42,9 +41,9 @@ describe("names in a certificate", () => {
   });
 });
 
-describe("a certificate with a good chain", () => {
+describe("a certificate with a valid chain", () => {
   const refused = "client certificate authentication failed";
-  it("is bound to allowed common names as a whole", () => {
+  it("must match an allowed common name exactly", () => {
     assert.equal(
       refuseCertificate({ ...BASE, allowedCommonNames: ["x", 'a, "b"\nc'] }, parsed(PEER), true),
       undefined,
@@ -59,7 +58,7 @@ describe("a certificate with a good chain", () => {
     );
   });
 
-  it("is bound to allowed hosts by its alternative names alone", () => {
+  it("must match an allowed host by its alternative names only", () => {
     const wild = parsed(
       makeCertificate({ name: "named.example", issuer: CA, dnsNames: ["*.peers.example"] }),
     );
@@ -85,7 +84,7 @@ describe("a certificate with a good chain", () => {
     );
   });
 
-  it("must be there where one is demanded", () => {
+  it("must be present where it is required", () => {
     assert.equal(
       refuseCertificate(BASE, undefined, true),
       "tls: client didn't provide a certificate",
@@ -117,7 +116,7 @@ describe("a revocation list", () => {
     );
   });
 
-  it("says when its next edition is due, in either form of a time, or does not", () => {
+  it("has its nextUpdate in either time format, or none", () => {
     const der = makeRevocationList(CA, [PEER]);
     const dueMs = crlNextUpdateMs(der)!;
     assert.ok(Math.abs(dueMs - Date.now() - 86_400_000) < 60_000, new Date(dueMs).toISOString());
@@ -148,7 +147,7 @@ describe("a revocation list", () => {
     );
   });
 
-  it("is refused when it is cut or something else", () => {
+  it("is refused when it is truncated or something else", () => {
     const der = makeRevocationList(CA, [PEER]);
     assert.throws(() => revokedSerials(der.subarray(0, 40)), /not a certificate revocation list/);
     assert.throws(() => revokedSerials(Buffer.from("hello")), /not a certificate revocation list/);
@@ -157,7 +156,7 @@ describe("a revocation list", () => {
 });
 
 describe("the address a peer dials from", () => {
-  it("must be one that its certificate leads to, if it names any", async () => {
+  it("must match its certificate's addresses and names, if there are any", async () => {
     const named = (dnsNames: string[], ipAddresses: string[]) =>
       parsed(makeCertificate({ name: "x", issuer: CA, dnsNames, ipAddresses }));
     assert.equal(await refuseClientAddress(named([], []), "127.0.0.1"), undefined);
@@ -175,11 +174,11 @@ describe("the address a peer dials from", () => {
 
 describe("TLS files", () => {
   it("are read, and one that is missing is named", (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "tls-"));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), "tls-"));
+    t.after(() => rmSync(directory, { recursive: true }));
     const write = (name: string, content: string | Uint8Array) => {
-      writeFileSync(join(folder, name), content);
-      return join(folder, name);
+      writeFileSync(join(directory, name), content);
+      return join(directory, name);
     };
     const files = {
       certFile: write("cert.pem", PEER.certPem),
@@ -194,12 +193,15 @@ describe("TLS files", () => {
     assert.equal(options.clientCertAuth, true);
     assert.equal(options.clientCertPem, undefined);
     assert.equal(options.revokedSerials?.size, 1);
-    assert.throws(() => readTlsFiles({ ...files, keyFile: join(folder, "none.pem") }), /none\.pem/);
+    assert.throws(
+      () => readTlsFiles({ ...files, keyFile: join(directory, "none.pem") }),
+      /none\.pem/,
+    );
   });
 });
 
 describe("a failed handshake", () => {
-  it("is told in Go's words, else in the first line of Node's", () => {
+  it("has Go's text, else the first line of Node's", () => {
     const error = (code: string, message = "") => Object.assign(new Error(message), { code });
     const socket = (authorizationError: string) => ({ authorizationError }) as never;
     const unknown =

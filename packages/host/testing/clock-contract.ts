@@ -1,19 +1,19 @@
-/** What every Clock must do. */
+/** The contract suite of Clock. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Clock } from "../src/clock.ts";
 
-/** A clock and the way to let its time go by. */
+/** A clock and the way to let its time pass. */
 export interface ClockUnderTest {
   readonly clock: Clock;
-  /** Resolves when at least `ms` have gone by on the clock and what was due has run. */
+  /** Resolves when at least `ms` have passed on the clock and due tasks have run. */
   pass(ms: number): Promise<void>;
 }
 
 /** Registers the suite. */
 export function clockContract(name: string, make: () => ClockUnderTest): void {
   describe(`clock: ${name}`, () => {
-    it("tells a plausible wall time and a monotonic time that goes on with it", async () => {
+    it("has a plausible wall time and a monotonic time that advances with it", async () => {
       const { clock, pass } = make();
       const wallMs = clock.wallMs();
       assert.ok(wallMs > Date.UTC(2020, 0) && wallMs < Date.UTC(2100, 0));
@@ -38,7 +38,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       }
     });
 
-    it("runs tasks in the order of their times, and those of the same time in the order of setting", async () => {
+    it("runs tasks in the order of their times, and tasks of the same time in the order of setting", async () => {
       const { clock, pass } = make();
       const order: string[] = [];
       clock.after(30, () => order.push("c1"));
@@ -51,7 +51,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.deepEqual(order, ["a1", "a2", "b1", "b2", "c1", "c2"]);
     });
 
-    it("takes timers back, also from inside another task and twice", async () => {
+    it("cancels timers, also from inside another task and twice", async () => {
       const { clock, pass } = make();
       let ran = 0;
       const first = clock.after(5, () => ran++);
@@ -63,7 +63,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.equal(ran, 0);
     });
 
-    it("takes a delay of months", async () => {
+    it("accepts a delay of months", async () => {
       const { clock, pass } = make();
       let ran = 0;
       const timer = clock.after(2 ** 33, () => ran++);
@@ -72,7 +72,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       timer.cancel();
     });
 
-    it("repeats a periodic task until it is cancelled, also by itself", async () => {
+    it("repeats a periodic task until cancelled, also by itself", async () => {
       const { clock, pass } = make();
       const startMs = clock.monotonicMs();
       let ran = 0;

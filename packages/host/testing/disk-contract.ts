@@ -1,13 +1,13 @@
-/** What every Disk must do while nothing crashes. */
+/** The contract suite of Disk, without crashes. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type Disk, DiskError, type DiskErrorCode } from "../src/disk.ts";
 
-/** A disk and a folder on it that is there, empty and the test's own. */
+/** A disk with an existing, empty directory for the test. */
 export interface DiskUnderTest {
   readonly disk: Disk;
   readonly root: string;
-  /** Lets pending syncs end, where time does not do so by itself. */
+  /** Lets pending syncs end on a disk with simulated time. */
   settle?(): Promise<void>;
   cleanUp?(): void;
 }
@@ -53,7 +53,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
     });
     afterEach(() => under.cleanUp?.());
 
-    it("makes folders with those above them, and does not mind that they are there", () => {
+    it("makes directories with their parents, also if they exist", () => {
       disk.makeDir(`${root}/a/b/c`);
       disk.makeDir(`${root}/a/b/c`);
       assert.deepEqual(disk.stat(`${root}/a/b/c`)?.kind, "directory");
@@ -61,7 +61,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       disk.syncDir(`${root}/a`);
     });
 
-    it("lists names in order and tells what is not there", () => {
+    it("lists names in order and reports missing files", () => {
       for (const file of ["b", "a", "c"]) disk.open(`${root}/${file}`, "create").close();
       assert.deepEqual(disk.list(root), ["a", "b", "c"]);
       assert.equal(disk.stat(`${root}/none`), undefined);
@@ -70,7 +70,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       throwsDiskError(() => disk.syncDir(`${root}/none`), "NotFound");
     });
 
-    it("opens for reading and writing what is there, and creates what is not", () => {
+    it("opens existing files for reading and writing, and creates missing ones", () => {
       const path = `${root}/f`;
       throwsDiskError(() => disk.open(path, "read"), "NotFound");
       throwsDiskError(() => disk.open(path, "write"), "NotFound");
@@ -107,7 +107,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       );
     });
 
-    it("takes many chunks and large ones in one write, and lets go of the bytes", () => {
+    it("writes many chunks and large ones in one call, and does not keep the bytes", () => {
       const file = disk.open(`${root}/f`, "create");
       const chunks = Array.from({ length: 3000 }, (_, i) =>
         new Uint8Array(1 + (i % 7)).fill(i % 251),
@@ -145,7 +145,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.close();
     });
 
-    it("preallocates with zeros behind what is there", async () => {
+    it("preallocates zeros behind the content", async () => {
       const file = disk.open(`${root}/f`, "create");
       file.write([bytes("abc")], 0);
       file.preallocate(3_000_000);
@@ -160,7 +160,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.close();
     });
 
-    it("overwrites with zeros beside the loop", async () => {
+    it("overwrites with zeros without blocking the event loop", async () => {
       const file = disk.open(`${root}/f`, "create");
       file.write([new Uint8Array(100).fill(1)], 0);
       await settle(file.writeZeros(10, 20));
@@ -172,7 +172,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.close();
     });
 
-    it("syncs, one at a time for each file", async () => {
+    it("syncs, one at a time per file", async () => {
       const file = disk.open(`${root}/f`, "create");
       const other = disk.open(`${root}/g`, "create");
       file.write([bytes("abc")], 0);
@@ -190,7 +190,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       assert.equal(text(disk.readAll(`${root}/f`)), "abcdef");
     });
 
-    it("replaces a file whole, and leaves nothing beside it", () => {
+    it("replaces a file atomically, and leaves no temporary file", () => {
       disk.replace(`${root}/f`, bytes("old"));
       disk.replace(`${root}/f`, bytes("new"));
       assert.equal(text(disk.readAll(`${root}/f`)), "new");
@@ -198,7 +198,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       throwsDiskError(() => disk.replace(`${root}/none/f`, bytes("x")), "NotFound");
     });
 
-    it("renames files over files, and folders", () => {
+    it("renames files over files, and directories", () => {
       disk.replace(`${root}/a`, bytes("1"));
       disk.replace(`${root}/b`, bytes("2"));
       disk.rename(`${root}/a`, `${root}/b`);
@@ -216,7 +216,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       throwsDiskError(() => disk.rename(`${root}/e`, `${root}/full`), "Exists");
     });
 
-    it("removes files and whole folders, and does not mind that nothing is there", () => {
+    it("removes files and whole directories, also if they are missing", () => {
       disk.makeDir(`${root}/a/b`);
       disk.replace(`${root}/a/b/f`, bytes("x"));
       const open = disk.open(`${root}/a/b/f`, "read");
@@ -228,7 +228,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       open.close();
     });
 
-    it("gives a lock to one holder at a time", () => {
+    it("grants a lock to one holder at a time", () => {
       const path = `${root}/lock`;
       const lock = disk.lock(path);
       throwsDiskError(() => disk.lock(path), "Locked");
@@ -242,7 +242,7 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       throwsDiskError(() => disk.lock(`${root}/none/lock`), "NotFound");
     });
 
-    it("tells the free space", () => {
+    it("reports the free space", () => {
       assert.ok(disk.freeBytes(root) > 0);
       throwsDiskError(() => disk.freeBytes(`${root}/none`), "NotFound");
     });

@@ -1,4 +1,6 @@
-/** The twins for tests and simulation, and the suites that every twin must pass. */
+/**
+ * In-memory fakes for tests and the simulator, and the contract suites of the platform interfaces.
+ */
 export { type ClockUnderTest, clockContract } from "./clock-contract.ts";
 export {
   type DiskUnderTest,

@@ -1,4 +1,4 @@
-/** What every Keyspace must do while nothing crashes. */
+/** The contract suite of Keyspace, without crashes. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type {
@@ -13,7 +13,7 @@ import { rejectsWithDiskError, throwsDiskError } from "./disk-contract.ts";
 
 export interface KeyspacesUnderTest {
   readonly opener: KeyspaceOpener;
-  /** A folder that is there and the test's own. */
+  /** An existing directory for the test. */
   readonly root: string;
   cleanUp?(): void;
 }
@@ -58,7 +58,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       to: to === undefined ? undefined : bytes(to),
     });
 
-    it("gives what was written, one by one and many at once", async () => {
+    it("reads what was written, one key and many at once", async () => {
       await keyspace.write([put("a", "1"), put("b", ""), put("c", "3")]);
       assert.equal(text(keyspace.get(bytes("a"))!), "1");
       assert.equal(keyspace.get(bytes("b"))!.length, 0);
@@ -71,7 +71,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await keyspace.getMany([]), []);
     });
 
-    it("gives plain arrays, whose slice() copies", async () => {
+    it("returns plain arrays, whose slice() copies", async () => {
       await keyspace.write([put("a", "1")]);
       const found = [keyspace.get(bytes("a")), ...(await keyspace.getMany([bytes("a")]))];
       for await (const slice of keyspace.scan({})) found.push(...slice[0]);
@@ -94,7 +94,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       await rejectsWithDiskError(keyspace.compact({}), "Io");
     });
 
-    it("lets the last write of a key in a batch win, and takes empty batches", async () => {
+    it("lets the last write of a key in a batch win, and accepts empty batches", async () => {
       await keyspace.write([
         put("a", "1"),
         put("a", "2"),
@@ -137,7 +137,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan(range("x", "z"))), []);
     });
 
-    it("cuts a scan into slices of about the wanted size", async () => {
+    it("cuts a scan into slices of about the requested size", async () => {
       const value = "v".repeat(1000);
       await keyspace.write(
         Array.from({ length: 100 }, (_, i) => put(`k${String(i).padStart(3, "0")}`, value)),
@@ -154,7 +154,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       for await (const slice of keyspace.scan({})) assert.equal(slice.length, 100);
     });
 
-    it("scans the state at the time of the call, and may be left early", async () => {
+    it("scans the state at the time of the call, and may end early", async () => {
       await keyspace.write([put("a", "1"), put("b", "1")]);
       const scan = keyspace.scan({});
       await keyspace.write([put("a", "2"), del("b"), put("c", "2")]);
@@ -166,7 +166,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan({})), ["a=2", "c=2"]);
     });
 
-    it("keeps a snapshot as it was, for any number of scans", async () => {
+    it("keeps a snapshot unchanged, for any number of scans", async () => {
       await keyspace.write([put("a", "1"), put("b", "1")]);
       const snapshot = keyspace.snapshot();
       await keyspace.write([put("a", "2"), del("b")]);
@@ -177,7 +177,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan({})), ["a=2"]);
     });
 
-    it("compacts whole and in part, with other calls going on", async () => {
+    it("compacts whole and in part, with concurrent calls", async () => {
       await keyspace.write(Array.from({ length: 500 }, (_, i) => put(`k${i}`, "v".repeat(100))));
       await keyspace.write(Array.from({ length: 400 }, (_, i) => del(`k${i}`)));
       const compaction = keyspace.compact(range("k", "k5"));
@@ -189,14 +189,14 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.ok(keyspace.sizeOnDiskBytes() > 101 * 10);
     });
 
-    it("keeps everything over close and open", async () => {
+    it("keeps all records over close and open", async () => {
       await keyspace.write([put("a", "1"), put("b", "2")]);
       await keyspace.close();
       keyspace = await under.opener.open(path, { create: false });
       assert.deepEqual(await collect(keyspace.scan({})), ["a=1", "b=2"]);
     });
 
-    it("waits at close for a write under way", async () => {
+    it("waits for a pending write on close", async () => {
       const done = keyspace.write([put("a", "1")]);
       await keyspace.close();
       await done;
@@ -204,7 +204,7 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       assert.deepEqual(await collect(keyspace.scan({})), ["a=1"]);
     });
 
-    it("refuses a second opening, and one of nothing unless told to create it", async () => {
+    it("refuses a second opening, and a missing store unless it may be created", async () => {
       await rejectsWithDiskError(under.opener.open(path, { create: true }), "Locked");
       await rejectsWithDiskError(
         under.opener.open(`${under.root}/none`, { create: false }),

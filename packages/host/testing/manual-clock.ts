@@ -1,5 +1,5 @@
 /**
- * Time that stands still until a test moves it.
+ * A clock that stands still until a test advances it.
  *
  *     const clock = new ManualClock();
  *     clock.after(100, () => console.log("now"));
@@ -8,12 +8,11 @@
  */
 import type { Clock, Timer } from "../src/clock.ts";
 
-/** 2026-01-01T00:00:00Z: where a manual clock starts unless told. */
+/** 2026-01-01T00:00:00Z: the default start. */
 const START_WALL_MS = 1_767_225_600_000;
 
 /**
- * More turns than this at one instant are a task that sets itself again and again: time would never
- * go on.
+ * More turns than this at one instant mean a task that reschedules itself forever.
  */
 const MAX_TURNS_AT_ONE_INSTANT = 1_000_000;
 
@@ -29,12 +28,12 @@ function before(a: Task, b: Task): boolean {
   return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
 }
 
-/** A Clock whose time moves by `advance` alone. */
+/** A Clock that only `advance` moves. */
 export class ManualClock implements Clock {
   #nowMs = 0;
   #wallStartMs: number;
   #order = 0;
-  /** A binary heap: the next task to run stands at 0. */
+  /** A binary heap: the next task is at 0. */
   readonly #heap: Task[] = [];
   #endOfTurn: (() => void)[] = [];
 
@@ -77,7 +76,7 @@ export class ManualClock implements Clock {
     this.#endOfTurn.push(task);
   }
 
-  /** Moves the wall clock by `byMs` (negative: back) and leaves the monotonic one alone. */
+  /** Moves the wall clock by `byMs` (negative: back), but not the monotonic one. */
   jumpWall(byMs: number): void {
     this.#wallStartMs += byMs;
   }
@@ -89,7 +88,7 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Ends the present turn, then runs what falls due within `ms`, in order, each in a turn of its
+   * Ends the present turn, then runs the tasks due within `ms`, in order, each in a turn of its
    * own. Promises do not settle meanwhile.
    */
   advance(ms: number): void {
@@ -116,19 +115,19 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Runs ends of turns and promise reactions at the present time until there are no more of them.
+   * Runs ends of turns and promise reactions at the present time until none are left.
    */
   async settle(): Promise<void> {
     do {
       this.#endTurns();
-      // A macrotask: all microtasks that are there, and those they queue, run before it.
+      // A macrotask: all queued microtasks, and those they queue, run before it.
       await new Promise((resolve) => setImmediate(resolve));
     } while (this.#endOfTurn.length > 0);
   }
 
   #endTurns(): void {
     for (let turns = 0; this.#endOfTurn.length > 0; turns++) {
-      if (turns === MAX_TURNS_AT_ONE_INSTANT) throw new Error("a task calls endOfTurn without end");
+      if (turns === MAX_TURNS_AT_ONE_INSTANT) throw new Error("a task calls endOfTurn forever");
       const tasks = this.#endOfTurn;
       this.#endOfTurn = [];
       for (const task of tasks) task();

@@ -1,10 +1,9 @@
 /**
- * A disk in memory that loses what a real one may lose.
- *
- * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were
- * after some prefix of the changes made since its last syncDir (file systems bring changes of names
- * down in order, but nobody knows how far they came). A rename within a folder is one change; from
- * one folder to another it is two. A folder whose own name is lost takes all in it along.
+ * An in-memory Disk that loses in a crash what a real disk may lose. A crash keeps of each file
+ * what memory-file.ts describes, and of each directory the names after some prefix of the changes
+ * since its last syncDir (file systems persist name changes in order, but to an unknown point). A
+ * rename within a directory is one change; between directories it is two. A directory whose own
+ * name is lost loses its content.
  */
 import type { Clock } from "../src/clock.ts";
 import {
@@ -16,107 +15,41 @@ import {
   type FileStat,
 } from "../src/disk.ts";
 import type { Random } from "../src/random.ts";
-import { MemoryFileContent, SECTOR_BYTES } from "./memory-file.ts";
+import { Directory, type MemoryNode, sizeOf, splitPath } from "./memory-directory.ts";
+import { MemoryFileContent } from "./memory-file.ts";
+import { type DiskOperation, MemoryFile, type MemoryFileDisk } from "./memory-file-handle.ts";
 
-/** What a fault hook is asked about. */
-export interface DiskOperation {
-  readonly kind:
-    | "open"
-    | "read"
-    | "write"
-    | "sync"
-    | "resize"
-    | "rename"
-    | "remove"
-    | "list"
-    | "makeDir"
-    | "syncDir";
-  readonly path: string;
-  /** Of a read or a write. */
-  readonly position?: number;
-  readonly lengthBytes?: number;
-}
+export type { DiskOperation };
 
 export interface MemoryDiskOptions {
-  /** Times the syncs; without one they end in a microtask. */
+  /** Clock for the duration of syncs; without one they end in a microtask. */
   readonly clock?: Clock;
-  /** How long a dataSync takes; 0 unless told. */
+  /** Duration of a dataSync; default 0. */
   readonly syncDelayMs?: () => number;
-  /** Writes beyond this fail with NoSpace; no limit unless told. */
+  /** Writes beyond this fail with NoSpace; default no limit. */
   readonly capacityBytes?: number;
 }
 
-class Folder {
-  entries = new Map<string, Folder | MemoryFileContent>();
-  readonly #durable = new Map<string, Folder | MemoryFileContent>();
-  #changes: (readonly [name: string, node: Folder | MemoryFileContent | undefined])[][] = [];
-
-  change(...changes: [name: string, node: Folder | MemoryFileContent | undefined][]): void {
-    this.#changes.push(changes);
-    for (const [name, node] of changes) put(this.entries, name, node);
-  }
-
+/** A Disk with an empty root directory. */
+export class MemoryDisk implements Disk, MemoryFileDisk {
   /**
-   * Costs what the changes since the last sync cost, not what the folder holds: a log may have
-   * thousands of segments.
-   */
-  sync(): void {
-    this.#makeDurable(this.#changes.length);
-    this.#changes = [];
-  }
-
-  /** Leaves the names that the crash spares, durable from now on. */
-  crash(random: Random): void {
-    this.#makeDurable(random.below(this.#changes.length + 1));
-    this.#changes = [];
-    this.entries = new Map(this.#durable);
-  }
-
-  #makeDurable(count: number): void {
-    for (const changes of this.#changes.slice(0, count)) {
-      for (const [name, node] of changes) put(this.#durable, name, node);
-    }
-  }
-}
-
-function put(
-  map: Map<string, Folder | MemoryFileContent>,
-  name: string,
-  node: Folder | MemoryFileContent | undefined,
-): void {
-  if (node) map.set(name, node);
-  else map.delete(name);
-}
-
-function split(path: string): string[] {
-  const parts: string[] = [];
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "" && part !== ".") parts.push(part);
-  }
-  return parts;
-}
-
-/** A Disk of its own, empty but for the root folder. */
-export class MemoryDisk implements Disk {
-  /**
-   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A
-   * failing write leaves its first half, to the end of a sector, unless the hook made the disk
-   * crash; a failing sync loses what it covered.
+   * Called before each operation; a returned code or a thrown error makes it fail. A failing write
+   * leaves its first half, up to the end of a sector, unless the hook made the disk crash; a
+   * failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   /**
-   * Which syncs lie: they end well and bring nothing down. What they should have covered waits for
-   * a later sync, or is lost in a crash.
+   * Whether syncs of a path lie: they succeed but make nothing durable. A later sync covers the
+   * bytes, or a crash loses them.
    */
   lies: ((path: string) => boolean) | undefined;
   capacityBytes: number;
   readonly #clock: Clock | undefined;
   readonly #syncDelayMs: () => number;
-  readonly #root = new Folder();
+  readonly #root = new Directory();
   readonly #locks = new Set<string>();
   readonly #crashListeners = new Set<(random: Random) => void>();
-  /** Counts processes: what an earlier one opened is dead. */
+  /** The number of the present process: files that an earlier one opened are dead. */
   #process = 0;
   #usedBytes = 0;
 
@@ -127,26 +60,26 @@ export class MemoryDisk implements Disk {
   }
 
   /**
-   * The machine stops at once: unsynced bytes and names are lost, kept or torn by chance; open
-   * files and locks are gone.
+   * The machine crashes: unsynced bytes and names are lost, kept or torn at random; open files and
+   * locks are gone.
    */
   crash(random: Random): void {
     this.kill(random);
     this.#usedBytes = 0;
-    const seen = new Set<Folder | MemoryFileContent>();
-    const visit = (node: Folder | MemoryFileContent): void => {
+    const seen = new Set<MemoryNode>();
+    const visit = (node: MemoryNode): void => {
       if (seen.has(node)) return;
       seen.add(node);
       node.crash(random);
-      if (node instanceof Folder) for (const child of node.entries.values()) visit(child);
+      if (node instanceof Directory) for (const child of node.entries.values()) visit(child);
       else this.#usedBytes += node.sizeBytes;
     };
     visit(this.#root);
   }
 
   /**
-   * The process stops at once, as by kill -9: what was written stays, open files and locks are
-   * gone, pending syncs never end.
+   * The process is killed, as by kill -9: written bytes stay, open files and locks are gone,
+   * pending syncs never end.
    */
   kill(random: Random): void {
     this.#process++;
@@ -159,66 +92,66 @@ export class MemoryDisk implements Disk {
     this.#crashListeners.add(listener);
   }
 
-  /** Puts a durable file there, with durable folders above it: for fixtures. */
+  /** Adds a durable file in durable directories, for fixtures. */
   install(path: string, bytes: Uint8Array): void {
-    const parts = split(path);
-    let folder = this.#root;
+    const parts = splitPath(path);
+    let directory = this.#root;
     for (const part of parts.slice(0, -1)) {
-      let next = folder.entries.get(part);
-      if (!(next instanceof Folder)) {
-        next = new Folder();
-        folder.change([part, next]);
+      let next = directory.entries.get(part);
+      if (!(next instanceof Directory)) {
+        next = new Directory();
+        directory.change([part, next]);
       }
-      folder.sync();
-      folder = next;
+      directory.sync();
+      directory = next;
     }
     const content = new MemoryFileContent();
     content.write(bytes, 0);
     content.makeDurable();
     this.#usedBytes += bytes.length;
-    folder.change([parts[parts.length - 1], content]);
-    folder.sync();
+    directory.change([parts[parts.length - 1], content]);
+    directory.sync();
   }
 
-  /** Flips the bits of `mask` in one byte of a file, on the platter so to say. */
+  /** Flips the bits of `mask` in one byte of a file, also in its durable content. */
   corrupt(path: string, position: number, mask = 1): void {
     this.#file(path).corrupt(position, mask);
   }
 
   /**
-   * The folder itself, which stays the same object through renames of it or of folders above;
-   * undefined where there is none.
+   * The directory's object, which stays the same through renames of it or of its parents; undefined
+   * if it does not exist.
    */
-  folder(path: string): object | undefined {
+  directory(path: string): object | undefined {
     const node = this.#find(path);
-    return node instanceof Folder ? node : undefined;
+    return node instanceof Directory ? node : undefined;
   }
 
   makeDir(path: string): void {
     this.#check({ kind: "makeDir", path });
-    let folder = this.#root;
-    for (const part of split(path)) {
-      const next = folder.entries.get(part);
+    let directory = this.#root;
+    for (const part of splitPath(path)) {
+      const next = directory.entries.get(part);
       if (next instanceof MemoryFileContent)
-        throw new DiskError("Exists", path, "a file stands in the way");
-      if (next) folder = next;
+        throw new DiskError("Exists", path, "a file exists in its place");
+      if (next) directory = next;
       else {
-        const made = new Folder();
-        folder.change([part, made]);
-        folder = made;
+        const made = new Directory();
+        directory.change([part, made]);
+        directory = made;
       }
     }
   }
 
   list(path: string): string[] {
     this.#check({ kind: "list", path });
-    return [...this.#folder(path).entries.keys()].sort();
+    return [...this.#directory(path).entries.keys()].sort();
   }
 
   stat(path: string): FileStat | undefined {
     const node = this.#find(path);
     if (!node) return undefined;
-    return node instanceof Folder
+    return node instanceof Directory
       ? { kind: "directory", sizeBytes: 0 }
       : { kind: "file", sizeBytes: node.sizeBytes };
   }
@@ -226,10 +159,10 @@ export class MemoryDisk implements Disk {
   open(path: string, mode: "read" | "write" | "create"): DiskFile {
     this.#check({ kind: "open", path });
     if (mode !== "create") return new MemoryFile(this, path, this.#file(path), mode === "write");
-    const [folder, name] = this.#parent(path);
-    if (folder.entries.has(name)) throw new DiskError("Exists", path, "exists already");
+    const [directory, name] = this.#parent(path);
+    if (directory.entries.has(name)) throw new DiskError("Exists", path, "exists already");
     const content = new MemoryFileContent();
-    folder.change([name, content]);
+    directory.change([name, content]);
     return new MemoryFile(this, path, content, true);
   }
 
@@ -263,13 +196,13 @@ export class MemoryDisk implements Disk {
     const [source, oldName] = this.#parent(from);
     const [target, newName] = this.#parent(to);
     const node = source.entries.get(oldName);
-    if (!node) throw new DiskError("NotFound", from, "no such file or folder");
+    if (!node) throw new DiskError("NotFound", from, "no such file or directory");
     const replaced = target.entries.get(newName);
     if (replaced === node) return;
-    if (replaced instanceof Folder && replaced.entries.size > 0)
-      throw new DiskError("Exists", to, "the folder is not empty");
-    if (replaced && replaced instanceof Folder !== node instanceof Folder)
-      throw new DiskError("Io", to, "a file and a folder do not replace each other");
+    if (replaced instanceof Directory && replaced.entries.size > 0)
+      throw new DiskError("Exists", to, "the directory is not empty");
+    if (replaced && replaced instanceof Directory !== node instanceof Directory)
+      throw new DiskError("Io", to, "a file and a directory do not replace each other");
     if (replaced) this.#usedBytes -= sizeOf(replaced);
     if (source === target) source.change([oldName, undefined], [newName, node]);
     else {
@@ -282,21 +215,21 @@ export class MemoryDisk implements Disk {
     this.#check({ kind: "remove", path });
     const node = this.#find(path);
     if (!node) return;
-    const [folder, name] = this.#parent(path);
-    folder.change([name, undefined]);
+    const [directory, name] = this.#parent(path);
+    directory.change([name, undefined]);
     this.#usedBytes -= sizeOf(node);
   }
 
   syncDir(path: string): void {
     this.#check({ kind: "syncDir", path });
-    this.#folder(path).sync();
+    this.#directory(path).sync();
   }
 
   lock(path: string): DiskLock {
-    const [folder, name] = this.#parent(path);
-    const key = split(path).join("/");
+    const [directory, name] = this.#parent(path);
+    const key = splitPath(path).join("/");
     if (this.#locks.has(key)) throw new DiskError("Locked", path, "held by this process");
-    if (!folder.entries.has(name)) folder.change([name, new MemoryFileContent()]);
+    if (!directory.entries.has(name)) directory.change([name, new MemoryFileContent()]);
     this.#locks.add(key);
     const process = this.#process;
     let released = false;
@@ -309,31 +242,24 @@ export class MemoryDisk implements Disk {
   }
 
   freeBytes(path: string): number {
-    this.#folder(path);
+    this.#directory(path);
     return Math.max(0, this.capacityBytes - this.#usedBytes);
   }
 
-  /** For MemoryFile: the process that is alive. */
   process(): number {
     return this.#process;
   }
 
-  /**
-   * For MemoryFile: makes room or throws NoSpace, and gives how many of `wantedBytes` there is room
-   * for.
-   */
   reserve(wantedBytes: number): number {
     const granted = Math.min(wantedBytes, Math.max(0, this.capacityBytes - this.#usedBytes));
     this.#usedBytes += granted;
     return granted;
   }
 
-  /** For MemoryFile: the opposite of reserve. */
-  giveBack(bytes: number): void {
+  release(bytes: number): void {
     this.#usedBytes -= bytes;
   }
 
-  /** For MemoryFile: asks the fault hook for the error that the operation fails with. */
   faultOf(operation: DiskOperation): unknown {
     try {
       const code = this.fault?.(operation);
@@ -343,15 +269,10 @@ export class MemoryDisk implements Disk {
     }
   }
 
-  /** For MemoryFile: how long a sync that starts now takes. */
   nextSyncMs(): number {
     return this.#clock ? this.#syncDelayMs() : 0;
   }
 
-  /**
-   * For MemoryFile: runs `done` when a sync that starts now ends, unless the process is dead by
-   * then.
-   */
   afterSync(done: () => void): void {
     const process = this.#process;
     const end = () => {
@@ -366,219 +287,38 @@ export class MemoryDisk implements Disk {
     if (error) throw error;
   }
 
-  #find(path: string): Folder | MemoryFileContent | undefined {
-    let node: Folder | MemoryFileContent | undefined = this.#root;
-    for (const part of split(path)) {
-      if (!(node instanceof Folder)) return undefined;
+  #find(path: string): MemoryNode | undefined {
+    let node: MemoryNode | undefined = this.#root;
+    for (const part of splitPath(path)) {
+      if (!(node instanceof Directory)) return undefined;
       node = node.entries.get(part);
     }
     return node;
   }
 
-  #folder(path: string): Folder {
+  #directory(path: string): Directory {
     const node = this.#find(path);
-    if (node instanceof Folder) return node;
+    if (node instanceof Directory) return node;
     throw node
-      ? new DiskError("Io", path, "is not a folder")
-      : new DiskError("NotFound", path, "no such folder");
+      ? new DiskError("Io", path, "is not a directory")
+      : new DiskError("NotFound", path, "no such directory");
   }
 
   #file(path: string): MemoryFileContent {
     const node = this.#find(path);
     if (node instanceof MemoryFileContent) return node;
     throw node
-      ? new DiskError("Io", path, "is a folder")
+      ? new DiskError("Io", path, "is a directory")
       : new DiskError("NotFound", path, "no such file");
   }
 
-  #parent(path: string): [folder: Folder, name: string] {
-    const parts = split(path);
+  #parent(path: string): [directory: Directory, name: string] {
+    const parts = splitPath(path);
     const name = parts.pop();
     if (name === undefined) throw new DiskError("NotPermitted", path, "the root has no name");
-    const folder = this.#find(parts.join("/"));
-    if (!(folder instanceof Folder))
-      throw new DiskError("NotFound", path, "its folder does not exist");
-    return [folder, name];
-  }
-}
-
-/**
- * How much of a write of `lengthBytes` is left when it stops at the end of a sector, as a kernel
- * does, which writes by pages.
- */
-function wholeSectors(position: number, lengthBytes: number): number {
-  const end = position + lengthBytes;
-  return Math.max(0, end - (end % SECTOR_BYTES) - position);
-}
-
-function sizeOf(node: Folder | MemoryFileContent): number {
-  if (node instanceof MemoryFileContent) return node.sizeBytes;
-  let total = 0;
-  for (const child of node.entries.values()) total += sizeOf(child);
-  return total;
-}
-
-class MemoryFile implements DiskFile {
-  readonly path: string;
-  readonly #disk: MemoryDisk;
-  readonly #content: MemoryFileContent;
-  readonly #writable: boolean;
-  readonly #process: number;
-  #closed = false;
-  #busyWith: string | undefined;
-
-  constructor(disk: MemoryDisk, path: string, content: MemoryFileContent, writable: boolean) {
-    this.#disk = disk;
-    this.path = path;
-    this.#content = content;
-    this.#writable = writable;
-    this.#process = disk.process();
-  }
-
-  read(target: Uint8Array, position: number): number {
-    this.#check({ kind: "read", path: this.path, position, lengthBytes: target.length });
-    return this.#content.read(target, position);
-  }
-
-  write(chunks: readonly Uint8Array[], position: number): void {
-    this.#checkWritable();
-    let lengthBytes = 0;
-    for (const chunk of chunks) lengthBytes += chunk.length;
-    let error = this.#disk.faultOf({ kind: "write", path: this.path, position, lengthBytes });
-    // The hook made the machine crash: what a crash leaves is settled, and the dead write no
-    // longer.
-    if (this.#process !== this.#disk.process())
-      throw error ?? new DiskError("Io", this.path, "the process that opened the file is dead");
-    let allowedBytes = error ? wholeSectors(position, lengthBytes >> 1) : lengthBytes;
-    const growthBytes = Math.max(0, position + allowedBytes - this.#content.sizeBytes);
-    const granted = this.#disk.reserve(growthBytes);
-    if (granted < growthBytes) {
-      allowedBytes = wholeSectors(position, allowedBytes - (growthBytes - granted));
-      this.#disk.giveBack(granted - Math.max(0, position + allowedBytes - this.#content.sizeBytes));
-      error ??= new DiskError("NoSpace", this.path, "no space left on the disk");
-    }
-    let at = position;
-    for (const chunk of chunks) {
-      const part = chunk.subarray(0, Math.max(0, position + allowedBytes - at));
-      this.#content.write(part, at);
-      at += part.length;
-    }
-    if (error) throw error;
-  }
-
-  dataSync(): Promise<void> {
-    this.#start("dataSync");
-    this.#content.beginSync();
-    return new Promise((resolve, reject) => {
-      this.#disk.afterSync(() => {
-        this.#busyWith = undefined;
-        const error = this.#disk.faultOf({ kind: "sync", path: this.path });
-        if (error) {
-          this.#content.failSync();
-          reject(error);
-        } else {
-          this.#endSync();
-          resolve();
-        }
-      });
-    });
-  }
-
-  dataSyncNow(): number {
-    this.#checkOpen();
-    const error = this.#disk.faultOf({ kind: "sync", path: this.path });
-    this.#content.beginSync();
-    if (error) {
-      this.#content.failSync();
-      throw error;
-    }
-    this.#endSync();
-    return this.#disk.nextSyncMs();
-  }
-
-  #endSync(): void {
-    if (this.#disk.lies?.(this.path) === true) this.#content.dropSync();
-    else this.#content.completeSync();
-  }
-
-  truncate(sizeBytes: number): void {
-    this.#checkWritable();
-    this.#check({ kind: "resize", path: this.path });
-    this.#grow(sizeBytes - this.#content.sizeBytes);
-    this.#content.resize(sizeBytes);
-  }
-
-  preallocate(sizeBytes: number): void {
-    this.#checkWritable();
-    this.#check({ kind: "resize", path: this.path });
-    if (sizeBytes > this.#content.sizeBytes) {
-      this.#grow(sizeBytes - this.#content.sizeBytes);
-      this.#content.resize(sizeBytes);
-    }
-    this.dataSyncNow();
-  }
-
-  writeZeros(position: number, lengthBytes: number): Promise<void> {
-    this.#checkWritable();
-    this.#start("writeZeros");
-    return new Promise((resolve, reject) => {
-      this.#disk.afterSync(() => {
-        this.#busyWith = undefined;
-        try {
-          this.#check({ kind: "write", path: this.path, position, lengthBytes });
-          this.#grow(Math.max(0, position + lengthBytes - this.#content.sizeBytes));
-          this.#content.writeZeros(position, lengthBytes);
-          resolve();
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-  }
-
-  size(): number {
-    this.#checkOpen();
-    return this.#content.sizeBytes;
-  }
-
-  close(): void {
-    if (this.#busyWith && this.#process === this.#disk.process())
-      throw new Error(`${this.path}: closed during ${this.#busyWith}`);
-    this.#closed = true;
-  }
-
-  #start(what: string): void {
-    this.#checkOpen();
-    if (this.#busyWith) throw new Error(`${this.path}: ${what} during ${this.#busyWith}`);
-    this.#busyWith = what;
-  }
-
-  /** Accounts for a change of the size; a negative one gives space back. */
-  #grow(byBytes: number): void {
-    if (byBytes <= 0) {
-      this.#disk.giveBack(-byBytes);
-      return;
-    }
-    const granted = this.#disk.reserve(byBytes);
-    if (granted === byBytes) return;
-    this.#disk.giveBack(granted);
-    throw new DiskError("NoSpace", this.path, "no space left on the disk");
-  }
-
-  #check(operation: DiskOperation): void {
-    this.#checkOpen();
-    const error = this.#disk.faultOf(operation);
-    if (error) throw error;
-  }
-
-  #checkWritable(): void {
-    this.#checkOpen();
-    if (!this.#writable) throw new DiskError("NotPermitted", this.path, "opened for reading");
-  }
-
-  #checkOpen(): void {
-    if (this.#closed) throw new DiskError("Io", this.path, "the file is closed");
-    if (this.#process !== this.#disk.process())
-      throw new DiskError("Io", this.path, "the process that opened the file is dead");
+    const directory = this.#find(parts.join("/"));
+    if (!(directory instanceof Directory))
+      throw new DiskError("NotFound", path, "its directory does not exist");
+    return [directory, name];
   }
 }

@@ -1,9 +1,8 @@
 /**
- * The content of a file in memory, and what a crash may make of it.
- *
- * Bytes stand in pages; a page that is absent reads as zeros. What was written and not synced is
- * known for each sector of 512 bytes, the unit that a disk writes whole. In a crash each such
- * sector, on its own, keeps its new bytes or falls back to those of the last sync.
+ * The content of an in-memory file, with crash semantics. Bytes are in pages; an absent page reads
+ * as zeros. Unsynced writes are tracked per sector of 512 bytes, the unit that a disk writes
+ * atomically. In a crash each unsynced sector independently keeps its new bytes or reverts to those
+ * of the last sync.
  */
 import type { Random } from "../src/random.ts";
 
@@ -14,23 +13,22 @@ interface Page {
   readonly data: Uint8Array;
   /** The durable bytes; undefined when they are equal to `data`. */
   durable: Uint8Array | undefined;
-  /** A bit for each sector that differs, or may differ, from what is durable. */
+  /** A bit per sector that may differ from the durable bytes. */
   dirty: number;
   /**
-   * Sectors whose sync failed: the kernel has dropped them, and no later sync brings them down
-   * unless they are written again.
+   * Sectors whose sync failed: the kernel has dropped them, and no later sync persists them unless
+   * they are written again.
    */
   lost: number;
   /**
-   * While a sync runs: the bytes it will make durable, the sectors it covers, and the sectors
+   * During a sync: the bytes that it makes durable, the sectors that it covers, and the sectors
    * written since it began.
    */
   syncing: { readonly image: Uint8Array; readonly covers: number; since: number } | undefined;
 }
 
 /**
- * Copies of pages that nobody needs any more, for the next: making new ones is most of what a sync
- * costs.
+ * Unused copies of pages, for reuse: making new ones is most of a sync's cost.
  */
 const spare: Uint8Array[] = [];
 const MAX_SPARE_PAGES = 64;
@@ -52,7 +50,7 @@ function sectorBit(offset: number): number {
 export class MemoryFileContent {
   sizeBytes = 0;
   #durableSizeBytes = 0;
-  /** The size at the start of the sync under way. */
+  /** The size at the start of the pending sync. */
   #syncingSizeBytes: number | undefined;
   readonly #pages = new Map<number, Page>();
   readonly #dirtyPages = new Set<Page>();
@@ -92,7 +90,7 @@ export class MemoryFileContent {
     this.sizeBytes = sizeBytes;
   }
 
-  /** Starts a sync of all that is written by now. Its end is `completeSync` or `failSync`. */
+  /** Starts a sync of all earlier writes; `completeSync` or `failSync` ends it. */
   beginSync(): void {
     this.#syncingSizeBytes = this.sizeBytes;
     for (const page of this.#dirtyPages)
@@ -121,15 +119,14 @@ export class MemoryFileContent {
     }
   }
 
-  /** The sync has brought nothing down; a later one does. */
+  /** The sync made nothing durable; a later one does. */
   dropSync(): void {
     this.#syncingSizeBytes = undefined;
     for (const page of this.#dirtyPages) page.syncing = undefined;
   }
 
   /**
-   * The sync failed: nothing that it covered can become durable any more without being written
-   * again.
+   * The sync failed: what it covered cannot become durable without being written again.
    */
   failSync(): void {
     this.#syncingSizeBytes = undefined;
@@ -141,7 +138,7 @@ export class MemoryFileContent {
   }
 
   /**
-   * Applies a crash: every unsynced sector and the size become the old or the new one, by chance.
+   * Applies a crash: every unsynced sector, and the size, keeps its old or its new value at random.
    */
   crash(random: Random): void {
     this.#syncingSizeBytes = undefined;
@@ -172,7 +169,7 @@ export class MemoryFileContent {
     this.makeDurable();
   }
 
-  /** Everything is as if it had been synced. */
+  /** Marks the content as synced. */
   makeDurable(): void {
     for (const page of this.#dirtyPages) {
       page.durable = undefined;
@@ -185,7 +182,7 @@ export class MemoryFileContent {
     this.#syncingSizeBytes = undefined;
   }
 
-  /** Changes a byte behind everybody's back, durable or not. */
+  /** Changes a byte in the present and the durable content. */
   corrupt(position: number, mask: number): void {
     const index = Math.floor(position / PAGE_BYTES);
     const offset = position % PAGE_BYTES;
@@ -224,7 +221,7 @@ export class MemoryFileContent {
     return page;
   }
 
-  /** The page, ready to be changed in the given range. */
+  /** The page, prepared for changes in the given range. */
   #touch(index: number, offset: number, length: number): Page {
     const page = this.#pages.get(index) ?? this.#newPage(index);
     page.durable ??= copyOf(page.data);

@@ -1,9 +1,7 @@
 /**
- * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when
- * that is renamed, removed or lost in a crash.
- *
- * A write becomes visible and durable in the moment its promise resolves. In a crash the writes
- * under way survive up to some point by chance, each wholly or not at all.
+ * In-memory keyspaces in the directories of a MemoryDisk: a keyspace follows its directory when
+ * that is renamed, removed or lost in a crash. A write becomes visible and durable when its promise
+ * resolves. In a crash a random prefix of the pending writes survives, each wholly or not at all.
  */
 import type { Clock } from "../src/clock.ts";
 import { DiskError, type DiskErrorCode } from "../src/disk.ts";
@@ -19,17 +17,17 @@ import type { Random } from "../src/random.ts";
 import type { MemoryDisk } from "./memory-disk.ts";
 
 export interface MemoryKeyspaceOptions {
-  /** Times the writes; without one they end in a microtask. */
+  /** Clock for the duration of writes; without one they end in a microtask. */
   readonly clock?: Clock;
-  /** How long a write takes; 0 unless told. */
+  /** Duration of a write; default 0. */
   readonly writeDelayMs?: () => number;
 }
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
 
 /**
- * The records at one moment: keys as latin1 strings in order, and their records, which scans return
- * as they are.
+ * The records at one moment: sorted keys as latin1 strings, and their records, which scans return
+ * without copies.
  */
 interface Records {
   readonly keys: string[];
@@ -38,14 +36,14 @@ interface Records {
 
 type Batch = readonly (readonly [key: string, value: Uint8Array | undefined])[];
 
-/** What stands in a folder, whether open or not. */
+/** The store of a directory, open or not. */
 interface Store {
   records: Records;
-  /** Somebody reads `records`: the next write works on a copy. */
+  /** A reader uses `records`: the next write works on a copy. */
   shared: boolean;
   open: boolean;
   damaged: boolean;
-  /** Writes under way, oldest first. */
+  /** Pending writes, oldest first. */
   pending: Batch[];
 }
 
@@ -59,7 +57,7 @@ function fromKey(key: string): Uint8Array {
   return bytes;
 }
 
-/** The place of the first key that is not below `key`. */
+/** The index of the first key at or above `key`. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -82,7 +80,7 @@ function apply(store: Store, batch: Batch): void {
     if (value) {
       byKey.set(key, [old?.[0] ?? fromKey(key), value]);
       if (old !== undefined) continue;
-      // Most keys are revisions, which come in order.
+      // Most keys are revisions, which are appended in order.
       if (keys.length === 0 || keys[keys.length - 1] < key) keys.push(key);
       else keys.splice(lowerBound(keys, key), 0, key);
     } else if (old !== undefined) {
@@ -224,9 +222,9 @@ class MemoryKeyspace implements Keyspace {
   }
 }
 
-/** Opens keyspaces in folders of one MemoryDisk. */
+/** Opens keyspaces in directories of one MemoryDisk. */
 export class MemoryKeyspaceOpener implements KeyspaceOpener {
-  /** Asked at the end of each write; a code makes it fail. */
+  /** Called at the end of each write; a returned code makes it fail. */
   fault:
     | ((write: { readonly path: string; readonly records: number }) => DiskErrorCode | undefined)
     | undefined;
@@ -245,13 +243,13 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
   }
 
   async open(path: string, options: { create: boolean }): Promise<Keyspace> {
-    let folder = this.#disk.folder(path);
-    let store = folder && this.#stores.get(folder);
+    let directory = this.#disk.directory(path);
+    let store = directory && this.#stores.get(directory);
     if (!store) {
-      if (!options.create) throw new DiskError("NotFound", path, "there is no backend here");
-      if (!folder) {
+      if (!options.create) throw new DiskError("NotFound", path, "no backend in this directory");
+      if (!directory) {
         this.#disk.makeDir(path);
-        folder = this.#disk.folder(path) as object;
+        directory = this.#disk.directory(path) as object;
       }
       store = {
         records: { keys: [], byKey: new Map() },
@@ -260,7 +258,7 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
         damaged: false,
         pending: [],
       };
-      this.#stores.set(folder, store);
+      this.#stores.set(directory, store);
     }
     if (store.open) throw new DiskError("Locked", path, "the backend is open already");
     if (store.damaged) throw new DiskError("Damaged", path, "the backend is damaged: injected");
@@ -273,21 +271,20 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
   /** Makes the store at `path` refuse to open from now on. */
   damage(path: string): void {
     const store = this.#find(path);
-    if (!store) throw new DiskError("NotFound", path, "there is no backend here");
+    if (!store) throw new DiskError("NotFound", path, "no backend in this directory");
     store.damaged = true;
   }
 
   /**
-   * The records of the store at `path` as they are on the disk, by their keys in latin1; undefined
-   * if there is none.
+   * The durable records of the store at `path`, by keys in latin1; undefined if there is no store.
    */
   records(path: string): ReadonlyMap<string, KeyspaceRecord> | undefined {
     return this.#find(path)?.records.byKey;
   }
 
   /**
-   * Puts another value in the place of a record's, behind the back of whoever has the store open;
-   * undefined takes the record away. False if there is no such record.
+   * Replaces the value of a record without the knowledge of an open handle; undefined removes the
+   * record. Returns false if there is no such record.
    */
   alter(path: string, key: string, value: Uint8Array | undefined): boolean {
     const store = this.#find(path);
@@ -297,11 +294,11 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
   }
 
   #find(path: string): Store | undefined {
-    const folder = this.#disk.folder(path);
-    return folder && this.#stores.get(folder);
+    const directory = this.#disk.directory(path);
+    return directory && this.#stores.get(directory);
   }
 
-  /** For MemoryKeyspace: runs `done` when a write that starts now ends. */
+  /** For MemoryKeyspace: calls `done` when a write that starts now ends. */
   afterWrite(done: () => void): void {
     if (this.#clock) this.#clock.after(this.#writeDelayMs(), done);
     else queueMicrotask(done);

@@ -1,9 +1,9 @@
-/** What every Random must do. */
+/** The contract suite of Random. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Random } from "../src/random.ts";
 
-/** Registers the suite. `make` gives a stream for a seed: the same seed, the same stream. */
+/** Registers the suite. `make` returns a stream for a seed: the same seed, the same stream. */
 export function randomContract(name: string, make: (seed: bigint) => Random): void {
   describe(`random: ${name}`, () => {
     const draw = (random: Random) => Array.from({ length: 8 }, () => random.uint32());

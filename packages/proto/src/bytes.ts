@@ -1,7 +1,7 @@
 /**
  * Byte helpers: the one place of the pure packages that touches the Buffer global (it converts and
- * copies several times faster than TextDecoder or a loop). All give plain Uint8Arrays, never
- * Buffers, so that equal bytes are equal objects to every assertion and tool.
+ * copies several times faster than TextDecoder or a loop). All return plain Uint8Arrays, never
+ * Buffers, so that assertions and tools compare equal bytes as equal.
  */
 
 interface BufferStatics {
@@ -28,7 +28,7 @@ const latin1Write = Buffer.prototype.latin1Write;
 const utf8Write = Buffer.prototype.utf8Write;
 const bufferEquals = Buffer.prototype.equals;
 
-/** The empty byte string. Shared: it has no bytes to change. */
+/** The empty byte string, shared. */
 export const EMPTY: Uint8Array = new Uint8Array(0);
 
 const POOL_BYTES = 64 * 1024;
@@ -39,8 +39,8 @@ let poolUsed = 0;
 /**
  * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read.
  * Arrays of up to 8 KiB are cut from a shared block of 64 KiB, so `result.buffer` is larger than
- * the array, holds other data, and stays alive as long as any array cut from it: copy with
- * `slice()` what is small and kept for long.
+ * the array, holds other data, and stays alive as long as any array cut from it: copy small arrays
+ * that live long with `slice()`.
  */
 export function alloc(n: number): Uint8Array {
   if (n > MAX_POOLED_BYTES) return new Uint8Array(Buffer.allocUnsafeSlow(n).buffer);
@@ -49,27 +49,27 @@ export function alloc(n: number): Uint8Array {
     poolUsed = 0;
   }
   const start = poolUsed;
-  // Starts stay multiples of 8, so that copies into the arrays are aligned.
+  // Starts are multiples of 8, so that copies into the arrays are aligned.
   poolUsed = (start + n + 7) & ~7;
   return new Uint8Array(pool, start, n);
 }
 
 /**
- * bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte
- * order.
+ * bytes[start, end) as a string with one char (U+0000 to U+00FF) per byte, so that string order is
+ * byte order.
  */
 export function toLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
   return latin1Slice.call(bytes, start, end);
 }
 
-/** The bytes of a latin1 string; of a char above U+00FF the low byte is taken. */
+/** The bytes of a latin1 string; a char above U+00FF is truncated to its low byte. */
 export function fromLatin1(s: string): Uint8Array {
   const bytes = alloc(s.length);
   latin1Write.call(bytes, s, 0, s.length);
   return bytes;
 }
 
-/** Writes a latin1 string into bytes at offset; the caller has made room for s.length bytes. */
+/** Writes a latin1 string into bytes at offset; bytes must have space for s.length bytes. */
 export function writeLatin1(bytes: Uint8Array, s: string, offset: number): void {
   latin1Write.call(bytes, s, offset, s.length);
 }
@@ -86,14 +86,14 @@ export function fromUtf8(s: string): Uint8Array {
   return bytes;
 }
 
-/** How many bytes fromUtf8(s) has. */
+/** The length of fromUtf8(s). */
 export function utf8Length(s: string): number {
   return Buffer.byteLength(s);
 }
 
 /**
- * Writes s as UTF-8 into bytes at offset, where the caller has made room, and gives the count of
- * bytes written.
+ * Writes s as UTF-8 into bytes at offset, where bytes must have space. Returns the number of bytes
+ * written.
  */
 export function writeUtf8(bytes: Uint8Array, s: string, offset: number): number {
   return utf8Write.call(bytes, s, offset, bytes.length - offset);
@@ -112,7 +112,7 @@ export function concat(chunks: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
-/** Byte order: -1, 0 or 1; a prefix comes before what it opens. */
+/** Byte order: -1, 0 or 1; a prefix sorts before longer strings. */
 export function compare(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }
@@ -122,7 +122,7 @@ export function equals(a: Uint8Array, b: Uint8Array): boolean {
   return bufferEquals.call(a, b);
 }
 
-/** Lower-case hex, two digits a byte. */
+/** Lower-case hex, two digits per byte. */
 export function toHex(bytes: Uint8Array): string {
   return hexSlice.call(bytes, 0, bytes.length);
 }

@@ -1,7 +1,7 @@
 /**
  * CRC-32C (Castagnoli), the checksum of etcd's WAL and snapshot files. Reflected polynomial
  * 0x82f63b78, register and result inverted, so that crc32c(crc32c(0, a), b) is the checksum of a
- * followed by b, as Go's crc32.Update gives it.
+ * followed by b, as with Go's crc32.Update.
  *
  * Slicing by 8: eight tables let one step take eight bytes. TABLES[t * 256 + b] is the effect of
  * byte b followed by t zero bytes.
@@ -21,8 +21,8 @@ for (let i = 256; i < TABLES.length; i++) {
 }
 
 /**
- * The CRC-32C of what `crc` was taken of, followed by bytes[start, end). Start with crc 0. Gives an
- * unsigned 32-bit number; throws RangeError if the part is not inside of bytes.
+ * Continues the CRC-32C `crc` with bytes[start, end); the initial crc is 0. Returns an unsigned
+ * 32-bit number. Throws RangeError if the range exceeds bytes.
  */
 export function crc32c(
   crc: number,

@@ -1,6 +1,6 @@
 /**
- * etcd's errors: each has a name, a gRPC status and a text. Go clients know an error by its text,
- * so the texts are part of the protocol. Names are those of etcd's Go client without "Err"
+ * etcd's errors: each has a name, a gRPC status and a text. Go clients recognise errors by text, so
+ * the texts are part of the protocol. Names are those of etcd's Go client without "Err"
  * (ErrEmptyKey is EmptyKey), or of its server where the client has none.
  */
 import { GrpcCode } from "./grpc-code.ts";
@@ -216,13 +216,13 @@ export const ERRORS = {
 /** The name of an error of etcd's API. */
 export type ErrorName = keyof typeof ERRORS;
 
-/** An operation that failed in one of the ways etcd's API knows. */
+/** An operation that failed with an error of etcd's catalogue. */
 export class EtcdError extends Error {
   override readonly name = "EtcdError";
   readonly code: ErrorName;
   readonly grpcCode: GrpcCode;
 
-  /** `message` is etcd's text; give another only where etcd itself does. */
+  /** @param message etcd's text; another one only where etcd itself has another */
   constructor(code: ErrorName, message: string = ERRORS[code].text, options?: { cause?: unknown }) {
     super(message, options);
     this.code = code;
@@ -230,7 +230,7 @@ export class EtcdError extends Error {
   }
 }
 
-/** The error of that name, with its own text. */
+/** The error of that name, with its catalogue text. */
 export function errorOf(name: ErrorName): EtcdError {
   return new EtcdError(name);
 }
@@ -240,8 +240,8 @@ const NAME_BY_TEXT: ReadonlyMap<string, ErrorName> = new Map(
 );
 
 /**
- * The name of the error with exactly this text, as a client finds it in grpc-message; undefined for
- * any other text.
+ * The name of the error with exactly this text, as grpc-message contains it; undefined for other
+ * texts.
  */
 export function errorNameOf(text: string): ErrorName | undefined {
   return NAME_BY_TEXT.get(text);

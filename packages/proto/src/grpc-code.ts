@@ -1,4 +1,4 @@
-/** gRPC's status codes (grpc/grpc, doc/statuscodes.md) under the names that Go gives them. */
+/** gRPC's status codes (grpc/grpc, doc/statuscodes.md) under the names that Go uses. */
 export const GrpcCode = {
   OK: 0,
   Canceled: 1,

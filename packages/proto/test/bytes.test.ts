@@ -30,7 +30,7 @@ const check = (property: fc.IProperty<never> | fc.IRawProperty<unknown>): void =
 const plain = (bytes: Uint8Array): void =>
   assert.equal(Object.getPrototypeOf(bytes), Uint8Array.prototype);
 
-test("latin1 strings hold one char a byte, and order as bytes do", () => {
+test("latin1 strings have one char per byte, and sort as bytes do", () => {
   check(
     fc.property(fc.uint8Array(), fc.uint8Array(), fc.nat(), (a, b, n) => {
       const s = toLatin1(a);
@@ -78,7 +78,7 @@ test("hex", () => {
   for (const bad of ["0", "0g", "0x00", " 00"]) assert.throws(() => fromHex(bad), RangeError);
 });
 
-test("concat copies, and alloc gives the length asked for", () => {
+test("concat copies, and alloc returns the requested length", () => {
   check(
     fc.property(fc.array(fc.uint8Array()), (chunks) => {
       const joined = concat(chunks);

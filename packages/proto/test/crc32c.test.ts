@@ -50,7 +50,7 @@ test("equals the naive sum, from any sum so far, and over any part of an array",
   );
 });
 
-test("a part outside of the array is refused", () => {
+test("a range outside of the array is refused", () => {
   const bytes = new Uint8Array(4);
   assert.throws(() => crc32c(0, bytes, 0, 5), RangeError);
   assert.throws(() => crc32c(0, bytes, -1, 2), RangeError);

@@ -37,7 +37,7 @@ import { type AnyMessage, ours } from "./reflect.ts";
 const fixture = (name: string): Uint8Array =>
   new Uint8Array(readFileSync(join(import.meta.dirname, "fixtures", name)));
 
-// Decodes, and holds that encoding gives the same bytes again.
+// Decodes, and holds that encoding yields the same bytes again.
 function exact<T>(type: MessageType<T>, bytes: Uint8Array): T {
   const message = type.decode(bytes);
   assert.equal(toHex(type.encode(message as Partial<T>)), toHex(bytes), type.typeName);

@@ -1,6 +1,5 @@
 /**
- * Input that is no message: decoders give a message or throw WireError, and never look past the
- * bytes they were given.
+ * Malformed input: decoders return a message or throw WireError, and never read beyond their input.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -110,7 +109,7 @@ function refused(
   );
 }
 
-test("each kind of damage is named with its place", () => {
+test("each kind of damage is reported with its offset", () => {
   const put = "etcdserverpb.PutRequest";
   refused(PutRequest, [0x0a], /truncated varint/, { typeName: put, field: "key", offset: 1 });
   refused(PutRequest, [0x0a, 5, 1, 2], /length past the end/, {

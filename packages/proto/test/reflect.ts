@@ -25,7 +25,7 @@ export const SEED = 20261120;
 
 const protoDir = join(import.meta.dirname, "../../../proto");
 
-/** proto/ as protobufjs sees it. */
+/** proto/ loaded by protobufjs. */
 export const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => join(protoDir, target.slice(target.lastIndexOf("/") + 1));
 root.loadSync(readdirSync(protoDir).filter((name) => name.endsWith(".proto")));

@@ -1,4 +1,4 @@
-/** What the codecs promise beyond agreeing with protobufjs. */
+/** Guarantees of the codecs beyond agreement with protobufjs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -78,7 +78,7 @@ test("these embedded messages stay encoded", () => {
   );
 });
 
-test("numbers beyond the safe integers are refused with their place", () => {
+test("numbers beyond the safe integers are refused with their offset", () => {
   const revision = 0x18;
   assert.equal(ResponseHeader.decode(bytes(revision, SAFE_MAX)).revision, Number.MAX_SAFE_INTEGER);
   assert.equal(ResponseHeader.decode(bytes(revision, SAFE_MIN)).revision, Number.MIN_SAFE_INTEGER);
@@ -98,7 +98,7 @@ test("numbers beyond the safe integers are refused with their place", () => {
     () => ResponseHeader.decode(bytes(raftTerm, TWO_53)),
     /raft_term: not a safe integer at byte 1/,
   );
-  // As uint64 this is no negative number but a huge one.
+  // As uint64 this is a huge number, not a negative one.
   assert.throws(() => ResponseHeader.decode(bytes(raftTerm, INT64_MIN)), /not a safe integer/);
 });
 
@@ -207,7 +207,7 @@ test("records in answers are embedded as they are", () => {
   assert.deepEqual(WatchResponse.decode(watch).events, [bytes(), record]);
 });
 
-test("a request goes into a proposal as it came, and an empty one is still there", () => {
+test("a request is embedded in a proposal unchanged, also an empty one", () => {
   const put = concat([PutRequest.encode({ key: fromUtf8("k") }), bytes(0x78, 1)]);
   const proposal = InternalRaftRequest.encode({
     header: { ID: 7n, username: "", authRevision: 0 },

@@ -36,7 +36,7 @@ interface ApplyBatch {
 }
 
 /** An index with the term of the entry there, 0 where that is unknown. */
-export interface Position {
+export interface EntryId {
   readonly index: number;
   readonly term: number;
 }
@@ -229,7 +229,7 @@ export class RaftLog {
    * (index, term) is known: the term there is not above `term`. Below the snapshot mark the term is
    * unknown and 0.
    */
-  findConflict(index: number, term: number): Position {
+  findConflict(index: number, term: number): EntryId {
     if (index > this.lastIndex || index < this.#snapshot.index) return { index, term: 0 };
     if (this.#snapshot.term > term) return { index: this.#snapshot.index - 1, term: 0 };
     // Terms do not fall along the log, so this is a binary search. The term at lo is never above

@@ -181,14 +181,14 @@ export class DiskFaults {
     keyspaces.alter(storePath, key, lower);
     tell(`the store's record ${key.slice(0, 20)} is ${lower === undefined ? "lost" : "altered"}`);
     this.#damages.push({ path: storePath, from: undefined, to: undefined });
-    this.#damagedFolder = disk.folder(storePath);
+    this.#damagedFolder = disk.directory(storePath);
     return true;
   }
 
   /** Whether the store at its place is one that a record was lost of. */
   get hasDamagedRecord(): boolean {
     const { disk, storePath } = this.#deps;
-    return this.#damagedFolder !== undefined && disk.folder(storePath) === this.#damagedFolder;
+    return this.#damagedFolder !== undefined && disk.directory(storePath) === this.#damagedFolder;
   }
 
   #damageStore(): boolean {

@@ -20,6 +20,7 @@ import {
 import type { ClientNetwork } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
+import { Removals } from "./removals.ts";
 import { Replacer } from "./replacer.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -99,8 +100,7 @@ export class Registrar {
   #voters: ReadonlySet<string>;
   #isSettling = false;
   #stopped = false;
-  /** Members whose removal was asked for, and until when it may still take place. */
-  readonly #removing = new Map<bigint, number>();
+  readonly #removals: Removals;
   /** Until then a change may be made that nobody has heard the end of. */
   #unknownUntilMs = 0;
   /** After `settle`: all that belong to the cluster run, and nobody else does. */
@@ -113,6 +113,8 @@ export class Registrar {
     this.#options = options;
     this.#deps = deps;
     this.#random = deps.random;
+    const isSound = (member: WireMember) => this.#isSound(member);
+    this.#removals = new Removals(() => deps.scheduler.nowMs, UNKNOWN_MS, isSound);
     this.#next = options.members;
     this.#voters = new Set(Array.from({ length: options.members }, (_, i) => nameAt(urlOf(i))));
     this.#replacer = new Replacer({
@@ -124,7 +126,7 @@ export class Registrar {
       list: () => this.#list(),
       ask: (what, path, bytes) => this.#call(what, path, bytes),
       newUrl: () => urlOf(this.#next++),
-      mayRemove: (member, members) => this.#beginRemoval(member, members),
+      mayRemove: (member, members) => this.#removals.begin(member, members),
     });
     this.isSettled = options.membershipEveryMs === 0;
   }
@@ -336,26 +338,6 @@ export class Registrar {
       this.counts.added++;
   }
 
-  /** As `#mayRemove`; if true, the removal counts as done for whoever asks next. */
-  #beginRemoval(member: WireMember, members: readonly WireMember[]): boolean {
-    if (!this.#mayRemove(member, members)) return false;
-    this.#removing.set(member.ID, this.#deps.scheduler.nowMs + UNKNOWN_MS);
-    return true;
-  }
-
-  /**
-   * Whether the other voters have a quorum that is sound, without those whose removal was asked for
-   * a moment ago: two removals that are each allowed by one list can leave no quorum together.
-   */
-  #mayRemove(member: WireMember, members: readonly WireMember[]): boolean {
-    const { nowMs } = this.#deps.scheduler;
-    const others = members.filter(
-      ({ ID, isLearner }) =>
-        ID !== member.ID && !isLearner && (this.#removing.get(ID) ?? nowMs) <= nowMs,
-    );
-    return 2 * others.filter((other) => this.#isSound(other)).length > others.length;
-  }
-
   #beginMoving(members: readonly WireMember[]): void {
     const { more } = this.#deps;
     const member = members[more.below(members.length)];
@@ -363,7 +345,7 @@ export class Registrar {
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
     // One that has moved and has not told can be reached by nobody: the others must be able to say
     // where it is.
-    const toldFirst = more.below(3) > 0 || !this.#mayRemove(member, members);
+    const toldFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
     this.#move = { id: member.ID, url: nextUrl(node.url), toldFirst };
   }
 
@@ -402,7 +384,7 @@ export class Registrar {
   }
 
   async #remove(member: WireMember, voters: readonly WireMember[]): Promise<void> {
-    if (!this.#beginRemoval(member, voters)) return;
+    if (!this.#removals.begin(member, voters)) return;
     const request = MemberRemoveRequest.encode({ ID: member.ID });
     if (
       (await this.#call(`remove ${nameAt(member.peerURLs[0])}`, MemberRemove.path, request)) !==

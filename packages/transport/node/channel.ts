@@ -13,7 +13,7 @@
  * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than
  * the next attempt would be stale anyway. The queue is bounded by count and by bytes. Once it is
  * full, all is dropped until half of it has left: a gap in a row of appends is worth nothing to the
- * peer, and Raft, who is told, starts over with a probe.
+ * peer, and Raft, which is notified, falls back to a probe.
  */
 import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
@@ -30,7 +30,7 @@ import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { type OutgoingStream, requestStream } from "./stream.ts";
 
-/** What a channel tells its peer. */
+/** The calls of a channel to its peer. */
 export interface ChannelListener {
   /** The stream is open: the peer has agreed. */
   opened(kind: ChannelKind): void;
@@ -77,7 +77,7 @@ export class Channel {
   #rareLog: RareLog;
   readonly #readLog: RareLog;
   #full = false;
-  #toldDropping = false;
+  #reportedDropping = false;
 
   constructor(
     shared: Shared,
@@ -228,7 +228,7 @@ export class Channel {
     if (carrier.queuedMessages * 2 > maxQueuedMessages || carrier.queuedBytes * 2 > maxQueuedBytes)
       return;
     this.#full = false;
-    this.#toldDropping = false;
+    this.#reportedDropping = false;
   }
 
   /**
@@ -244,10 +244,10 @@ export class Channel {
     if (carrier === undefined) {
       this.#clearQueue();
       this.#listener.lost(this.#kind);
-      this.#tellDropping();
+      this.#reportDropping();
       return;
     }
-    this.#toldDropping = false;
+    this.#reportedDropping = false;
     if (before === undefined) this.#listener.opened(this.#kind);
     // What was on its way on a connection that is lost is lost too.
     else if (before.socket.destroyed) this.#listener.dropping(this.#kind);
@@ -270,12 +270,12 @@ export class Channel {
 
   #drop(message: raftpb.Message): void {
     this.#shared.observer.dropped(this.#id, message.type, 1);
-    this.#tellDropping();
+    this.#reportDropping();
   }
 
-  #tellDropping(): void {
-    if (this.#toldDropping) return;
-    this.#toldDropping = true;
+  #reportDropping(): void {
+    if (this.#reportedDropping) return;
+    this.#reportedDropping = true;
     this.#listener.dropping(this.#kind);
   }
 
@@ -306,7 +306,7 @@ export class Channel {
       this.#open(url, socket, stream);
     } catch (error) {
       this.#socket?.destroy();
-      this.#failed(error instanceof DialError ? error : new DialError("failed", String(error)));
+      this.#failed(error instanceof DialError ? error : new DialError("Failed", String(error)));
     }
   }
 
@@ -324,7 +324,7 @@ export class Channel {
   #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
     if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url))
-      throw new DialError("stopped", "connection is gone");
+      throw new DialError("Stopped", "connection is gone");
     this.#state = "open";
     this.#openUrl = url;
     this.#failedUrls = 0;
@@ -367,7 +367,7 @@ export class Channel {
     this.#logFailure(error);
     this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;
     this.#failedUrls++;
-    if (error.code !== "removed" && this.#failedUrls < this.#urls.length) {
+    if (error.code !== "Removed" && this.#failedUrls < this.#urls.length) {
       void this.#connect();
       return;
     }
@@ -376,8 +376,8 @@ export class Channel {
     if (this.#carrier === undefined) {
       const hadMessages = this.#batch.count > 0;
       this.#clearQueue();
-      this.#toldDropping = false;
-      if (hadMessages) this.#tellDropping();
+      this.#reportedDropping = false;
+      if (hadMessages) this.#reportDropping();
     }
     this.#waitAndRetry();
   }

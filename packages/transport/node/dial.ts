@@ -17,23 +17,24 @@ import {
   refuseCertificate,
   type TlsOptions,
 } from "@quorate/host/node";
+import { CodedError } from "@quorate/proto";
 import type { Shared } from "./options.ts";
 
-/** Why a peer could not be reached. */
-export class DialError extends Error {
-  readonly code: "refused" | "failed" | "timeout" | "stopped" | "removed";
+/** The ways in which dialling a peer fails. */
+export type DialErrorCode = "Refused" | "Failed" | "Timeout" | "Stopped" | "Removed";
+
+/** The reason why a peer could not be reached. */
+export class DialError extends CodedError<DialErrorCode> {
   /** What a log says of it, and in which fields; the message goes into the field "error". */
   readonly headline: string;
   readonly fields: LogFields;
   constructor(
-    code: DialError["code"],
+    code: DialErrorCode,
     message: string,
     headline = "failed to dial remote peer",
     fields: LogFields = {},
   ) {
-    super(message);
-    this.name = "DialError";
-    this.code = code;
+    super("DialError", code, message);
     this.headline = headline;
     this.fields = fields;
   }
@@ -117,28 +118,28 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
   let giveUp: () => void = () => {};
   const link = new Promise<Socket>((resolve, reject) => {
     const target = parsePeerUrl(url);
-    if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
+    if (target === undefined) throw new DialError("Failed", `not a peer URL: ${url}`);
     const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined)
-      throw new DialError("failed", `dial ${url}: no TLS options`);
+      throw new DialError("Failed", `dial ${url}: no TLS options`);
     const socket = openSocket(target.host, target.port, tls);
     const timer: Timer = shared.clock.after(timeoutMs, () =>
-      fail(new DialError("timeout", `dial ${url}: i/o timeout`)),
+      fail(new DialError("Timeout", `dial ${url}: i/o timeout`)),
     );
     const fail = (error: DialError) => {
       timer.cancel();
       socket.destroy();
       reject(error);
     };
-    giveUp = () => fail(new DialError("stopped", `dial ${url}: stopped`));
+    giveUp = () => fail(new DialError("Stopped", `dial ${url}: stopped`));
     socket.on("error", (error: Error) => {
       const reason = socket instanceof TLSSocket ? handshakeFailure(error, socket) : error.message;
-      fail(new DialError("failed", `dial ${url}: ${reason}`));
+      fail(new DialError("Failed", `dial ${url}: ${reason}`));
     });
     socket.once(tls === undefined ? "connect" : "secureConnect", () => {
       const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket);
       if (refusal !== undefined) {
-        fail(new DialError("refused", `dial ${url}: ${refusal}`));
+        fail(new DialError("Refused", `dial ${url}: ${refusal}`));
         return;
       }
       timer.cancel();
@@ -188,8 +189,8 @@ export function watchedSession({ session, socket }: Link): Watched {
 }
 
 /**
- * Pings a link every now and then for as long as its socket lives, tells how long the answers take,
- * and gives it up when nothing at all has come in for the timeout after a ping. Data counts as an
+ * Pings a link every now and then for as long as its socket lives, reports the round-trip times,
+ * and closes it when nothing at all has come in for the timeout after a ping. Data counts as an
  * answer: behind a big batch a ping may be late.
  */
 export function watchLink(
@@ -208,7 +209,7 @@ export function watchLink(
         seenBytes = socket.bytesRead;
         waitingSinceMs = nowMs;
       } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs)
-        giveUp(new DialError("timeout", "peer does not answer"));
+        giveUp(new DialError("Timeout", "peer does not answer"));
       return;
     }
     waitingSinceMs = nowMs;

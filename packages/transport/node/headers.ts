@@ -1,5 +1,5 @@
 /**
- * How members introduce themselves: every request between them says who asks, whom it is for, of
+ * How members introduce themselves: every request between them names its sender, its receiver,
  * which cluster, and in which versions. The answer says the same of the other side.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";

@@ -32,8 +32,8 @@ export class Http2Transport implements Transport {
   readonly #peers = new Map<bigint, Peer>();
   /**
    * Members that wrote to this one before it applied their addition: it is behind, and they may be
-   * what it needs to catch up. Other members have told of them; they are answered at the URLs that
-   * these told, and become peers when the log says so.
+   * what it needs to catch up. Other members have reported them; they are dialled at the URLs that
+   * these reported, and become peers when the log says so.
    */
   readonly #remotes = new Map<bigint, Peer>();
   readonly #directory: MemberDirectory;
@@ -218,17 +218,21 @@ export class Http2Transport implements Transport {
     }
     const { logger, options } = this.#shared;
     const remote = this.#remotes.get(from);
-    const told = this.#directory.toldUrls(from);
-    if (remote !== undefined || told === undefined || this.#remotes.size >= options.maxRemotes) {
+    const reported = this.#directory.reportedUrls(from);
+    if (
+      remote !== undefined ||
+      reported === undefined ||
+      this.#remotes.size >= options.maxRemotes
+    ) {
       remote?.heardFrom(urls);
       return;
     }
     logger.info("added remote peer", {
       "local-member-id": idToHex(options.selfId),
       "remote-peer-id": idToHex(from),
-      "remote-peer-urls": told,
+      "remote-peer-urls": reported,
     });
-    const added = this.#newPeer(from, told);
+    const added = this.#newPeer(from, reported);
     this.#remotes.set(from, added);
     added.wake();
   }

@@ -55,7 +55,7 @@ const REFUSED: Readonly<Record<RefusalReason, string>> = {
   version: "request version incompatibility",
   to: "ignored streaming request; ID mismatch",
   removed: "rejected stream from remote peer because it was removed",
-  unknown: "rejected stream from a stranger: no member of the cluster knows the remote peer",
+  unknown: "rejected stream from an unknown peer: no member of the cluster knows it",
   asking: "asking other members about the remote peer",
   request: "rejected stream from remote peer",
 };

@@ -1,4 +1,4 @@
-/** The transport's real twin: HTTP/2 over mutual TLS. */
+/** The transport over HTTP/2 and mutual TLS. */
 export type { ChannelKind } from "../src/channel-kind.ts";
 export { Http2Transport } from "./http2-transport.ts";
 export type {

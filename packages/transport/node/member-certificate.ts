@@ -1,5 +1,5 @@
 /**
- * Whether a certificate can be a member's. The authority alone does not tell: clients' certificates
+ * Whether a certificate can be a member's. The authority alone does not decide it: clients' certificates
  * often come from the same one.
  *
  * A member's certificate is also shown to those who connect to it, so it names the hosts of the
@@ -47,7 +47,7 @@ export function refuseClientCertificate(certificate: X509Certificate): string | 
 
 /**
  * Whether the certificate of a caller is that of a member at some peer URLs; always true where
- * certificates tell nothing.
+ * certificates say nothing.
  */
 export function fitsUrls(
   { tls, skipClientSanVerification }: ResolvedOptions,
@@ -55,16 +55,16 @@ export function fitsUrls(
 ): FitsUrls {
   if (certificate === undefined || !bindsCertificates(tls?.current, skipClientSanVerification))
     return () => true;
-  return (peerUrls) => isMadeOutFor(certificate, peerUrls, tls?.current.serverName ?? "");
+  return (peerUrls) => namesHostOf(certificate, peerUrls, tls?.current.serverName ?? "");
 }
 
 /**
- * True if the certificate is made out for the host of one of these peer URLs, by the rules that
+ * True if the certificate names the host of one of these peer URLs, by the rules that
  * hold when this member dials them.
  * @param serverName the name that is expected in the place of hosts when this member dials, empty
  * for none
  */
-function isMadeOutFor(
+function namesHostOf(
   certificate: X509Certificate,
   peerUrls: readonly string[],
   serverName: string,

@@ -1,4 +1,4 @@
-/** What an Http2Transport can be told, and what it works with. */
+/** Options and dependencies of an Http2Transport. */
 import type { Clock, Logger, Random } from "@quorate/host";
 import { type HttpHandler, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { raftpb } from "@quorate/proto";
@@ -29,7 +29,7 @@ export interface Http2TransportOptions {
   readonly minClusterVersion: string;
   /**
    * Messages, and their bytes, that may wait for one peer on one of its two channels; 4096 and 32
-   * MiB. One message always has room.
+   * MiB. One message always fits.
    */
   readonly maxQueuedMessages?: number | undefined;
   readonly maxQueuedBytes?: number | undefined;
@@ -75,7 +75,7 @@ export type RefusalReason =
   | "asking"
   | "request";
 
-/** What a transport tells of its work: plain calls, ids as they are. Every part may do nothing. */
+/** Observations of a transport's work: plain calls, ids as they are. Every part may do nothing. */
 export interface TransportObserver {
   /**
    * A member became a peer, or is one no more. What was under way with one that is gone may still
@@ -108,11 +108,11 @@ export interface Http2TransportDependencies {
   /** Answers what is not Raft's on the peer port: /members, /version and the like. */
   readonly http: HttpHandler;
   readonly observer?: TransportObserver | undefined;
-  /** Whether a member was removed from the cluster: such a one is told so (410 Gone). */
+  /** Whether a member was removed from the cluster: its requests are refused with 410 Gone. */
   readonly isRemoved?: ((id: bigint) => boolean) | undefined;
   /**
    * Asks the members that this one knows for the membership, all at once. Messages of a member that
-   * this one has not heard of are taken once the others have told of it; without this they never
+   * this one has not heard of are taken once the others have reported it; without this they never
    * are.
    */
   readonly askMembers?: AskMembers | undefined;

@@ -55,11 +55,11 @@ export class PeerCalls {
   ): Promise<PeerAnswer> => {
     const target = parsePeerUrl(url);
     if (target === undefined)
-      return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
+      return Promise.reject(new DialError("Failed", `not a peer URL: ${url}`));
     const { host, port, secure } = target;
     const tls = this.#tls?.current;
     if (secure && tls === undefined)
-      return Promise.reject(new DialError("failed", `call ${url}: no TLS options`));
+      return Promise.reject(new DialError("Failed", `call ${url}: no TLS options`));
     const options = {
       host,
       port,
@@ -92,7 +92,7 @@ export class PeerCalls {
               true,
             );
             if (refusal !== undefined)
-              request.destroy(new DialError("refused", `call ${url}: ${refusal}`));
+              request.destroy(new DialError("Refused", `call ${url}: ${refusal}`));
           });
         });
       }
@@ -103,7 +103,7 @@ export class PeerCalls {
           sizeBytes += chunk.length;
           chunks.push(chunk);
           if (sizeBytes > MAX_ANSWER_BYTES)
-            request.destroy(new DialError("failed", `call ${url}: the answer is too long`));
+            request.destroy(new DialError("Failed", `call ${url}: the answer is too long`));
         });
         response.on("error", reject);
         const clusterId = response.headers["x-etcd-cluster-id"];

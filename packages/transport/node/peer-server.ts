@@ -1,5 +1,5 @@
 /**
- * The peer port: HTTP/2 for members, and plain HTTP, in either version, for whoever asks after
+ * The peer port: HTTP/2 for members, and plain HTTP, in either version, for requests about
  * members and versions.
  *
  *   socket -> (TLS, certificate checks) -> which protocol?
@@ -141,7 +141,8 @@ export class PeerServer {
         response.on("close", () => connection?.request(-1));
         this.#requested(connection);
         if (request.socket.destroyed) return;
-        const caller = this.#httpCallers.get(request.socket) ?? stranger(addressOf(request.socket));
+        const caller =
+          this.#httpCallers.get(request.socket) ?? unknownCaller(addressOf(request.socket));
         void serveHttp1(this.#contextOf(caller), caller, request, response, false);
       },
     );
@@ -235,7 +236,7 @@ export class PeerServer {
       this.#sockets.delete(socket);
       this.#slots.close(connection.slot);
     });
-    if (tlsServer === undefined) this.#sniff(socket, stranger(peerAddress));
+    if (tlsServer === undefined) this.#sniff(socket, unknownCaller(peerAddress));
     else tlsServer.emit("connection", socket);
   }
 
@@ -275,7 +276,7 @@ export class PeerServer {
 
   /**
    * A request has come that is no member's stream: without a verified certificate it is served in
-   * the share of strangers.
+   * the share of unknown clients.
    */
   #requested(connection: PeerConnection | undefined): void {
     if (connection === undefined || connection.slot.stage !== "unidentified") return;
@@ -302,7 +303,7 @@ export class PeerServer {
       // One that was late has been reported.
       if (this.#connectionOf(socket)?.slot.stage !== "closed")
         this.#rejected(socket, handshakeFailure(error, socket));
-      // Node only tells of it.
+      // Node only emits the event.
       socket.destroy();
     });
     server.on("secureConnection", (socket) => {
@@ -382,7 +383,7 @@ export class PeerServer {
     this.#shared.observer.refused(0n, "certificate");
   }
 
-  /** A warning that a stranger can cause: there are only so many. */
+  /** A warning that an unknown client can cause: there are only so many. */
   #warn(msg: string, fields: LogFields): void {
     const omitted = this.#lines.allow(this.#shared.clock.monotonicMs());
     if (omitted !== undefined) this.#shared.logger.warn(msg, { ...fields, ...omitted });
@@ -450,7 +451,7 @@ export class PeerServer {
 }
 
 /** A caller that nothing is known of but its address. */
-function stranger(peerAddress: string): HttpCaller {
+function unknownCaller(peerAddress: string): HttpCaller {
   return { peerAddress, peerCommonName: undefined, certificate: undefined };
 }
 

@@ -94,7 +94,7 @@ export class Peer implements ChannelListener {
   }
 
   /**
-   * Starts to send; false if one is on its way already. `ended` is told what became of it, also
+   * Starts to send; false if one is on its way already. `ended` is called with the outcome, also
    * after the peer is closed.
    */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
@@ -115,16 +115,16 @@ export class Peer implements ChannelListener {
   #offer(message: raftpb.Message): Promise<ServerHttp2Stream> {
     const { clock, options } = this.#shared;
     return new Promise((resolve, reject) => {
-      const give = (code: "failed" | "timeout", text: string) => {
+      const give = (code: "Failed" | "Timeout", text: string) => {
         this.#fetched = undefined;
         reject(new DialError(code, text));
       };
       if (!this.#channels.urgent.sendBack(message)) {
-        give("failed", "the peer has not dialled this member");
+        give("Failed", "the peer has not dialled this member");
         return;
       }
       const timer = clock.after(options.dialTimeoutMs, () =>
-        give("timeout", "the peer does not come for it"),
+        give("Timeout", "the peer does not come for it"),
       );
       this.#fetched = (stream) => {
         timer.cancel();
@@ -163,7 +163,7 @@ export class Peer implements ChannelListener {
     return this.#channels[kind].queued;
   }
 
-  /** Ends all that goes on with this peer; it tells nothing more. */
+  /** Ends everything with this peer; no listener is called after this. */
   close(): void {
     this.#closed = true;
     this.#channels.urgent.close();

@@ -53,7 +53,7 @@ export function answerTo(stream: ClientHttp2Stream, readsBody = true): Promise<A
     // The answer may be complete while the request is not.
     const complete = () => {
       if (answer === undefined)
-        reject(new DialError("failed", "connection closed before the peer answered"));
+        reject(new DialError("Failed", "connection closed before the peer answered"));
       else resolve({ ...answer, text: text.trimEnd() });
     };
     stream.on("end", complete);
@@ -66,11 +66,11 @@ export function refusedBy(shared: Shared, answer: Answer): DialError {
   const { options } = shared;
   if (answer.status === 410) {
     shared.selfRemoved();
-    return new DialError("removed", "the member has been permanently removed from the cluster");
+    return new DialError("Removed", "the member has been permanently removed from the cluster");
   }
   if (answer.text === RefusalText.clusterId) {
     return new DialError(
-      "refused",
+      "Refused",
       answer.text,
       "request sent was ignored by remote peer due to cluster ID mismatch",
       {
@@ -81,7 +81,7 @@ export function refusedBy(shared: Shared, answer: Answer): DialError {
   }
   if (answer.text === RefusalText.version) {
     return new DialError(
-      "refused",
+      "Refused",
       answer.text,
       "request sent was ignored by remote peer due to server version incompatibility",
       {
@@ -91,7 +91,7 @@ export function refusedBy(shared: Shared, answer: Answer): DialError {
     );
   }
   return new DialError(
-    "refused",
+    "Refused",
     answer.text === "" ? `unexpected http status ${answer.status}` : answer.text,
   );
 }

@@ -102,13 +102,13 @@ export function agreeToSend(shared: Shared, stream: ServerHttp2Stream): Promise<
   return new Promise((resolve, reject) => {
     let verdict = "";
     stream.on("data", (chunk: Buffer) => {
-      const roomBytes = MAX_VERDICT_BYTES - verdict.length;
-      if (roomBytes > 0) verdict += chunk.toString("utf8", 0, roomBytes);
+      const freeBytes = MAX_VERDICT_BYTES - verdict.length;
+      if (freeBytes > 0) verdict += chunk.toString("utf8", 0, freeBytes);
     });
     const complete = () => {
       const [, status, text = ""] = /^(\d{3}) (.*)/s.exec(verdict) ?? [];
       if (status !== undefined) resolve({ status: Number(status), headers: {}, text });
-      else reject(new DialError("failed", "connection closed before the peer answered"));
+      else reject(new DialError("Failed", "connection closed before the peer answered"));
     };
     stream.on("end", complete);
     stream.on("close", complete);

@@ -12,7 +12,7 @@ import type { Shared } from "./options.ts";
 import { type Answer, answerTo, openStream, refusedBy } from "./request.ts";
 import { agreeToSend } from "./snapshot-fetch.ts";
 
-/** A log line tells of the progress this often. */
+/** A log line reports the progress this often. */
 const PROGRESS_LOG_PERIOD_MS = 10_000;
 
 /** Longer chunks are sent in parts. */
@@ -149,7 +149,7 @@ export class SnapshotSender {
 
   /** A link by the first URL that works. */
   async #connect() {
-    let failure = new DialError("failed", "the peer has no URLs");
+    let failure = new DialError("Failed", "the peer has no URLs");
     for (const url of this.#urls) {
       if (this.#stopped) break;
       try {
@@ -190,7 +190,7 @@ export class SnapshotSender {
   }
 
   /**
-   * Writes, and waits until the stream has room again. Rejects when it makes no progress; of one
+   * Writes, and waits until the stream has drained. Rejects when it makes no progress; of one
    * that is closed, the answer says why.
    */
   async #writePiece(stream: Http2Stream, piece: Uint8Array): Promise<void> {
@@ -216,7 +216,7 @@ export class SnapshotSender {
   async #withTimeout<T>(work: Promise<T>, timeoutMs: number, text: string): Promise<T> {
     let timer: { cancel(): void } | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = this.#shared.clock.after(timeoutMs, () => reject(new DialError("timeout", text)));
+      timer = this.#shared.clock.after(timeoutMs, () => reject(new DialError("Timeout", text)));
     });
     return Promise.race([work, late]).finally(() => timer?.cancel());
   }

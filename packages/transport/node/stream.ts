@@ -75,10 +75,10 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
         socket.destroy();
       },
     });
-    receive(socket, tunnel, (error) => reject(new DialError("failed", error.message)));
+    receive(socket, tunnel, (error) => reject(new DialError("Failed", error.message)));
     socket.on("close", () => {
       settle();
-      reject(new DialError("failed", "connection closed before the peer answered"));
+      reject(new DialError("Failed", "connection closed before the peer answered"));
     });
     const {
       ":method": _method,
@@ -191,8 +191,8 @@ function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) =>
 }
 
 /**
- * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's
- * stream; the socket then still has all of its bytes to read. One that has not told within
+ * Calls `decided` once the first bytes of an HTTP/2 connection show whether it is a member's
+ * stream; the socket then still has all of its bytes to read. One that has not shown it within
  * `timeoutMs` is not a member's.
  */
 export function sniffStream(
@@ -201,12 +201,12 @@ export function sniffStream(
   timeoutMs: number,
   decided: (isMember: boolean) => void,
 ): void {
-  const tells = (seen: Buffer): boolean | undefined => {
+  const decide = (seen: Buffer): boolean | undefined => {
     const opening = openingOf(seen);
     if (opening.kind === "unclear") return undefined;
     return opening.kind === "member" && opening.fields[":path"]?.startsWith(STREAM_PATH) === true;
   };
-  sniff(socket, clock, timeoutMs, { tells, decided, late: () => decided(false) });
+  sniff(socket, clock, timeoutMs, { decide, decided, late: () => decided(false) });
 }
 
 function textsOf(headers: ReturnType<typeof answerHeaders>): Fields {

@@ -9,6 +9,7 @@
 import {
   alloc,
   ChunkQueue,
+  CodedError,
   Reader,
   raftpb,
   readU32BE,
@@ -27,11 +28,9 @@ const MAX_GATHERED_BYTES = 64 * 1024;
 export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
 
 /** Bytes from another member that are not what they should be. */
-export class FrameError extends Error {
-  readonly code = "ERR_FRAME";
+export class FrameError extends CodedError<"BadFrame"> {
   constructor(message: string) {
-    super(message);
-    this.name = "FrameError";
+    super("FrameError", "BadFrame", message);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who may send this member Raft's messages: the members of the cluster, and nobody else. A stranger
+ * Who may send this member Raft's messages: only members of the cluster. Another process
  * that opens a stream as a member that does not exist could pass for a leader of a later term.
  *
  * This member's own membership may be old: a member that was down does not know those that were
@@ -8,17 +8,17 @@
  * The sender tries again within a second; by then the answers are there.
  */
 
-/** A member of the cluster, as other members tell of it. */
-export interface ToldMember {
+/** A member of the cluster, as other members report it. */
+export interface ReportedMember {
   readonly id: bigint;
   readonly peerUrls: readonly string[];
 }
 
 /**
- * Asks other members for the membership. Never rejects. @param told called with each answer, as it
+ * Asks other members for the membership. Never rejects. @param reported called with each answer, as it
  * comes
  */
-export type AskMembers = (told: (members: readonly ToldMember[]) => void) => Promise<void>;
+export type AskMembers = (reported: (members: readonly ReportedMember[]) => void) => Promise<void>;
 
 /**
  * What this member thinks of a sender. "asking": it is not known, and the others are being asked.
@@ -39,14 +39,14 @@ export interface DirectoryParts {
   knownUrls(id: bigint): readonly string[] | undefined;
   /** Those of all members of it, this one among them. */
   allKnownUrls(): readonly string[];
-  /** Undefined where there is nobody to ask: unknown senders are never taken then. */
+  /** Undefined where no member can be asked: unknown senders are never accepted then. */
   readonly askMembers: AskMembers | undefined;
 }
 
 export class MemberDirectory {
   readonly #parts: DirectoryParts;
   /** What the others said. */
-  #told = new Map<bigint, readonly string[]>();
+  #reported = new Map<bigint, readonly string[]>();
   #isAsking = false;
   #askedAtMs: number | undefined;
 
@@ -54,24 +54,24 @@ export class MemberDirectory {
     this.#parts = parts;
   }
 
-  /** The peer URLs of a member that other members have told of, undefined for another. */
-  toldUrls(id: bigint): readonly string[] | undefined {
-    return this.#told.get(id);
+  /** The peer URLs of a member that other members have reported, undefined for another. */
+  reportedUrls(id: bigint): readonly string[] | undefined {
+    return this.#reported.get(id);
   }
 
   /** Whether a sender is the member that it says it is. May start to ask the others. */
   standingOf(id: bigint, fits: FitsUrls): Standing {
     const known = this.#parts.knownUrls(id);
     if (known !== undefined && fits(known)) return "member";
-    const told = this.#told.get(id);
-    if (told !== undefined && fits(told)) return "member";
+    const reported = this.#reported.get(id);
+    if (reported !== undefined && fits(reported)) return "member";
     if (this.#ask()) return "asking";
-    return known === undefined && told === undefined ? "unknown" : "certificate";
+    return known === undefined && reported === undefined ? "unknown" : "certificate";
   }
 
   /** Whether the sender's certificate is that of some member. May start to ask the others. */
   isSomeMembers(fits: FitsUrls): boolean {
-    if (fits([...this.#parts.allKnownUrls(), ...[...this.#told.values()].flat()])) return true;
+    if (fits([...this.#parts.allKnownUrls(), ...[...this.#reported.values()].flat()])) return true;
     this.#ask();
     return false;
   }
@@ -81,7 +81,7 @@ export class MemberDirectory {
    * of date.
    */
   applied(id: bigint): void {
-    this.#told.delete(id);
+    this.#reported.delete(id);
   }
 
   /** Asks the others, unless that was done a moment ago; true while their answers are awaited. */
@@ -92,16 +92,16 @@ export class MemberDirectory {
     if (this.#askedAtMs !== undefined && monotonicMs() - this.#askedAtMs < ASK_INTERVAL_MS)
       return false;
     this.#isAsking = true;
-    const before = this.#told;
+    const before = this.#reported;
     const answers = new Map<bigint, readonly string[]>();
     askMembers((members) => {
       for (const { id, peerUrls } of members) answers.set(id, peerUrls);
-      this.#told = new Map([...before, ...answers]);
+      this.#reported = new Map([...before, ...answers]);
     }).then(() => {
       this.#isAsking = false;
       this.#askedAtMs = monotonicMs();
-      // What nobody tells of any more is forgotten, unless nobody has answered.
-      if (answers.size > 0) this.#told = answers;
+      // What no member reports any more is forgotten, unless no member has responded.
+      if (answers.size > 0) this.#reported = answers;
     });
     return true;
   }

@@ -1,7 +1,7 @@
 /**
  * Header fields in the plainest form that HPACK has (RFC 7541 section 6.2.2): each a literal that
  * enters no table, its name spelt out, and neither part Huffman coded. Members write the head of a
- * stream of messages so; what is written otherwise is somebody else's.
+ * stream of messages so; what is written otherwise is no member's.
  */
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
 

@@ -1,5 +1,5 @@
 /**
- * Members talking to members. The real twin speaks HTTP/2 (transport/node), the simulated one
+ * Members talking to members. The real implementation speaks HTTP/2 (transport/node), the simulated one
  * stands in sim.
  *
  * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or
@@ -24,7 +24,7 @@ export interface TransportListener {
    */
   snapshotReceived(stream: SnapshotStream): Promise<void>;
   /**
-   * Messages for this peer are being lost: Raft falls back to probing it. Told at most once for
+   * Messages for this peer are being lost: Raft falls back to probing it. Called at most once for
    * each failed connection or full queue.
    */
   unreachable(id: bigint): void;

@@ -101,14 +101,14 @@ export class Tunnel {
     return concat([settings(), headers(fields), body, goAway]);
   }
 
-  /** A ping; `pong` tells of its answer. */
+  /** A ping; its reply calls `pong`. */
   static ping(): Uint8Array {
     return frame(FrameType.Ping, 0, 0, 8);
   }
 
   /**
    * Puts `bytes` bytes of data into frames: `pieces` are these bytes, with FRAME_HEAD_BYTES free
-   * bytes before them in the first piece. Throws FrameError if the other side's window has no room
+   * bytes before them in the first piece. Throws FrameError if the other side's window has no space
    * for them.
    */
   wrap(pieces: Uint8Array[], bytes: number): Uint8Array[] {
@@ -123,19 +123,19 @@ export class Tunnel {
     const framed: Uint8Array[] = [];
     pieces[0] = pieces[0].subarray(FRAME_HEAD_BYTES);
     let leftBytes = bytes;
-    let roomBytes = 0;
+    let frameLeftBytes = 0;
     for (const piece of pieces) {
       for (let at = 0; at < piece.length; ) {
-        if (roomBytes === 0) {
-          roomBytes = Math.min(leftBytes, this.#maxFrameBytes);
+        if (frameLeftBytes === 0) {
+          frameLeftBytes = Math.min(leftBytes, this.#maxFrameBytes);
           const head = alloc(FRAME_HEAD_BYTES);
-          writeHead(head, FrameType.Data, 0, STREAM, roomBytes);
+          writeHead(head, FrameType.Data, 0, STREAM, frameLeftBytes);
           framed.push(head);
         }
-        const part = piece.subarray(at, at + roomBytes);
+        const part = piece.subarray(at, at + frameLeftBytes);
         framed.push(part);
         at += part.length;
-        roomBytes -= part.length;
+        frameLeftBytes -= part.length;
         leftBytes -= part.length;
       }
     }
@@ -291,7 +291,7 @@ export class Tunnel {
 
 /**
  * What the first bytes of an HTTP/2 connection are: a member's request for a stream, something
- * else, or not enough to tell.
+ * else, or not enough to decide.
  */
 export type Opening =
   | { readonly kind: "member"; readonly fields: Fields }

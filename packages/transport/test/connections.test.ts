@@ -1,5 +1,5 @@
 /**
- * Crowds at the peer port: handshakes and headers that never end, strangers that hold their place,
+ * Crowds at the peer port: handshakes and headers that never end, outsiders that hold their place,
  * random bytes. Members reach each other all the same.
  */
 import assert from "node:assert/strict";
@@ -138,7 +138,7 @@ describe("handshakes and headers that never end", () => {
   }
 });
 
-describe("strangers", () => {
+describe("outsiders", () => {
   it("that ask and stay are held in their own share, whatever they speak", async (t) => {
     const net = await network(t);
     const a = await member(net, 1n, { options: { maxIncomingConnections: 32 } });

@@ -1,6 +1,6 @@
 /**
  * Who may speak to a member over its peer port: members of the cluster, under their own
- * certificates, and nobody else.
+ * certificates, and no other process.
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
@@ -49,8 +49,8 @@ const tlsOf = (
   ...more,
 });
 
-/** Nobody tells of any member. */
-const nobodyTells: AskMembers = async () => {};
+/** No member is reported. */
+const reportsNone: AskMembers = async () => {};
 
 async function network(t: TestContext, tls?: TlsOptions): Promise<RealNetwork> {
   const net = new RealNetwork(tls);
@@ -69,26 +69,26 @@ function member(net: RealNetwork, id: bigint, settings: MemberSettings = {}): Pr
 const isUp = (from: RealMember, to: bigint): boolean =>
   from.transport.peers().some(({ id, activeSinceMs }) => id === to && !!activeSinceMs);
 
-/** The stranger tries streams and a snapshot; nothing of that reaches the member. */
+/** The outsider tries streams and a snapshot; nothing of that reaches the member. */
 async function staysOut(
   net: RealNetwork,
-  stranger: RealMember,
+  outsider: RealMember,
   target: RealMember,
   why: RegExp,
 ): Promise<void> {
-  stranger.transport.addPeer(target.id, target.urls);
+  outsider.transport.addPeer(target.id, target.urls);
   const whys = () =>
-    stranger.logger
+    outsider.logger
       .find("warn", "failed to dial remote peer")
       .map(({ fields }) => String(fields["error"]));
-  await net.until("the stranger hears why", () => whys().some((one) => why.test(one)));
-  stranger.transport.send([heartbeat(stranger.id, target.id)]);
-  stranger.transport.sendSnapshot({
-    message: snapshotMessage(stranger.id, target.id),
+  await net.until("the outsider learns why", () => whys().some((one) => why.test(one)));
+  outsider.transport.send([heartbeat(outsider.id, target.id)]);
+  outsider.transport.sendSnapshot({
+    message: snapshotMessage(outsider.id, target.id),
     body: (async function* () {})(),
   });
-  await net.until("its snapshot has failed", () => stranger.listener.snapshotsSent.length > 0);
-  assert.deepEqual(stranger.listener.snapshotsSent[0], { id: target.id, taken: false });
+  await net.until("its snapshot has failed", () => outsider.listener.snapshotsSent.length > 0);
+  assert.deepEqual(outsider.listener.snapshotsSent[0], { id: target.id, taken: false });
   assert.deepEqual([target.listener.messages, target.listener.snapshots], [[], []]);
 }
 
@@ -109,8 +109,8 @@ describe("a client certificate of the members' authority", () => {
       // With the id of a member that is known, too.
       target.transport.addPeer(2n, ["https://127.0.0.1:1"]);
       const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
-      const stranger = await member(net, 2n, { options: { tls: tlsOf(certificate), listen } });
-      await staysOut(net, stranger, target, /connection closed|EOF|reset/i);
+      const outsider = await member(net, 2n, { options: { tls: tlsOf(certificate), listen } });
+      await staysOut(net, outsider, target, /connection closed|EOF|reset/i);
     });
   }
 
@@ -136,14 +136,14 @@ describe("a client certificate of the members' authority", () => {
 describe("a certificate of another host", () => {
   it("does not pass for a member at its own, and changes nothing over HTTP", async (t) => {
     const net = await network(t, tlsOf(PEER));
-    const target = await member(net, 1n, { askMembers: nobodyTells });
+    const target = await member(net, 1n, { askMembers: reportsNone });
     target.transport.addPeer(2n, ["https://db2.example:2380"]);
     // It comes from 127.0.0.1, and may: but db2.example is member 2's host.
     const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
-    const stranger = await member(net, 2n, { options: { listen } });
+    const outsider = await member(net, 2n, { options: { listen } });
     await staysOut(
       net,
-      stranger,
+      outsider,
       target,
       /the certificate names no host of the member's peer URLs/,
     );
@@ -174,12 +174,12 @@ describe("a certificate of another host", () => {
     }
   });
 
-  it("passes once another member tells that the member is at that host now", async (t) => {
+  it("passes once another member reports that the member is at that host now", async (t) => {
     const net = await network(t, tlsOf(PEER));
     let asked = 0;
-    const askMembers: AskMembers = async (told) => {
+    const askMembers: AskMembers = async (reported) => {
       asked++;
-      told([{ id: 2n, peerUrls: ["https://127.0.0.1:2380"] }]);
+      reported([{ id: 2n, peerUrls: ["https://127.0.0.1:2380"] }]);
     };
     const target = await member(net, 1n, { askMembers });
     target.transport.addPeer(2n, ["https://old.example:2380"]);
@@ -191,28 +191,25 @@ describe("a certificate of another host", () => {
 });
 
 for (const tls of [undefined, tlsOf(PEER)]) {
-  describe(`a stranger with a member's certificate, ${tls === undefined ? "in plain text" : "over TLS"}`, () => {
+  describe(`an unknown process with a member's certificate, ${tls === undefined ? "in plain text" : "over TLS"}`, () => {
     it("is not heard as a member that does not exist, and not dialled", async (t) => {
       const net = await network(t, tls);
       const target = await member(net, 1n, {
-        askMembers: async (told) => told([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]),
+        askMembers: async (reported) => reported([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]),
       });
-      const stranger = await member(net, 99n);
-      await staysOut(net, stranger, target, /error sender not found/);
+      const outsider = await member(net, 99n);
+      await staysOut(net, outsider, target, /error sender not found/);
       await net.until("the log says so", () =>
         target.logger
-          .find(
-            "warn",
-            "rejected stream from a stranger: no member of the cluster knows the remote peer",
-          )
+          .find("warn", "rejected stream from an unknown peer: no member of the cluster knows it")
           .some(({ fields }) => fields["remote-peer-id"] === "63"),
       );
       assert.deepEqual(target.transport.peers(), []);
       assert.equal(target.logger.find("info", "added remote peer").length, 0);
       assert.equal(
-        stranger.transport.incomingConnections,
+        outsider.transport.incomingConnections,
         0,
-        "nobody calls back at the URLs that a stranger names",
+        "no member dials the URLs that an unknown process names",
       );
     });
 
@@ -225,31 +222,31 @@ for (const tls of [undefined, tlsOf(PEER)]) {
         },
       });
       const startMs = performance.now();
-      const strangers = await Promise.all(
+      const outsiders = await Promise.all(
         Array.from({ length: 8 }, (_, i) => member(net, BigInt(100 + i))),
       );
-      for (const stranger of strangers) stranger.transport.addPeer(1n, target.urls);
+      for (const outsider of outsiders) outsider.transport.addPeer(1n, target.urls);
       const dials = () =>
-        strangers.reduce(
+        outsiders.reduce(
           (sum, { logger }) => sum + logger.find("warn", "failed to dial remote peer").length,
           0,
         );
-      await net.until("all have tried", () => dials() >= strangers.length);
+      await net.until("all have tried", () => dials() >= outsiders.length);
       await net.until("and again", () => performance.now() - startMs > 1100);
       assert.ok(asked <= 2 + (performance.now() - startMs) / 500, `${asked} questions`);
     });
 
-    it("is heard once others have told of it, and answered where they say", async (t) => {
+    it("is heard once others have reported it, and dialled where they say", async (t) => {
       const net = await network(t, tls);
       const added = await member(net, 5n);
-      const told: { id: bigint; peerUrls: readonly string[] }[] = [];
-      const target = await member(net, 1n, { askMembers: async (tell) => tell(told) });
+      const reported: { id: bigint; peerUrls: readonly string[] }[] = [];
+      const target = await member(net, 1n, { askMembers: async (report) => report(reported) });
       added.transport.addPeer(1n, target.urls);
       await net.until(
         "it is refused at first",
         () => added.logger.find("warn", "failed to dial remote peer").length > 0,
       );
-      told.push({ id: 5n, peerUrls: added.urls });
+      reported.push({ id: 5n, peerUrls: added.urls });
       await net.until("it is heard", () => {
         added.transport.send([heartbeat(5n, 1n)]);
         return target.listener.messages.length > 0;

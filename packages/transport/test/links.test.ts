@@ -40,7 +40,7 @@ function isUp(from: RealMember, to: bigint): boolean {
 }
 
 describe("a peer that hangs", () => {
-  it("does not make memory grow: its queue is bounded, and what it cannot hold is dropped and told once", async (t) => {
+  it("does not make memory grow: its queue is bounded, and what it cannot hold is dropped and reported once", async (t) => {
     const net = await network(t);
     const dropped: number[] = [];
     const bounds = { maxQueuedBytes: 4 * MIB, maxQueuedMessages: 1000, pingTimeoutMs: 60_000 };
@@ -69,7 +69,10 @@ describe("a peer that hangs", () => {
     assert.ok(dropped.length > 10_000, `${dropped.length} dropped`);
     // Once for each channel, and once more for each half of a queue that the system's buffers still
     // took.
-    assert.ok(a.listener.unreachables.length <= 8, `${a.listener.unreachables.length} times told`);
+    assert.ok(
+      a.listener.unreachables.length <= 8,
+      `${a.listener.unreachables.length} times reported`,
+    );
     const warnings = a.logger.find(
       "warn",
       "dropped internal Raft message since sending buffer is full",
@@ -107,7 +110,7 @@ describe("a peer that hangs", () => {
     const lost = () =>
       a.logger.find("warn", "lost TCP streaming connection with remote peer").length;
     await net.until("the streams are given up", () => lost() === 2);
-    await net.until("it is told", () => a.listener.unreachables.length > 0);
+    await net.until("it is reported", () => a.listener.unreachables.length > 0);
     await net.until(
       "new attempts end too",
       () => a.logger.find("warn", "failed to dial remote peer").length > 0,
@@ -208,11 +211,11 @@ describe("a peer is turned away", () => {
 
   it("that was removed, and it hears so", async (t) => {
     const net = await network(t);
-    let told = 0;
-    const a = await member(net, 1n, { selfRemoved: () => told++ });
+    let reported = 0;
+    const a = await member(net, 1n, { selfRemoved: () => reported++ });
     const b = await member(net, 2n, { isRemoved: (id) => id === 1n });
     a.transport.addPeer(2n, b.urls);
-    await net.until("it hears so", () => told > 0);
+    await net.until("it hears so", () => reported > 0);
     const [line] = b.logger.find("warn", "rejected stream from remote peer because it was removed");
     assert.equal(line.fields["remote-peer-id"], "1");
     const [mine] = a.logger.find("warn", "failed to dial remote peer");
@@ -222,15 +225,15 @@ describe("a peer is turned away", () => {
   it("in the middle of its stream, when it is removed then", async (t) => {
     const net = await network(t);
     const removed = new Set<bigint>();
-    let told = 0;
-    const a = await member(net, 1n, { selfRemoved: () => told++ });
+    let reported = 0;
+    const a = await member(net, 1n, { selfRemoved: () => reported++ });
     const b = await member(net, 2n, { isRemoved: (id) => removed.has(id) });
     a.transport.addPeer(2n, b.urls);
     b.transport.addPeer(1n, a.urls);
     await net.until("the link is up", () => isUp(a, 2n) && isUp(b, 1n));
     removed.add(1n);
     b.transport.removePeer(1n);
-    await net.until("it hears so", () => told > 0);
+    await net.until("it hears so", () => reported > 0);
     assert.ok(!isUp(a, 2n));
   });
 });
@@ -259,9 +262,9 @@ describe("a member that is not known yet", () => {
     const net = await network(t);
     const b = await member(net, 2n, { options: { maxRemotes: 2 } });
     for (let id = 10n; id < 15n; id++) {
-      const stranger = await member(net, id);
-      stranger.transport.addPeer(2n, b.urls);
-      await net.until("it is heard", () => isUp(stranger, 2n));
+      const outsider = await member(net, id);
+      outsider.transport.addPeer(2n, b.urls);
+      await net.until("it is heard", () => isUp(outsider, 2n));
     }
     assert.equal(b.logger.find("info", "added remote peer").length, 2);
   });
@@ -273,7 +276,7 @@ describe("a peer that has moved", () => {
     const before = await member(net, 9n);
     const a = await member(net, 1n);
     const b = await member(net, 2n);
-    // What a knows of b is old: somebody else is there now, who takes nothing for b.
+    // What a knows of b is old: another member is there now, which takes nothing for b.
     a.transport.addPeer(2n, before.urls);
     b.transport.addPeer(1n, a.urls);
     await net.until("both links are up", () => isUp(a, 2n) && isUp(b, 1n));
@@ -374,7 +377,7 @@ describe("the peer port", () => {
     assert.ok(failed > 0);
   });
 
-  it("has room for so many connections, and drops those that are silent", async (t) => {
+  it("accepts so many connections, and drops those that are silent", async (t) => {
     const net = await network(t);
     const clock = new ManualClock();
     const a = await member(net, 1n, {

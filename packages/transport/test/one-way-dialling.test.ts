@@ -33,7 +33,7 @@ function isUp(from: RealMember, to: bigint): boolean {
     .some(({ id, activeSinceMs }) => id === to && activeSinceMs !== undefined);
 }
 
-/** Member 2, which says that it is where nobody reaches it. */
+/** Member 2, which says that it is where no member reaches it. */
 function startBehind(
   net: RealNetwork,
   blockedUrl: string,

@@ -31,7 +31,7 @@ function tls(certificate: TestCertificate, more: Partial<TlsOptions> = {}): TlsO
   };
 }
 
-/** A peer that answers as it is told, and what calls it. */
+/** A peer that answers as it is reported, and what calls it. */
 async function peer(
   t: TestContext,
   answer: RequestListener,
@@ -107,7 +107,7 @@ describe("a request to a peer", () => {
     assert.deepEqual([status, Buffer.from(body).toString()], [200, "here"]);
   });
 
-  it("is refused for what is no peer URL, or has no TLS options, and fails where nobody listens", async (t) => {
+  it("is refused for what is no peer URL, or has no TLS options, and fails where no process listens", async (t) => {
     const { server, calls, url } = await peer(t, () => {});
     await assert.rejects(calls.call("ftp://x", "/", undefined, TIMEOUT_MS), {
       message: "not a peer URL: ftp://x",
@@ -197,10 +197,10 @@ describe("a request to a peer over TLS", () => {
   });
 
   it("is refused by either side for a certificate of another authority, or none", async (t) => {
-    const stranger = makeLocalCertificate(makeAuthority("other-ca"), "peer");
-    const first = await peer(t, answer, { tls: tls(PEER), theirs: stranger });
+    const outsider = makeLocalCertificate(makeAuthority("other-ca"), "peer");
+    const first = await peer(t, answer, { tls: tls(PEER), theirs: outsider });
     await assert.rejects(first.calls.call(first.url, "/", undefined, TIMEOUT_MS), /certificate/);
-    const second = await peer(t, answer, { tls: tls(stranger), theirs: PEER });
+    const second = await peer(t, answer, { tls: tls(outsider), theirs: PEER });
     await assert.rejects(
       second.calls.call(second.url, "/", undefined, TIMEOUT_MS),
       /ECONNRESET|socket|certificate|alert/i,

@@ -17,7 +17,7 @@ const MIB = 1024 * 1024;
 const MIN_TRIPS = 20;
 const MAX_SNAPSHOT_BYTES = 1000 * MIB;
 
-/** @param port one that nobody else takes while the process is away, unless told */
+/** @param port one that no other process takes while this one is away; a free one by default */
 async function spawnMember(
   t: TestContext,
   url: string,
@@ -64,7 +64,7 @@ describe("a peer process", () => {
       assert.ok(a.transport.queued(2n, "bulk").bytes <= 2 * MIB);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await net.until("the loss is told", () => a.listener.unreachables.length > 0);
+    await net.until("the loss is reported", () => a.listener.unreachables.length > 0);
     assert.equal(a.listener.unreachables.length, 1);
     peer.process.kill("SIGCONT");
     await answered(net, a, 2);
@@ -81,7 +81,7 @@ describe("a peer process", () => {
       "the link is given up",
       () => a.transport.peers()[0].activeSinceMs === undefined,
     );
-    await net.until("the loss is told", () => a.listener.unreachables.length > 0);
+    await net.until("the loss is reported", () => a.listener.unreachables.length > 0);
     peer.process.kill("SIGCONT");
     await answered(net, a, 2);
   });

@@ -73,12 +73,12 @@ describe("a snapshot", () => {
     await net.until("the receiver knows", () => b.listener.brokenSnapshots.length === 1);
     assert.match(b.listener.brokenSnapshots[0], /snapshot broke off/);
     await net.until(
-      "whoever keeps what it is read from is told",
+      "the owner of the body is notified",
       () => a.listener.snapshotsSent.length === 1,
     );
     assert.equal(a.listener.snapshotsSent[0].taken, false);
     a.transport.addPeer(2n, b.urls);
-    await net.until("there is room for another", () => {
+    await net.until("another one is accepted", () => {
       a.transport.sendSnapshot({
         message: snapshotMessage(1n, 2n),
         body: (async function* () {})(),

@@ -96,15 +96,15 @@ describe("mutual TLS between members", () => {
   });
 
   it("refuses one of another authority, on either side", async (t) => {
-    const stranger = makeLocalCertificate(OTHER_CA, "peer");
-    const mine = tls(stranger);
+    const outsider = makeLocalCertificate(OTHER_CA, "peer");
+    const mine = tls(outsider);
     await fails(
       await pair(t, mine, tls(PEER)),
       /connection closed|EOF|unknown/,
       /certificate signed by unknown authority/,
     );
     await fails(
-      await pair(t, tls(PEER), tls(stranger)),
+      await pair(t, tls(PEER), tls(outsider)),
       /certificate signed by unknown authority/,
       undefined,
     );
@@ -120,7 +120,7 @@ describe("mutual TLS between members", () => {
     await fails(await pair(t, undefined, tls(PEER)), /no TLS options/, undefined);
   });
 
-  it("refuses one for another host when dialling, and takes the name that it is told to expect", async (t) => {
+  it("refuses one for another host when dialling, and takes the name that it is reported to expect", async (t) => {
     const elsewhere = makeCertificate({ name: "peer", issuer: CA, dnsNames: ["peer.example"] });
     await fails(await pair(t, tls(PEER), tls(elsewhere)), /does not match|altnames|IP/i, undefined);
     await works(await pair(t, tls(PEER, { serverName: "peer.example" }), tls(elsewhere)));

@@ -172,7 +172,7 @@ describe("a tunnel", () => {
     }
   });
 
-  it("tells a member's opening from others, as soon as it can", () => {
+  it("distinguishes a member's opening from others, as soon as it can", () => {
     const opening = Tunnel.request(HEAD);
     for (let at = 0; at < opening.length; at++)
       assert.equal(openingOf(opening.subarray(0, at)).kind, "unclear");

@@ -129,7 +129,7 @@ export function transportContract(
     }
 
     /**
-     * Waits until messages of both kinds get from `a` to `b`, then forgets them and what was told
+     * Waits until messages of both kinds get from `a` to `b`, then forgets them and what was reported
      * of the time before.
      */
     async function linked(
@@ -194,11 +194,11 @@ export function transportContract(
       a.transport.addPeer(c.id, c.urls);
       c.transport.addPeer(a.id, a.urls);
       await linked(network, a, c);
-      const stranger = { ...b, id: 99n };
+      const unknown = { ...b, id: 99n };
       a.transport.send([
         heartbeat(a, b, 1),
         heartbeat(a, c, 2),
-        heartbeat(a, stranger, 3),
+        heartbeat(a, unknown, 3),
         heartbeat(a, b, 4),
       ]);
       await network.until(
@@ -217,7 +217,7 @@ export function transportContract(
       );
     });
 
-    test("a link tells since when it is up, and how long a round trip takes", async (network) => {
+    test("a link reports since when it is up, and its round-trip time", async (network) => {
       const [a, b] = await pair(network);
       await network.until(
         "a round trip was measured",
@@ -230,10 +230,10 @@ export function transportContract(
       assert.ok((status.activeSinceMs ?? -1) >= 0);
     });
 
-    test("a crashed peer is told of, and the link comes back with it", async (network) => {
+    test("a crashed peer is reported, and the link comes back with it", async (network) => {
       const [a, b] = await pair(network);
       await network.crash(b);
-      await network.until("the loss is told", () => {
+      await network.until("the loss is reported", () => {
         if (a.listener.unreachables.length === 0)
           a.transport.send([append(a, b, 1, 10), heartbeat(a, b, 1)]);
         return a.listener.unreachables.length > 0;
@@ -249,7 +249,7 @@ export function transportContract(
       await linked(network, again, a);
     });
 
-    test("a send to a peer that is down tells so a few times, not for every message", async (network) => {
+    test("a send to a peer that is down reports it a few times, not for every message", async (network) => {
       const [a, b] = await pair(network);
       await network.crash(b);
       await network.until(
@@ -257,10 +257,10 @@ export function transportContract(
         () => a.transport.peers()[0].activeSinceMs === undefined,
       );
       for (let i = 0; i < 10_000; i++) a.transport.send([heartbeat(a, b, i)]);
-      await network.until("the loss is told", () => a.listener.unreachables.length > 0);
+      await network.until("the loss is reported", () => a.listener.unreachables.length > 0);
       assert.ok(
         a.listener.unreachables.length < 50,
-        `told ${a.listener.unreachables.length} times`,
+        `reported ${a.listener.unreachables.length} times`,
       );
     });
 
@@ -414,7 +414,7 @@ export function transportContract(
       assert.deepEqual(a.listener.snapshotsSent, [{ id: b.id, taken: true }]);
     });
 
-    test("a closed transport does nothing and tells nothing", async (network) => {
+    test("a closed transport does nothing and calls nothing", async (network) => {
       const [a, b] = await pair(network);
       await a.transport.close();
       a.transport.send([heartbeat(a, b, 1)]);

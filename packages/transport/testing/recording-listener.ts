@@ -1,4 +1,4 @@
-/** A member that keeps what its transport tells it. */
+/** A listener that records the calls of its transport. */
 import type { raftpb } from "@quorate/proto";
 import type { SnapshotStream, TransportListener } from "../src/transport.ts";
 

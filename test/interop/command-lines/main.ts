@@ -23,20 +23,19 @@ import {
 import { formatDifferences } from "./differences.ts";
 import { formatTranscript } from "./transcript.ts";
 
-const HELP = `Runs the command lines of test/interop/command-lines/scenarios.txt through etcdctl against etcd, quoratectl against Quorate
-and etcdctl against Quorate, and compares exit codes, standard output and standard error.
+const HELP = `usage: npm run compare:commands -- [options]
 
-Usage: npm run compare:commands -- [options]
+Runs the command lines of test/interop/command-lines/scenarios.txt with etcdctl on etcd, quoratectl on
+Quorate and etcdctl on Quorate, and compares exit codes, standard output and standard error.
 
-  --only TEXT    only scenarios whose name has this text
-  --columns LIST only these of etcd,quoratectl,etcdctl (without etcd, against what is kept of etcd 3.7)
-  --record       keep what etcd printed in etcd-3.7.txt (needs etcd 3.7's programs)
-  --write        write the differences that are seen to the list, with the reasons that it has already and "?" for
-                 the others
-  -v, --verbose  print each command line with its outcome
-  --help         print this and end
+  --only TEXT     only scenarios whose name contains TEXT
+  --columns LIST  only these of etcd,quoratectl,etcdctl (without etcd: the stored output of etcd 3.7)
+  --record        store etcd's output in etcd-3.7.txt (needs the programs of etcd 3.7)
+  --write         write the observed differences to the list; keeps reasons, and adds "?" for new ones
+  -v, --verbose   print each command line with its outcome
+  --help          print this text
 
-Environment: ETCDCTL, ETCDUTL and ETCD name other programs of etcd than the installed ones; their release chooses the list of
+ETCDCTL, ETCDUTL and ETCD select other executables of etcd. Their release selects the list of
 differences, differences-3.4.txt or differences-3.7.txt.
 `;
 

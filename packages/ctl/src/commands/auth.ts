@@ -12,7 +12,7 @@ function refuseArguments({ args }: Invocation, name: string): void {
 }
 
 /**
- * Turns authentication on; as etcdctl does, it makes the role root and gives it to the user root
+ * Turns authentication on; as etcdctl does, it makes the role root and grants it to the user root
  * where that is missing.
  */
 async function enable({ auth }: Client): Promise<void> {

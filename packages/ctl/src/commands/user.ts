@@ -154,7 +154,7 @@ function userAndRole({ args }: Invocation, usage: string): readonly [user: strin
 
 const grantCommand: Command = {
   use: "grant-role <user name> <role name>",
-  short: "Gives a user a role",
+  short: "Grants a user a role",
   async run(invocation) {
     const [user, role] = userAndRole(
       invocation,

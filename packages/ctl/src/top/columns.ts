@@ -59,7 +59,7 @@ export function shownAge(ms: number): string {
 function role(row: Row, { silentMs }: RowAge): string {
   if (row.isNeverStarted) return "unstarted";
   if (silentMs !== undefined)
-    return row.status === undefined ? "no answer" : `silent ${shownAge(silentMs)}`;
+    return row.status === undefined ? "no response" : `silent ${shownAge(silentMs)}`;
   if (row.status === undefined) return "asking";
   if (leads(row)) return "leader";
   return row.status.isLearner ? "learner" : row.status.leader === 0n ? "no leader" : "follower";

@@ -294,8 +294,8 @@ function footer({ isPaused }: ScreenState, { columns }: FrameSize): Line {
     ["1-4", "tables"],
     ["s", "sort"],
     ["r", "reverse"],
-    ["space", "ask now"],
-    ["p", isPaused ? "go on" : "hold"],
+    ["space", "refresh"],
+    ["p", isPaused ? "continue" : "pause"],
   ] as const;
   let line: Line = isPaused ? [span(" PAUSED ", "inverse"), span(" ")] : [];
   for (const [key, what] of keys) {

@@ -41,7 +41,7 @@ export const keyHelp: readonly (readonly [keys: string, what: string])[] = [
   ["s, S", "sort by the next column, the one before"],
   ["r", "reverse the order"],
   ["up, down", "scroll through the members"],
-  ["space", "ask now"],
+  ["space", "refresh"],
   ["p", "pause and continue"],
 ];
 

@@ -1,8 +1,8 @@
 import { CodedError } from "../coded-error.ts";
 
-/** Thrown by every decoder for bytes that are not the message they should be. */
+/** Thrown by decoders for malformed messages. */
 export class WireError extends CodedError<"MalformedMessage"> {
-  /** What is wrong, without the place. */
+  /** The problem, without the offset. */
   readonly reason: string;
   /** Byte offset in the decoded input at which reading stopped. */
   readonly offset: number;
@@ -23,7 +23,7 @@ export class WireError extends CodedError<"MalformedMessage"> {
     this.offset = offset;
   }
 
-  /** Names the place, once: the innermost message that sees the error wins. */
+  /** Adds message and field, once: the innermost message wins. */
   locate(typeName: string, field: string): this {
     if (this.typeName === "") {
       this.typeName = typeName;

@@ -1,6 +1,6 @@
 /**
- * Scratch memory through which 64-bit integers pass between two 32-bit words and a bigint, without
- * arithmetic on bigints.
+ * Scratch memory that converts 64-bit integers between two 32-bit words and a bigint, without
+ * bigint arithmetic.
  */
 export const U64: BigUint64Array = new BigUint64Array(1);
 /** The same 8 bytes, signed. */

@@ -1,12 +1,13 @@
 import type { Reader } from "./reader.ts";
 import type { Writer } from "./writer.ts";
 
-/** What is generated for a message type of proto/. */
+/** The generated codec of a message type of proto/. */
 export interface MessageType<T> {
   /** Full protobuf name, such as "etcdserverpb.PutRequest". */
   readonly typeName: string;
   /**
-   * A message with defaults (0, 0n, false, "", no bytes, [], undefined) where init says nothing.
+   * A message with the fields of init, and defaults (0, 0n, false, "", no bytes, [], undefined) for
+   * the others.
    */
   create(init?: Partial<T>): T;
   /**

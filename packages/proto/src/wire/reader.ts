@@ -1,7 +1,7 @@
 /**
  * Reads protobuf's wire format from one byte array. Every read is checked against the end of the
- * message being read; what does not fit throws WireError. Generated decoders drive it: they call
- * tag(), then the read that belongs to the field.
+ * message; a read beyond it throws WireError. Generated decoders call tag(), then the read of the
+ * field.
  *
  *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length +
  *                                              bytes, 5 four bytes
@@ -10,14 +10,14 @@ import { EMPTY, toUtf8, utf8Length } from "../bytes.ts";
 import { WireError } from "./error.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 
-/** How deep messages of a type that contains itself (transactions) may nest. */
+/** Largest nesting of recursive messages (transactions). */
 export const MAX_NESTING_DEPTH = 128;
 
-/** What reading costs besides one for each field. One is some 30 ns. */
+/** Costs of reads besides 1 per field; 1 is about 30 ns. */
 const WORK = { message: 8, string: 4 } as const;
 const UNBOUNDED_WORK = 2 ** 31 - 1;
 
-/** A message of more parts than its reader may read; it may be well formed otherwise. */
+/** A message with more fields than the reader's limit; it may be well-formed otherwise. */
 export class TooMuchWorkError extends WireError {
   constructor(offset: number) {
     super("too many fields", offset);
@@ -33,14 +33,14 @@ export class Reader {
   /** End of the message being read. */
   end: number;
   private depth = 0;
-  /** Work that is left: see WORK. */
+  /** Remaining work, in units of WORK. */
   private workLeft: number;
-  // High word of the last varint that read64 read; the low one is its result.
+  // High word of the last varint of read64, which returns the low word.
   private hi = 0;
 
   /**
-   * @param maxWork what reading may cost, in the units of WORK: then it throws TooMuchWorkError.
-   * Without a bound unless told.
+   * @param maxWork limit of work, in units of WORK, beyond which it throws TooMuchWorkError;
+   * default none
    */
   constructor(bytes: Uint8Array, maxWork: number = UNBOUNDED_WORK) {
     this.bytes = bytes;
@@ -67,7 +67,7 @@ export class Reader {
     return lo !== 0 || this.hi !== 0;
   }
 
-  /** uint32; the low 32 bits of a longer varint, as protobuf has it. */
+  /** uint32; a longer varint is truncated to its low 32 bits, as in protobuf. */
   uint32(): number {
     const first = this.bytes[this.pos];
     if (first < 0x80 && this.pos < this.end) {
@@ -105,8 +105,7 @@ export class Reader {
   }
 
   /**
-   * int64; what lies beyond the safe integers becomes the nearest of them. For bounds and limits,
-   * where that means the same.
+   * int64, clamped to the safe integers; for bounds and limits, where that is equivalent.
    */
   int64Clamped(): number {
     return Math.max(
@@ -150,8 +149,8 @@ export class Reader {
   }
 
   /**
-   * An embedded message kept encoded. Protobuf merges repetitions of one, and merging encoded
-   * messages is joining them.
+   * An embedded message kept encoded. Protobuf merges repeated occurrences; encoded messages merge
+   * by concatenation.
    */
   viewMerged(before: Uint8Array | undefined): Uint8Array {
     const view = this.view();
@@ -176,8 +175,7 @@ export class Reader {
   }
 
   /**
-   * Enters an embedded message and gives the end of the one around it, to be handed back to
-   * leave().
+   * Enters an embedded message. Returns the end of the enclosing one, for leave().
    */
   enter(): number {
     const length = this.length();
@@ -188,8 +186,8 @@ export class Reader {
   }
 
   /**
-   * As enter(), for a packed list of numbers: each of its bytes counts as a field, since it may be
-   * a number.
+   * As enter(), for a packed list of numbers: each byte counts as a field, since it may be a
+   * number.
    */
   enterPacked(): number {
     const outer = this.enter();
@@ -198,7 +196,7 @@ export class Reader {
     return outer;
   }
 
-  /** As enter(), for types that can contain themselves: bounds the depth. */
+  /** As enter(), for types that can contain themselves: limits the depth. */
   enterNested(): number {
     if (++this.depth > MAX_NESTING_DEPTH) throw new WireError("messages nested too deep", this.pos);
     return this.enter();
@@ -239,7 +237,7 @@ export class Reader {
   }
 
   /**
-   * What a decoder throws when a read threw e: e itself, with its place named if it is a WireError.
+   * The error for a decoder to rethrow: e itself, with message and field added to a WireError.
    */
   failed(e: unknown, typeName: string, fields: FieldNames, tag: number): unknown {
     return e instanceof WireError ? e.locate(typeName, fields[tag >>> 3] ?? "") : e;
@@ -263,7 +261,7 @@ export class Reader {
     this.pos += n;
   }
 
-  // Reads a varint of up to 64 bits: gives its low word, leaves its high word in this.hi.
+  // Reads a varint of up to 64 bits: returns its low word, stores its high word in this.hi.
   private read64(): number {
     const bytes = this.bytes;
     const end = this.end;
@@ -288,7 +286,7 @@ export class Reader {
     for (let shift = 3; b >= 0x80; shift += 7) {
       if (pos >= end) throw new WireError("truncated varint", start);
       b = bytes[pos++];
-      // The tenth byte holds the one bit that is left.
+      // The tenth byte has the last bit.
       if (shift === 31 && b > 1) throw new WireError("varint over 64 bits", start);
       hi |= (b & 0x7f) << shift;
     }

@@ -1,7 +1,7 @@
 /**
- * Writes protobuf's wire format into a buffer that grows. One pass: an embedded message gets one
- * byte for its length, and if the message turns out longer than 127 bytes it is moved up to make
- * room. Big values are embedded as bytes, so what moves is small.
+ * Writes protobuf's wire format into a growing buffer, in one pass: an embedded message gets one
+ * byte for its length, and is moved up if it turns out longer than 127 bytes. Large values are
+ * embedded as bytes, so the moved part is small.
  */
 import { alloc, writeUtf8 } from "../bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
@@ -11,8 +11,7 @@ const TWO_32 = 0x1_0000_0000;
 /** Size of a new writer's buffer. */
 export const WRITER_INITIAL_BYTES = 4096;
 /**
- * A buffer that grew past this is dropped by reset(), so that one big message does not hold memory
- * for ever.
+ * reset() drops a larger buffer, so that one large message does not hold memory for ever.
  */
 export const WRITER_MAX_KEPT_BYTES: number = 1 << 20;
 
@@ -20,7 +19,7 @@ export class Writer {
   private bytes = new Uint8Array(WRITER_INITIAL_BYTES);
   private pos = 0;
 
-  /** Forgets what was written. */
+  /** Discards the written bytes. */
   reset(): void {
     this.pos = 0;
     if (this.bytes.length > WRITER_MAX_KEPT_BYTES)
@@ -28,7 +27,7 @@ export class Writer {
   }
 
   /**
-   * What was written since reset(), in an array of its own (from the pool of bytes.ts if small).
+   * A copy of the bytes written since reset() (from the pool of bytes.ts if small).
    */
   finish(): Uint8Array {
     const out = alloc(this.pos);
@@ -134,13 +133,13 @@ export class Writer {
     this.close(start);
   }
 
-  /** Opens a length-delimited field; the result goes to close(). */
+  /** Opens a length-delimited field. Pass the result to close(). */
   open(): number {
     this.reserve(1);
     return ++this.pos;
   }
 
-  /** Closes what open() opened: puts the length before what was written since. */
+  /** Closes the field: inserts the length before the bytes written since open(). */
   close(start: number): void {
     const length = this.pos - start;
     if (length < 0x80) {
@@ -184,7 +183,6 @@ export class Writer {
 }
 
 /**
- * The writer that MessageType.encode() uses; encoding calls nothing that could encode something
- * else meanwhile.
+ * The writer that MessageType.encode() uses; encoding never calls back into another encode().
  */
 export const sharedWriter: Writer = new Writer();

@@ -4,12 +4,12 @@
  */
 
 import { type DurationProblem, parseDuration } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 
 /** A text that is not a value of the wanted type. */
-export class ValueError extends Error {
+export class ValueError extends CodedError<"BadValue"> {
   constructor(message: string) {
-    super(message);
-    this.name = "ValueError";
+    super("ValueError", "BadValue", message);
   }
 }
 

@@ -21,7 +21,7 @@
  * - What a checkpoint has noted is taken back through the log before a renewal is answered.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
+import { CodedError, idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
 import {
   type AppliedEntry,
   type Lease,
@@ -73,10 +73,9 @@ const REFUSED_RETRY_MS = 3000;
 const SPREAD_PER_SECOND = (3 * MAX_REVOKES_PER_SECOND) / 4;
 
 /** This member does not count the leases' time: it does not lead, or has not taken over yet. */
-export class NotPrimaryError extends Error {
+export class NotPrimaryError extends CodedError<"NotPrimary"> {
   constructor() {
-    super("not a primary lessor");
-    this.name = "NotPrimaryError";
+    super("NotPrimaryError", "NotPrimary", "not a primary lessor");
   }
 }
 

@@ -19,7 +19,7 @@ import {
   type Names,
   parentOf,
 } from "@quorate/host";
-import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
+import { CodedError, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
   checkLevelFiles,
@@ -45,10 +45,9 @@ import { discoverBySrv } from "../membership/srv-discovery.ts";
 import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
-export class BootstrapError extends Error {
+export class BootstrapError extends CodedError<"CannotStart"> {
   constructor(message: string) {
-    super(message);
-    this.name = "BootstrapError";
+    super("BootstrapError", "CannotStart", message);
   }
 }
 

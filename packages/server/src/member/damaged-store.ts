@@ -12,7 +12,7 @@
  * acknowledged stays as it is.
  */
 import { type Disk, DiskError, type Logger } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { CodedError, idToHex } from "@quorate/proto";
 import { type Store, StoreDamageError } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 
@@ -43,8 +43,10 @@ function isDamage(error: unknown): error is Error {
 }
 
 /** A start that a damaged store ends, with the next commands. */
-export class DamagedStoreError extends Error {
-  override readonly name = "DamagedStoreError";
+export class DamagedStoreError extends CodedError<"Damaged"> {
+  constructor(message: string, cause: unknown) {
+    super("DamagedStoreError", "Damaged", message, cause);
+  }
 }
 
 /**
@@ -58,7 +60,7 @@ export async function openUndamaged(parts: DamagedStoreParts): Promise<Store> {
     if (!isDamage(error)) throw error;
     const canBeMade = parts.logBeginsBehind === 0;
     if (!canBeMade || !parts.config.selfHeal)
-      throw new DamagedStoreError(nextSteps(parts, error, canBeMade), { cause: error });
+      throw new DamagedStoreError(nextSteps(parts, error, canBeMade), error);
     moveAside(parts, error);
     return parts.open();
   }
@@ -73,7 +75,7 @@ function moveAside({ config, disk, logger }: DamagedStoreParts, error: Error): v
   const free = places.find((path) => disk.stat(path) === undefined);
   if (free === undefined) {
     const advice = `${MAX_DAMAGED_STORES} damaged stores lie beside it already: find out what damages them, then remove them`;
-    throw new DamagedStoreError(`${error.message}. ${advice}`, { cause: error });
+    throw new DamagedStoreError(`${error.message}. ${advice}`, error);
   }
   logger.error(
     "the store is damaged; it is moved aside, and a new one is made from the log, which begins with the first entry",

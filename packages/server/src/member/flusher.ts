@@ -14,7 +14,7 @@ export interface FlusherDeps {
   readonly exchange: Pick<StoreExchange, "isRunning">;
   readonly faults: FaultHook;
   readonly duration: Histogram;
-  /** Called after each batch: the loop may have waited for room. */
+  /** Called after each batch: the loop may have waited for space. */
   wake(): void;
   fatal(error: unknown): void;
 }

@@ -82,7 +82,7 @@ export class Lifecycle {
     flusher.start();
     const handlers = this.#loopHandlers();
     if (removal !== undefined) {
-      // It answers its peers, and serves nobody.
+      // It answers its peers, and serves no clients.
       loop.start(handlers);
       cluster.departure.applied(removal);
       return;

@@ -22,29 +22,22 @@ export class PeerPort implements TransportListener, LinkQuestions {
     return this.#target;
   }
 
-  received(messages: readonly raftpb.Message[]): void {
+  // Properties, not methods: a transport takes them one by one.
+
+  readonly received = (messages: readonly raftpb.Message[]): void =>
     this.#attached.received(messages);
-  }
 
-  snapshotReceived(stream: SnapshotStream): Promise<void> {
-    return this.#attached.snapshotReceived(stream);
-  }
+  readonly snapshotReceived = (stream: SnapshotStream): Promise<void> =>
+    this.#attached.snapshotReceived(stream);
 
-  unreachable(id: bigint): void {
-    this.#attached.unreachable(id);
-  }
+  readonly unreachable = (id: bigint): void => this.#attached.unreachable(id);
 
-  snapshotSent(id: bigint, taken: boolean): void {
+  readonly snapshotSent = (id: bigint, taken: boolean): void =>
     this.#attached.snapshotSent(id, taken);
-  }
 
-  isRemoved(id: bigint): boolean {
-    return this.#attached.isRemoved(id);
-  }
+  readonly isRemoved = (id: bigint): boolean => this.#attached.isRemoved(id);
 
-  selfRemoved(): void {
-    this.#attached.selfRemoved();
-  }
+  readonly selfRemoved = (): void => this.#attached.selfRemoved();
 
-  readonly askMembers: AskMembers = (told) => this.#attached.askMembers(told);
+  readonly askMembers: AskMembers = (...call) => this.#attached.askMembers(...call);
 }

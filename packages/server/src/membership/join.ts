@@ -6,7 +6,7 @@
  *                                             ours, by URL   our ids are theirs
  */
 import type { Logger } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { CodedError, idToHex } from "@quorate/proto";
 import type { Member } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { parseUrl, type ServerConfig, sameUrl, verifyJoin } from "../config/index.ts";
@@ -23,10 +23,9 @@ const FETCH_TIMEOUT_MS = 10_000;
 const LOOK_AROUND_TIMEOUT_MS = 1000;
 
 /** The member cannot be started this way; the text says why and what to do. */
-export class JoinError extends Error {
+export class JoinError extends CodedError<"CannotJoin"> {
   constructor(message: string) {
-    super(message);
-    this.name = "JoinError";
+    super("JoinError", "CannotJoin", message);
   }
 }
 

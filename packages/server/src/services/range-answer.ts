@@ -121,7 +121,7 @@ export class RangeWriter implements RecordSink {
   #end = 0;
 
   /**
-   * @param charge told of the memory that the answer takes, some of it in advance; throws where
+   * @param charge called with the memory that the answer takes, some of it in advance; throws where
    * that is too much
    */
   constructor(charge: (bytes: number) => void = () => {}) {

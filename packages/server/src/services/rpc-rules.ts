@@ -4,7 +4,7 @@
  */
 
 import { AuthService, errorOf } from "@quorate/proto";
-import type { CallContext, UnaryResponse, UnaryHandler } from "@quorate/rpc";
+import type { CallContext, UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import { RPC_RULES, type RpcRule } from "../auth/rpc-rules.ts";
 import type { Access } from "../member/authority.ts";
 import { callerOf } from "../member/caller.ts";

@@ -40,7 +40,7 @@ export interface LeaseObserver {
   checkpointed(lease: Lease): void;
 }
 
-class Held implements Lease {
+class LeaseRecord implements Lease {
   readonly id: bigint;
   readonly ttlSeconds: number;
   remainingSeconds: number;
@@ -72,9 +72,9 @@ export class Lessor implements LeaseBook {
   readonly #backend: Backend;
   readonly #path: string;
   readonly #liveBytes: LiveBytes;
-  readonly #leases = new Map<bigint, Held>();
+  readonly #leases = new Map<bigint, LeaseRecord>();
   /** The lease of each attached key. */
-  readonly #leaseOf = new Map<string, Held>();
+  readonly #leaseOf = new Map<string, LeaseRecord>();
   /**
    * While an entry is applied in several turns: the leases, before it, of the keys that it has
    * changed; 0n for none.
@@ -102,7 +102,7 @@ export class Lessor implements LeaseBook {
     for await (const slice of snapshot.scan(Bucket.lease)) {
       for (const [key, value] of slice) {
         const { ID, TTL, RemainingTTL } = readRecord(path, key, value);
-        const lease = new Held(ID, TTL, RemainingTTL);
+        const lease = new LeaseRecord(ID, TTL, RemainingTTL);
         lease.sizeBytes = liveBytes.added(key, value);
         lessor.#leases.set(ID, lease);
       }
@@ -183,7 +183,7 @@ export class Lessor implements LeaseBook {
     if (id === 0n) throw errorOf("LeaseNotFound");
     if (ttlSeconds > MAX_LEASE_TTL_SECONDS) throw errorOf("LeaseTTLTooLarge");
     if (this.#leases.has(id)) throw errorOf("LeaseExist");
-    const lease = new Held(id, ttlSeconds, 0);
+    const lease = new LeaseRecord(id, ttlSeconds, 0);
     this.#leases.set(id, lease);
     this.#write(lease);
     this.observer?.granted(lease);
@@ -218,7 +218,7 @@ export class Lessor implements LeaseBook {
     this.#end(lease, txn);
   }
 
-  #end({ id, sizeBytes }: Held, txn: WriteTxn): void {
+  #end({ id, sizeBytes }: LeaseRecord, txn: WriteTxn): void {
     this.#leases.delete(id);
     this.#backend.delete(Bucket.lease, leaseKey(id));
     this.#liveBytes.removed(sizeBytes);
@@ -238,7 +238,7 @@ export class Lessor implements LeaseBook {
     this.observer?.checkpointed(lease);
   }
 
-  #write(lease: Held): void {
+  #write(lease: LeaseRecord): void {
     const record = leasepb.Lease.encode({
       ID: lease.id,
       TTL: lease.ttlSeconds,

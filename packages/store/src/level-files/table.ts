@@ -5,10 +5,10 @@
  *   table    blocks of records, a block of the filter, a block that names the filter, the index, a
  *            foot of 48 bytes
  *   block    content, maybe compressed; a byte that says whether; masked CRC-32C of both (4)
- *   index    records whose values are the places of the data blocks; restart points, not needed
+ *   index    records whose values are the handles of the data blocks; restart points, not needed
  *            here, are at the end
- *   foot     place of the filter's name block, place of the index, zeros, a magic number (8)
- *   place    offset and length of the content, two varints
+ *   foot     handle of the filter's name block, handle of the index, zeros, a magic number (8)
+ *   handle   offset and length of the content, two varints
  */
 import { ByteReader, BytesDamage, maskedCrc, word } from "./bytes.ts";
 import { uncompress } from "./snappy.ts";
@@ -20,7 +20,7 @@ const COMPRESSED = 1;
 /** No index of a table is near this size: a table has 2 MiB, or one large record. */
 const MAX_INDEX_BYTES = 256 << 20;
 
-interface Place {
+interface BlockHandle {
   readonly offset: number;
   readonly length: number;
 }
@@ -35,20 +35,20 @@ export function checkTable(bytes: Uint8Array): number {
   if (MAGIC.some((byte, i) => bytes[bytes.length - 8 + i] !== byte))
     throw new BytesDamage(bytes.length - 8, "the foot is not a table's");
   const reader = new ByteReader(bytes, 0, foot, bytes.length - 8);
-  const [names, index] = [placeAt(reader), placeAt(reader)];
+  const [names, index] = [handleAt(reader), handleAt(reader)];
   const others = [
-    ...placesIn(content(bytes, names), names),
-    ...placesIn(content(bytes, index), index),
+    ...handlesIn(content(bytes, names), names),
+    ...handlesIn(content(bytes, index), index),
   ];
-  for (const place of others) checkBlock(bytes, place);
+  for (const handle of others) checkBlock(bytes, handle);
   return others.length + 2;
 }
 
-function placeAt(reader: ByteReader): Place {
+function handleAt(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), length: reader.varint() };
 }
 
-function checkBlock(bytes: Uint8Array, { offset, length }: Place): void {
+function checkBlock(bytes: Uint8Array, { offset, length }: BlockHandle): void {
   const end = offset + length;
   if (end + TRAILER_BYTES > bytes.length)
     throw new BytesDamage(offset, "a block reaches beyond the end");
@@ -56,30 +56,30 @@ function checkBlock(bytes: Uint8Array, { offset, length }: Place): void {
     throw new BytesDamage(offset, "the checksum of a block does not match");
 }
 
-function content(bytes: Uint8Array, place: Place): Uint8Array {
-  checkBlock(bytes, place);
-  const raw = bytes.subarray(place.offset, place.offset + place.length);
-  if (bytes[place.offset + place.length] !== COMPRESSED) return raw;
+function content(bytes: Uint8Array, handle: BlockHandle): Uint8Array {
+  checkBlock(bytes, handle);
+  const raw = bytes.subarray(handle.offset, handle.offset + handle.length);
+  if (bytes[handle.offset + handle.length] !== COMPRESSED) return raw;
   const plain = uncompress(raw, MAX_INDEX_BYTES);
-  if (plain === undefined) throw new BytesDamage(place.offset, "a block cannot be uncompressed");
+  if (plain === undefined) throw new BytesDamage(handle.offset, "a block cannot be uncompressed");
   return plain;
 }
 
-/** The values of a block's records; each is a place. */
-function placesIn(block: Uint8Array, { offset }: Place): Place[] {
+/** The values of a block's records; each is a handle. */
+function handlesIn(block: Uint8Array, { offset }: BlockHandle): BlockHandle[] {
   const end = block.length < 4 ? -1 : block.length - 4 - 4 * word(block, block.length - 4);
   if (end < 0) throw new BytesDamage(offset, "a block is too short");
   const reader = new ByteReader(block, offset, 0, end);
-  const places: Place[] = [];
+  const handles: BlockHandle[] = [];
   while (!reader.isAtEnd) {
     reader.varint();
     const keyBytes = reader.varint();
     const next = reader.varint();
     reader.skip(keyBytes);
     const valueAt = reader.at;
-    places.push(placeAt(reader));
+    handles.push(handleAt(reader));
     reader.at = valueAt;
     reader.skip(next);
   }
-  return places;
+  return handles;
 }

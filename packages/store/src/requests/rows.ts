@@ -36,12 +36,12 @@ export type Charge = (bytes: number) => void;
 export class LastRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   #rows: R[] = [];
-  readonly #held: Held;
+  readonly #held: RowMemory;
   total = 0;
 
   constructor(limit: number, charge: Charge) {
     this.#limit = limit;
-    this.#held = new Held(limit, charge);
+    this.#held = new RowMemory(limit, charge);
   }
 
   get isFull(): boolean {
@@ -74,14 +74,14 @@ export class SortedRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   readonly #compare: CompareRows<R>;
   #rows: R[] = [];
-  readonly #held: Held;
+  readonly #held: RowMemory;
   /** The last row within the limit, once there are that many. */
   #worst: R | undefined;
   total = 0;
 
   constructor(limit: number, charge: Charge, compare: CompareRows<R>) {
     this.#limit = limit;
-    this.#held = new Held(limit, charge);
+    this.#held = new RowMemory(limit, charge);
     this.#compare = compare;
   }
 
@@ -117,7 +117,7 @@ export class SortedRows<R> implements RowBuffer<R> {
  * Tracks the memory of the rows, and when to cut them: a cut costs as much as sorting all rows, so
  * it waits until rows or bytes have doubled since the last one.
  */
-class Held {
+class RowMemory {
   readonly #limit: number;
   readonly #charge: Charge;
   /** Estimated bytes of the rows that the last cut kept. */

@@ -2,7 +2,7 @@
 import type { Clock, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { type HttpHandler, nodeClock, type TlsOptions } from "@quorate/host/node";
-import type { AskMembers, ToldMember } from "@quorate/transport";
+import type { AskMembers, ReportedMember } from "@quorate/transport";
 import {
   Http2Transport,
   type Http2TransportOptions,
@@ -85,7 +85,7 @@ export interface MemberSettings {
   readonly observer?: Partial<TransportObserver>;
   readonly http?: HttpHandler;
   readonly isRemoved?: (id: bigint) => boolean;
-  /** What other members tell of the membership; all members of the network if undefined. */
+  /** What other members report of the membership; all members of the network if undefined. */
   readonly askMembers?: AskMembers;
   readonly selfRemoved?: () => void;
   /** Time under the test's hand; real time if undefined. */
@@ -124,7 +124,7 @@ export class RealNetwork implements NetworkUnderTest {
   readonly #members: {
     readonly transport: Http2Transport;
     readonly listener: MutableListener;
-    readonly told: ToldMember;
+    readonly reported: ReportedMember;
   }[] = [];
 
   constructor(tls?: TlsOptions) {
@@ -138,7 +138,7 @@ export class RealNetwork implements NetworkUnderTest {
     settings: MemberSettings = {},
   ): Promise<RealMember> {
     const secure = this.#tls !== undefined;
-    // One that nobody else takes while the member is away.
+    // One that no other process takes while the member is away.
     const port = urls === undefined ? (await freePorts(1))[0] : Number(new URL(urls[0]).port);
     const logger = new RecordingLogger();
     const mutable = new MutableListener(listener);
@@ -165,11 +165,12 @@ export class RealNetwork implements NetworkUnderTest {
         observer: { ...SILENT, ...settings.observer },
         isRemoved: settings.isRemoved,
         askMembers:
-          settings.askMembers ?? (async (told) => told(this.#members.map((member) => member.told))),
+          settings.askMembers ??
+          (async (reported) => reported(this.#members.map((member) => member.reported))),
         selfRemoved: settings.selfRemoved,
       },
     );
-    this.#members.push({ transport, listener: mutable, told: { id, peerUrls: localUrls } });
+    this.#members.push({ transport, listener: mutable, reported: { id, peerUrls: localUrls } });
     const bound = await transport.listen();
     localUrls.push(
       ...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`),

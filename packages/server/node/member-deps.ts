@@ -1,0 +1,79 @@
+/** A member's transport and limits among real sockets and files. */
+import { randomBytes } from "node:crypto";
+import { levelKeyspaces, nodeDisk, nodeNames } from "@quorate/host/node";
+import type { HttpHandler } from "@quorate/rpc";
+import { Http2Transport } from "@quorate/transport/node";
+import type { ServerConfig } from "../src/config/index.ts";
+import type { MemberDeps, TransportRequest } from "../src/member/deps.ts";
+import { answerLimitsFor } from "../src/reads/answer-memory.ts";
+import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { WATCH_LIMITS } from "../src/watch/index.ts";
+import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
+import { listenAddress } from "./listen.ts";
+import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
+import type { ProcessDeps, Resources } from "./resources.ts";
+
+/**
+ * What the member is started with.
+ * @param peerHttp answers HTTP requests on the peer port
+ */
+export function memberDeps(
+  config: ServerConfig,
+  { clock, logger }: ProcessDeps,
+  resources: Resources,
+  peerHttp: HttpHandler,
+): Omit<MemberDeps, "onEnd"> {
+  const { budgets, random } = resources;
+  return {
+    ...{ clock, random, logger, disk: nodeDisk, keyspaces: levelKeyspaces, names: nodeNames },
+    answerLimits: answerLimitsFor(budgets),
+    makeTransport: (request) => peerTransport(config, logger, clock, resources, request, peerHttp),
+    callPeer: resources.peerCalls.call,
+    secrets: { randomBytes, hasher: bcryptHasher(), threads: hashThreads() },
+    watchLimits: {
+      ...WATCH_LIMITS,
+      maxTotalBacklogBytes: budgets.watchBacklogTotalBytes,
+      maxWatchesTotalBytes: budgets.watchesTotalBytes,
+      maxWatchesClientBytes: budgets.watchesClientBytes,
+      maxContestTotalBytes: budgets.contestsTotalBytes,
+      maxContestClientBytes: budgets.contestsClientBytes,
+    },
+  };
+}
+
+function peerTransport(
+  config: ServerConfig,
+  logger: ProcessDeps["logger"],
+  clock: ProcessDeps["clock"],
+  { budgets, random, peerTls }: Resources,
+  request: TransportRequest,
+  peerHttp: HttpHandler,
+): Http2Transport {
+  const transport = new Http2Transport(
+    {
+      selfId: request.memberId,
+      clusterId: request.clusterId,
+      localUrls: config.advertisePeerUrls.map((url) => url.text),
+      listen: config.listenPeerUrls.map((url) => {
+        const { host, port, secure } = listenAddress(url);
+        return { host: host ?? "", port: port ?? 0, secure };
+      }),
+      tls: peerTls,
+      skipClientSanVerification: config.peerTls?.skipClientSanVerify,
+      serverVersion: SERVER_VERSION,
+      minClusterVersion: MIN_CLUSTER_VERSION,
+      maxIncomingConnections: budgets.peerConnections,
+    },
+    {
+      clock,
+      random,
+      logger: logger.child("transport"),
+      listener: request.listener,
+      http: peerHttp,
+      observer: transportObserver(request.metrics, request.memberId, request.questions.isRemoved),
+      ...request.questions,
+    },
+  );
+  peerConnectionMetrics(request.metrics.registry, () => transport.slotCounters);
+  return transport;
+}

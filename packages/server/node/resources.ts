@@ -1,0 +1,78 @@
+/** Resources of a member in its process, from its start to its end: budgets, TLS, peer calls. */
+import type { Clock, Logger, Random } from "@quorate/host";
+import { machineLimits, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { PeerCalls } from "@quorate/transport/node";
+import {
+  type Budgets,
+  budgetsFor,
+  type ServerConfig,
+  type TlsConfig,
+} from "../src/config/index.ts";
+import { checkFree, tlsFiles } from "./listen.ts";
+import { closeFolders } from "./private-folders.ts";
+import { ensureSelfCert } from "./self-cert.ts";
+
+/** The parts of the process that everything here works with. */
+export interface ProcessDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Resources {
+  readonly budgets: Budgets;
+  readonly random: Random;
+  readonly peerTls: TlsFileSource | undefined;
+  readonly clientTls: TlsFileSource | undefined;
+  readonly peerCalls: PeerCalls;
+  /** Has `task` run at the release. */
+  onRelease(task: () => void): void;
+  /** Closes all that was acquired; a second call does nothing. */
+  release(): void;
+}
+
+/** Acquires them; rejects where an address is taken or a certificate cannot be read. */
+export async function acquire(
+  config: ServerConfig,
+  { clock, logger }: ProcessDeps,
+): Promise<Resources> {
+  const budgets = measuredBudgets(logger);
+  await checkFree(config.listenPeerUrls, [
+    ...config.listenClientUrls,
+    ...config.listenClientHttpUrls,
+    ...config.listenMetricsUrls,
+  ]);
+  closeFolders(config, logger);
+  for (const [tls, caller] of [
+    [config.peerTls, "transport"],
+    [config.clientTls, "rpc"],
+  ] as const) {
+    if (tls?.selfCert !== undefined)
+      await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
+  }
+  const tlsSource = (tls: TlsConfig | undefined, caller: string) =>
+    tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
+  const peerTls = tlsSource(config.peerTls, "transport");
+  const clientTls = tlsSource(config.clientTls, "rpc");
+  const peerCalls = new PeerCalls(peerTls);
+  const tasks = [() => peerTls?.close(), () => clientTls?.close(), () => peerCalls.close()];
+  return {
+    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls },
+    onRelease: (task) => void tasks.push(task),
+    release: () => {
+      for (const task of tasks.splice(0)) task();
+    },
+  };
+}
+
+function measuredBudgets(logger: Logger): Budgets {
+  const machine = machineLimits();
+  const budgets = budgetsFor(machine);
+  logger.info("what this member may use of its machine", {
+    "memory-bytes": machine.memoryBytes,
+    "open-files": machine.openFiles,
+    "client-connections": budgets.clientConnections,
+    "http-connections": budgets.httpConnections,
+    "peer-connections": budgets.peerConnections,
+  });
+  return budgets;
+}
