@@ -45,7 +45,7 @@ function holds({ key, rangeEnd }: Range, wanted: string): boolean {
   return wanted >= key && (rangeEnd === "\0" || wanted < rangeEnd);
 }
 
-/** Keys between which every end of the world lies: keys that no permission separates are one case. */
+/** Keys between which every end of the world lies; keys that no permission separates are one. */
 const PROBES = [...new Set(WORLD.flatMap((one) => [one, `${one}\0`, `${one}\0\0`, `${one}c`]))];
 
 function naiveCovers(

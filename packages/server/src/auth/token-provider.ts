@@ -17,7 +17,7 @@ export interface TokenProvider {
    * wait.
    */
   recognise(token: string): TokenUser | undefined | Promise<TokenUser | undefined>;
-  /** The random part of a token, which the entry of a login carries to every member; "" for none. */
+  /** Random part of a token, which the entry of a login carries to every member; "" for none. */
   prefix(): string;
   /**
    * The token of a user that was authenticated.
