@@ -5,10 +5,11 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { etcd, skipWithoutEtcd } from "../support/executables.ts";
+import { quoratectl, quorateutl } from "@quorate/ctl";
+import { type Executable, etcd, quorate, skipWithoutEtcd } from "../support/executables.ts";
 import {
   columnsOf,
   describe as describeDifference,
@@ -16,7 +17,9 @@ import {
   reference,
   runColumns,
 } from "./command-lines/compare.ts";
+import type { Column } from "./command-lines/run.ts";
 import { parseScenarios } from "./command-lines/scenario.ts";
+import { innerTool } from "./command-lines/tools.ts";
 import { formatTranscript, parseTranscript, type Transcript } from "./command-lines/transcript.ts";
 
 const at = (name: string): string => join(import.meta.dirname, "command-lines", name);
@@ -40,29 +43,50 @@ function withoutWarnings(transcript: Transcript): Transcript {
   );
 }
 
-const found = reference({});
-const skip =
-  skipWithoutEtcd || (isOfRelease() ? false : "the etcd that is installed is not of release 3.7");
+const scenarios = parseScenarios(readFileSync(at("auth-scenarios.txt"), "utf8"));
+const inner = {
+  ctl: innerTool(quoratectl),
+  utl: innerTool(quorateutl),
+  ownCtl: innerTool(quoratectl),
+};
 
-describe("command lines about users and roles", { skip }, () => {
-  const scenarios = parseScenarios(readFileSync(at("auth-scenarios.txt"), "utf8"));
+/**
+ * etcd looks at the first permission of a key alone when one is granted again, so that one with
+ * another range before it makes a second permission of the same key and range, and the first stays.
+ * Quorate replaces it: what was taken from READWRITE to READ is not to be written any more.
+ */
+const REPLACED_GRANT = /^roles \| role get r3 \|/;
 
-  test("quoratectl prints what etcdctl prints", async () => {
+/** What quoratectl prints with a member, held against what etcdctl printed. */
+async function compare(member: Executable, recorder?: Column): Promise<void> {
+  const ours = { name: "quoratectl", member, ...inner };
+  const columns = recorder === undefined ? [ours] : [ours, recorder];
+  const ran = await runColumns(
+    columns,
+    scenarios,
+    () => true,
+    () => {},
+  );
+  if (recorder !== undefined)
+    writeFileSync(KEPT, formatTranscript(ran.get(recorder.name)!, HEADING));
+  const kept = parseTranscript(readFileSync(KEPT, "utf8"));
+  const seen = differencesOf(kept, withoutWarnings(ran.get(ours.name)!), ours.name);
+  const unknown = seen.map(describeDifference).filter((one) => !REPLACED_GRANT.test(one));
+  assert.deepEqual(unknown, []);
+  assert.equal(seen.length, member.name === "etcd" ? 0 : 1);
+  const lines = [...kept.values()].reduce((sum, one) => sum + one.size, 0);
+  assert.ok(lines >= 200, `${lines} lines`);
+}
+
+describe("command lines about users and roles", () => {
+  test("quoratectl with Quorate prints what etcdctl prints with etcd", () => compare(quorate));
+
+  const skip =
+    skipWithoutEtcd || (isOfRelease() ? false : "the etcd that is installed is not of release 3.7");
+  test("quoratectl with etcd prints what etcdctl prints", { skip }, () => {
+    const found = reference({});
     assert.ok(typeof found !== "string");
-    const [theirs, ours] = columnsOf(found);
-    const isRecording = process.env["QUORATE_RECORD"] === "1" || !existsSync(KEPT);
-    const columns = [{ ...ours, member: theirs.member }, ...(isRecording ? [theirs] : [])];
-    const ran = await runColumns(
-      columns,
-      scenarios,
-      () => true,
-      () => {},
-    );
-    if (isRecording) writeFileSync(KEPT, formatTranscript(ran.get(theirs.name)!, HEADING));
-    const kept = parseTranscript(readFileSync(KEPT, "utf8"));
-    const seen = differencesOf(kept, withoutWarnings(ran.get(ours.name)!), ours.name);
-    assert.deepEqual(seen.map(describeDifference), []);
-    const lines = [...kept.values()].reduce((sum, one) => sum + one.size, 0);
-    assert.ok(lines >= 200, `${lines} lines`);
+    const isRecording = process.env["QUORATE_RECORD"] === "1";
+    return compare(etcd!, isRecording ? columnsOf(found)[0] : undefined);
   });
 });
