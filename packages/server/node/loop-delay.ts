@@ -1,5 +1,5 @@
 /**
- * How long the turns of the event loop take: while one runs, nobody is answered. Sampled once a
+ * How long the turns of the event loop take: while one runs, no request is served. Sampled once a
  * turn, so that an idle member is not woken for it (a sampling timer of 10 ms would be most of what
  * an idle member does).
  */

@@ -22,7 +22,7 @@ const STEPS: readonly (readonly [
   [
     /permission denied|EACCES|EPERM/i,
     (_match, user) =>
-      `the member runs as ${user}, who must own its files: ls -ld on the path and the folders above it, then chown -R ` +
+      `the member runs as ${user}, who must own its files: ls -ld on the path and the directories above it, then chown -R ` +
       "(systemd: User= in the unit)",
   ],
   [

@@ -23,7 +23,7 @@ export type Invocation =
  * etcd; else flags and ETCD_* variables. Nothing is written, and only the config file and TLS files
  * are read. Throws ConfigError, whose message is for the operator.
  * @param argv the arguments without the program's name
- * @param readFile gives a file's text or throws with the system's reason
+ * @param readFile returns a file's text or throws with the system's reason
  * @param defaultHost the machine's own address towards others, asked only where a member listens on
  * 0.0.0.0
  */

@@ -64,7 +64,7 @@ export interface Option<T> {
   /** One or a few sentences for people. */
   readonly doc: string;
   readonly stage: Stage;
-  /** Names that earlier releases gave the flag; accepted with a warning. */
+  /** Names of the flag in earlier releases; accepted with a warning. */
   readonly aliases: readonly string[];
   /**
    * The key in the config file, with a dot where it is nested; undefined where it is the flag's

@@ -12,7 +12,7 @@ import { SERVER_VERSION } from "../version.ts";
 import { type VersionSource, versionEndpoint } from "./endpoints.ts";
 import { plainError } from "./health.ts";
 
-/** The versions that a member tells. */
+/** The versions that a member reports. */
 export function versionOf(member: Member): VersionSource {
   const clusterVersion = () => member.store.membership.clusterVersion ?? "not_decided";
   return { serverVersion: SERVER_VERSION, clusterVersion, storageVersion: SERVER_VERSION };

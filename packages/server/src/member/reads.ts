@@ -37,7 +37,7 @@ export interface ReadLimits {
   readonly maxWaiting: number;
   readonly timeoutMs: number;
   /**
-   * After this long without an answer a round is asked again: messages may be lost (etcd:
+   * After this long without an answer a round is retried: messages may be lost (etcd:
    * readIndexRetryTime, 500 ms).
    */
   readonly retryMs: number;
@@ -93,7 +93,7 @@ export class Reads {
 
   /**
    * Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if
-   * not it is asked again later.
+   * not it is retried later.
    */
   startRound(ask: AskReadIndex): void {
     if (this.#arrived.length === 0) return;

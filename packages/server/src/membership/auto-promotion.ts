@@ -25,7 +25,7 @@ export class AutoPromotion {
   readonly #parts: AutoPromotionParts;
   #timer: Timer | undefined;
   #isAsking = false;
-  #toldReason = "";
+  #loggedReason = "";
 
   constructor(parts: AutoPromotionParts) {
     this.#parts = parts;
@@ -48,14 +48,14 @@ export class AutoPromotion {
       logger.info("the learner has caught up and is a voter now", {
         "local-member-id": idToHex(memberId),
       });
-      this.#toldReason = "";
+      this.#loggedReason = "";
     } catch (error) {
-      // Each reason once: it asks again and again.
+      // Each reason once: the request repeats.
       const { message } = error as Error;
       const isUsual = error instanceof EtcdError && error.code === "MemberLearnerNotReady";
-      if (!isUsual && message !== this.#toldReason)
+      if (!isUsual && message !== this.#loggedReason)
         logger.warn("the learner was not promoted yet", { error: message });
-      this.#toldReason = message;
+      this.#loggedReason = message;
     } finally {
       this.#isAsking = false;
     }

@@ -6,11 +6,11 @@ import { errorOf, idToHex } from "@quorate/proto";
 import type { Status, TransferResult } from "@quorate/raft";
 import type { StoreRef } from "../store-ref.ts";
 
-/** How often is looked whether somebody else leads. */
+/** How often the member looks whether another one leads. */
 const LOOK_MS = 10;
 /**
- * For this share of an election timeout somebody is waited for who can take over: two heartbeats,
- * where there are ten in one.
+ * For this share of an election timeout the leader waits for a member that can take over: two
+ * heartbeats, where there are ten in one.
  */
 const HEARD_SHARE = 0.25;
 /**

@@ -113,7 +113,7 @@ export class Reconfiguration {
 
   /**
    * Removes a member. Rejects with EtcdError. If it leads, another is made to lead first, so that
-   * nobody waits for an election.
+   * no client waits for an election.
    */
   async remove(id: bigint): Promise<void> {
     const view = this.#view();
@@ -125,7 +125,7 @@ export class Reconfiguration {
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
   }
 
-  /** Gives a member other peer URLs. Rejects with EtcdError. @param peerUrls checked */
+  /** Replaces a member's peer URLs. Rejects with EtcdError. @param peerUrls checked */
   async update(id: bigint, peerUrls: readonly string[]): Promise<void> {
     const context = encodeMember({ id, name: "", peerUrls, clientUrls: [], isLearner: false });
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeUpdateNode, nodeId: id, context });
@@ -214,7 +214,7 @@ export class Reconfiguration {
       }
       if (answer.status === 200) return true;
       const reason = errorNameOf(toUtf8(answer.body).trimEnd());
-      if (reason !== undefined && !ASK_AGAIN.has(reason)) throw errorOf(reason);
+      if (reason !== undefined && !RETRIED.has(reason)) throw errorOf(reason);
     }
     return false;
   }
@@ -291,7 +291,7 @@ export class Reconfiguration {
 }
 
 /** Answers of a leader that may be others a moment later: it is, or was, on its way out. */
-const ASK_AGAIN: ReadonlySet<ErrorName> = new Set<ErrorName>([
+const RETRIED: ReadonlySet<ErrorName> = new Set<ErrorName>([
   "NotLeader",
   "NoLeader",
   "LeaderChanged",

@@ -8,7 +8,7 @@ import type { Counter, Gauge, MetricRegistry } from "./registry.ts";
 export interface CrowdSources {
   /**
    * Bytes that watches, and those who wait for locks and elections, are taken to hold; and how many
-   * requests found no room.
+   * requests were refused for it.
    */
   watchBytes(): number;
   watchesRefused(): number;

@@ -136,7 +136,7 @@ export class Task<T> implements SliceTask, AnswerHolder {
     try {
       this.#steps?.return(undefined as never);
     } catch {
-      // Nobody waits for what it would have come to.
+      // No caller waits for its result.
     }
     this.#steps = undefined;
   }

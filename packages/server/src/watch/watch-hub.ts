@@ -9,8 +9,8 @@
  *                        synced
  *     store exchanged    -+                          +-- deep: from the backend, beside it -+
  *
- * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever
- * lacks room on the way is parked; a pass waits for nobody. A watcher that is behind the compact
+ * Both kinds of pass go on in bounded slices with turns of the event loop between them. A watcher
+ * that is full on the way is parked; a pass does not wait. A watcher that is behind the compact
  * revision is cancelled when it is looked at.
  *
  * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
@@ -54,7 +54,7 @@ const WATCHERS_BETWEEN_LOOKS = 64;
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
   readonly maxRequestBytes: number;
-  /** WATCH_LIMITS unless told. */
+  /** WATCH_LIMITS by default. */
   readonly limits?: WatchLimits | undefined;
 }
 
@@ -183,7 +183,7 @@ export class WatchHub implements StreamOwner {
     return this.#watcherCount - this.#synced.size;
   }
 
-  /** Permissions have changed: asks again for every watch. */
+  /** Permissions have changed: checks those of every watch. */
   recheck(): void {
     for (const stream of this.#streams) stream.recheck();
   }
@@ -202,7 +202,7 @@ export class WatchHub implements StreamOwner {
     return this.#headerField;
   }
 
-  /** With etcd's spread of a tenth, so that not all streams are told at once. */
+  /** With etcd's spread of a tenth, so that not all streams are notified at once. */
   progressPeriodMs(): number {
     return (
       this.#progressIntervalMs +
@@ -229,7 +229,7 @@ export class WatchHub implements StreamOwner {
     watcher.place = undefined;
     watcher.isSynced = false;
     if (--this.#watcherCount > 0) return;
-    // Nobody watches: nothing needs to be told, or kept.
+    // No watcher is left: events need not be sent, or kept.
     if (this.#mvcc !== undefined) this.#mvcc.onChange = undefined;
     this.#recent = new RecentEvents(1, this.limits);
   }

@@ -179,7 +179,7 @@ export class WatchStream {
     return undefined;
   }
 
-  /** Takes what a watch costs; why it is not made, if there is no room. */
+  /** Takes what a watch costs; why it is not made, if that goes beyond a bound. */
   #tooMany(costBytes: number): string | undefined {
     const { watchBudget } = this.#owner;
     if (this.#client.client === "" || watchBudget.take(this.#client.client, costBytes))
@@ -202,7 +202,7 @@ export class WatchStream {
     if (watcher !== undefined) this.#end(watcher, undefined);
   }
 
-  /** Tells how far all watches are, if none is behind (etcd: progressIfSync). */
+  /** Sends the revision that all watches have reached, if none is behind (etcd: progressIfSync). */
   requestProgress(): void {
     const { revision } = this.#owner;
     let any = false;
@@ -219,7 +219,7 @@ export class WatchStream {
       if (watcher.progressDue === undefined || watcher.place === undefined) continue;
       const isDue =
         watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
-      // A client that does not read is not told that there is nothing to read.
+      // A client that does not read gets no notification that there is nothing to read.
       if (isDue && !this.#blocked) this.#progress(watcher.id);
       watcher.progressDue = true;
     }
@@ -230,7 +230,7 @@ export class WatchStream {
     this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
   }
 
-  /** The engine has room again. */
+  /** The engine's send buffer has space again. */
   drained(): void {
     this.#blocked = false;
     this.#account();
@@ -291,14 +291,14 @@ export class WatchStream {
   // --- What the hub brings ---
 
   /**
-   * Queues an event for a watcher that wants it; false if it has no room: then nothing of this
+   * Queues an event for a watcher that wants it; false if it is full: then nothing of this
    * revision is queued for the watcher.
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
     const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
     const { queue } = watcher;
     const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);
-    if (!this.#hasRoom(watcher, event.main, sizeBytes)) {
+    if (!this.#fits(watcher, event.main, sizeBytes)) {
       this.#withdraw(watcher, event.main);
       return false;
     }
@@ -319,7 +319,7 @@ export class WatchStream {
     return true;
   }
 
-  #hasRoom(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
+  #fits(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
     if (this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes) {
       return (
         !this.#blocked ||
@@ -359,14 +359,14 @@ export class WatchStream {
     if (open !== undefined) this.#withdraw(watcher, open);
   }
 
-  /** Keeps a watcher, which is in no other place, until there is room. */
+  /** Keeps a watcher, which is in no other place, until there is space. */
   park(watcher: StreamWatcher): void {
     watcher.place = this.#parked;
     this.#parked.add(watcher);
   }
 
   #unpark(): void {
-    // What is held back takes the room.
+    // What is held back takes the space.
     if (this.#blocked || this.#ready.length > 0 || this.#parked.size === 0) return;
     const parked = [...this.#parked];
     this.#parked.clear();
@@ -485,7 +485,8 @@ export class WatchStream {
   }
 
   /**
-   * Tells the owner what waits here. What the engine holds within its own budget does not count.
+   * Reports to the owner what waits here. What the engine holds within its own budget does not
+   * count.
    */
   #account(): void {
     const bytes = this.#queuedBytes + (this.#blocked ? this.#call.bufferedBytes : 0);
@@ -499,9 +500,9 @@ function costOf({ key, rangeEnd }: WatchCreateRequest): number {
 }
 
 /**
- * The revision of a response's header whose last event is of revision `last`. Who catches up is
- * told how far it has come. A client may go on from behind the header's revision: nothing up to it
- * may be missing.
+ * The revision of a response's header whose last event is of revision `last`. For one that catches
+ * up it is as far as it has come. A client may go on from behind the header's revision: nothing up
+ * to it may be missing.
  */
 function readThrough(watcher: StreamWatcher, last: number): number {
   return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);
