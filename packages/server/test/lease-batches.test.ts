@@ -1,5 +1,5 @@
 /**
- * Keep-alives on their way to the leader: what shares a request, what is asked again, and the
+ * Keep-alives on their way to the leader: what shares a request, what is retried, and the
  * bounds.
  */
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ test("renewals of a turn share a request and get their own answers", async () =>
   assert.deepEqual(await Promise.all(results), [6, -8, 10]);
 });
 
-test("the next URL is tried; without an answer, or with one that does not fit, it is asked again", async () => {
+test("the next URL is tried; without an answer, or with one that does not fit, it is retried", async () => {
   const { asked, batches, settle } = bench();
   const first = batches.renew(1n);
   await settle();
@@ -71,7 +71,7 @@ test("the next URL is tried; without an answer, or with one that does not fit, i
   assert.equal(await second, RETRY);
 });
 
-test("without a leader nobody is asked", async () => {
+test("without a leader no request is sent", async () => {
   const { asked, batches, settle } = bench([]);
   const result = batches.renew(1n);
   await settle();

@@ -239,9 +239,7 @@ export class CorruptionChecker {
     return groups;
   }
 
-  /**
-   * Raises the alarm for each member that differs. True if all that could be compared are equal.
-   */
+  /** Raises the alarm for members that differ. True if all that could be compared are equal. */
   async #judge(hash: KeyValueHash, peers: readonly PeerHash[], text: string): Promise<boolean> {
     const groups = this.#groups(hash, peers);
     if (groups.size === 1) return true;

@@ -42,8 +42,8 @@ export interface HealerParts {
   /** Has the leader's store put in the place of this member's; gives up when `stopped` rejects. */
   readonly replaceStore: (stopped: Promise<never>) => Promise<void>;
   /**
-   * How this member's history compares with that of a majority of all members. Its own vote is in
-   * the count if `counts` is true.
+   * How this member's history compares with that of a majority of all members. It is
+   * counted itself if `counts` is true.
    */
   readonly standing: (counts: boolean) => Promise<Standing>;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;

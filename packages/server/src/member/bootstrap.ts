@@ -1,7 +1,7 @@
 /**
  * From a data directory to a member's log and store: a first start writes the log that a new
- * cluster begins with, a later one reads back what is there and checks that its parts belong
- * together.
+ * cluster begins with, a later one reads back what the directory contains and checks that its
+ * parts belong together.
  *
  *     member/wal/          the log (its metadata: member and cluster id)
  *     member/snap/*.snap   marks of the log's beginning, in etcd's format

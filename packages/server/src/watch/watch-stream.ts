@@ -485,8 +485,7 @@ export class WatchStream {
   }
 
   /**
-   * Reports to the owner what waits here. What the engine holds within its own budget does not
-   * count.
+   * Updates the owner's count of queued bytes. What the engine holds in its budget is left out.
    */
   #account(): void {
     const bytes = this.#queuedBytes + (this.#blocked ? this.#call.bufferedBytes : 0);
@@ -500,9 +499,9 @@ function costOf({ key, rangeEnd }: WatchCreateRequest): number {
 }
 
 /**
- * The revision of a response's header whose last event is of revision `last`. For one that catches
- * up it is as far as it has come. A client may go on from behind the header's revision: nothing up
- * to it may be missing.
+ * The revision of a response's header whose last event is of revision `last`. For a watcher
+ * that catches up it is the revision that it has reached. A client may resume behind the header's
+ * revision: nothing up to it may be missing.
  */
 function readThrough(watcher: StreamWatcher, last: number): number {
   return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);
