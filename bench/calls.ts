@@ -21,6 +21,8 @@ import type { Load, LoadEvents } from "./load.ts";
 export interface Target {
   readonly urls: readonly string[];
   readonly identity: ClientIdentity;
+  /** The token of a user, where the cluster demands one. */
+  readonly token?: string | undefined;
 }
 
 /** A template and what is written over its keys. */
@@ -114,7 +116,8 @@ export class UnaryLoad implements Load {
   }
 
   async open(events: LoadEvents): Promise<void> {
-    const { urls, identity } = this.#target;
+    const { urls, identity, token } = this.#target;
+    const headers = token === undefined ? [] : [["token", token] as const];
     const done = (client: number, ok: boolean, sizeBytes: number): void => {
       const step = this.#steps[client];
       if (ok) this.revisions += step.revisions;
@@ -123,7 +126,7 @@ export class UnaryLoad implements Load {
     for (let index = 0; index < this.#connectionCount; index++) {
       const url = urls[index % urls.length];
       this.#connections.push(
-        await Connection.open({ url, paths, identity, done, failed: events.failed }),
+        await Connection.open({ url, paths, identity, headers, done, failed: events.failed }),
       );
     }
   }

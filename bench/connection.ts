@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   /** The paths of the methods that will be called. */
   readonly paths: readonly string[];
   readonly identity: ClientIdentity;
+  /** Fields of each request beside gRPC's own, such as a token. */
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
   /**
    * Called for each finished unary call: the caller's slot, whether a message came, its size, and,
    * if `keepsMessages`, the message.
@@ -114,7 +116,11 @@ export class Connection {
         plain.once("error", reject);
       }
     });
-    connection = new Connection(socket, new HeaderBlocks(options.paths, host, scheme), options);
+    connection = new Connection(
+      socket,
+      new HeaderBlocks(options.paths, host, scheme, options.headers),
+      options,
+    );
     socket.on("error", (error) => connection.#fail(error));
     socket.on("close", () => connection.#fail(new Error(`connection to ${host} closed`)));
     socket.setNoDelay(true);

@@ -85,13 +85,20 @@ export class HeaderBlocks {
   readonly #entryOf: number[];
   readonly #known: (Buffer | undefined)[];
 
-  constructor(paths: readonly string[], authority: string, scheme: "http" | "https") {
+  /** @param more fields of each request, such as a token */
+  constructor(
+    paths: readonly string[],
+    authority: string,
+    scheme: "http" | "https",
+    more: readonly (readonly [name: string, value: string])[] = [],
+  ) {
     this.#start = Buffer.from([0x83, scheme === "http" ? 0x86 : 0x87]);
     this.#common = [
       indexedName(1, authority),
       indexedName(31, "application/grpc"),
       literalName("te", "trailers"),
       indexedName(58, "quorate-bench/1"),
+      ...more.map(([name, value]) => literalName(name, value)),
     ];
     this.#paths = paths;
     this.#entryOf = paths.map(() => 0);
@@ -146,8 +153,12 @@ function literalName(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0x40]), plainString(name), plainString(value)]);
 }
 
-/** A string of at most 126 bytes, not Huffman coded. */
+/** A string, not Huffman coded (RFC 7541, 5.2). */
 function plainString(text: string): Buffer {
-  if (text.length > 126) throw new Error(`too long for one length byte: ${text}`);
-  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
+  const length = text.length < 127 ? [text.length] : [127, ...varint(text.length - 127)];
+  return Buffer.concat([Buffer.from(length), Buffer.from(text, "latin1")]);
+}
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)];
 }

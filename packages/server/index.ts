@@ -2,6 +2,7 @@
  * One member of a cluster: configuration, bootstrap, the Raft loop, services, HTTP endpoints,
  * metrics. It knows no sockets.
  */
+export { RPC_RULES } from "./src/auth/rpc-rules.ts";
 export * from "./src/config/index.ts";
 export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
 export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";

@@ -3,11 +3,9 @@ export type { Alarm, Alarms } from "./src/alarms.ts";
 export {
   type Applied,
   type AppliedEntry,
-  type EntryUser,
   isSteps,
-  type RequestGate,
 } from "./src/apply.ts";
-export { AUTH_ENABLED, AuthEnabledError, IGNORE_AUTH_FLAG } from "./src/auth-record.ts";
+export * from "./src/auth/index.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/directories.ts";
 export { StoreDamageError } from "./src/errors.ts";
@@ -37,15 +35,14 @@ export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cos
 export { checkEntryData } from "./src/requests/entry-request.ts";
 export * from "./src/requests/index.ts";
 export { InvalidRequestError } from "./src/requests/invalid-request.ts";
+export type { ApplyState, RequestLimits } from "./src/requests/request-record.ts";
 export {
-  type ApplyState,
   checkMessage,
   checkRequest,
   costOfRequest,
   decodeRequest,
   MAX_CHECKPOINT_LEASES,
   type RequestKind,
-  type RequestLimits,
   type RequestOf,
   type ResponseOf,
 } from "./src/requests/request-table.ts";

@@ -20,6 +20,7 @@ const executed = new Set([
   "docs/install.md",
   "docs/migration.md",
   "docs/operations.md",
+  "docs/users-and-roles.md",
 ]);
 
 for (const page of pages) {

@@ -21,7 +21,7 @@
  *         3 leases    time u64, flags u8 (1: begins the list of all), { id i64, time to live u64 in
  *                     seconds, 0 for gone }*
  *         4 progress  time u64, revision u64   no further change up to that time
- *         5 hash      time u64, revision u64, compact revision i64, hash u32   reported by a member (HashKV)
+ *         5 hash      time u64, revision u64, compact revision i64, hash u32   from HashKV
  *         6 synced    time u64, offset u64   all bytes before that offset were durable
  *
  * The first record is a head. Times are milliseconds since 1970 by the clock of the machine that

@@ -24,16 +24,13 @@ export interface RebuildTarget {
   readonly storeDir: string;
   readonly cluster: NewCluster;
   readonly bumpRevision?: number;
-  /** Accepts a base with authentication enabled. */
-  readonly ignoreAuth?: boolean;
   /** Called with the progress in bytes: of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
 }
 
 /**
  * Makes the store. Returns its revision.
- * @throws BackupError, BoltDamageError,
- * EtcdFileError, AuthEnabledError, DiskError
+ * @throws BackupError, BoltDamageError, EtcdFileError, DiskError
  */
 export async function rebuild(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
@@ -91,7 +88,6 @@ export async function rebuild(
 
   await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
     bumpRevision: target.bumpRevision,
-    ignoreAuth: target.ignoreAuth,
     onProgress: (bytes, baseBytes) =>
       target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {

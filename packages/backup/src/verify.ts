@@ -37,12 +37,7 @@ export async function verifyChain(
   verifyChecksum(disk, chain.base.path);
   disk.makeDir(scratch);
   try {
-    await rebuild(
-      deps,
-      chain,
-      { revision: upTo },
-      { storeDir: scratch, cluster, onProgress, ignoreAuth: true },
-    );
+    await rebuild(deps, chain, { revision: upTo }, { storeDir: scratch, cluster, onProgress });
     const store = await Store.open(keyspaces, scratch);
     try {
       if (store.mvcc.currentRevision !== upTo) {

@@ -1,7 +1,7 @@
 /**
  * Writes a database file sequentially from sorted records, with one page per tree level in memory.
  *
- *     const output = await boltOutput(buckets);     // first pass: the number of pages and the roots
+ *     const output = await boltOutput(buckets);     // first pass: counts pages, finds roots
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *
@@ -12,7 +12,6 @@
  *     meta 0 | meta 1 | freelist (empty) | for each bucket: leaves, branches, root | root of all
  */
 import { compare, EMPTY, fromUtf8 } from "@quorate/proto";
-
 import {
   BUCKET_BYTES,
   BUCKET_FLAG,

@@ -122,12 +122,21 @@ export class Client implements Caller {
     this.leases = new Leases(this);
     this.auth = new Auth(this);
     if (credentials !== undefined && "token" in credentials) this.#token = credentials.token;
-    else this.#user = credentials;
+    // As in clientv3: a name without a password, or a password without a name, is no credential.
+    else if (credentials?.name !== "" && credentials?.password !== "") this.#user = credentials;
   }
 
   /** Timeout of a call with all its retries. */
   get timeoutMs(): number {
     return this.#failover.timeoutMs;
+  }
+
+  /**
+   * Gets a token now, where a name and a password were given; without it, the first call does. A
+   * server without users needs none. Rejects with ClientError.
+   */
+  async login(): Promise<void> {
+    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
   }
 
   /** Watches a key or a range; starts when iterated. */
@@ -307,7 +316,7 @@ export class Client implements Caller {
     options: StreamOptions = {},
   ): Promise<ClientStream<Q, A>> {
     if (options.renewToken === true && this.#user !== undefined) this.#token = undefined;
-    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
+    await this.login();
     const own = endpoint === undefined ? undefined : this.#failover.linkTo(endpoint);
     const extra =
       endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
@@ -353,7 +362,7 @@ export class Client implements Caller {
     only?: Link,
   ): Promise<Uint8Array> {
     const bytes = method.requestType.encode(request);
-    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
+    await this.login();
     const token = this.#token;
     try {
       return await this.#failover.call(

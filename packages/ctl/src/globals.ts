@@ -1,9 +1,10 @@
 /** quoratectl's global flags, and the client that they configure. */
-import type { Client, ClientError, ClientOptions } from "@quorate/client";
+import type { Client, ClientOptions } from "@quorate/client";
 import { KVService, MaintenanceService } from "@quorate/proto";
-import { hint, warnOfFailure } from "./advice.ts";
+import { asExit } from "./failed-call.ts";
 import type { Flags, FlagValues } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
+import { logIn } from "./login.ts";
 import type { Invocation } from "./program.ts";
 
 export const globalFlags: Flags = {
@@ -317,6 +318,7 @@ export async function withClient<T>(
 ): Promise<T> {
   const kit = await clientOf(invocation);
   try {
+    await logIn(kit.client, invocation.io, "any");
     return await task(kit);
   } catch (error) {
     const exit = asExit(error, invocation.io);
@@ -327,55 +329,3 @@ export async function withClient<T>(
     kit.client.close();
   }
 }
-
-/**
- * Converts a failed call to an Exit. For a timeout, first prints the error of the last attempt. A
- * failed connection's text names the endpoint.
- */
-export function asExit(error: unknown, io: Io): unknown {
-  if (!(error instanceof Error) || error.name !== "ClientError") return error;
-  const { endpoint, code, grpcCode, cause, message } = error as ClientError;
-  if (cause instanceof Error) warnOfFailure(io, error as ClientError);
-  else hint(io, message);
-  if (grpcCode === UNIMPLEMENTED) return new Exit(ExitCode.error, unsupported(message));
-  const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
-  if (name === undefined) return new Exit(ExitCode.error, message);
-  const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
-  return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);
-}
-
-const UNIMPLEMENTED = 12;
-
-/**
- * Rewrites the error of a missing method ("method UserList not implemented", "unknown method ...").
- */
-function unsupported(message: string): string {
-  const method = /method (?:"?\/?[\w.]+\/)?"?(\w+)/.exec(message)?.[1];
-  if (method !== undefined && /^(?:User|Role|Auth)/.test(method)) {
-    return (
-      `this server does not support users and roles yet (${method} is not implemented); every client that can connect may read and write ` +
-      "everything: require client certificates (--client-cert-auth with --trusted-ca-file)"
-    );
-  }
-  return `this server does not support this command: ${message}`;
-}
-
-/**
- * Go's names of gRPC codes, for errors outside etcd's catalogue. Deadlines and cancellations have
- * texts of their own.
- */
-const FOREIGN_CODES: Readonly<Record<number, string>> = {
-  2: "Unknown",
-  3: "InvalidArgument",
-  5: "NotFound",
-  6: "AlreadyExists",
-  7: "PermissionDenied",
-  8: "ResourceExhausted",
-  9: "FailedPrecondition",
-  10: "Aborted",
-  11: "OutOfRange",
-  13: "Internal",
-  14: "Unavailable",
-  15: "DataLoss",
-  16: "Unauthenticated",
-};

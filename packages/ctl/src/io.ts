@@ -50,7 +50,7 @@ export interface Io {
    * standard input is empty.
    */
   run(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun;
-  /** Reads a line without echo. Rejects without a terminal. */
+  /** Reads a line without echo from a terminal; from a pipe, the next line. */
   askPassword(prompt: string): Promise<string>;
 }
 

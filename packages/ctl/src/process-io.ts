@@ -10,34 +10,13 @@ import {
   systemReason,
   type Terminal,
 } from "./io.ts";
+import { passwordPrompt } from "./password-prompt.ts";
 
 /**
  * A key as a terminal sends it: an escape sequence, as for an arrow, or a character.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: such sequences begin with one
 const KEY = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Za-z]|[\s\S]/gu;
-
-/** Reads a line from the terminal, showing nothing. */
-async function askPassword(prompt: string): Promise<string> {
-  if (!process.stdin.isTTY) throw new Error("there is no terminal to ask for the password on");
-  process.stdout.write(prompt);
-  process.stdin.setRawMode(true);
-  try {
-    let typed = "";
-    for await (const piece of process.stdin) {
-      for (const char of (piece as Buffer).toString("utf8")) {
-        if (char === "\r" || char === "\n") return typed;
-        if (char === "\u0003") throw new Error("interrupted");
-        if (char === "\u007f") typed = typed.slice(0, -1);
-        else typed += char;
-      }
-    }
-    return typed;
-  } finally {
-    process.stdin.setRawMode(false);
-    process.stdout.write("\n");
-  }
-}
 
 /** Escape sequences of the alternate screen without a cursor, and back. */
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[H";
@@ -155,5 +134,5 @@ export const processIo: Io = {
       for (const signal of signals) process.off(signal, stop);
     };
   },
-  askPassword,
+  askPassword: passwordPrompt(process.stdin, (text) => process.stdout.write(text)),
 };

@@ -10,7 +10,7 @@ test("an argument of other bytes than UTF-8 is named; text, also with U+FFFD in 
   const put = commandLine("node", "quoratectl.js", "put", "k\xff\xfe", "v");
   assert.match(
     argumentTrouble(["put", "k\ufffd\ufffd", "v"], () => put)!,
-    /^argument 2 is not UTF-8, and would become "k\ufffd\ufffd"; give a key of other bytes to txn, in double quotes \("\\xff"\), and/,
+    /^argument 2 is not UTF-8, and would become "k\ufffd\ufffd"; pass such a key to txn, in double quotes \("\\xff"\), and/,
   );
   const meant = commandLine("node", "--flag", "quoratectl.js", "get", "\xef\xbf\xbd", "");
   assert.equal(

@@ -190,7 +190,7 @@ test("help by flag and by command is the same, and an unknown topic is named", a
   assert.equal(await runProgram(quoratectl, ["help", "endpoint", "nosuch"], io), 1);
   assert.equal(
     io.err,
-    'Error: unknown help topic "endpoint nosuch"; those that there are: hashkv, health, status\n',
+    'Error: unknown help topic "endpoint nosuch"; available topics: hashkv, health, status\n',
   );
 });
 

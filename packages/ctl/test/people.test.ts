@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemberListResponse, ResponseHeader } from "@quorate/proto";
 import { adviceFor } from "../src/advice.ts";
-import { asExit } from "../src/globals.ts";
+import { asExit } from "../src/failed-call.ts";
 import type { Exit } from "../src/io.ts";
 import { memberListForm } from "../src/printers/member-forms.ts";
 import { layOut } from "../src/printers/page.ts";

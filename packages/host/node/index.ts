@@ -6,6 +6,14 @@ export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
 export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
 export { nodeDisk } from "./disk.ts";
+export {
+  FILE_RELOAD_PERIOD_MS,
+  type FileContents,
+  FileSource,
+  type FileSourceDependencies,
+  type FileSourceOptions,
+  MAX_RELOADED_FILE_BYTES,
+} from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export {

@@ -47,6 +47,10 @@ export class TlsFileSource implements TlsSource {
   /** How often changed files were accepted, and how often refused. */
   reloads = 0;
   failedReloads = 0;
+  /** True while the files cannot be used, so that `current` is from before. */
+  isStale = false;
+  /** Whether the contents that were seen last could not be used. */
+  #isRefused = false;
 
   /**
    * Reads the files. Throws an Error with the path and the problem. `close` stops further reads.
@@ -97,23 +101,33 @@ export class TlsFileSource implements TlsSource {
         await Promise.all(this.#paths.map(async (path) => [path, await readFile(path)] as const)),
       );
       const seen = [...contents.values()].map((bytes) => bytes.toString("latin1")).join("\0");
-      if (seen === this.#seen) return;
+      if (seen === this.#seen) {
+        this.isStale = this.#isRefused;
+        return;
+      }
       const isFirst = this.#seen === undefined;
       this.#seen = seen;
+      this.#isRefused = true;
       const options = readTlsFiles(this.#files, (path) => contents.get(path)!);
       if (
         isFirst &&
         JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))
-      )
+      ) {
+        this.#isRefused = false;
+        this.isStale = false;
         return;
+      }
       checkTlsOptions(this.#files, options);
       this.#options = options;
+      this.#isRefused = false;
+      this.isStale = false;
       this.reloads++;
       this.#logger.info("TLS files have changed; new connections use them", { files: this.#paths });
       this.#warnOfExpired(options);
     } catch (error) {
       const reason = (error as Error).message;
       this.failedReloads++;
+      this.isStale = true;
       // An unreadable file causes a warning at each read, until it is readable.
       this.#logger.warn("cannot use changed TLS files; connections keep the previous ones", {
         files: this.#paths,

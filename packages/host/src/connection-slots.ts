@@ -2,10 +2,12 @@
  * Shares the connection slots of a listener fairly. File descriptors are few, and any client that
  * reaches a port can open any number of connections.
  *
- *     accepted --> unidentified --(handshake, headers)--> identified, in its group --> closed
- *                     |  a share of its own, a deadline for each stage       |  the rest of the
- *                        slots
- *                     |  full: closes the oldest of the address with the most   |  full: closes the longest idle of the largest group
+ *     accepted --> unidentified --(handshake, headers)--> identified --> closed
+ *
+ *     unidentified   a share of the slots, a deadline per stage;
+ *                    full: closes the oldest of the address with the most
+ *     identified     the rest of the slots, grouped by identity;
+ *                    full: closes the longest idle of the largest group
  *
  * A new connection is refused only if its own group is the largest and has no idle one. An idle
  * connection has no call. Under pressure (three quarters of the slots in use) connections that have

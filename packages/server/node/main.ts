@@ -87,9 +87,10 @@ export async function main(): Promise<void> {
       // A member that is starting, or ending, must not be taken for one that serves.
       const isServing = () => serving !== undefined && !stopping;
       if (isServing()) supervisor.reloading();
-      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () =>
-        serving?.checkTls(),
-      ).then(() => {
+      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => {
+        serving?.reopenAudit();
+        await serving?.checkTls();
+      }).then(() => {
         if (isServing()) supervisor.ready();
       });
     });

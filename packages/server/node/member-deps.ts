@@ -1,4 +1,5 @@
 /** A member's transport and limits among real sockets and files. */
+import { randomBytes } from "node:crypto";
 import { levelKeyspaces, nodeDisk, nodeNames } from "@quorate/host/node";
 import type { HttpHandler } from "@quorate/rpc";
 import { Http2Transport } from "@quorate/transport/node";
@@ -7,6 +8,7 @@ import type { MemberDeps, TransportRequest } from "../src/member/deps.ts";
 import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
+import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
 import { listenAddress } from "./listen.ts";
 import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
@@ -34,6 +36,12 @@ export function memberDeps(
       maxWatchesClientBytes: budgets.watchesClientBytes,
       maxContestTotalBytes: budgets.contestsTotalBytes,
       maxContestClientBytes: budgets.contestsClientBytes,
+    },
+    secrets: {
+      randomBytes,
+      hasher: bcryptHasher(),
+      threads: hashThreads(),
+      tokens: resources.signedTokens?.provider,
     },
   };
 }

@@ -11,6 +11,7 @@ import {
 import { checkFree, tlsFiles } from "./listen.ts";
 import { closeDirectories } from "./private-directories.ts";
 import { ensureSelfCert } from "./self-cert.ts";
+import { openSignedTokens, type SignedTokens } from "./tokens.ts";
 
 /** The parts of the process that everything here works with. */
 export interface ProcessDeps {
@@ -24,6 +25,8 @@ export interface Resources {
   readonly peerTls: TlsFileSource | undefined;
   readonly clientTls: TlsFileSource | undefined;
   readonly peerCalls: PeerCalls;
+  /** Tokens with signatures, where --auth-token asks for them. */
+  readonly signedTokens: SignedTokens | undefined;
   /** Has `task` run at the release. */
   onRelease(task: () => void): void;
   /** Closes all that was acquired; a second call does nothing. */
@@ -53,10 +56,17 @@ export async function acquire(
     tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
   const peerTls = tlsSource(config.peerTls, "transport");
   const clientTls = tlsSource(config.clientTls, "rpc");
+  const signedTokens =
+    config.jwt && (await openSignedTokens(config.jwt, { clock, logger: logger.child("auth") }));
   const peerCalls = new PeerCalls(peerTls);
-  const tasks = [() => peerTls?.close(), () => clientTls?.close(), () => peerCalls.close()];
+  const tasks = [
+    () => signedTokens?.keys.close(),
+    () => peerTls?.close(),
+    () => clientTls?.close(),
+    () => peerCalls.close(),
+  ];
   return {
-    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls },
+    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls, signedTokens },
     onRelease: (task) => void tasks.push(task),
     release: () => {
       for (const task of tasks.splice(0)) task();

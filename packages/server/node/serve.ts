@@ -8,20 +8,24 @@ import type { Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
+import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
+import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { SERVER_VERSION } from "../src/version.ts";
+import type { RunningAudit } from "./audit/index.ts";
 import { clientServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { httpEndpoints } from "./http-endpoints.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
+import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
 import { settingMetrics } from "./setting-metrics.ts";
 import { tlsMetrics } from "./tls-metrics.ts";
@@ -40,6 +44,8 @@ export interface ServingMember {
   readonly member: Member;
   /** Hands leadership over, lets calls end, syncs and closes. */
   stop(): Promise<void>;
+  /** Opens the audit log again before its next line, as something has moved its file away. */
+  reopenAudit(): void;
   /**
    * Reads certificates, authorities and revocation lists again now, not only at the next regular
    * look.
@@ -97,7 +103,10 @@ function versionOf(member: Member) {
   };
 }
 
-/** Opens the ports for clients. @param servers the server is added, for the member's own end */
+/**
+ * Makes the member observable and opens its ports.
+ * @param servers the server is added, for the member's own end
+ */
 async function startServing(
   config: ServerConfig,
   deps: ServeDeps,
@@ -108,7 +117,26 @@ async function startServing(
   await untilReady(member, deps);
   addMetrics(config, deps, resources, member, () => servers[0].counters());
   const tracing = await tracingOf(config, deps, resources, member);
-  const standard = withStandardServices(serviceTable(member));
+  const audit = await auditOf(config, deps, member);
+  try {
+    return await open(config, deps, resources, member, servers, { tracing, audit });
+  } catch (error) {
+    await audit?.stop();
+    throw error;
+  }
+}
+
+/** Opens the ports, with all that goes on around calls. */
+async function open(
+  config: ServerConfig,
+  deps: ServeDeps,
+  resources: Resources,
+  member: Member,
+  servers: EngineServer[],
+  { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
+): Promise<ServingMember> {
+  const own = serviceTable(member);
+  const standard = withStandardServices(audit?.around(own) ?? own);
   const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
   const server = clientServer(config, deps, resources, member, {
     services: tracing?.around(standard.services) ?? standard.services,
@@ -125,11 +153,14 @@ async function startServing(
       member.watches.end(toStatusError(errorOf("Stopped")));
       await server.close(CLOSE_GRACE_MS);
       await member.stop();
+      await audit?.stop();
       await tracing?.stop();
       resources.release();
     },
+    reopenAudit: () => audit?.reopen(),
     checkTls: async () => {
-      await Promise.all([resources.peerTls?.check(), resources.clientTls?.check()]);
+      const { peerTls, clientTls, signedTokens } = resources;
+      await Promise.all([peerTls?.check(), clientTls?.check(), signedTokens?.keys.check()]);
     },
   };
 }
@@ -167,6 +198,20 @@ function addMetrics(
     () => member.store.lessor.count,
   );
   tlsMetrics(registry, { client: resources.clientTls, peer: resources.peerTls });
+  authMetrics(registry, {
+    authRevision: () => member.store.auth.revision,
+    isEnabled: () => member.store.auth.isEnabled,
+    tokens: () => member.auth.tokens.size,
+    failedLogins: () => member.auth.logins.failures,
+    refusedLogins: () => member.auth.logins.refusals,
+    waitingHashes: () => member.auth.passwords.waiting,
+  });
+  reloadMetrics(registry, {
+    client_tls: resources.clientTls,
+    peer_tls: resources.peerTls,
+    tokens: resources.signedTokens?.keys,
+  });
+  resources.signedTokens?.declareMetrics(registry);
   settingMetrics(registry, config);
   registry.gauge(
     "quorate_server_healing",
@@ -186,6 +231,22 @@ async function tracingOf(
   const { startTracing } = await import("./tracing/index.ts");
   const parts = { clock, random, logger: logger.child("tracing") };
   return startTracing(config.tracing, member, parts);
+}
+
+/** The audit log, loaded only where it is on. */
+async function auditOf(
+  config: ServerConfig,
+  { clock, logger }: ServeDeps,
+  member: Member,
+): Promise<RunningAudit | undefined> {
+  if (config.audit === undefined) return undefined;
+  const { startAudit } = await import("./audit/index.ts");
+  return startAudit(config.audit, {
+    clock,
+    logger: logger.child("audit"),
+    registry: member.metrics.registry,
+    identityOf: (context) => servedIdentity(member.auth.authority, context),
+  });
 }
 
 function logServing(config: ServerConfig, logger: Logger): void {

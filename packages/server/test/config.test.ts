@@ -282,6 +282,9 @@ function sample(name: string, kind: string, defaultText: string): string {
     "log-rotation-config-json": "{}",
     "feature-gates": "LeaseCheckpoint=true",
     "heartbeat-interval": "50",
+    "auth-token": "jwt,sign-method=RS256,pub-key=x",
+    "audit-level": "request",
+    "audit-on-failure": "refuse",
     "listen-metrics-urls": "http://127.0.0.1:9",
     "listen-client-http-urls": "http://127.0.0.1:9",
   };
@@ -315,6 +318,8 @@ function extra(name: string): string[] {
       "--peer-client-cert-file=x",
     ],
   };
+  if (name.startsWith("auth-jwt-")) return ["--auth-token=jwt,sign-method=RS256,pub-key=x"];
+  if (name.startsWith("audit-") && name !== "audit-log") return ["--audit-log=x"];
   return partners[name] ?? [];
 }
 
@@ -736,4 +741,18 @@ test("a member that listens everywhere advertises the machine's own address", as
   assert.deepEqual(texts(config.initialCluster.get("a")!), ["http://10.1.2.3:99"]);
   assert.deepEqual(texts(config.advertiseClientUrls), ["http://localhost:2379"]);
   assert.deepEqual(texts((await run(argv)).config.advertisePeerUrls), ["http://localhost:2380"]);
+});
+
+test("what is wrong with tokens is said before the member starts", async () => {
+  const jwt = "--auth-token=jwt,sign-method=RS256,pub-key=x";
+  const need = "the options --auth-jwt-... need --auth-token=jwt,...";
+  await refused("Contradiction", need, ["--auth-jwt-user-claim=sub"]);
+  await refused("Contradiction", need, ["--auth-jwt-clock-skew=1s"]);
+  await refused("Contradiction", /clock-skew must be between 0 and 5m/, [
+    jwt,
+    "--auth-jwt-clock-skew=301s",
+  ]);
+  await refused("Contradiction", /user-claim must not be empty/, [jwt, "--auth-jwt-user-claim="]);
+  await refused("Contradiction", /^--auth-token: jwt needs sign-method/, ["--auth-token=jwt"]);
+  await refused("Contradiction", /read-sampling must be >0/, ["--audit-read-sampling=0"]);
 });

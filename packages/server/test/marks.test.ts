@@ -74,7 +74,7 @@ function setUp() {
       clock: new ManualClock(),
       disk,
       keyspaces: new MemoryKeyspaceOpener(disk),
-      config: { storeDir: "/store", ignoreAuth: false },
+      config: { storeDir: "/store" },
       logger: silentLogger,
       faults: () => {},
       received: () => {},

@@ -107,7 +107,7 @@ const MALFORMED: readonly (readonly [name: string, entry: (peer: Member) => raft
         clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "x".repeat(99) }),
       }),
   ],
-  ["a request of a kind that is not served", (peer) => proposal(peer, { authEnable: EMPTY })],
+  ["a request of a kind that is not served", (peer) => proposal(peer, { downgradeInfoSet: EMPTY })],
   [
     "two requests",
     (peer) => proposal(peer, { ...VALID, leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }),

@@ -287,6 +287,7 @@ test("permission is asked for each watch, and for all again when it has changed"
   ]);
   allowed.delete("a");
   bench.hub.recheck();
+  await bench.run();
   assert.deepEqual(seen(), [[0, false, true, "etcdserver: permission denied"]]);
   assert.equal(bench.hub.watcherCount, 1);
 });

@@ -139,9 +139,9 @@ export const SOURCE_BUGS = {
     after: 'export const CARRIED_BUCKETS = ["key", ',
   },
   "restore-not-synced": {
-    file: "ctl/src/offline/new-member.ts",
+    file: "backup/src/new-member.ts",
     before:
-      "for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);",
+      "for (const dir of [storeDir, memberDir, dataDir, parentOf(dataDir)]) disk.syncDir(dir);",
     after: "",
   },
   "update-not-followed": {

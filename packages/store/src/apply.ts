@@ -2,42 +2,30 @@
  * Applies committed entries: the chain of steps for each entry, the same on every member.
  *
  *     decode the entry -> alarm CORRUPT? -> decode the request -> alarm NOSPACE?
- *                      -> permitted? (RequestGate) -> apply (REQUESTS)
+ *                      -> permitted? (authorize) -> apply (REQUESTS)
  *
  * A request that may take long is applied in steps (steps.ts), between which its caller may do
  * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
-import { EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
+import { type ErrorName, EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
+import { ANONYMOUS } from "./auth/authorize.ts";
+import {
+  isShortVerdict,
+  operationsOf,
+  verdictInSteps,
+  verdictNow,
+} from "./auth/request-operations.ts";
 import { malformation } from "./requests/entry-request.ts";
-import type { InvalidRequestError } from "./requests/invalid-request.ts";
+import { InvalidRequestError } from "./requests/invalid-request.ts";
+import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
-  type ApplyState,
   REQUEST_RECORDS,
   type RequestKind,
   type RequestOf,
   type ResponseOf,
 } from "./requests/request-table.ts";
 import type { Steps } from "./steps.ts";
-
-/** The user that an entry's header names, as its proposer recognised it. */
-export interface EntryUser {
-  /** "" for none. */
-  readonly username: string;
-  /** Revision of the users and roles that the proposer checked against; 0 for none. */
-  readonly authRevision: number;
-}
-
-/** Permission at apply, by users and roles that are part of the replicated state. */
-export interface RequestGate {
-  /** @throws EtcdError PermissionDenied, AuthOldRevision, ...: then nothing has changed */
-  admit<K extends RequestKind>(
-    user: EntryUser,
-    kind: K,
-    request: RequestOf<K>,
-    state: ApplyState,
-  ): void;
-}
 
 /** A request that was applied, with its response, whose header has the revision alone. */
 type Success<K extends RequestKind> = {
@@ -83,8 +71,6 @@ const NOTHING: NoRequest = {
 /** The dependencies of applying an entry. */
 export interface ApplyContext {
   readonly state: ApplyState;
-  /** Undefined: users and roles are not enforced, and every request is permitted. */
-  readonly gate: RequestGate | undefined;
   /** Whether a caller on this member waits for the request of this id. */
   readonly isAwaited: (requestId: bigint) => boolean;
 }
@@ -112,8 +98,10 @@ export function applyRequest(
     const bytes = entry[kind];
     if (bytes === undefined) continue;
     try {
-      const request = admitted(context, entry, kind, record, bytes);
-      const outcome = record.apply(context.state, request, context.isAwaited(requestId));
+      const request = admitted(context, record, bytes);
+      const outcome = permitted(context, entry, kind, request, () =>
+        record.apply(context.state, request, context.isAwaited(requestId)),
+      );
       if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
       return succeeded(requestId, kind, outcome);
     } catch (error) {
@@ -131,26 +119,53 @@ export function applyRequest(
 }
 
 /**
- * The links of the chain before the request is applied.
+ * The links of the chain that alarms are.
  * @returns the decoded request
- * @throws EtcdError Corrupt, NoSpace, and those of the gate; WireError
+ * @throws EtcdError Corrupt, NoSpace; WireError
  */
 function admitted(
-  { state, gate }: ApplyContext,
-  { header }: InternalRaftRequest,
-  kind: RequestKind,
+  { state: { alarms } }: ApplyContext,
   { type, refusedWhenCorrupt, costBytes }: AnyRequestRecord,
   bytes: Uint8Array,
 ): RequestOf<RequestKind> {
-  const { alarms } = state;
   if (alarms.corrupt && refusedWhenCorrupt) throw errorOf("Corrupt");
   const request = type.decode(bytes);
   if (alarms.noSpace && costBytes !== undefined && costBytes(request) > 0) throw errorOf("NoSpace");
-  if (gate !== undefined) gate.admit(header ?? NO_USER, kind, request, state);
   return request;
 }
 
-const NO_USER: EntryUser = { username: "", authRevision: 0 };
+/**
+ * The link of the chain that users and roles are: `work`, if the user that the header names may
+ * have it done by the state before this entry.
+ * @throws EtcdError PermissionDenied, UserEmpty, AuthOldRevision, UserNotFound
+ */
+function permitted(
+  { state }: ApplyContext,
+  { header }: InternalRaftRequest,
+  kind: RequestKind,
+  request: RequestOf<RequestKind>,
+  work: () => unknown,
+): unknown {
+  const { auth, leases } = state;
+  if (!auth.isEnabled) return work();
+  const identity = header ?? ANONYMOUS;
+  const operations = operationsOf(kind, request, leases);
+  if (isShortVerdict(kind, request, leases)) {
+    refuse(verdictNow(auth, identity, operations));
+    return work();
+  }
+  return afterVerdict(verdictInSteps(auth, identity, operations), work);
+}
+
+function* afterVerdict(verdict: Steps<ErrorName | undefined>, work: () => unknown): Steps<unknown> {
+  refuse(yield* verdict);
+  const outcome = work();
+  return isSteps(outcome) ? yield* outcome : outcome;
+}
+
+function refuse(error: ErrorName | undefined): void {
+  if (error !== undefined) throw errorOf(error);
+}
 
 function* finish(
   requestId: bigint,
@@ -177,7 +192,8 @@ function failed(
   data: Uint8Array,
   error: unknown,
 ): Failure {
-  const response = error instanceof EtcdError ? error : blamed(data, error);
+  const isResponse = error instanceof EtcdError || error instanceof InvalidRequestError;
+  const response = isResponse ? error : blamed(data, error);
   return { requestId, kind, response: undefined, error: response };
 }
 

@@ -11,8 +11,8 @@
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
-import { type AppliedEntry, applyRequest, isSteps, type RequestGate } from "./apply.ts";
-import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
+import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
+import { AuthState } from "./auth/auth-state.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { currentDirectory, incomingDirectory, markReceived } from "./directories.ts";
 import { StoreDamageError } from "./errors.ts";
@@ -51,6 +51,7 @@ interface StoreParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly alarms: Alarms;
+  readonly auth: AuthState;
   readonly liveBytes: LiveBytes;
 }
 
@@ -59,8 +60,8 @@ export class Store {
   readonly membership: Membership;
   readonly lessor: Lessor;
   readonly alarms: Alarms;
-  /** Permits what is applied, by users and roles; undefined: every request is permitted. */
-  gate: RequestGate | undefined;
+  /** Users and roles. */
+  readonly auth: AuthState;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -80,6 +81,7 @@ export class Store {
     this.mvcc = parts.mvcc;
     this.membership = parts.membership;
     this.alarms = parts.alarms;
+    this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
@@ -118,6 +120,7 @@ export class Store {
       );
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
+      const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
       // Every batch with data carries the position. Without it, the log would be applied to that
       // data twice.
@@ -129,7 +132,12 @@ export class Store {
         );
       }
       liveBytes.check(backend, position.index, path);
-      return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
+      return new Store(
+        backend,
+        path,
+        { lessor, mvcc, membership, alarms, auth, liveBytes },
+        position,
+      );
     } catch (error) {
       await backend.close({ flush: false });
       throw error;
@@ -139,11 +147,6 @@ export class Store {
   /** The position of the state: everything up to this index is applied. */
   get position(): Position {
     return this.#position;
-  }
-
-  /** Whether authentication is enabled in the applied state. */
-  get isAuthEnabled(): boolean {
-    return isAuthEnabled(this.#backend.get(Bucket.auth, AUTH_ENABLED));
   }
 
   /**
@@ -168,9 +171,9 @@ export class Store {
     isAwaited: (requestId: bigint) => boolean = () => true,
   ): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
-    const { mvcc, membership, lessor: leases, alarms, gate } = this;
-    const state = { mvcc, membership, leases, alarms };
-    const outcome = applyRequest({ state, gate, isAwaited }, entry.data);
+    const { mvcc, membership, lessor: leases, alarms, auth } = this;
+    const state = { mvcc, membership, leases, alarms, auth, index: entry.index };
+    const outcome = applyRequest({ state, isAwaited }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return outcome;
@@ -315,13 +318,14 @@ export class Store {
 /**
  * Receives a snapshot into a directory beside the current store. When it resolves, the directory is
  * complete, verified and marked as such; installReceived then replaces the store with it. A failure
- * leaves nothing that could be taken for complete. @param deps with `ignoreAuth` a state with
- * authentication enabled is accepted, too @param index the expected index of the store @param
- * announced its expected term and configuration, if announced @throws AuthEnabledError;
- * SnapshotStreamError also for another position than `index`; DiskError; the errors of `chunks`
+ * leaves nothing that could be taken for complete.
+ * @param index the expected index of the store
+ * @param announced its expected term and configuration, if announced
+ * @throws SnapshotStreamError, also for another position than `index`; DiskError; the errors of
+ *   `chunks`
  */
 export async function receiveSnapshot(
-  deps: { keyspaces: KeyspaceOpener; disk: Disk; ignoreAuth?: boolean },
+  deps: { keyspaces: KeyspaceOpener; disk: Disk },
   dir: string,
   index: number,
   chunks: AsyncIterable<Uint8Array>,
@@ -337,8 +341,6 @@ export async function receiveSnapshot(
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
-    if (deps.ignoreAuth !== true && isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED)))
-      throw new AuthEnabledError("the snapshot");
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);

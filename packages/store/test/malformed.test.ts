@@ -128,7 +128,7 @@ async function members(): Promise<Members> {
   return made;
 }
 
-function entryOf(kind: RequestKind | "authEnable", request: Uint8Array, id = 5n): Uint8Array {
+function entryOf(kind: RequestKind | "downgradeInfoSet", request: Uint8Array, id = 5n): Uint8Array {
   return InternalRaftRequest.encode({
     header: { ID: id, username: "", authRevision: 0 },
     [kind]: request,
@@ -175,7 +175,7 @@ test("the entry itself: garbage, no request, a request of a newer version", asyn
   // Passed over, it would make this member differ from those that know it.
   const newer = Uint8Array.of(0xc2, 0xbb, 0x01, 0x00);
   assert.throws(() => all.apply(newer), /a newer member wrote it; upgrade this one/);
-  assert.throws(() => all.apply(entryOf("authEnable", EMPTY)), /a newer member wrote it/);
+  assert.throws(() => all.apply(entryOf("downgradeInfoSet", EMPTY)), /a newer member wrote it/);
 });
 
 test("random requests of every kind: an answer, the same on every member, and a store that goes on (seed 3)", async () => {
@@ -260,7 +260,7 @@ test("requests that no state makes valid are not proposed", () => {
     assert.throws(() => checkRequest(kind, request, LIMITS), error);
     assert.throws(() => checkEntryData(entryOf(kind, request), LIMITS), error);
   }
-  assert.throws(() => checkEntryData(entryOf("authEnable", EMPTY), LIMITS), /does not serve/);
+  assert.throws(() => checkEntryData(entryOf("downgradeInfoSet", EMPTY), LIMITS), /does not serve/);
   assert.throws(() => checkEntryData(EMPTY, LIMITS), /0 requests/);
   assert.throws(
     () => checkEntryData(Uint8Array.of(0xc2, 0xbb, 0x01, 0x00), LIMITS),

@@ -1,6 +1,6 @@
 /**
- * Whether a certificate can be a member's. The authority alone does not decide it: clients' certificates
- * often come from the same one.
+ * Whether a certificate can be a member's. The authority alone does not decide it: clients'
+ * certificates often come from the same one.
  *
  * A member's certificate is also shown to those who connect to it, so it names the hosts of the
  * member's peer URLs and is good for a server. A client's certificate has no host at all, or not

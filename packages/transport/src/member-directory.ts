@@ -15,8 +15,8 @@ export interface ReportedMember {
 }
 
 /**
- * Asks other members for the membership. Never rejects. @param reported called with each answer, as it
- * comes
+ * Asks other members for the membership. Never rejects. @param reported called with each answer, as
+ * it comes
  */
 export type AskMembers = (reported: (members: readonly ReportedMember[]) => void) => Promise<void>;
 

@@ -1,6 +1,6 @@
 /**
- * Members talking to members. The real implementation speaks HTTP/2 (transport/node), the simulated one
- * stands in sim.
+ * Members talking to members. The real implementation speaks HTTP/2 (transport/node), the simulated
+ * one stands in sim.
  *
  * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or
  * come out of order across a reconnect. What a transport does promise: a message arrives whole and

@@ -5,6 +5,7 @@ import { printAnswer } from "../one-call.ts";
 import { authStatusForm } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
+import { canICommand } from "./auth-can-i.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
   if (args.length > 0)
@@ -61,5 +62,5 @@ const statusCommand: Command = {
 export const authCommand: Command = {
   use: "auth <enable or disable>",
   short: "Commands that have the cluster ask for users or not",
-  commands: [disableCommand, enableCommand, statusCommand],
+  commands: [canICommand, disableCommand, enableCommand, statusCommand],
 };

@@ -1,4 +1,5 @@
-import { asExit, clientOf } from "../globals.ts";
+import { asExit } from "../failed-call.ts";
+import { clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { saveSnapshot } from "./snapshot.ts";

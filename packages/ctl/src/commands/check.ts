@@ -1,6 +1,6 @@
 import { loadNames, perfModel, scaleModel } from "../check/models.ts";
+import { asExit } from "../failed-call.ts";
 import type { Flags } from "../flags.ts";
-import { asExit } from "../globals.ts";
 import type { Command } from "../program.ts";
 
 function flagsFor(prefix: string): Flags {

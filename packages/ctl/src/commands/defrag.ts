@@ -1,6 +1,7 @@
 import { formatDurationNs } from "@quorate/host";
 import { clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { logIn } from "../login.ts";
 import type { Command } from "../program.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
 
@@ -26,9 +27,11 @@ default --command-timeout.`,
       const startNs = io.nowNs();
       const took = () => formatDurationNs(io.nowNs() - startNs);
       try {
+        await logIn(client, io, "refusal");
         await client.defragment(endpoint);
         io.stdout(`Finished defragmenting etcd member[${endpoint}]. took ${took()}\n`);
       } catch (error) {
+        if (error instanceof Exit) throw error;
         failures++;
         io.stderr(
           `Failed to defragment etcd member[${endpoint}]. took ${took()}. (${reason(error, invocation)})\n`,

@@ -1,7 +1,9 @@
 import { formatDurationNs } from "@quorate/host";
 import { AlarmType } from "@quorate/proto";
-import { asExit, clientOf, endpointsOf, withClient } from "../globals.ts";
+import { asExit } from "../failed-call.ts";
+import { clientOf, endpointsOf, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { logIn } from "../login.ts";
 import { printerOf } from "../printers/choose.ts";
 import {
   type EndpointHealth,
@@ -94,8 +96,10 @@ async function callAll<T>(
   for (const endpoint of await chosenEndpoints(invocation)) {
     const kit = await clientOf(invocation, [endpoint]);
     try {
+      await logIn(kit.client, invocation.io, "refusal");
       responses.push({ endpoint, response: await call(kit, endpoint) });
     } catch (error) {
+      if (error instanceof Exit) throw error;
       failure = reason(error, invocation);
       invocation.io.stderr(`Failed to get the ${what} of endpoint ${endpoint} (${failure})\n`);
     } finally {

@@ -1,8 +1,9 @@
 import { authpb, fromUtf8 } from "@quorate/proto";
-import type { Flags } from "../flags.ts";
-import { type ClientKit, withClient } from "../globals.ts";
+import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { onlyArgument, printAnswer } from "../one-call.ts";
+import { permissionRange, rangeFlags } from "../permissions/range-text.ts";
+import { widthWarnings } from "../permissions/wide-grant.ts";
 import {
   roleAddForm,
   roleDeleteForm,
@@ -12,7 +13,7 @@ import {
   roleRevokeForm,
 } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
+import type { Command } from "../program.ts";
 
 const addCommand: Command = {
   use: "add <role name>",
@@ -54,47 +55,6 @@ const listCommand: Command = {
   },
 };
 
-const rangeFlags: Flags = {
-  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  "from-key": {
-    kind: "bool",
-    defaultText: "false",
-    doc: "all keys from the key on, compared as bytes",
-  },
-};
-
-/**
- * The range of a permission. A zero byte as its end means all keys from the key on, no end means
- * the key alone. Throws Exit.
- */
-function permissionRange(
-  { flags }: Invocation,
-  [key, end]: readonly string[],
-  build: ClientKit["build"],
-): { key: Uint8Array; rangeEnd: Uint8Array } {
-  const prefix = flags.bool("prefix");
-  const fromKey = flags.bool("from-key");
-  const refuse = (text: string): Exit => new Exit(ExitCode.badArguments, text);
-  const everything = new Uint8Array(1);
-  const nothing = new Uint8Array(0);
-  const exclusive = "--from-key and --prefix flags are mutually exclusive";
-  if (key === "") {
-    if (prefix && fromKey) throw refuse(exclusive);
-    return { key: everything, rangeEnd: prefix || fromKey ? everything : nothing };
-  }
-  const start = fromUtf8(key!);
-  if (end === undefined) {
-    if (prefix && fromKey) throw refuse(exclusive);
-    return {
-      key: start,
-      rangeEnd: prefix ? build.prefixEnd(start) : fromKey ? everything : nothing,
-    };
-  }
-  if (prefix) throw refuse("unexpected endkey argument with --prefix flag");
-  if (fromKey) throw refuse("unexpected endkey argument with --from-key flag");
-  return { key: start, rangeEnd: fromUtf8(end) };
-}
-
 const permissionTypes: ReadonlyMap<string, number> = new Map(
   Object.entries(authpb.Permission_Type),
 );
@@ -116,13 +76,13 @@ const grantCommand: Command = {
     if (permType === undefined)
       throw new Exit(ExitCode.badArguments, `invalid permission type: ${kind}`);
     const printer = printerOf(invocation);
-    const answer = await withClient(invocation, ({ client, build }) =>
-      client.auth.roleGrantPermission(role, {
-        permType,
-        ...permissionRange(invocation, range, build),
-      }),
-    );
-    printer.form(roleGrantForm(role), answer);
+    await withClient(invocation, async ({ client, build: { prefixEnd } }) => {
+      const granted = permissionRange(invocation, range, prefixEnd);
+      const answer = await client.auth.roleGrantPermission(role, { permType, ...granted });
+      printer.form(roleGrantForm(role), answer);
+      for (const warning of widthWarnings(granted, prefixEnd))
+        invocation.io.stderr(`Warning: ${warning}\n`);
+    });
   },
 };
 
@@ -140,7 +100,7 @@ const revokeCommand: Command = {
     }
     const printer = printerOf(invocation);
     await withClient(invocation, async ({ client, build }) => {
-      const { key, rangeEnd } = permissionRange(invocation, range, build);
+      const { key, rangeEnd } = permissionRange(invocation, range, build.prefixEnd);
       const answer = await client.auth.roleRevokePermission(role, key, rangeEnd);
       printer.form(roleRevokeForm(role, fromUtf8(range[0]), rangeEnd), answer);
     });

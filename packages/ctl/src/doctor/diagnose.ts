@@ -11,6 +11,7 @@ import {
   checkReachable,
   checkVersions,
 } from "./check-cluster.ts";
+import { checkReloads } from "./check-reloads.ts";
 import { checkClocks, checkDisks, checkFiles, checkQuota, checkSpace } from "./check-resources.ts";
 import { checkSettings } from "./check-settings.ts";
 import type { Finding } from "./finding.ts";
@@ -22,6 +23,7 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
   checkLeader,
   checkAlarms,
   checkCertificates,
+  checkReloads,
   checkPeers,
   checkMembership,
   checkVersions,

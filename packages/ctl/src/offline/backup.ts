@@ -10,13 +10,7 @@ import {
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
-import {
-  AuthEnabledError,
-  EtcdFileError,
-  IGNORE_AUTH_FLAG,
-  type NewCluster,
-  StoreDamageError,
-} from "@quorate/store";
+import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/table.ts";
@@ -25,7 +19,7 @@ import { Progress } from "../progress.ts";
 import { directoryArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -47,7 +41,6 @@ function onBackup(task: () => Promise<void>): Promise<void> {
     try {
       await task();
     } catch (error) {
-      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (
         error instanceof BackupError ||
         error instanceof BoltDamageError ||
@@ -213,7 +206,6 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
     },
     ...newMemberFlags,
     ...bumpFlags,
-    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -227,7 +219,6 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
           storeDir,
           cluster: target.cluster,
           bumpRevision,
-          ignoreAuth: flags.bool(IGNORE_AUTH_FLAG),
           onProgress,
         }),
       );

@@ -4,7 +4,7 @@
 import { makeMember, type NewMember } from "@quorate/backup";
 import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
-import { clusterId, IGNORE_AUTH_FLAG, Store } from "@quorate/store";
+import { clusterId, Store } from "@quorate/store";
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
@@ -17,18 +17,6 @@ export const bumpFlags: Flags = {
     kind: "bool",
     defaultText: "false",
     doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
-  },
-};
-
-/**
- * The flag that accepts a state with authentication enabled. The server has a flag of the same
- * name.
- */
-export const ignoreAuthFlag: Flags = {
-  [IGNORE_AUTH_FLAG]: {
-    kind: "bool",
-    defaultText: "false",
-    doc: "accept a state with authentication enabled; users and roles are kept but not enforced: every client may do everything",
   },
 };
 

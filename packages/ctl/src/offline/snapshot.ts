@@ -1,11 +1,9 @@
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import {
-  AuthEnabledError,
   EtcdFileError,
   etcdFileStatus,
   hasChecksum,
-  IGNORE_AUTH_FLAG,
   importEtcdFile,
   StoreDamageError,
   verifyChecksum,
@@ -17,7 +15,7 @@ import { Progress } from "../progress.ts";
 import { reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 /** The only argument: a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string, verb: string): string {
@@ -48,7 +46,6 @@ function onFile(path: string, task: () => Promise<void>): Promise<void> {
           `${error.message}. Use another snapshot: this one cannot be restored from`,
         );
       }
-      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (error instanceof StoreDamageError) {
         throw new Exit(
           ExitCode.error,
@@ -123,14 +120,12 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
       doc: "accepted for compatibility with etcdutl; without effect",
     },
     ...bumpFlags,
-    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
     if (args.length !== 1)
       throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
     const bumpRevision = bumpRevisionOf(flags);
-    const ignoreAuth = flags.bool(IGNORE_AUTH_FLAG);
     const target = await newMemberOf(invocation);
     const path = fileArgument(args, "snapshot restore", "open");
     await onFile(path, async () => {
@@ -143,7 +138,6 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
           target.cluster,
           {
             bumpRevision,
-            ignoreAuth,
             onProgress,
           },
         ),

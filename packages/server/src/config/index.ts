@@ -16,6 +16,7 @@ export { detectForeignData } from "./foreign-data.ts";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";
 export type {
+  AuditConfig,
   AutoCompaction,
   KeepaliveConfig,
   LogConfig,

@@ -22,6 +22,7 @@ export const groups = [
   "Auth",
   "Profiling and Monitoring",
   "Logging",
+  "Audit log",
   "Distributed tracing",
   "Features",
   "Unsafe features",

@@ -206,12 +206,6 @@ export const operationsOptions = {
       "Start a new cluster that has only this member, with its existing data. For the " +
       "survivor of a lost majority. Use for one start only.",
   }),
-  "unsafe-serve-without-auth": boolOption(false, {
-    group: unsafe,
-    doc:
-      "Serve a store in which authentication is enabled (from a snapshot or backup of etcd) although users and roles are not enforced: " +
-      "every client may read and write everything. Without it such a store is refused. Not in etcd.",
-  }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,
     doc: "Do not fsync. A crash loses acknowledged writes.",

@@ -1,11 +1,10 @@
 /** The options for TLS, for what browsers and hosts may do, and for users' tokens and passwords. */
-import { boolOption, listOption, planned, refused, stringOption, uintOption } from "./option.ts";
+import { boolOption, listOption, refused, stringOption, uintOption } from "./option.ts";
 
 const group = "Security";
 const auth = "Auth";
 const client = "client-transport-security";
 const peer = "peer-transport-security";
-const tokens = planned("users, roles and tokens are not implemented yet");
 
 export const securityOptions = {
   "cert-file": stringOption("", {
@@ -166,18 +165,15 @@ export const securityOptions = {
     doc:
       "Type of auth tokens: 'simple', or 'jwt' with its settings " +
       "(jwt,pub-key=FILE,priv-key=FILE,sign-method=RS512,ttl=10m).",
-    stage: tokens,
   }),
   "bcrypt-cost": uintOption(10, {
     group: auth,
     doc:
       "bcrypt cost of password hashes, 4 to 31. Each step doubles the time to compute a " + "hash.",
-    stage: tokens,
   }),
   "auth-token-ttl": uintOption(300, {
     group: auth,
     unit: "s",
     doc: "Time to live of an unused simple token.",
-    stage: tokens,
   }),
 };

@@ -1,12 +1,21 @@
 /** All options of the server, by flag name, in the order of --help. */
 import type { Option } from "./option.ts";
+import { auditOptions } from "./options-audit.ts";
 import { clusterOptions } from "./options-cluster.ts";
 import { memberOptions } from "./options-member.ts";
 import { operationsOptions } from "./options-operations.ts";
 import { securityOptions } from "./options-security.ts";
+import { tokenOptions } from "./options-tokens.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 
-const declared = { ...memberOptions, ...clusterOptions, ...securityOptions, ...operationsOptions };
+const declared = {
+  ...memberOptions,
+  ...clusterOptions,
+  ...securityOptions,
+  ...tokenOptions,
+  ...auditOptions,
+  ...operationsOptions,
+};
 
 /** The flag names of all options. */
 export type OptionName = keyof typeof declared;

@@ -6,6 +6,7 @@ import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
+import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -456,7 +457,6 @@ export function resolveConfig(
         ? undefined
         : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
-    ignoreAuth: values["unsafe-serve-without-auth"],
     autoPromote: values["auto-promote"],
     heartbeatIntervalMs: values["heartbeat-interval"],
     electionTimeoutMs: values["election-timeout"],
@@ -490,7 +490,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
-    authToken: values["auth-token"],
+    jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],
     metrics: values.metrics as "basic" | "extensive",
@@ -501,6 +501,7 @@ export function resolveConfig(
       instanceId: values["distributed-tracing-instance-id"],
       samplingRate: values["distributed-tracing-sampling-rate"],
     },
+    audit: resolveAudit(values),
     log,
     featureGates,
   };

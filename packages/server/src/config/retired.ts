@@ -37,6 +37,10 @@ export const retiredFlags: ReadonlyMap<string, Retired> = new Map<string, Retire
       "the newest five .snap files are kept; they mark places in the log, and are of a few bytes",
     ),
   ],
+  [
+    "unsafe-serve-without-auth",
+    retired("users and roles are enforced since authentication is built in", true),
+  ],
   ["debug", retired(oldLogs, true)],
   ["log-output", retired(oldLogs)],
   ["log-package-levels", retired(oldLogs)],

@@ -2,6 +2,7 @@
  * What a member is started with: everything read, checked and resolved. It is plain data and never
  * changes.
  */
+import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
@@ -80,6 +81,22 @@ export interface LogConfig {
   readonly outputs: readonly LogOutput[];
 }
 
+/** The audit log. */
+export interface AuditConfig {
+  /** A path, or "-" for standard output. */
+  readonly path: string;
+  readonly level: "metadata" | "request";
+  /** Prefixes of keys; empty for all keys. */
+  readonly prefixes: readonly string[];
+  /** 1 or more. */
+  readonly readSampling: number;
+  readonly onFailure: "drop" | "refuse";
+  /** 0 for no rotation. */
+  readonly maxFileBytes: number;
+  readonly maxFileAgeMs: number;
+  readonly keepFiles: number;
+}
+
 /** Distributed tracing. */
 export interface TracingConfig {
   readonly isOn: boolean;
@@ -141,10 +158,6 @@ export interface ServerConfig {
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
   /** Form a cluster of this member alone, from the data it has. */
   readonly forceNewCluster: boolean;
-  /**
-   * Serve a store in which authentication is enabled, although users and roles are not enforced.
-   */
-  readonly ignoreAuth: boolean;
   /** As a learner, ask for promotion. */
   readonly autoPromote: boolean;
 
@@ -186,12 +199,15 @@ export interface ServerConfig {
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 
-  readonly authToken: string;
+  /** How users' tokens are signed and checked; undefined for simple tokens. */
+  readonly jwt: JwtSettings | undefined;
   readonly authTokenTtlSeconds: number;
   readonly bcryptCost: number;
 
   readonly metrics: "basic" | "extensive";
   readonly tracing: TracingConfig;
+  /** Undefined for none. */
+  readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
   readonly featureGates: Gates;
 }

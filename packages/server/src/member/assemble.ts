@@ -15,6 +15,7 @@ import { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles } from "@quorate/wal";
+import { AccessControl } from "../auth/access-control.ts";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
@@ -204,6 +205,19 @@ function stateParts(core: Core) {
     clock,
     answers: deps.answerLimits,
   });
+  const auth = new AccessControl({
+    clock,
+    secrets: deps.secrets,
+    bcryptCost: config.bcryptCost,
+    tokenTtlSeconds: config.authTokenTtlSeconds,
+    clientCertAuth: config.clientTls?.clientCertAuth ?? false,
+    store: () => store.current,
+    appliedIndex: () => core.loop.appliedIndex,
+    linearizable: () => reads.wait(),
+    run: async (caller, steps) => slices.run(caller, steps),
+    recheckWatches: () => watches.recheck(),
+  });
+  requests.authority = auth.authority;
   const exchange = new StoreExchange({
     ...{ disk: deps.disk, keyspaces: deps.keyspaces, storeDir: config.storeDir, faults, store },
     stepKeys: deps.applyLimits?.stepKeys,
@@ -243,7 +257,7 @@ function stateParts(core: Core) {
       propose: (term, kind, bodies) => requests.proposeInTerm(term, kind, bodies),
     },
   );
-  return { watches, slices, exchange, flusher, space, minLeaseTtlSeconds, keeper };
+  return { watches, slices, auth, exchange, flusher, space, minLeaseTtlSeconds, keeper };
 }
 
 function clusterParts(core: Stateful) {
@@ -329,6 +343,7 @@ function entryParts(core: Clustered) {
   const readiness = new Readiness(exchange, corruption);
   const entry = new EntryPoints(core.requestLimits, {
     ...{ requests, reads, store, readiness, watches, quota: core.space.keeper },
+    authority: core.auth.authority,
   });
   const leases = new Leases({
     ...{ clock, keeper: core.keeper, call, timeoutMs, store, slices: core.slices },

@@ -1,12 +1,17 @@
 /**
- * The seam for users and roles on the serving side; the side of apply is `RequestGate` in
- * packages/store. A member without an authority serves every caller.
+ * The seam for users and roles on the serving side; the side of apply is in packages/store
+ * (src/apply.ts).
  *
- *     propose   identify -> header {username, auth_revision} -> Raft -> RequestGate at apply
- *     read      admit -> ReadIndex round -> admit -> read -> confirm   (etcd: doSerialize)
+ *     propose   identify -> header {username, auth_revision} -> Raft -> authorize at apply
+ *     read      ReadIndex round -> admit -> read -> confirm   (etcd: doSerialize)
  *     watch     admit when it is created, and again when users or roles have changed
  */
-import type { LeaseTimeToLiveRequest, RangeRequest, TxnRequest } from "@quorate/proto";
+import type {
+  DeleteRangeRequest,
+  LeaseTimeToLiveRequest,
+  RangeRequest,
+  TxnRequest,
+} from "@quorate/proto";
 import type { KeyRange } from "@quorate/store";
 import type { Caller, Identity } from "./caller.ts";
 
@@ -14,7 +19,11 @@ import type { Caller, Identity } from "./caller.ts";
 export interface AccessRequests {
   range: RangeRequest;
   txn: TxnRequest;
+  /** The estimate of its response; the deletion itself goes through the log. */
+  deleteRange: DeleteRangeRequest;
   leaseTimeToLive: LeaseTimeToLiveRequest;
+  /** The lease's id. */
+  leaseKeepAlive: bigint;
   leaseLeases: undefined;
   alarms: undefined;
   health: undefined;
@@ -48,7 +57,9 @@ export type Access = {
 export const NEEDED_STORE: { readonly [K in AccessKind]: "servable" | "readable" | "none" } = {
   range: "servable",
   txn: "servable",
+  deleteRange: "none",
   leaseTimeToLive: "none",
+  leaseKeepAlive: "none",
   leaseLeases: "servable",
   alarms: "readable",
   health: "readable",
@@ -74,7 +85,22 @@ export interface Admission {
   confirm(): void;
 }
 
+/** What the caller of a stream of watches may see. */
+export interface WatchAuthority {
+  /** Resolves when the caller can be recognised; undefined: now. */
+  ready(): Promise<void> | undefined;
+  /**
+   * Why the caller may not watch a range, in the words of cancel_reason; undefined: it may. By the
+   * users and roles that are applied here now.
+   */
+  forbids(range: KeyRange): string | undefined;
+  /** The same for a watch that was permitted when it was made. */
+  revoked(range: KeyRange): string | undefined;
+}
+
 export interface Authority {
+  /** Whether callers need permission, by what is applied here now. */
+  readonly isEnforced: boolean;
   /**
    * The identity for the header of a proposal; undefined while authentication is off, or where the
    * caller brings no evidence. May wait: a simple token is valid from an index on.
@@ -88,9 +114,6 @@ export interface Authority {
    * @throws EtcdError PermissionDenied, UserEmpty, AuthOldRevision, InvalidAuthToken
    */
   admit(caller: Caller, access: Access): Admission | Promise<Admission>;
-  /**
-   * Why a caller may not watch a range, in the words of cancel_reason; undefined: it may. By the
-   * users and roles that are applied here now.
-   */
-  forbidsWatch(caller: Caller, range: KeyRange): string | undefined;
+  /** For one stream of watches. */
+  watching(caller: Caller): WatchAuthority;
 }

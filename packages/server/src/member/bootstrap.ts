@@ -22,7 +22,6 @@ import {
 import { CodedError, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
-  AuthEnabledError,
   checkLevelFiles,
   clusterId,
   encodeMember,
@@ -295,18 +294,6 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   });
   // The keyspace makes its own files durable, but not its directory's name.
   deps.disk.syncDir(config.storeDir);
-  if (store.isAuthEnabled) {
-    if (!config.ignoreAuth) {
-      await store.close({ flush: false });
-      throw new AuthEnabledError(`the store in ${config.storeDir}`);
-    }
-    deps.logger.warn(
-      "authentication is enabled in the store and is not enforced: every client may read and write everything",
-      {
-        option: "--unsafe-serve-without-auth",
-      },
-    );
-  }
   return store;
 }
 

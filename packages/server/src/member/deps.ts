@@ -2,6 +2,7 @@
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
+import type { Secrets } from "../auth/access-control.ts";
 import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
@@ -48,6 +49,8 @@ export interface MemberDeps {
   readonly sliceLimits?: SliceLimits | undefined;
   /** What answers may take of the memory while they are built. */
   readonly answerLimits?: AnswerLimits | undefined;
+  /** For passwords and tokens; without it none are taken or made. */
+  readonly secrets?: Secrets | undefined;
   /** Makes the transport; nothing is opened, and its listener not called, before `listen`. */
   makeTransport(request: TransportRequest): MemberTransport;
   /**

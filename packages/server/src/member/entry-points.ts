@@ -2,7 +2,7 @@
  * The ways into a member, the same for every service, and for locks and elections:
  *
  *     propose   quota -> check -> identity into the header -> Raft -> applied here -> result
- *     read      permitted? -> ReadIndex round -> permitted? -> read what is applied -> still so?
+ *     read      ReadIndex round -> permitted? -> read what is applied -> still so?
  *     watch     permitted? for each watch -> its events
  *     operate   permitted? -> work that is neither, such as moving the leadership
  *
@@ -21,7 +21,13 @@ import {
 import type { SpaceKeeper } from "../space/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
-import { type Access, type AccessKind, type Authority, NEEDED_STORE } from "./authority.ts";
+import {
+  type Access,
+  type AccessKind,
+  type Admission,
+  type Authority,
+  NEEDED_STORE,
+} from "./authority.ts";
 import type { Caller, Identity } from "./caller.ts";
 import type { RaftRequests } from "./raft-requests.ts";
 import type { Readiness } from "./readiness.ts";
@@ -34,6 +40,8 @@ export interface EntryPointDeps {
   readonly quota: Pick<SpaceKeeper, "hasRoom" | "refuse">;
   readonly readiness: Readiness;
   readonly watches: Pick<WatchHub, "open">;
+  /** Users and roles. */
+  readonly authority: Authority;
 }
 
 /** A read of what is applied here. */
@@ -52,10 +60,6 @@ export class EntryPoints {
   constructor(limits: RequestLimits, deps: EntryPointDeps) {
     this.#limits = limits;
     this.#deps = deps;
-  }
-
-  get #authority(): Authority | undefined {
-    return this.#deps.requests.authority;
   }
 
   /**
@@ -81,8 +85,17 @@ export class EntryPoints {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (this.#authority === undefined) return this.#enqueue(caller, undefined, kind, request);
-    return this.#identified(this.#authority, caller, kind, request);
+    const { authority } = this.#deps;
+    // A login proves the user by its password, whatever token it carries besides.
+    if (!authority.isEnforced || kind === "authenticate")
+      return this.#enqueue(caller, undefined, kind, request);
+    try {
+      const identity = authority.identify(caller);
+      if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
+      return identity.then((one) => this.#enqueue(caller, one, kind, request));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
@@ -93,15 +106,6 @@ export class EntryPoints {
     const { store, quota } = this.#deps;
     const costBytes = costOfRequest(kind, message, store.current.mvcc.view);
     return quota.hasRoom(costBytes) ? undefined : quota.refuse();
-  }
-
-  async #identified<K extends RequestKind>(
-    authority: Authority,
-    caller: Caller,
-    kind: K,
-    request: Uint8Array,
-  ): Promise<Applied<K>> {
-    return this.#enqueue(caller, await authority.identify(caller), kind, request);
   }
 
   #enqueue<K extends RequestKind>(
@@ -121,15 +125,48 @@ export class EntryPoints {
    *   where the read is not permitted, not linearizable in time, or the member ends
    */
   async read<T>(caller: Caller, { access, linearizable, run }: ReadRequest<T>): Promise<T> {
-    const authority = this.#authority;
-    // A caller that may not is refused before a round is spent on it.
-    if (authority !== undefined && linearizable) await authority.admit(caller, access);
     await this.#applied(access.kind, linearizable);
-    const admission = authority === undefined ? undefined : await authority.admit(caller, access);
+    // Looked at last, after all that had to be waited for.
+    const admission = this.#admit(caller, access);
+    const admitted = admission instanceof Promise ? await admission : admission;
     const result = run();
     const settled = result instanceof Promise ? await result : result;
-    admission?.confirm();
+    admitted?.confirm();
     return settled;
+  }
+
+  /**
+   * Resolves if a caller may have an access; undefined: it may now. Users and roles may have been
+   * changed by way of another member just now: a refusal is looked at once more when all of that
+   * is applied here, so that a call sees the changes before it.
+   */
+  permit(caller: Caller, access: Access): Promise<void> | undefined {
+    if (!this.#deps.authority.isEnforced) return undefined;
+    return this.#permit(caller, access);
+  }
+
+  async #permit(caller: Caller, access: Access): Promise<void> {
+    try {
+      await this.#admit(caller, access);
+    } catch {
+      await this.#deps.reads.wait();
+      await this.#admit(caller, access);
+    }
+  }
+
+  /**
+   * Renews a lease, at once where nothing has to be waited for.
+   * @throws EtcdError, or rejects with one, where it is not permitted
+   */
+  renew<T>(caller: Caller, leaseId: bigint, run: () => T | Promise<T>): T | Promise<T> {
+    const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });
+    return admission instanceof Promise ? admission.then(run) : run();
+  }
+
+  /** Undefined while callers need no permission. */
+  #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
+    const { authority } = this.#deps;
+    return authority.isEnforced ? authority.admit(caller, access) : undefined;
   }
 
   /** Resolves when the store that the read needs is there, with everything that it must show. */
@@ -146,15 +183,19 @@ export class EntryPoints {
    * created, and again at `WatchHub.recheck`.
    */
   watch(caller: Caller, call: StreamCall): WatchStream {
+    const watching = this.#deps.authority.watching(caller);
     return this.#deps.watches.open(call, {
       client: caller.client,
-      forbids: (range) => this.#authority?.forbidsWatch(caller, range),
+      ready: () => watching.ready(),
+      forbids: (range) => watching.forbids(range),
+      revoked: (range) => watching.revoked(range),
     });
   }
 
   /** Does work on this member that is neither a request of the log nor a read of the store. */
   operate<T>(caller: Caller, access: Access, run: () => Promise<T>): Promise<T> {
-    if (this.#authority === undefined && NEEDED_STORE[access.kind] === "none") return run();
+    const { isEnforced } = this.#deps.authority;
+    if (!isEnforced && NEEDED_STORE[access.kind] === "none") return run();
     return this.read(caller, { access, linearizable: false, run });
   }
 }

@@ -22,6 +22,7 @@ export class Lifecycle {
   constructor(parts: MemberParts) {
     this.#parts = parts;
     const { store, watches, slices, space, snapshots, corruption, keeper, lifetime, deps } = parts;
+    const { auth } = parts;
     watches.attach(store.current.mvcc);
     store.current.lessor.observer = keeper;
     store.follow({
@@ -29,6 +30,8 @@ export class Lifecycle {
         next.lessor.observer = keeper;
       },
     });
+    auth.attach(store.current);
+    store.follow({ attach: (next) => auth.attach(next) });
     store.follow({
       detach: () => Promise.all([watches.detach(), slices.detach()]),
       attach: (next) => {
@@ -105,6 +108,7 @@ export class Lifecycle {
     const { exchange, watches, slices, space, snapshots, store, wal } = this.#parts;
     loop.stop();
     keeper.steppedDown();
+    this.#parts.auth.close();
     cluster.autoPromotion.stop();
     cluster.versions.stop();
     flusher.stop();

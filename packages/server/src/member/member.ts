@@ -14,6 +14,7 @@ import type { Clock, Logger } from "@quorate/host";
 import type { ResponseHeader } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
 import type { Applied, RequestKind, RequestOf, Store } from "@quorate/store";
+import type { AccessControl } from "../auth/access-control.ts";
 import type { ServerConfig } from "../config/index.ts";
 import type { Corruption } from "../corruption/index.ts";
 import type { Leases } from "../lease/leases.ts";
@@ -23,7 +24,7 @@ import type { Slices } from "../reads/slices.ts";
 import type { Space } from "../space/index.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
 import { assemble, type MemberInputs, type MemberParts } from "./assemble.ts";
-import type { Access, Authority } from "./authority.ts";
+import type { Access } from "./authority.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Caller } from "./caller.ts";
 import type { MemberDeps } from "./deps.ts";
@@ -44,6 +45,8 @@ export class Member {
   readonly space: Space;
   readonly slices: Slices;
   readonly corruption: Corruption;
+  /** Users and roles. */
+  readonly auth: AccessControl;
   /** The least time to live of a lease, in seconds: 1.5 election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
   readonly #parts: MemberParts;
@@ -81,15 +84,11 @@ export class Member {
     this.space = parts.space;
     this.slices = parts.slices;
     this.corruption = parts.corruption;
+    this.auth = parts.auth;
     this.minLeaseTtlSeconds = parts.minLeaseTtlSeconds;
   }
 
   // --- The ways in ---
-
-  /** Users and roles; undefined: every caller is permitted everything. */
-  set authority(authority: Authority | undefined) {
-    this.#parts.requests.authority = authority;
-  }
 
   /** As EntryPoints.propose. */
   propose<K extends RequestKind>(
@@ -109,6 +108,22 @@ export class Member {
   /** As EntryPoints.read. */
   read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
     return this.#parts.entry.read(caller, request);
+  }
+
+  /** As EntryPoints.permit. */
+  permit(caller: Caller, access: Access): Promise<void> | undefined {
+    return this.#parts.entry.permit(caller, access);
+  }
+
+  /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
+  renewLease(caller: Caller, id: bigint): number | Promise<number> {
+    return this.#parts.entry.renew(caller, id, () => this.leases.renew(id));
+  }
+
+  /** Resolves when users and roles of the store are those of the cluster and may be shown. */
+  async current(): Promise<void> {
+    await this.#parts.reads.wait();
+    await this.#parts.readiness.servable();
   }
 
   /** As EntryPoints.watch. */

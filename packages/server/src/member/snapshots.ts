@@ -49,7 +49,7 @@ export interface SnapshotParts {
   readonly clock: Clock;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
-  readonly config: Pick<ServerConfig, "storeDir" | "ignoreAuth">;
+  readonly config: Pick<ServerConfig, "storeDir">;
   readonly logger: Logger;
   readonly faults: FaultHook;
   /** A leader's store has been received and is on the disk. */
@@ -268,7 +268,7 @@ export class Snapshots {
    */
   async receive(stream: SnapshotStream): Promise<void> {
     const { logger, disk, keyspaces } = this.#parts;
-    const { storeDir, ignoreAuth } = this.#parts.config;
+    const { storeDir } = this.#parts.config;
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
@@ -285,7 +285,7 @@ export class Snapshots {
         "remote-snapshot-sender-id": idToHex(message.from),
       });
       await receiveSnapshot(
-        { disk, keyspaces, ignoreAuth },
+        { disk, keyspaces },
         storeDir,
         index,
         stream.body,

@@ -140,6 +140,8 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   };
   const writing = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
     if (mayAnswerMuch(request)) {
+      const permitted = member.permit(caller, { kind: "txn", request });
+      if (permitted !== undefined) await permitted;
       await (member.spaceRefusal("txn", request) ?? mayAnswer(request, caller));
     }
     const applied = await member.propose(caller, "txn", bytes, request);
@@ -161,7 +163,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
         const caller = callerOf(context);
-        if (mayAnswerMuch(request)) await mayAnswer(request, caller);
+        if (mayAnswerMuch(request)) {
+          const permitted = member.permit(caller, { kind: "deleteRange", request });
+          if (permitted !== undefined) await permitted;
+          await mayAnswer(request, caller);
+        }
         const applied = await member.propose(caller, "deleteRange", bytes, request);
         return encodeDeleteRange({ turns, caller }, completed(member, applied));
       },

@@ -33,6 +33,9 @@ import { toStatusError } from "./status.ts";
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
 
+/** Leases of a stream that are looked at again when users or roles change; not the oldest. */
+export const MAX_RECHECKED_LEASES = 1024;
+
 /**
  * A message with a long repeated field, encoded in steps: a part of the field after the other,
  * which decodes as one message.
@@ -158,10 +161,15 @@ class KeepAlives implements StreamListener {
   #hasRoom = true;
   #isHalfClosed = false;
   #isEnded = false;
+  readonly #caller: Caller;
+  /** Leases that it has renewed, those renewed last at the end. */
+  readonly #renewed = new Set<bigint>();
+  #unfollow: (() => void) | undefined;
 
   constructor(member: Member, call: StreamCall) {
     this.#member = member;
     this.#call = call;
+    this.#caller = callerOf(call.context);
   }
 
   message(bytes: Uint8Array): void {
@@ -174,25 +182,63 @@ class KeepAlives implements StreamListener {
       header: member.header(member.store.mvcc.currentRevision),
       seconds: undefined,
     };
-    const renewed = member.leases.renew(id);
+    let renewed: number | Promise<number>;
+    try {
+      renewed = member.renewLease(this.#caller, id);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     this.#waiting.push(keepAlive);
     if (typeof renewed === "number") {
+      this.#permitted(id);
       keepAlive.seconds = renewed;
       this.#sendAnswered();
       return;
     }
     renewed.then(
       (seconds) => {
+        this.#permitted(id);
         keepAlive.seconds = seconds;
         this.#sendAnswered();
       },
-      (error: unknown) => {
-        if (this.#isEnded) return;
-        this.#isEnded = true;
-        this.#call.end(toStatusError(error));
-      },
+      (error: unknown) => this.#fail(error),
     );
     if (this.#waiting.length >= MAX_WAITING_KEEP_ALIVES) this.#call.pause();
+  }
+
+  /** Notes a lease that is looked at again when users or roles change. */
+  #permitted(id: bigint): void {
+    if (this.#isEnded) return;
+    this.#renewed.delete(id);
+    this.#renewed.add(id);
+    this.#unfollow ??= this.#member.auth.changes.follow(() => this.#recheck());
+    if (this.#renewed.size <= MAX_RECHECKED_LEASES) return;
+    for (const oldest of this.#renewed) {
+      this.#renewed.delete(oldest);
+      break;
+    }
+  }
+
+  /** Ends the stream if one of its leases may not be renewed any more. */
+  #recheck(): void {
+    const { authority } = this.#member.auth;
+    for (const id of this.#renewed) {
+      const access = { kind: "leaseKeepAlive", request: id } as const;
+      authority.recheck(this.#caller, access).catch((error: unknown) => this.#fail(error));
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isEnded) return;
+    this.#over();
+    this.#call.end(toStatusError(error));
+  }
+
+  #over(): void {
+    this.#isEnded = true;
+    this.#unfollow?.();
+    this.#renewed.clear();
   }
 
   halfClosed(): void {
@@ -206,7 +252,7 @@ class KeepAlives implements StreamListener {
   }
 
   cancelled(): void {
-    this.#isEnded = true;
+    this.#over();
   }
 
   #sendAnswered(): void {
@@ -228,7 +274,7 @@ class KeepAlives implements StreamListener {
     if (!this.#hasRoom) this.#call.pause();
     else if (waiting.length < MAX_WAITING_KEEP_ALIVES) this.#call.resume();
     if (!this.#isHalfClosed || waiting.length > 0) return;
-    this.#isEnded = true;
+    this.#over();
     this.#call.end();
   }
 }

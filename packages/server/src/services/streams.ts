@@ -6,6 +6,7 @@
 import type { Clock, Timer } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
+import type { AuthChanges } from "../auth/auth-changes.ts";
 import { toStatusError } from "./status.ts";
 
 /**
@@ -20,6 +21,12 @@ export interface StreamGuardDeps {
   hasLeader(): boolean;
   /** Throws an EtcdError for a call that is not to be. */
   admit(context: CallContext): void;
+  /** Whether a method's calls are permitted as a whole, and so looked at again. */
+  isRuled(path: string): boolean;
+  /** Throws or rejects with an EtcdError for a call that its method's rule refuses. */
+  admitByRule(context: CallContext): void | Promise<void>;
+  /** Notifies of changes of users and roles. */
+  readonly authChanges: AuthChanges;
 }
 
 /** Wraps the handlers of all streaming methods of one member. */
@@ -27,6 +34,8 @@ export class StreamGuard {
   readonly #deps: StreamGuardDeps;
   /** Calls that want a leader, and what they hear. */
   readonly #needLeader = new Map<StreamCall, StreamListener>();
+  /** Calls that are looked at again when users or roles change, and what ends that. */
+  readonly #followed = new Map<StreamCall, () => void>();
   #timer: Timer | undefined;
   #checksWithoutLeader = 0;
 
@@ -38,14 +47,16 @@ export class StreamGuard {
   guard(handler: StreamHandler, check: (bytes: Uint8Array) => void = () => {}): StreamHandler {
     return (call) => {
       const needsLeader = call.context.metadata("hasleader") === "true";
+      const isFollowed = needsLeader || this.#deps.isRuled(call.context.path);
       let listener: StreamListener;
       try {
         this.#deps.admit(call.context);
-        listener = handler(needsLeader ? this.#watched(call) : call);
+        listener = handler(isFollowed ? this.#watched(call) : call);
       } catch (error) {
         throw toStatusError(error);
       }
       if (needsLeader) this.#watch(call, listener);
+      this.#followRule(call, listener);
       return {
         message: (bytes) => {
           try {
@@ -64,6 +75,21 @@ export class StreamGuard {
         },
       };
     };
+  }
+
+  /** Ends a call when its method's rule refuses it after users or roles have changed. */
+  #followRule(call: StreamCall, listener: StreamListener): void {
+    const { isRuled, admitByRule, authChanges } = this.#deps;
+    if (!isRuled(call.context.path)) return;
+    const check = async () => admitByRule(call.context);
+    const refused = () => {
+      if (!this.#followed.has(call)) return;
+      this.#forget(call);
+      listener.cancelled?.();
+      call.end(toStatusError(errorOf("PermissionDenied")));
+    };
+    const unfollow = authChanges.follow(() => void check().catch(refused));
+    this.#followed.set(call, unfollow);
   }
 
   /** The call, forgotten when the handler ends it. */
@@ -89,6 +115,8 @@ export class StreamGuard {
   }
 
   #forget(call: StreamCall): void {
+    this.#followed.get(call)?.();
+    this.#followed.delete(call);
     this.#needLeader.delete(call);
     if (this.#needLeader.size > 0) return;
     this.#timer?.cancel();

@@ -5,9 +5,11 @@
  */
 import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { RPC_RULES } from "../auth/rpc-rules.ts";
 import { electionService, electionStreams } from "../concurrency/election-service.ts";
 import { lockService } from "../concurrency/lock-service.ts";
 import type { Member } from "../member/member.ts";
+import { authService } from "./auth.ts";
 import { ClientVersions } from "./client-versions.ts";
 import { clusterService } from "./cluster.ts";
 import { downgradeService } from "./downgrade.ts";
@@ -16,6 +18,7 @@ import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
+import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
 import { toStatusError, unimplemented } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
@@ -44,6 +47,7 @@ function unary(
   versions: ClientVersions,
   check: RequestCheck,
 ): UnaryHandler {
+  const permitted = ruled(member, handler);
   return async (request, context) => {
     try {
       admit(member, context);
@@ -51,7 +55,7 @@ function unary(
         .with("unary", versions.label(context.metadata("client-api-version")))
         .add();
       check(request);
-      return await handler(request, context);
+      return await permitted(request, context);
     } catch (error) {
       throw toStatusError(error);
     }
@@ -64,11 +68,15 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
     clock: member.clock,
     electionTimeoutMs: member.config.electionTimeoutMs,
     hasLeader: () => member.leader !== 0n,
+    isRuled: (path) => RPC_RULES.get(path)?.rule === "root",
+    admitByRule: (context) => admitByRule(member, context),
+    authChanges: member.auth.changes,
     admit: (context) => {
       if (member.isLearner && context.path !== MaintenanceService.methods.Snapshot.path)
         throw errorOf("NotSupportedForLearner");
       if (member.leader === 0n && context.metadata("hasleader") === "true")
         throw errorOf("NoLeader");
+      if (member.auth.authority.isEnforced) ruleOf(context.path);
       member.metrics.clientRequests
         .with("stream", versions.label(context.metadata("client-api-version")))
         .add();
@@ -90,6 +98,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...leaseService(member),
     ...lockService(member),
     ...electionService(member),
+    ...authService(member),
   ]);
   const streamHandlers = new Map([
     ...watchService(member),

@@ -19,7 +19,7 @@
 import type { Clock, Random } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
-import type { Change, KeyRange, Mvcc } from "@quorate/store";
+import type { Change, KeyRange, Mvcc, Steps } from "@quorate/store";
 import { ClientBudget } from "./client-budget.ts";
 import { WatchEvent } from "./event.ts";
 import { EventLists } from "./event-list.ts";
@@ -50,6 +50,8 @@ const EVENTS_BETWEEN_LOOKS = 64;
  */
 export const MAX_WATCHERS_AT_ONCE = 256;
 const WATCHERS_BETWEEN_LOOKS = 64;
+/** Watches are looked at again for so long in one turn, when permissions have changed. */
+const MAX_RECHECK_MS = 2;
 
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
@@ -97,6 +99,9 @@ export class WatchHub implements StreamOwner {
   #lastRevision = 0;
   #recent: RecentEvents;
   #scheduled = false;
+  #isRecheckDue = false;
+  /** The look at all watches that goes on. */
+  #rechecks: Steps<void> | undefined;
   #headerRevision = -1;
   #headerTerm = -1;
   #headerField: Uint8Array = EMPTY;
@@ -183,9 +188,39 @@ export class WatchHub implements StreamOwner {
     return this.#watcherCount - this.#synced.size;
   }
 
-  /** Permissions have changed: checks those of every watch. */
+  /**
+   * Permissions have changed: checks those of every watch, in slices beside other work. A change
+   * during that check starts one more.
+   */
   recheck(): void {
-    for (const stream of this.#streams) stream.recheck();
+    this.#isRecheckDue = true;
+    if (this.#rechecks !== undefined) return;
+    this.#rechecks = this.#recheckAll();
+    this.clock.endOfTurn(() => this.#recheckSlice());
+  }
+
+  *#recheckAll(): Steps<void> {
+    while (this.#isRecheckDue) {
+      this.#isRecheckDue = false;
+      let looked = 0;
+      for (const stream of [...this.#streams]) {
+        for (const watcher of [...stream.watchers]) {
+          stream.recheck(watcher);
+          if (++looked % WATCHERS_BETWEEN_LOOKS === 0) yield;
+        }
+      }
+    }
+  }
+
+  #recheckSlice(): void {
+    const startMs = this.clock.monotonicMs();
+    do {
+      if (this.#rechecks!.next().done === true) {
+        this.#rechecks = undefined;
+        return;
+      }
+    } while (this.clock.monotonicMs() - startMs < MAX_RECHECK_MS);
+    this.clock.endOfTurn(() => this.#recheckSlice());
   }
 
   header(revision: number): ResponseHeader {

@@ -37,8 +37,12 @@ export type StreamWatcher = Watcher<WatchStream>;
 export interface StreamClient {
   /** Key of fairness; "" for this member, whose own watches are bounded where they are made. */
   readonly client: string;
+  /** Resolves when it is known who the client is; undefined: now. */
+  ready(): Promise<void> | undefined;
   /** Why it may not watch a range, in the words of cancel_reason; undefined: it may. */
   forbids(range: KeyRange): string | undefined;
+  /** The same for a watch that was made before. */
+  revoked(range: KeyRange): string | undefined;
 }
 
 /** What a stream needs from the hub. */
@@ -238,12 +242,16 @@ export class WatchStream {
     this.#unpark();
   }
 
-  /** Ends the watches that are not permitted any more. */
-  recheck(): void {
-    for (const watcher of [...this.#watchers.values()]) {
-      const forbidden = this.#client.forbids(watcher.range);
-      if (forbidden !== undefined) this.#end(watcher, forbidden);
-    }
+  /** Resolves when a watch may be asked for: it is known who the client is; undefined: now. */
+  ready(): Promise<void> | undefined {
+    return this.#client.ready();
+  }
+
+  /** Ends a watch that is not permitted any more. */
+  recheck(watcher: StreamWatcher): void {
+    if (this.#watchers.get(watcher.id) !== watcher) return;
+    const forbidden = this.#client.revoked(watcher.range);
+    if (forbidden !== undefined) this.#end(watcher, forbidden);
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {

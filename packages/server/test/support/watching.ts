@@ -211,7 +211,9 @@ export class WatchBench {
     const call = new MemoryCall(options);
     const stream = this.hub.open(call, {
       client: clientOf(call.context),
+      ready: () => undefined,
       forbids: (range) => this.forbids(range),
+      revoked: (range) => this.forbids(range),
     });
     call.listener = {
       message: (bytes) => {

@@ -4,7 +4,7 @@
  * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Names, SeededRandom, silentLogger } from "@quorate/host";
+import { type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   type EtcdError,
@@ -19,6 +19,7 @@ import {
 } from "@quorate/proto";
 import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { Secrets } from "../../src/auth/access-control.ts";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
@@ -61,8 +62,24 @@ export interface Node {
   serverVersion?: string | undefined;
   /** How its member's applying is cut into slices; as in production if undefined. */
   applyLimits?: ApplyLimits | undefined;
+  /** In place of those of `plainSecrets`. */
+  secrets?: Partial<Secrets> | undefined;
   /** Called at each fault point that its member passes. */
   passes?: ((point: FaultPoint) => void) | undefined;
+}
+
+/** Hashes that cost nothing and are not secret. */
+export function plainSecrets(random: Random): Secrets {
+  const mark = "$2a$04$";
+  return {
+    randomBytes: (length) => Uint8Array.from({ length }, () => random.below(256)),
+    hasher: {
+      hash: async (password) => mark + password,
+      verify: async (password, hash) => hash === mark + password,
+      close: () => {},
+    },
+    threads: 1,
+  };
 }
 
 /** The network: who is cut off hears and says nothing. */
@@ -297,6 +314,7 @@ export class World {
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
+      secrets: { ...plainSecrets(this.random.fork(`${node.name}/secrets`)), ...node.secrets },
       watchLimits: this.#watchLimits,
       sliceLimits: this.sliceLimits,
       answerLimits: this.answerLimits,

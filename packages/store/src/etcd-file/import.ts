@@ -5,7 +5,6 @@
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
 import { concat, KeyValue, leasepb, toHex, toLatin1 } from "@quorate/proto";
-import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "../auth-record.ts";
 import { Backend, Bucket } from "../backend.ts";
 import { currentDirectory } from "../directories.ts";
 import { leaseKey } from "../lease/lessor.ts";
@@ -62,11 +61,6 @@ export interface ImportOptions {
   /** Called with the bytes processed so far, and those of the whole file. */
   readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   readonly later?: LaterHistory | undefined;
-  /**
-   * Accepts a file with authentication enabled. False refuses it, because users and roles are not
-   * enforced yet.
-   */
-  readonly ignoreAuth?: boolean | undefined;
 }
 
 /** Writes records in synced batches. */
@@ -95,7 +89,7 @@ class Batches {
 /**
  * Creates the store in the directory `storeDir`, which must not contain one. It is durable when the
  * promise resolves; a failure leaves nothing there. @throws BoltDamageError, EtcdFileError,
- * AuthEnabledError, DiskError
+ * DiskError
  */
 export async function importEtcdFile(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
@@ -109,7 +103,6 @@ export async function importEtcdFile(
   const file = BoltFile.open(deps.disk, path);
   try {
     const marks = marksOf(file);
-    if (options.ignoreAuth !== true && demandsAuth(file)) throw new AuthEnabledError(path);
     const keyspace = await deps.keyspaces.open(directory, { create: true });
     try {
       const inFile = await copyBuckets(
@@ -137,14 +130,6 @@ export async function importEtcdFile(
   } finally {
     file.close();
   }
-}
-
-function demandsAuth(file: BoltFile): boolean {
-  const name = toLatin1(AUTH_ENABLED);
-  for (const slice of file.records("auth")) {
-    for (const [key, value] of slice) if (toLatin1(key) === name) return isAuthEnabled(value);
-  }
-  return false;
 }
 
 interface Marks {

@@ -5,7 +5,8 @@
  */
 import { InternalRaftRequest, Reader, WireError } from "@quorate/proto";
 import { InvalidRequestError } from "./invalid-request.ts";
-import { checkRequest, REQUEST_RECORDS, type RequestLimits } from "./request-table.ts";
+import type { RequestLimits } from "./request-record.ts";
+import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
 
 /** Fields of InternalRaftRequest that are not requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);

@@ -11,24 +11,19 @@ import {
   AlarmType,
   CompactionRequest,
   DeleteRangeRequest,
-  type ErrorName,
   errorOf,
   type InternalRaftRequest,
   LeaseCheckpointRequest,
   LeaseGrantRequest,
   LeaseRevokeRequest,
-  type MessageType,
   membershippb,
   PutRequest,
   RangeRequest,
   TxnRequest,
 } from "@quorate/proto";
-import type { Alarms } from "../alarms.ts";
-import { type Lessor, MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
-import type { Membership } from "../membership/membership.ts";
-import type { Mvcc } from "../mvcc/index.ts";
+import { AUTH_REQUESTS } from "../auth/auth-requests.ts";
+import { MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
 import type { ReadView } from "../mvcc/read-view.ts";
-import type { Steps } from "../steps.ts";
 import { applyAlarm } from "./alarm.ts";
 import { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
 import { applyCompaction } from "./compaction.ts";
@@ -46,57 +41,15 @@ import {
 } from "./lease.ts";
 import { applyPut } from "./put.ts";
 import { range } from "./range.ts";
+import type { RequestLimits, RequestRecord } from "./request-record.ts";
 import { applyShortTxn, txnInSteps } from "./txn.ts";
 import { copiedBytes } from "./work.ts";
 
 /** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
 export const MAX_CHECKPOINT_LEASES = 1000;
 
-/** Limits of requests that depend on a member's configuration. */
-export interface RequestLimits {
-  /** Entries of one list of a transaction (--max-txn-ops). */
-  readonly maxTxnOps: number;
-  /** Why the cluster's version cannot be set to a text; undefined if it can. */
-  readonly versionProblem: (version: string) => string | undefined;
-}
-
-/** The replicated state that requests work on. */
-export interface ApplyState {
-  readonly mvcc: Mvcc;
-  readonly membership: Membership;
-  readonly leases: Lessor;
-  readonly alarms: Alarms;
-}
-
 /** Fields of InternalRaftRequest that carry a request. */
 type RequestField = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
-
-/** One kind of request: the message Q, and the response R that applying it comes to. */
-export interface RequestRecord<Q, R> {
-  readonly type: MessageType<Q>;
-  /** Decodes a request before it is proposed, where that needs a bound; else `type` does. */
-  readonly decodeBounded?: (bytes: Uint8Array, limits: RequestLimits) => Q;
-  /**
-   * The error of a request that no state makes valid; undefined for a valid one.
-   * @throws InvalidRequestError where etcd's API has no error for it
-   */
-  readonly check: (request: Q, limits: RequestLimits) => ErrorName | undefined;
-  /** Whether an alarm CORRUPT refuses the kind (etcd: applierV3Corrupt). */
-  readonly refusedWhenCorrupt: boolean;
-  /**
-   * Estimate of the bytes that it adds to the store; 0 for none. What costs something is refused
-   * while an alarm NOSPACE stands (etcd: applierV3Capped).
-   */
-  readonly costBytes?: (request: Q) => number;
-  /** Bytes of records in the store that it writes once more, on top of its own. */
-  readonly copiedBytes?: (view: ReadView, request: Q) => number;
-  /**
-   * Applies the request, or returns the steps that do.
-   * @param answered false where no caller waits for the response: what only that needs is not read
-   * @throws EtcdError, which is the response then; nothing has changed
-   */
-  readonly apply: (state: ApplyState, request: Q, answered: boolean) => R | Steps<R>;
-}
 
 /** Infers the types of one record. */
 function record<Q, R>(fields: RequestRecord<Q, R>): RequestRecord<Q, R> {
@@ -193,6 +146,7 @@ export const REQUESTS = {
       return undefined;
     },
   }),
+  ...AUTH_REQUESTS,
 } as const satisfies { readonly [K in RequestField]?: unknown };
 
 type Records = typeof REQUESTS;

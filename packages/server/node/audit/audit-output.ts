@@ -1,0 +1,288 @@
+/**
+ * Writes audit lines behind the calls that they are of:
+ *
+ *     write(line) -> queue (bounded) -> one write of many lines, on the thread pool -> target
+ *
+ * While the target takes nothing (a full disk, a pipe without a reader) lines wait in the queue and
+ * the writing is tried again; what does not fit the queue is dropped and counted.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import type { AuditSink } from "../../src/audit/settings.ts";
+import { type AuditTarget, openAuditTarget } from "./audit-target.ts";
+import { rotate } from "./rotation.ts";
+
+/** Bytes of lines that wait; a line that would go beyond is dropped. */
+export const MAX_AUDIT_QUEUE_BYTES: number = 16 * 1024 * 1024;
+/** Writes are refused, where that is wanted, before lines have to be dropped. */
+export const REFUSING_QUEUE_BYTES: number = (MAX_AUDIT_QUEUE_BYTES * 3) / 4;
+/** Lines are collected for so long, or up to so many bytes. */
+const FLUSH_AFTER_MS = 50;
+const BATCH_BYTES = 256 * 1024;
+/** The bytes of a character of a line, at most. */
+const MOST_UTF8_BYTES = 3;
+const NEWLINE = 0x0a;
+/** A target that failed is tried again after this time; a full pipe sooner. */
+export const RETRY_MS = 1000;
+const PIPE_RETRY_MS = 20;
+/** A pipe that takes nothing for so long counts as failed. */
+const STALLED_MS = 1000;
+const CLOSE_GRACE_MS = 2000;
+
+export interface AuditOutputOptions {
+  /** A file, a named pipe, or "-" for standard output. */
+  readonly path: string;
+  /** A file is rotated from this size or age on; 0 for never. */
+  readonly maxFileBytes: number;
+  readonly maxFileAgeMs: number;
+  /** Rotated files that stay. */
+  readonly keepFiles: number;
+}
+
+export interface AuditOutputDependencies {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Opens the target; another one in tests. */
+  readonly open?: typeof openAuditTarget;
+}
+
+export class AuditOutput implements AuditSink {
+  readonly #options: AuditOutputOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #open: typeof openAuditTarget;
+  /** Lines as bytes, so that none lives on as a text: the last batch is being filled. */
+  #queue: Buffer[] = [];
+  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
+  #batchBytes = 0;
+  /** A batch that was written, for the next one. */
+  #spare: Buffer | undefined;
+  #queueBytes = 0;
+  #waitingLines = 0;
+  /** What a failed write left over, in front of the queue. */
+  #rest: Uint8Array = new Uint8Array(0);
+  /** Whether the last byte that was written is within a line. */
+  #isCut = false;
+  #target: AuditTarget | undefined;
+  #fileBytes = 0;
+  #timer: Timer | undefined;
+  #writing: Promise<void> | undefined;
+  #isFailing = false;
+  #mustReopen = false;
+  #isClosed = false;
+  #stalledSinceMs: number | undefined;
+  /** Lines that were written, lines that were dropped, and writes that failed. */
+  writtenLines = 0;
+  droppedLines = 0;
+  failures = 0;
+  rotations = 0;
+
+  constructor(options: AuditOutputOptions, { clock, logger, open }: AuditOutputDependencies) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#open = open ?? openAuditTarget;
+  }
+
+  /** Opens the target. Rejects where it cannot be one; a pipe may be without a reader still. */
+  async start(): Promise<void> {
+    try {
+      await this.#ensureOpen();
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== "ENXIO") throw new Error(`cannot open ${this.#options.path}: ${message}`);
+      this.#failed(error);
+    }
+  }
+
+  get isWritable(): boolean {
+    return !this.#isFailing && this.#queueBytes < REFUSING_QUEUE_BYTES;
+  }
+
+  /** Bytes that wait to be written. */
+  get queueBytes(): number {
+    return this.#queueBytes;
+  }
+
+  write(line: string): void {
+    if (this.#isClosed || this.#queueBytes + line.length >= MAX_AUDIT_QUEUE_BYTES) {
+      this.droppedLines++;
+      return;
+    }
+    this.#append(line);
+    if (this.#writing !== undefined || this.#isFailing) return;
+    if (this.#queueBytes >= BATCH_BYTES) this.#begin();
+    else this.#timer ??= this.#clock.after(FLUSH_AFTER_MS, () => this.#begin());
+  }
+
+  #append(line: string): void {
+    const mostBytes = line.length * MOST_UTF8_BYTES + 1;
+    if (this.#batch.length - this.#batchBytes < mostBytes) this.#endBatch(mostBytes);
+    const length = this.#batch.write(line, this.#batchBytes) + 1;
+    this.#batchBytes += length;
+    this.#batch[this.#batchBytes - 1] = NEWLINE;
+    this.#queueBytes += length;
+    this.#waitingLines++;
+  }
+
+  /** Puts the batch into the queue and begins another. */
+  #endBatch(leastBytes: number): void {
+    if (this.#batchBytes > 0) this.#queue.push(this.#batch.subarray(0, this.#batchBytes));
+    const spare = leastBytes <= BATCH_BYTES ? this.#spare : undefined;
+    if (spare !== undefined) this.#spare = undefined;
+    this.#batch = spare ?? Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, leastBytes));
+    this.#batchBytes = 0;
+  }
+
+  /** Opens the target again before the next line: something has moved the file away. */
+  reopen(): void {
+    this.#mustReopen = true;
+  }
+
+  /** Writes what waits, for a bounded time, and closes. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const grace = new Promise<void>((resolve) => this.#clock.after(CLOSE_GRACE_MS, resolve));
+    this.#begin();
+    await Promise.race([this.#writing, grace]);
+    this.#timer?.cancel();
+    this.droppedLines += this.#waitingLines;
+    this.#waitingLines = 0;
+    this.#queue = [];
+    this.#batchBytes = 0;
+    await this.#target?.close().catch(() => {});
+    this.#target = undefined;
+  }
+
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#writing ??= this.#run().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  /** Writes until nothing waits or the target fails. Never rejects. */
+  async #run(): Promise<void> {
+    try {
+      // Nothing may wait: a pipe had no reader when the member started.
+      if (this.#isFailing) await this.#ensureOpen();
+      while (this.#rest.length > 0 || this.#waitingLines > 0) {
+        await this.#ensureOpen();
+        if (this.#rest.length === 0) this.#rest = this.#takeBatch();
+        const { buffer } = this.#rest;
+        if (!(await this.#writeRest())) return;
+        if (buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(buffer);
+        await this.#rotateIfDue();
+      }
+      if (this.#isFailing) this.#recovered();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async #ensureOpen(): Promise<void> {
+    if (this.#mustReopen) await this.#closeTarget();
+    this.#mustReopen = false;
+    if (this.#target !== undefined) return;
+    this.#target = await this.#open(this.#options.path, this.#clock.wallMs());
+    this.#fileBytes = this.#target.sizeBytes;
+  }
+
+  #takeBatch(): Uint8Array {
+    if (this.#queue.length === 0) this.#endBatch(0);
+    const batch = this.#queue.shift()!;
+    this.#queueBytes -= batch.length;
+    this.#waitingLines -= newlines(batch, batch.length);
+    return batch;
+  }
+
+  /** Writes what is taken from the queue; false where a pipe is full and is tried again later. */
+  async #writeRest(): Promise<boolean> {
+    while (this.#rest.length > 0) {
+      let count: number;
+      try {
+        count = await this.#target!.write(this.#rest);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+        this.#stalled();
+        return false;
+      }
+      this.#stalledSinceMs = undefined;
+      this.#fileBytes += count;
+      this.writtenLines += newlines(this.#rest, count);
+      this.#isCut = count === 0 ? this.#isCut : this.#rest[count - 1] !== NEWLINE;
+      this.#rest = this.#rest.subarray(count);
+    }
+    return true;
+  }
+
+  #stalled(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#stalledSinceMs ??= nowMs;
+    if (nowMs - this.#stalledSinceMs >= STALLED_MS && !this.#isFailing)
+      this.#failed(new Error("the reader of the pipe takes nothing"));
+    else this.#timer = this.#clock.after(PIPE_RETRY_MS, () => this.#begin());
+  }
+
+  async #rotateIfDue(): Promise<void> {
+    const { maxFileBytes, maxFileAgeMs, path, keepFiles } = this.#options;
+    if (this.#target?.isFile !== true) return;
+    const wallMs = this.#clock.wallMs();
+    const isFull = maxFileBytes > 0 && this.#fileBytes >= maxFileBytes;
+    const isOld = maxFileAgeMs > 0 && wallMs - this.#target.sinceMs >= maxFileAgeMs;
+    if (!isFull && !isOld) return;
+    await this.#closeTarget();
+    await rotate(path, wallMs, keepFiles);
+    this.rotations++;
+  }
+
+  async #closeTarget(): Promise<void> {
+    const target = this.#target;
+    this.#target = undefined;
+    await target?.close();
+  }
+
+  #failed(error: unknown): void {
+    this.failures++;
+    if (!this.#isFailing) {
+      this.#logger.error(
+        "the audit log cannot be written; lines wait, and are dropped at a bound",
+        {
+          path: this.#options.path,
+          error: (error as Error).message,
+        },
+      );
+    }
+    this.#isFailing = true;
+    this.#endCutLine();
+    const target = this.#target;
+    this.#target = undefined;
+    target?.close().catch(() => {});
+    if (!this.#isClosed) this.#timer = this.#clock.after(RETRY_MS, () => this.#begin());
+  }
+
+  /** A line that a failure cut is ended and counts as dropped; the lines behind it stay whole. */
+  #endCutLine(): void {
+    if (!this.#isCut) return;
+    this.#isCut = false;
+    const next = this.#rest.indexOf(NEWLINE) + 1;
+    this.#rest = Buffer.concat([Buffer.from("\n"), this.#rest.subarray(next)]);
+    this.droppedLines++;
+    this.writtenLines--;
+  }
+
+  #recovered(): void {
+    this.#isFailing = false;
+    this.#logger.info("the audit log is written again", {
+      path: this.#options.path,
+      "dropped-lines": this.droppedLines,
+    });
+  }
+}
+
+function newlines(bytes: Uint8Array, end: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1))
+    count++;
+  return count;
+}

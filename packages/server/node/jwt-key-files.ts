@@ -1,0 +1,168 @@
+/**
+ * The keys of users' tokens from files: PEM as etcd reads it (public keys, private keys and
+ * certificates), several in one file while keys overlap, and JSON Web Key Sets.
+ */
+import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
+import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
+import {
+  algorithmsOf,
+  type JwtAlgorithm,
+  jwtAlgorithm,
+  type KeyFamily,
+  keyFamily,
+} from "../src/auth/jwt/algorithms.ts";
+import {
+  type JwtKeys,
+  MAX_VERIFICATION_KEYS,
+  type VerificationKey,
+} from "../src/auth/jwt/key-set.ts";
+import { expectsProvider, type JwtSettings } from "../src/auth/jwt/settings.ts";
+
+/** Reads the keys, and follows their files. Rejects with what is wrong with them. */
+export function openJwtKeys(
+  settings: JwtSettings,
+  dependencies: FileSourceDependencies,
+): Promise<FileSource<JwtKeys>> {
+  const { publicKeyFile, privateKeyFile, jwksFile } = settings;
+  const paths = [publicKeyFile, privateKeyFile, jwksFile].filter((path) => path !== "");
+  return FileSource.open(
+    {
+      what: "keys of tokens",
+      paths: [...new Set(paths)],
+      parse: (contents) => readJwtKeys(settings, contents),
+    },
+    dependencies,
+  );
+}
+
+/** The keys in files. Throws Error with the path; it never shows a key. */
+export function readJwtKeys(settings: JwtSettings, contents: FileContents): JwtKeys {
+  const { algorithm, publicKeyFile, privateKeyFile, jwksFile } = settings;
+  const verification: VerificationKey[] = [];
+  const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
+  let signing: JwtKeys["signing"];
+  if (privateKeyFile !== "") {
+    const bytes = contents.get(privateKeyFile)!;
+    const key = signingKey(algorithm, bytes, privateKeyFile);
+    signing = { algorithm, key };
+    const check = "type" in key && key.type === "private" ? createPublicKey(key) : key;
+    verification.push({ id: undefined, algorithms, key: check, isForeign: false });
+  }
+  // For a shared secret etcd has no use for a public key.
+  if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
+    const isForeign = privateKeyFile === "" && expectsProvider(settings);
+    const keys = publicKeys(contents.get(publicKeyFile)!, publicKeyFile, keyFamily(algorithm));
+    if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
+      throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
+    for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
+  }
+  if (jwksFile !== "") verification.push(...jwksKeys(contents.get(jwksFile)!, jwksFile));
+  if (verification.length > MAX_VERIFICATION_KEYS) {
+    throw new Error(
+      `${verification.length} keys are more than the ${MAX_VERIFICATION_KEYS} that are allowed`,
+    );
+  }
+  return { verification, signing };
+}
+
+function signingKey(algorithm: JwtAlgorithm, bytes: Uint8Array, path: string) {
+  if (keyFamily(algorithm) === "secret") {
+    if (bytes.length === 0) throw new Error(`${path} is empty`);
+    return bytes;
+  }
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(Buffer.from(bytes));
+  } catch {
+    throw new Error(`${path} has no private key in PEM that can be read`);
+  }
+  checkFamily(key, keyFamily(algorithm), path);
+  return key;
+}
+
+const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
+
+/** All keys of a PEM file, of whichever blocks are public keys or certificates. */
+function publicKeys(bytes: Uint8Array, path: string, family: KeyFamily): KeyObject[] {
+  const blocks = Buffer.from(bytes).toString("latin1").match(PEM_BLOCK) ?? [];
+  const keys = blocks
+    .filter((block) => !block.includes("PRIVATE KEY-----"))
+    .map((block) => {
+      try {
+        return createPublicKey(block);
+      } catch {
+        throw new Error(`${path} has a PEM block that is no public key`);
+      }
+    });
+  if (keys.length === 0) throw new Error(`${path} has no public key in PEM`);
+  for (const key of keys) checkFamily(key, family, path);
+  return keys;
+}
+
+function isPair(publicKey: KeyObject, privateKey: KeyObject): boolean {
+  return createPublicKey(privateKey).equals(publicKey);
+}
+
+/** OpenSSL's names of curves. */
+const curves: Readonly<Record<string, KeyFamily>> = {
+  prime256v1: "P-256",
+  secp384r1: "P-384",
+  secp521r1: "P-521",
+};
+
+/** Shorter keys are refused by the library that checks signatures (RFC 7518, 3.3). */
+const MIN_RSA_BITS = 2048;
+
+function familyOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): KeyFamily | undefined {
+  if (asymmetricKeyType === "rsa") return "rsa";
+  if (asymmetricKeyType === "ed25519") return "Ed25519";
+  return asymmetricKeyType === "ec" ? curves[asymmetricKeyDetails?.namedCurve ?? ""] : undefined;
+}
+
+function checkFamily(key: KeyObject, wanted: KeyFamily, path: string): void {
+  const family = familyOf(key);
+  if (family !== wanted)
+    throw new Error(`${path} has a key of the kind ${family ?? "unknown"}, not ${wanted}`);
+  const bits = key.asymmetricKeyDetails?.modulusLength;
+  if (bits !== undefined && bits < MIN_RSA_BITS)
+    throw new Error(`${path} has an RSA key of ${bits} bits; ${MIN_RSA_BITS} are the least`);
+}
+
+type Jwk = webcrypto.JsonWebKey & { readonly kid?: unknown };
+
+/** The keys of a set that are for signatures; keys of unknown kinds are left out (RFC 7517, 5). */
+function jwksKeys(bytes: Uint8Array, path: string): VerificationKey[] {
+  let parsed: { keys?: unknown } | null;
+  try {
+    parsed = JSON.parse(Buffer.from(bytes).toString()) as { keys?: unknown } | null;
+  } catch {
+    throw new Error(`${path} is not JSON`);
+  }
+  if (!Array.isArray(parsed?.keys)) throw new Error(`${path} has no list of keys`);
+  const keys = parsed.keys.flatMap((one) => jwkOf(one as Jwk, path));
+  if (keys.length === 0) throw new Error(`${path} has no key for signatures that can be used`);
+  return keys;
+}
+
+function jwkOf(jwk: Jwk, path: string): VerificationKey[] {
+  const { kty, kid, use, alg } = jwk;
+  if (kty === "oct" || (use !== undefined && use !== "sig")) return [];
+  let key: KeyObject;
+  try {
+    // Of a private key the public half is enough, and the rest is not kept.
+    key = createPublicKey({ key: jwk, format: "jwk" });
+  } catch {
+    if (kty === "RSA" || kty === "EC" || kty === "OKP")
+      throw new Error(`${path} has a key that cannot be read (kid ${String(kid)})`);
+    return [];
+  }
+  const family = familyOf(key);
+  if (family === undefined) return [];
+  checkFamily(key, family, path);
+  const named = alg === undefined ? undefined : jwtAlgorithm(String(alg));
+  const fit = algorithmsOf(family);
+  if (alg !== undefined && (named === undefined || !fit.includes(named))) return [];
+  const algorithms = new Set(named === undefined ? fit : [named]);
+  const id = typeof kid === "string" ? kid : undefined;
+  return [{ id, algorithms, key, isForeign: true }];
+}

@@ -1,0 +1,23 @@
+/** The identity of a call that has ended, for its line. */
+import type { CallContext } from "@quorate/rpc";
+import type { Authority } from "../member/authority.ts";
+import { callerOf } from "../member/caller.ts";
+import type { ProvedIdentity } from "./audit.ts";
+
+/**
+ * The identity by which a call was served. It was found out when the call was admitted, so it is
+ * at hand; undefined where it is not any more: the token has ended, the user is deleted.
+ */
+export function servedIdentity(
+  authority: Pick<Authority, "identify">,
+  context: CallContext,
+): ProvedIdentity | undefined {
+  try {
+    const identity = authority.identify(callerOf(context));
+    if (!(identity instanceof Promise)) return identity;
+    identity.catch(() => {});
+  } catch {
+    // The call was refused for it.
+  }
+  return undefined;
+}

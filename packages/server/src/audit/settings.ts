@@ -1,0 +1,20 @@
+/** What the audit log holds, and what happens where it cannot be written. */
+
+export interface AuditSettings {
+  /** "request" adds what a request asks for beside its keys; values are hashed even then. */
+  readonly level: "metadata" | "request";
+  /** Calls about keys are logged for keys with these prefixes alone; none: for all keys. */
+  readonly prefixes: readonly Uint8Array[];
+  /** Of successful reads every Nth is logged, from 1; failures and all else always are. */
+  readonly readSampling: number;
+  /** "refuse" fails writes while the log cannot be written. */
+  readonly onFailure: "drop" | "refuse";
+}
+
+/** Where lines go. The queue behind it is bounded. */
+export interface AuditSink {
+  /** False while lines cannot be written: the disk is full, a pipe has no reader. */
+  readonly isWritable: boolean;
+  /** Takes a line, without its end. Drops and counts it where the queue is full. */
+  write(line: string): void;
+}

@@ -1,0 +1,187 @@
+/** Passwords, failed logins and simple tokens: rules, bounds, and that hashes hold up nothing. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
+import { fromUtf8 } from "@quorate/proto";
+import { bcryptHasher, hashThreads } from "../node/bcrypt-hasher.ts";
+import {
+  ADDRESS_FAILURES,
+  LoginLimits,
+  MAX_COUNTED_FAILURES,
+  USER_FAILURES,
+} from "../src/auth/login-limits.ts";
+import {
+  MAX_RUNNING_HASHES,
+  MAX_WAITING_HASHES,
+  MAX_WAITING_HASHES_OF_ONE_CLIENT,
+  type PasswordHasher,
+  Passwords,
+} from "../src/auth/passwords.ts";
+import {
+  indexOfToken,
+  MAX_TOKENS,
+  MAX_TOKENS_OF_ONE_USER,
+  SimpleTokens,
+  simpleTokenPrefix,
+} from "../src/auth/simple-tokens.ts";
+
+const CALLER = { client: "10.0.0.1", cancelled: false };
+
+test("hashes are Go's, on a thread of their own", async (t) => {
+  const hasher = bcryptHasher(1);
+  t.after(() => hasher.close());
+  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const hash = await passwords.hash("secret", CALLER);
+  assert.match(hash, /^\$2a\$04\$.{53}$/);
+  const stored = fromUtf8(hash);
+  assert.equal(await passwords.verify("secret", stored, CALLER), true);
+  assert.equal(await passwords.verify("Secret", stored, CALLER), false);
+  assert.equal(await passwords.verify("secret", undefined, CALLER), false);
+  assert.equal(await passwords.verify("no user has this password", undefined, CALLER), false);
+  // Made by golang.org/x/crypto/bcrypt, with a zero byte and with letters beyond ASCII.
+  for (const [password, made] of GO_HASHES) {
+    assert.equal(await passwords.verify(password, fromUtf8(made), CALLER), true);
+  }
+  for (const none of ["", "$2a$04$short", "x".repeat(60), "$2a$99$".padEnd(60, "x")]) {
+    assert.equal(await passwords.verify("secret", fromUtf8(none), CALLER), false);
+  }
+  const tooLong = /^StatusError: bcrypt: password length exceeds 72 bytes$/;
+  await assert.rejects(passwords.hash("é".repeat(37), CALLER), tooLong);
+  assert.match(await passwords.hash("é".repeat(36), CALLER), /^\$2a\$/);
+});
+
+const GO_HASHES = [
+  ["secret", "$2a$04$B.VjCEksMiTuYCF7winsZOR4GOhup/QAB2WhmRdqVwwROY.RgZswa"],
+  ["a\0b", "$2a$04$nUruBVq9QKvIHrHUUtyV6eLcPtkJo7o.ENf0ww.FpAk1rD4IwFsX."],
+  ["pässwörd", "$2a$04$qRSF9ffiXoQGSXhipfyFSO2.8kHKY0ghpFxFwZZZN1OY3phax.w8a"],
+] as const;
+
+test("a thread that fails fails its jobs alone, and the next job has another one", async (t) => {
+  const hasher = bcryptHasher(1);
+  t.after(() => hasher.close());
+  await assert.rejects(hasher.hash(7 as unknown as string, 4), /^Error: bcrypt: /);
+  const lost = hasher.hash("x", 14);
+  // It may be asked to end before it has begun.
+  await new Promise((resolve) => setImmediate(resolve));
+  hasher.close();
+  await assert.rejects(lost, /the thread for password hashes has ended/);
+  assert.match(await hasher.hash("x", 4), /^\$2a\$04\$/);
+});
+
+/** A hasher whose jobs end on demand. */
+function heldHasher(): { hasher: PasswordHasher; jobs: (() => void)[] } {
+  const jobs: (() => void)[] = [];
+  const held = () => new Promise<void>((resolve) => jobs.push(resolve));
+  return {
+    jobs,
+    hasher: {
+      hash: async () => held().then(() => "$2a$04$"),
+      verify: async () => held().then(() => true),
+      close: () => {},
+    },
+  };
+}
+
+test("few hashes are computed at once; those who wait are bounded, and take turns", async () => {
+  const { hasher, jobs } = heldHasher();
+  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const done: string[] = [];
+  const ask = (client: string) =>
+    passwords
+      .verify("x", fromUtf8("h"), { client, cancelled: false })
+      .then(() => done.push(client));
+  const asked = [ask("a")];
+  for (let i = 0; i < MAX_WAITING_HASHES_OF_ONE_CLIENT; i++) asked.push(ask("a"));
+  await assert.rejects(ask("a"), { code: "TooManyRequests" });
+  asked.push(ask("b"));
+  assert.equal(jobs.length, 1);
+  for (let i = 0; passwords.waiting < MAX_WAITING_HASHES; i++) asked.push(ask(`c${i % 8}`));
+  await assert.rejects(ask("d"), { code: "TooManyRequests" });
+  for (let i = 0; i < asked.length; i++) {
+    assert.equal(jobs.length, i + 1);
+    jobs[i]();
+    await asked[0];
+    while (jobs.length === i + 1 && i + 1 < asked.length) await Promise.resolve();
+  }
+  await Promise.all(asked);
+  assert.ok(done.indexOf("b") < 5, `b came ${done.indexOf("b")}th`);
+  assert.ok(hashThreads() <= MAX_RUNNING_HASHES);
+});
+
+test("no hash is computed for a caller that has gone", async () => {
+  const { hasher, jobs } = heldHasher();
+  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const gone = { client: "a", cancelled: true };
+  await assert.rejects(passwords.verify("x", fromUtf8("h"), gone), { code: "Canceled" });
+  await assert.rejects(passwords.hash("x", gone), { code: "Canceled" });
+  assert.equal(jobs.length, 0);
+});
+
+test("failed logins are limited for a user from an address, and for an address", () => {
+  const limits = new LoginLimits();
+  for (let i = 0; i < USER_FAILURES.burst; i++) {
+    assert.equal(limits.mayTry("ann", "A", 0), true);
+    limits.failed("ann", "A", 0);
+  }
+  assert.equal(limits.mayTry("ann", "A", 0), false);
+  assert.equal(limits.mayTry("ann", "B", 0), true);
+  assert.equal(limits.mayTry("bob", "A", 0), true);
+  assert.equal(limits.mayTry("ann", "A", USER_FAILURES.refillMs + 1), true);
+  limits.failed("ann", "A", USER_FAILURES.refillMs + 1);
+  assert.equal(limits.mayTry("ann", "A", USER_FAILURES.refillMs + 2), false);
+  limits.succeeded("ann", "A");
+  assert.equal(limits.mayTry("ann", "A", USER_FAILURES.refillMs + 2), true);
+  for (let i = 0; i < ADDRESS_FAILURES.burst; i++) limits.failed(`u${i}`, "C", 0);
+  assert.equal(limits.mayTry("any", "C", 0), false);
+  assert.equal(limits.mayTry("any", "C", 2 * ADDRESS_FAILURES.refillMs), true);
+  assert.equal(limits.refusals, 3);
+  for (let i = 0; i < 2 * MAX_COUNTED_FAILURES; i++) limits.failed("u", `a${i}`, 0);
+  assert.equal(limits.size, 2 * MAX_COUNTED_FAILURES);
+});
+
+test("a simple token is sixteen letters and an index; it ends unless it is used", () => {
+  assert.match(simpleTokenPrefix(randomBytes), /^[a-zA-Z]{16}$/);
+  // Bytes beyond the letters' multiple are passed over, so that all letters are equally likely.
+  let next = 0;
+  assert.equal(
+    simpleTokenPrefix(() => Uint8Array.of(255, 208, 207, next++)),
+    "ZaZbZcZdZeZfZgZh",
+  );
+  assert.deepEqual(
+    ["abc.7", "abc.", "abc", "a.b.7", "abc.-7", "x.99999999999999999"].map(indexOfToken),
+    [7, ...Array(5).fill(undefined)],
+  );
+  const clock = new ManualClock();
+  const tokens = new SimpleTokens(clock, 10);
+  tokens.assign("ann", "x.1");
+  tokens.assign("bob", "y.2");
+  tokens.assign("bob", "z.3");
+  clock.advance(9000);
+  assert.equal(tokens.userOf("x.1"), "ann");
+  clock.advance(2000);
+  assert.deepEqual(
+    [tokens.userOf("x.1"), tokens.userOf("y.2"), tokens.size],
+    ["ann", undefined, 1],
+  );
+  tokens.assign("bob", "z.4");
+  tokens.invalidate("ann");
+  assert.deepEqual([tokens.userOf("x.1"), tokens.userOf("z.4")], [undefined, "bob"]);
+  tokens.clear();
+  assert.equal(tokens.userOf("z.4"), undefined);
+});
+
+test("tokens are bounded: the oldest ends, and those that ended are forgotten", () => {
+  const clock = new ManualClock();
+  const tokens = new SimpleTokens(clock, 10);
+  for (let i = 0; i <= MAX_TOKENS_OF_ONE_USER; i++) tokens.assign("ann", `a.${i}`);
+  assert.deepEqual([tokens.size, tokens.userOf("a.0")], [MAX_TOKENS_OF_ONE_USER, undefined]);
+  for (let i = 0; i <= MAX_TOKENS; i++) tokens.assign(`u${i}`, `u.${i}`);
+  assert.deepEqual(
+    [tokens.size, tokens.userOf("u.0"), tokens.userOf("u.1")],
+    [MAX_TOKENS, undefined, "u1"],
+  );
+  clock.advance(11_000);
+  for (let i = 0; i < 20 && tokens.size > 0; i++) clock.advance(1000);
+  assert.equal(tokens.size, 0);
+});

@@ -1,0 +1,280 @@
+/**
+ * Users, roles and whether they are enforced: a part of the replicated state, in etcd's records
+ * (etcd: server/storage/schema/auth*.go).
+ *
+ *     bucket auth       "authEnabled"  -> one byte: 1 on, 0 off
+ *                       "authRevision" -> 8 bytes big-endian
+ *     bucket authUsers  user's name    -> authpb.User
+ *     bucket authRoles  role's name    -> authpb.Role
+ *
+ * The auth revision grows with every change of users and roles. A request names the one by which
+ * its caller was recognised; an older one is refused when the request is applied. A store without
+ * the record stands at revision 1, as etcd does when it starts.
+ */
+import { authpb, fromUtf8, readU64BE, toUtf8, WireError, writeU64BE } from "@quorate/proto";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
+import { StoreDamageError } from "../errors.ts";
+import { MAX_CACHED_INTERVALS } from "./limits.ts";
+import { SortedNames } from "./names.ts";
+import { PermissionSet, prepareMerge } from "./permission-set.ts";
+
+/** The user, and the role, that may do everything. */
+export const ROOT = "root";
+
+/** Keys of the bucket auth. */
+const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
+const AUTH_REVISION: Uint8Array = fromUtf8("authRevision");
+const FIRST_REVISION = 1;
+
+/** A user as it stands. */
+export interface User {
+  readonly name: string;
+  /** bcrypt hash; empty for a user without a password. */
+  readonly password: Uint8Array;
+  /** In the order of their bytes. */
+  readonly roles: readonly string[];
+  /** Undefined only for users of old versions of etcd. */
+  readonly options: { readonly noPassword: boolean } | undefined;
+}
+
+/** Notified of what concerns tokens and streams, right after it was applied. */
+export interface AuthObserver {
+  /** A user was authenticated by entry `index`; `simpleToken` is the random part of the token. */
+  authenticated(user: string, simpleToken: string, index: number): void;
+  /** The tokens of a user must not be accepted any more. */
+  invalidated(user: string): void;
+  /** Users, roles or enforcement have changed: what was permitted may not be so now. */
+  changed(): void;
+}
+
+export class AuthState {
+  observer: AuthObserver | undefined;
+  readonly #backend: Backend;
+  readonly #users = new Map<string, User>();
+  readonly #userNames = new SortedNames();
+  readonly #roles = new Map<string, readonly authpb.Permission[]>();
+  readonly #roleNames = new SortedNames();
+  #permissionCount = 0;
+  #isEnabled = false;
+  #revision = FIRST_REVISION;
+  /** Merged permissions by the list of roles that they are of, the oldest first. */
+  readonly #merged = new Map<string, PermissionSet>();
+  #mergedIntervals = 0;
+  /** The same by user. */
+  readonly #sets = new Map<User, PermissionSet>();
+
+  private constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  /** Reads users and roles as of a snapshot. @param path the store's directory, for error texts */
+  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
+    const state = new AuthState(backend);
+    state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
+    const revision = backend.get(Bucket.auth, AUTH_REVISION);
+    if (revision !== undefined) {
+      if (revision.length !== 8) throw damage(path, "auth", AUTH_REVISION, "not 8 bytes");
+      state.#revision = Math.max(FIRST_REVISION, readU64BE(revision));
+    }
+    for await (const slice of snapshot.scan(Bucket.authUsers)) {
+      for (const [key, value] of slice) state.#take(decodeUser(path, key, value));
+    }
+    for await (const slice of snapshot.scan(Bucket.authRoles)) {
+      for (const [key, value] of slice) {
+        state.#takeRole(toUtf8(key), decodeRole(path, key, value));
+      }
+    }
+    return state;
+  }
+
+  /** Whether requests need a permission. */
+  get isEnabled(): boolean {
+    return this.#isEnabled;
+  }
+
+  /** The auth revision. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get userCount(): number {
+    return this.#users.size;
+  }
+
+  get roleCount(): number {
+    return this.#roles.size;
+  }
+
+  /** Permissions of all roles. */
+  get permissionCount(): number {
+    return this.#permissionCount;
+  }
+
+  user(name: string): User | undefined {
+    return this.#users.get(name);
+  }
+
+  /** The permissions of a role, in the order of their keys; undefined: there is no such role. */
+  role(name: string): readonly authpb.Permission[] | undefined {
+    return this.#roles.get(name);
+  }
+
+  /** All users' names, in the order of their bytes. */
+  userNames(): string[] {
+    return this.#userNames.list();
+  }
+
+  /** All roles' names, in the order of their bytes. */
+  roleNames(): string[] {
+    return this.#roleNames.list();
+  }
+
+  /** True if the user has the role root, whether there is a record of that role or not. */
+  isRoot(name: string): boolean {
+    return this.#users.get(name)?.roles.includes(ROOT) ?? false;
+  }
+
+  /**
+   * What the roles of a user permit, merged. It is kept until users or roles change, so that a
+   * check takes O(log n); users with the same roles share it.
+   */
+  permissionsOf(user: User): PermissionSet {
+    const kept = this.#sets.get(user);
+    if (kept !== undefined) return kept;
+    // Lengths go before the names: a name may hold any character.
+    const id = user.roles.map((role) => `${role.length}:${role}`).join("");
+    let merged = this.#merged.get(id);
+    if (merged === undefined) {
+      merged = new PermissionSet(user.roles.flatMap((role) => this.#roles.get(role) ?? []));
+      this.#keep(id, merged);
+    }
+    this.#sets.set(user, merged);
+    return merged;
+  }
+
+  #keep(id: string, merged: PermissionSet): void {
+    this.#merged.set(id, merged);
+    this.#mergedIntervals += merged.size + 1;
+    if (this.#mergedIntervals <= MAX_CACHED_INTERVALS) return;
+    for (const [oldest, set] of this.#merged) {
+      if (this.#mergedIntervals <= MAX_CACHED_INTERVALS || set === merged) break;
+      this.#merged.delete(oldest);
+      this.#mergedIntervals -= set.size + 1;
+    }
+    // It refers to what was dropped.
+    this.#sets.clear();
+  }
+
+  // --- Changes, made by applied entries alone ---
+
+  setEnabled(isEnabled: boolean): void {
+    this.#isEnabled = isEnabled;
+    this.#backend.put(Bucket.auth, AUTH_ENABLED, new Uint8Array([isEnabled ? 1 : 0]));
+  }
+
+  /** Adds a user or replaces one. @param record of the user, where it is encoded already */
+  putUser(user: User, record: Uint8Array = encodeUser(user)): void {
+    this.#take(user);
+    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), record);
+  }
+
+  deleteUser(name: string): void {
+    if (!this.#users.delete(name)) return;
+    this.#sets.clear();
+    this.#userNames.delete(name);
+    this.#backend.delete(Bucket.authUsers, fromUtf8(name));
+  }
+
+  /** Adds a role or replaces its permissions, which must be in the order of their keys. */
+  putRole(name: string, permissions: readonly authpb.Permission[]): void {
+    this.#takeRole(name, permissions);
+    const key = fromUtf8(name);
+    const record = authpb.Role.encode({ name: key, keyPermission: [...permissions] });
+    this.#backend.put(Bucket.authRoles, key, record);
+  }
+
+  deleteRole(name: string): void {
+    const permissions = this.#roles.get(name);
+    if (permissions === undefined) return;
+    this.#permissionCount -= permissions.length;
+    this.#roles.delete(name);
+    this.#roleNames.delete(name);
+    this.#backend.delete(Bucket.authRoles, fromUtf8(name));
+    this.#forgetMerged();
+  }
+
+  /** Ends a change: the revision grows, and the observer is notified. */
+  commit(): void {
+    this.#revision++;
+    const bytes = new Uint8Array(8);
+    writeU64BE(bytes, this.#revision);
+    this.#backend.put(Bucket.auth, AUTH_REVISION, bytes);
+    this.observer?.changed();
+  }
+
+  #take(user: User): void {
+    this.#sets.clear();
+    if (!this.#users.has(user.name)) this.#userNames.add(user.name);
+    this.#users.set(user.name, user);
+  }
+
+  #takeRole(name: string, permissions: readonly authpb.Permission[]): void {
+    const before = this.#roles.get(name);
+    if (before === undefined) this.#roleNames.add(name);
+    this.#permissionCount += permissions.length - (before?.length ?? 0);
+    this.#roles.set(name, permissions);
+    prepareMerge(permissions);
+    this.#forgetMerged();
+  }
+
+  #forgetMerged(): void {
+    this.#sets.clear();
+    this.#merged.clear();
+    this.#mergedIntervals = 0;
+  }
+}
+
+/** Anything but 0 counts as on: a value that etcd would not write must not open the state. */
+function isOn(value: Uint8Array | undefined): boolean {
+  return value?.some((byte) => byte !== 0) ?? false;
+}
+
+/** etcd's record of a user. */
+export function encodeUser({ name, password, roles, options }: User): Uint8Array {
+  return authpb.User.encode({
+    name: fromUtf8(name),
+    password,
+    roles: [...roles],
+    options: options === undefined ? undefined : { noPassword: options.noPassword },
+  });
+}
+
+function damage(path: string, bucket: string, key: Uint8Array, problem: string): StoreDamageError {
+  return new StoreDamageError(path, `bucket ${bucket}, key ${toUtf8(key)}`, problem);
+}
+
+function decodeUser(path: string, key: Uint8Array, value: Uint8Array): User {
+  try {
+    const { name, password, roles, options } = authpb.User.decode(value);
+    if (toUtf8(name) !== toUtf8(key)) {
+      throw damage(path, "authUsers", key, `the record is of the user ${toUtf8(name)}`);
+    }
+    return { name: toUtf8(key), password: password.slice(), roles, options };
+  } catch (error) {
+    if (error instanceof WireError) throw damage(path, "authUsers", key, error.message);
+    throw error;
+  }
+}
+
+function decodeRole(path: string, key: Uint8Array, value: Uint8Array): authpb.Permission[] {
+  try {
+    const { name, keyPermission } = authpb.Role.decode(value.slice());
+    if (toUtf8(name) !== toUtf8(key)) {
+      throw damage(path, "authRoles", key, `the record is of the role ${toUtf8(name)}`);
+    }
+    return keyPermission;
+  } catch (error) {
+    if (error instanceof WireError) throw damage(path, "authRoles", key, error.message);
+    throw error;
+  }
+}

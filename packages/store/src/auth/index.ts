@@ -1,0 +1,19 @@
+/** Users and roles. */
+export { type AuthObserver, AuthState, ROOT, type User } from "./auth-state.ts";
+export {
+  ANONYMOUS,
+  type AuthIdentity,
+  authorize,
+  keysOperation,
+  type Operation,
+} from "./authorize.ts";
+export { encodeBase64, isBase64 } from "./base64.ts";
+export {
+  type LeaseKeys,
+  leaseOperations,
+  type Operations,
+  operationsOf as requestOperations,
+  txnOperations,
+  verdictInSteps,
+  verdictNow,
+} from "./request-operations.ts";

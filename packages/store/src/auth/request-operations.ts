@@ -1,0 +1,184 @@
+/**
+ * What each kind of request needs permission for, at every level of a transaction (etcd:
+ * server/etcdserver/apply/auth.go). The table has every kind of the table of requests, or it
+ * does not compile.
+ */
+import {
+  type AlarmRequest,
+  AlarmRequest_AlarmAction,
+  type AuthRoleGetRequest,
+  type AuthUserGetRequest,
+  type DeleteRangeRequest,
+  type ErrorName,
+  type LeaseRevokeRequest,
+  type PutRequest,
+  type RangeRequest,
+  type TxnRequest,
+} from "@quorate/proto";
+import type { Lessor } from "../lease/lessor.ts";
+import type { RequestKind } from "../requests/request-table.ts";
+import { STEP_KEYS, type Steps } from "../steps.ts";
+import {
+  type AuthIdentity,
+  type Authorities,
+  authorize,
+  keysOperation,
+  type Operation,
+} from "./authorize.ts";
+import type { KeyAccess } from "./permission-set.ts";
+
+/** The operations of a request, in etcd's order; each must be permitted. */
+export type Operations = Iterable<Operation>;
+
+/** The leases, as far as permission depends on them. */
+export type LeaseKeys = Pick<Lessor, "get" | "keysOf">;
+
+type OperationsOf = (request: never, leases: LeaseKeys) => Operations;
+
+const NEEDS_NOTHING: OperationsOf = () => [{ kind: "open" }];
+const NEEDS_USER: OperationsOf = () => [{ kind: "authenticated" }];
+const NEEDS_ROOT: OperationsOf = () => [{ kind: "root" }];
+
+const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
+  range: (request: RangeRequest) => [keysOperation("read", request)],
+  put: putOperations,
+  deleteRange: deleteOperations,
+  txn: txnOperations,
+  compaction: NEEDS_ROOT,
+  leaseGrant: NEEDS_USER,
+  *leaseRevoke({ ID }: LeaseRevokeRequest, leases) {
+    yield { kind: "authenticated" };
+    yield* leaseOperations("write", ID, leases);
+  },
+  // Made by members alone: no RPC leads here.
+  leaseCheckpoint: NEEDS_NOTHING,
+  clusterVersionSet: NEEDS_NOTHING,
+  clusterMemberAttrSet: NEEDS_NOTHING,
+  alarm: ({ action }: AlarmRequest) => [
+    { kind: action === AlarmRequest_AlarmAction.GET ? "authenticated" : "root" },
+  ],
+  // The password was checked before the request was proposed.
+  authenticate: NEEDS_NOTHING,
+  authStatus: NEEDS_NOTHING,
+  authEnable: NEEDS_ROOT,
+  authDisable: NEEDS_ROOT,
+  authUserAdd: NEEDS_ROOT,
+  authUserDelete: NEEDS_ROOT,
+  authUserGet: ({ name }: AuthUserGetRequest) => [{ kind: "user", name }],
+  authUserChangePassword: NEEDS_ROOT,
+  authUserGrantRole: NEEDS_ROOT,
+  authUserRevokeRole: NEEDS_ROOT,
+  authUserList: NEEDS_ROOT,
+  authRoleAdd: NEEDS_ROOT,
+  authRoleDelete: NEEDS_ROOT,
+  authRoleGet: ({ role }: AuthRoleGetRequest) => [{ kind: "role", name: role }],
+  authRoleGrantPermission: NEEDS_ROOT,
+  authRoleRevokePermission: NEEDS_ROOT,
+  authRoleList: NEEDS_ROOT,
+};
+
+function* putOperations(request: PutRequest, leases: LeaseKeys): Operations {
+  const { key, lease, prevKv } = request;
+  yield keysOperation("write", { key });
+  // A user that attaches a key to a lease must be able to revoke the lease.
+  if (lease !== 0n) yield* leaseOperations("write", lease, leases);
+  if (prevKv) yield keysOperation("read", { key });
+}
+
+function* deleteOperations(request: DeleteRangeRequest): Operations {
+  yield keysOperation("write", request);
+  if (request.prevKv) yield keysOperation("read", request);
+}
+
+/** Both branches, whichever will run: the verdict must not depend on values. */
+export function* txnOperations(request: TxnRequest, leases: LeaseKeys): Operations {
+  for (const compare of request.compare) yield keysOperation("read", compare);
+  for (const ops of [request.success, request.failure]) {
+    for (const { request: op } of ops) {
+      if (op?.case === "requestRange") yield keysOperation("read", op.value);
+      else if (op?.case === "requestPut") yield* putOperations(op.value, leases);
+      else if (op?.case === "requestDeleteRange") yield* deleteOperations(op.value);
+      else if (op?.case === "requestTxn") yield* txnOperations(op.value, leases);
+    }
+  }
+}
+
+/** The keys attached to a lease, a step's worth in each operation; nothing for no such lease. */
+export function* leaseOperations(access: KeyAccess, id: bigint, leases: LeaseKeys): Operations {
+  const lease = leases.get(id);
+  if (lease === undefined || lease.keyCount === 0) return;
+  const keys = leases.keysOf(id);
+  for (let at = 0; at < keys.length; at += STEP_KEYS) {
+    yield { kind: "lease", access, keys: keys.slice(at, at + STEP_KEYS) };
+  }
+}
+
+/**
+ * The operations of a request.
+ * @param request the decoded message of that kind
+ */
+export function operationsOf(kind: RequestKind, request: unknown, leases: LeaseKeys): Operations {
+  return TABLE[kind](request as never, leases);
+}
+
+/** The first error that an operation is refused with, in one go. */
+export function verdictNow(
+  state: Authorities,
+  identity: AuthIdentity,
+  operations: Operations,
+): ErrorName | undefined {
+  if (!state.isEnabled) return undefined;
+  for (const operation of operations) {
+    const refused = authorize(state, identity, operation);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+
+/** As verdictNow, with a pause after each STEP_KEYS keys of leases and operations. */
+export function* verdictInSteps(
+  state: Authorities,
+  identity: AuthIdentity,
+  operations: Operations,
+): Steps<ErrorName | undefined> {
+  if (!state.isEnabled) return undefined;
+  let count = 0;
+  for (const operation of operations) {
+    const refused = authorize(state, identity, operation);
+    if (refused !== undefined) return refused;
+    if (operation.kind === "lease" || ++count % STEP_KEYS === 0) yield;
+  }
+  return undefined;
+}
+
+/** Keys and operations up to which a verdict is a matter of a fraction of a millisecond. */
+const MAX_SHORT_LEASE_KEYS = 1024;
+
+/** True if the verdict on a request takes so little that it needs no steps. */
+export function isShortVerdict(kind: RequestKind, request: unknown, leases: LeaseKeys): boolean {
+  if (kind === "put") return isShortLease((request as PutRequest).lease, leases);
+  if (kind === "leaseRevoke") return isShortLease((request as LeaseRevokeRequest).ID, leases);
+  if (kind === "txn") return isShortTxnVerdict(request as TxnRequest, leases);
+  return true;
+}
+
+function isShortLease(id: bigint, leases: LeaseKeys): boolean {
+  return id === 0n || (leases.get(id)?.keyCount ?? 0) <= MAX_SHORT_LEASE_KEYS;
+}
+
+function isShortTxnVerdict(request: TxnRequest, leases: LeaseKeys): boolean {
+  const { compare, success, failure } = request;
+  if (compare.length + success.length + failure.length > STEP_KEYS) return false;
+  for (const ops of [success, failure]) {
+    for (const { request: op } of ops) {
+      if (op?.case === "requestTxn") return false;
+      // Many puts with one lease would look at its keys many times.
+      if (op?.case === "requestPut" && op.value.lease !== 0n) {
+        if ((leases.get(op.value.lease)?.keyCount ?? 0) * ops.length > MAX_SHORT_LEASE_KEYS) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}

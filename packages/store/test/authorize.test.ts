@@ -1,0 +1,328 @@
+/** The verdict on operations, against a naive model: each key of a small world asked for alone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EMPTY, fromLatin1, fromUtf8, TxnRequest } from "@quorate/proto";
+import fc from "fast-check";
+import { runSteps } from "../index.ts";
+import {
+  type AuthIdentity,
+  type Authorities,
+  authorize,
+  type Operation,
+} from "../src/auth/authorize.ts";
+import { type KeyAccess, PermissionSet } from "../src/auth/permission-set.ts";
+import {
+  isShortVerdict,
+  operationsOf,
+  verdictInSteps,
+  verdictNow,
+} from "../src/auth/request-operations.ts";
+
+/** Keys over two letters and the zero byte, up to three long: every range has few of them. */
+const LETTERS = ["\0", "a", "b"];
+const WORLD = LETTERS.flatMap((a) => [
+  a,
+  ...LETTERS.flatMap((b) => [a + b, ...LETTERS.map((c) => a + b + c)]),
+]);
+const key = fc.constantFrom(...WORLD);
+const rangeEnd = fc.oneof(fc.constant(""), fc.constant("\0"), key);
+const range = fc.record({ key, rangeEnd });
+const permission = fc.record({ key, rangeEnd, permType: fc.constantFrom(0, 1, 2, 3) });
+
+interface Range {
+  readonly key: string;
+  readonly rangeEnd: string;
+}
+
+const bytes = ({ key, rangeEnd }: Range) => ({
+  key: fromLatin1(key),
+  rangeEnd: fromLatin1(rangeEnd),
+});
+
+/** The obvious way: is the key in the range? */
+function holds({ key, rangeEnd }: Range, wanted: string): boolean {
+  if (rangeEnd === "") return wanted === key;
+  return wanted >= key && (rangeEnd === "\0" || wanted < rangeEnd);
+}
+
+/** Keys between all bounds of the world: keys that no permission separates are one case. */
+const PROBES = [...new Set(WORLD.flatMap((one) => [one, `${one}\0`, `${one}\0\0`, `${one}c`]))];
+
+function naiveCovers(
+  permissions: readonly (Range & { permType: number })[],
+  access: KeyAccess,
+  wanted: Range,
+): boolean {
+  const types = access === "read" ? [0, 2] : [1, 2];
+  const granted = permissions.filter(({ permType }) => types.includes(permType));
+  const asked = PROBES.filter((probe) => holds(wanted, probe));
+  // A range that ends before it begins names no key; its begin is looked at (as in etcd).
+  if (!asked.includes(wanted.key)) asked.push(wanted.key);
+  const open = wanted.rangeEnd === "\0";
+  if (open && !granted.some(({ rangeEnd }) => rangeEnd === "\0")) return false;
+  return asked.every((probe) => granted.some((one) => holds(one, probe)));
+}
+
+test("a merged set covers what its permissions cover together, and nothing else", () => {
+  fc.assert(
+    fc.property(
+      fc.array(permission, { maxLength: 8 }),
+      range,
+      fc.constantFrom<KeyAccess>("read", "write"),
+      (permissions, wanted, access) => {
+        const set = new PermissionSet(
+          permissions.map((one) => ({ ...bytes(one), permType: one.permType })),
+        );
+        const { key, rangeEnd } = bytes(wanted);
+        const expected = naiveCovers(permissions, access, wanted);
+        assert.equal(set.covers(access, key, rangeEnd), expected);
+        if (rangeEnd.length === 0) assert.equal(set.coversKey(access, wanted.key), expected);
+      },
+    ),
+    { numRuns: 3000, seed: 14 },
+  );
+});
+
+/** Users and roles as plain data. */
+interface Model {
+  readonly enabled: boolean;
+  readonly revision: number;
+  readonly users: Readonly<Record<string, readonly string[]>>;
+  readonly roles: Readonly<Record<string, readonly (Range & { permType: number })[]>>;
+}
+
+function authorities(model: Model): Authorities {
+  const rolesOf = (name: string) =>
+    Object.hasOwn(model.users, name) ? model.users[name] : undefined;
+  return {
+    isEnabled: model.enabled,
+    revision: model.revision,
+    user: (name) => {
+      const roles = rolesOf(name);
+      return roles && { name, roles, password: EMPTY, options: { noPassword: false } };
+    },
+    isRoot: (name) => rolesOf(name)?.includes("root") ?? false,
+    permissionsOf: ({ roles }) =>
+      new PermissionSet(
+        roles
+          .flatMap((role) => model.roles[role] ?? [])
+          .map((one) => ({ ...bytes(one), permType: one.permType })),
+      ),
+  };
+}
+
+/** etcd's rules, one after the other. */
+function naiveVerdict(
+  model: Model,
+  { username, authRevision }: AuthIdentity,
+  operation: Operation,
+): string | undefined {
+  if (!model.enabled || operation.kind === "open") return undefined;
+  const roles = model.users[username];
+  const root =
+    roles === undefined ? "UserNotFound" : roles.includes("root") ? undefined : "PermissionDenied";
+  const admin = username === "" ? "UserEmpty" : root;
+  const one = (access: KeyAccess, wanted: Range): string | undefined => {
+    if (authRevision === 0) return "UserEmpty";
+    if (authRevision < model.revision) return "AuthOldRevision";
+    if (roles === undefined) return "PermissionDenied";
+    if (roles.includes("root")) return undefined;
+    const permissions = roles.flatMap((role) => model.roles[role] ?? []);
+    return naiveCovers(permissions, access, wanted) ? undefined : "PermissionDenied";
+  };
+  const text = (value: Uint8Array) => String.fromCharCode(...value);
+  switch (operation.kind) {
+    case "authenticated":
+      return username === "" ? "UserEmpty" : undefined;
+    case "root":
+      return admin;
+    case "user":
+      return username !== "" && username === operation.name ? undefined : admin;
+    case "role":
+      return roles?.includes(operation.name) === true ? undefined : admin;
+    case "keys":
+      return one(operation.access, {
+        key: text(operation.key),
+        rangeEnd: text(operation.rangeEnd),
+      });
+    case "lease":
+      if (admin === undefined) return undefined;
+      for (const key of operation.keys) {
+        const refused = one(operation.access, { key, rangeEnd: "" });
+        if (refused !== undefined) return refused;
+      }
+      return undefined;
+  }
+}
+
+const names = ["", "root", "ann", "bob", "absent"];
+const roleNames = ["root", "r1", "r2"];
+const model: fc.Arbitrary<Model> = fc.record({
+  enabled: fc.boolean(),
+  revision: fc.integer({ min: 1, max: 3 }),
+  users: fc.record({
+    root: fc.constant(["root"]),
+    ann: fc.subarray(roleNames),
+    bob: fc.subarray(roleNames),
+  }),
+  roles: fc.record({
+    r1: fc.array(permission, { maxLength: 4 }),
+    r2: fc.array(permission, { maxLength: 4 }),
+  }),
+});
+const access = fc.constantFrom<KeyAccess>("read", "write");
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc.constantFrom<Operation>({ kind: "open" }, { kind: "authenticated" }, { kind: "root" }),
+  fc.constantFrom(...names).map((name) => ({ kind: "user", name }) as const),
+  fc.constantFrom(...roleNames).map((name) => ({ kind: "role", name }) as const),
+  fc
+    .tuple(access, range)
+    .map(([access, wanted]) => ({ kind: "keys", access, ...bytes(wanted) }) as const),
+  fc
+    .tuple(access, fc.array(key, { maxLength: 3 }))
+    .map(([access, keys]) => ({ kind: "lease", access, keys }) as const),
+);
+const identity = fc.record({
+  username: fc.constantFrom(...names),
+  authRevision: fc.integer({ min: 0, max: 3 }),
+});
+
+test("each verdict is that of etcd's rules, one after the other", () => {
+  fc.assert(
+    fc.property(model, identity, operation, (state, who, what) => {
+      assert.equal(authorize(authorities(state), who, what), naiveVerdict(state, who, what));
+    }),
+    { numRuns: 3000, seed: 14 },
+  );
+});
+
+const NO_LEASES = { get: () => undefined, keysOf: () => [] };
+
+/** A transaction with `inner` at the given depth, in one of its branches. */
+function nested(inner: TxnRequest, depth: number, branch: "success" | "failure"): TxnRequest {
+  if (depth === 0) return inner;
+  const op = { request: { case: "requestTxn", value: nested(inner, depth - 1, branch) } } as const;
+  return TxnRequest.create({ [branch]: [op] });
+}
+
+test("a transaction is refused for what is forbidden at any level of it, in any branch", () => {
+  const state = authorities({
+    enabled: true,
+    revision: 1,
+    users: { ann: ["r1"] },
+    roles: { r1: [{ key: "a", rangeEnd: "b", permType: 2 }] },
+  });
+  const who = { username: "ann", authRevision: 1 };
+  const forbidden: Partial<TxnRequest>[] = [
+    { compare: [compareOf("b")] },
+    { success: [rangeOf("b")] },
+    { failure: [putOf("b")] },
+    { success: [deleteOf("a", "c", false)] },
+    { failure: [deleteOf("b", "", true)] },
+  ];
+  for (let depth = 0; depth < 4; depth++) {
+    for (const branch of ["success", "failure"] as const) {
+      for (const part of forbidden) {
+        const request = nested(TxnRequest.create(part), depth, branch);
+        const operations = () => operationsOf("txn", request, NO_LEASES);
+        assert.equal(verdictNow(state, who, operations()), "PermissionDenied");
+        assert.equal(runSteps(verdictInSteps(state, who, operations())), "PermissionDenied");
+        assert.equal(
+          verdictNow(state, { username: "", authRevision: 0 }, operations()),
+          "UserEmpty",
+        );
+      }
+      const allowed = TxnRequest.create({
+        compare: [compareOf("a")],
+        success: [rangeOf("a"), putOf("aa")],
+        failure: [deleteOf("a", "b", true)],
+      });
+      const operations = operationsOf("txn", nested(allowed, depth, branch), NO_LEASES);
+      assert.equal(verdictNow(state, who, operations), undefined);
+    }
+  }
+});
+
+test("prev_kv needs read permission, and a lease permission for every key that is attached", () => {
+  const state = authorities({
+    enabled: true,
+    revision: 1,
+    users: { writer: ["w"] },
+    roles: { w: [{ key: "a", rangeEnd: "b", permType: 1 }] },
+  });
+  const who = { username: "writer", authRevision: 1 };
+  const leases = {
+    get: (id: bigint) => ({ id, ttlSeconds: 1, remainingSeconds: 0, keyCount: 2000 }),
+    keysOf: (id: bigint) =>
+      [...Array(2000).keys()].map((i) => (id === 7n && i === 1999 ? "b" : `a${i}`)),
+  };
+  const put = { key: fromUtf8("a"), value: EMPTY, lease: 0n, prevKv: false };
+  const verdict = (kind: "put" | "leaseRevoke", request: unknown) => {
+    assert.equal(isShortVerdict(kind, request, leases), (request as typeof put).lease === 0n);
+    const now = verdictNow(state, who, operationsOf(kind, request, leases));
+    assert.equal(runSteps(verdictInSteps(state, who, operationsOf(kind, request, leases))), now);
+    return now;
+  };
+  assert.equal(verdict("put", put), undefined);
+  assert.equal(verdict("put", { ...put, prevKv: true }), "PermissionDenied");
+  assert.equal(verdict("put", { ...put, lease: 6n }), undefined);
+  assert.equal(verdict("put", { ...put, lease: 7n }), "PermissionDenied");
+  assert.equal(verdict("leaseRevoke", { ID: 6n }), undefined);
+  assert.equal(verdict("leaseRevoke", { ID: 7n }), "PermissionDenied");
+});
+
+test("a check among 10,000 permissions looks at a few of them", () => {
+  const many = [...Array(10_000).keys()].map((i) => ({
+    permType: 2,
+    key: fromUtf8(`k${String(i * 2).padStart(6, "0")}`),
+    rangeEnd: EMPTY,
+  }));
+  const set = new PermissionSet(many);
+  assert.equal(set.size, 20_000);
+  assert.equal(set.covers("read", fromUtf8("k009998"), EMPTY), true);
+  assert.equal(set.covers("read", fromUtf8("k009999"), EMPTY), false);
+  // Counts the comparisons: each makes a primitive of it.
+  let compared = 0;
+  const counting = {
+    [Symbol.toPrimitive]: () => {
+      compared++;
+      return "k009998";
+    },
+  };
+  assert.equal(set.coversKey("read", counting as unknown as string), true);
+  assert.ok(compared <= 2 * Math.ceil(Math.log2(10_000)), `${compared} comparisons`);
+});
+
+function compareOf(key: string): TxnRequest["compare"][number] {
+  const target = { case: "version", value: 0 } as const;
+  return { result: 0, target: 0, key: fromUtf8(key), targetUnion: target, rangeEnd: EMPTY };
+}
+
+function rangeOf(key: string): TxnRequest["success"][number] {
+  return { request: { case: "requestRange", value: { ...EMPTY_RANGE, key: fromUtf8(key) } } };
+}
+
+function putOf(key: string): TxnRequest["success"][number] {
+  const put = { value: EMPTY, lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
+  return { request: { case: "requestPut", value: { ...put, key: fromUtf8(key) } } };
+}
+
+function deleteOf(key: string, rangeEnd: string, prevKv: boolean): TxnRequest["success"][number] {
+  const value = { key: fromUtf8(key), rangeEnd: fromUtf8(rangeEnd), prevKv };
+  return { request: { case: "requestDeleteRange", value } };
+}
+
+const EMPTY_RANGE = {
+  rangeEnd: EMPTY,
+  limit: 0,
+  revision: 0,
+  sortOrder: 0,
+  sortTarget: 0,
+  serializable: false,
+  keysOnly: false,
+  countOnly: false,
+  minModRevision: 0,
+  maxModRevision: 0,
+  minCreateRevision: 0,
+  maxCreateRevision: 0,
+} as const;

@@ -1,0 +1,111 @@
+/** Signed tokens at real members: own ones, and those of an identity provider whose keys rotate. */
+import assert from "node:assert/strict";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { fromUtf8, GrpcCode, KVService } from "@quorate/proto";
+import { SignJWT } from "jose";
+import { AuthClient, enableAuth } from "../support/auth.ts";
+import { startCluster } from "../support/cluster.ts";
+import { until } from "../support/until.ts";
+
+const { Put, Range } = KVService.methods;
+const request = { key: fromUtf8("app/1") };
+
+interface Key {
+  readonly kid: string;
+  readonly privateKey: KeyObject;
+  readonly jwk: object;
+}
+
+function makeKey(kid: string): Key {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const jwk = { ...publicKey.export({ format: "jwk" }), kid, use: "sig" };
+  return { kid, privateKey, jwk };
+}
+
+/** A token as an identity provider issues it. */
+function issue({ kid, privateKey }: Key, email: string, audience = "quorate"): Promise<string> {
+  return new SignJWT({ email })
+    .setProtectedHeader({ alg: "ES256", kid })
+    .setAudience(audience)
+    .setExpirationTime("1h")
+    .sign(privateKey);
+}
+
+describe("signed tokens", () => {
+  test("own tokens, tokens of a provider, and a rotation of its keys without a restart", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "quorate-jwt-"));
+    const [own, jwks] = [join(dir, "own.pem"), join(dir, "jwks.json")];
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+    writeFileSync(own, pem);
+    const replace = (text: string): void => {
+      writeFileSync(`${jwks}.new`, text);
+      renameSync(`${jwks}.new`, jwks);
+    };
+    const publish = (...keys: readonly Key[]): void =>
+      replace(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }));
+    const [old, next] = [makeKey("2025"), makeKey("2026")];
+    publish(old);
+    const cluster = await startCluster({
+      size: 2,
+      flags: [
+        `--auth-token=jwt,sign-method=EdDSA,priv-key=${own},jwks=${jwks},ttl=10m`,
+        "--auth-jwt-user-claim=email",
+        "--auth-jwt-audience=quorate",
+        "--bcrypt-cost=4",
+      ],
+    });
+    const [one, two] = cluster.members.map(({ clientAddress }) => new AuthClient(clientAddress));
+    const reload = (): void => cluster.members[0].signal("SIGHUP");
+    const code = async (token: string, client = one!): Promise<number> =>
+      (await client.try(Range, request, token)).code;
+    const metric = async (name: string): Promise<number> => {
+      const text = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
+      return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.]+)$`, "m").exec(text)?.[1]);
+    };
+    try {
+      await enableAuth(one!, { "ann@example.org": [["app/", "app0", "readwrite"]] });
+      const login = await one!.login("ann@example.org");
+      assert.equal(login.split(".").length, 3);
+      await one!.call(Put, { ...request, value: fromUtf8("v") });
+      // Another member has never seen it.
+      assert.equal(await code(login, two), GrpcCode.OK);
+
+      const ann = await issue(old, "ann@example.org");
+      assert.equal(await code(ann), GrpcCode.OK);
+      const checks = await metric("quorate_auth_jwt_verifications_total");
+      for (let i = 0; i < 10; i++) assert.equal(await code(ann), GrpcCode.OK);
+      assert.equal(await metric("quorate_auth_jwt_verifications_total"), checks);
+      assert.equal(await code(await issue(old, "eve@example.org")), GrpcCode.PermissionDenied);
+      const elsewhere = await issue(old, "ann@example.org", "billing");
+      assert.equal(await code(elsewhere), GrpcCode.Unauthenticated);
+      const after = await issue(next, "ann@example.org");
+      assert.equal(await code(after), GrpcCode.Unauthenticated);
+
+      publish(old, next);
+      reload();
+      await until("the new key is taken", async () => (await code(after)) === GrpcCode.OK);
+      assert.equal(await code(ann), GrpcCode.OK);
+      publish(next);
+      reload();
+      const isRefused = async () => (await code(ann)) === GrpcCode.Unauthenticated;
+      await until("the old key is gone", isRefused);
+      assert.equal(await code(after), GrpcCode.OK);
+
+      replace("{");
+      reload();
+      await until("the bad file is noticed", async () => {
+        return (await metric("quorate_security_reload_failures_total")) >= 1;
+      });
+      assert.equal(await code(after), GrpcCode.OK);
+    } finally {
+      one!.close();
+      two!.close();
+      await cluster.destroy();
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
