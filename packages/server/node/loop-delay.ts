@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 
 /**
- * Samples are kept for this long at least, so that everyone who scrapes this often sees each peak.
+ * Samples are kept for this long at least, so that every scraper with this interval sees each peak.
  */
 const WINDOW_MS = 30_000;
 /** Only a Node that cannot sample turns uses it: there a timer this coarse samples instead. */

@@ -153,8 +153,8 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * One observer: hears each leader and what it proclaims, in order, and the newest in any case. Who
- * does not read hears the newest when it does.
+ * One observer: receives each leader and what it proclaims, in order. One that does not read
+ * receives only the newest when it reads again.
  */
 class Observation implements StreamListener {
   readonly #caller: Caller;

@@ -7,7 +7,7 @@ import type { Notice, ServerConfig } from "./server-config.ts";
 import { applyFlags, applyVariables, readCommandLine, Settings, setVariables } from "./settings.ts";
 import type { ReadFile } from "./tls.ts";
 
-/** What the command line asks for. */
+/** What the command line requests. */
 export type Invocation =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "version" }
@@ -55,7 +55,7 @@ export async function loadConfig(
         `cannot read the configuration file ${path}: ${(error as Error).message}`,
       );
     }
-    // Only those who use a file pay for loading the YAML parser.
+    // Only a start with a file loads the YAML parser.
     const { applyFile } = await import("./file.ts");
     applyFile(settings, path, text);
     const ignored = [...line.flags.map((flag) => `--${flag.name}`), ...setVariables(env)];

@@ -101,7 +101,7 @@ export function pointless(why: string): Stage {
 
 /**
  * Not to be ignored, so refused until the feature is there.
- * @param harmless further values that ask for nothing, as `parse` reads them; the default is one
+ * @param harmless further values without effect, as `parse` reads them; the default is one
  * anyway
  */
 export function refused(why: string, harmless: readonly string[] = []): Stage {

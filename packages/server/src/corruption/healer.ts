@@ -1,6 +1,6 @@
 /**
  * A member that differs from the others rebuilds its store (--self-heal): while the CORRUPT alarm
- * names it, it serves no reads, asks the leader for its store, puts that in the place of its own,
+ * names it, it serves no reads, requests the leader's store, puts that in the place of its own,
  * compares itself with the others, and ends the alarm.
  *
  *     alarm CORRUPT for this member is applied

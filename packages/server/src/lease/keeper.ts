@@ -128,7 +128,7 @@ interface Counted extends Due {
   checkpoint: CheckpointDue | undefined;
   /** Checkpoints of what is left that may be in the log and were not taken back; counts up. */
   checkpoints: number;
-  /** Those who wait for its revocation. */
+  /** Callbacks of the requests that wait for its revocation. */
   waiters: (() => void)[] | undefined;
 }
 
@@ -148,7 +148,7 @@ interface Epoch {
   counting: boolean;
   /** All leases are counted. */
   promoted: boolean;
-  /** When the last successful confirmation was asked for. */
+  /** When the last successful confirmation was requested. */
   confirmedMs: number;
   confirming: Promise<void> | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What clients ask about leases besides granting and revoking them: on the leader it is answered
- * here, on any other member by the leader over the peer port (etcd: EtcdServer.LeaseRenew,
+ * Requests about leases besides granting and revoking them: the leader serves them here, any other
+ * member forwards them to the leader over the peer port (etcd: EtcdServer.LeaseRenew,
  * LeaseTimeToLive and server/lease/leasehttp).
  */
 import type { Clock } from "@quorate/host";
@@ -40,7 +40,7 @@ export interface LeasesDeps {
   leaderUrls(): readonly string[] | undefined;
   /**
    * Resolves when all that was committed at the call is applied here, and this member leads or
-   * knows who does.
+   * knows the leader.
    */
   linearizable(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export class Leases {
   }
 
   /**
-   * What is left of a lease, with its keys if they are asked for; undefined if there is no such
+   * What is left of a lease, with its keys if they are requested; undefined if there is no such
    * lease. The header has the revision alone, and is there only if this member leads. Rejects with
    * EtcdError.
    */

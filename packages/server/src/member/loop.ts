@@ -111,8 +111,8 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Writes the commit index that has waited for an append, for those who are about to refer to it
-   * in the log.
+   * Writes the commit index that has waited for an append, for callers that are about to refer to
+   * it in the log.
    */
   writeHardState(): void {
     const hardState = this.#lazyHardState;

@@ -65,7 +65,7 @@ export function metricsOf(
   );
 }
 
-/** Says who this member is: its id, its version, and which features it has. */
+/** Sets the metrics of this member's identity: its id, its version, and its features. */
 export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerConfig): void {
   metrics.serverVersion.with(SERVER_VERSION).value = 1;
   metrics.serverId.with(idToHex(id)).value = 1;

@@ -50,13 +50,13 @@ export class Reads {
   readonly #clock: Clock;
   readonly #wake: () => void;
   #arrived: Waiter[] = [];
-  /** Rounds in the order they were asked; their indexes grow in the same order. */
+  /** Rounds in the order they were started; their indexes grow in the same order. */
   readonly #rounds = new Map<number, Round>();
   #nextRound: number;
   #waitingCount = 0;
   /** Why nothing is taken any more. */
   #closed: Error | undefined;
-  /** Rounds that were asked more than once; reads that failed. */
+  /** Rounds that were retried; reads that failed. */
   slowRounds = 0;
   failed = 0;
 

@@ -186,7 +186,7 @@ export class Snapshots {
     return this.#byteMarks.find((mark) => mark.totalBytes >= floor)?.index ?? 0;
   }
 
-  /** Streams the store to a peer that has asked for it, outside of Raft. */
+  /** Streams the store to a peer that has requested it, outside of Raft. */
   sendTo(id: bigint): void {
     const { memberId, loop } = this.#parts;
     const term = loop.withRaft((raft) => raft.term);

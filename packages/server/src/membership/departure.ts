@@ -31,7 +31,7 @@ export interface DepartureParts {
   readonly electionTimeoutMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Refuses what clients ask from now on. */
+  /** Refuses clients' requests from now on. */
   stopServing(): void;
   /** Ends the member. @param error why, where that is not in order */
   end(error?: Error): void;

@@ -45,7 +45,7 @@ export interface ClusterKeepingParts {
   end(error?: Error): void;
 }
 
-/** What the links to other members ask of this one. */
+/** What the links to other members need of this one. */
 export interface LinkQuestions {
   /** Whether a member was removed from the cluster: the refusal of its messages says so. */
   isRemoved(id: bigint): boolean;

@@ -1,5 +1,5 @@
 /**
- * Changes of the membership that operators ask for (etcd: EtcdServer.AddMember and its like). Each
+ * Changes of the membership that operators request (etcd: EtcdServer.AddMember and its like). Each
  * goes through the log as one configuration change, one at a time, and is decided when it is
  * applied, by every member alike:
  *
@@ -132,8 +132,8 @@ export class Reconfiguration {
   }
 
   /**
-   * Makes a learner a voter; the leader decides whether it is ready, so others ask it. Rejects with
-   * EtcdError.
+   * Makes a learner a voter; the leader decides whether it is ready, so others forward to it.
+   * Rejects with EtcdError.
    */
   async promote(id: bigint): Promise<void> {
     const { clock, timeoutMs } = this.#parts;
@@ -196,8 +196,8 @@ export class Reconfiguration {
   }
 
   /**
-   * True if the leader has promoted the member, false if it could not be asked. Throws what speaks
-   * against it.
+   * True if the leader has promoted the member, false if the request did not reach it. Throws the
+   * leader's reason for a refusal.
    */
   async #askLeader(id: bigint, deadlineMs: number): Promise<boolean> {
     const { call, clock, leader, memberId: selfId, store } = this.#parts;

@@ -1,6 +1,6 @@
 /**
- * What a member that starts without a log asks the others over their peer ports (etcd:
- * server/etcdserver/cluster_util.go): who belongs to the cluster, and which versions it speaks.
+ * What a member that starts without a log fetches from the others' peer ports (etcd:
+ * server/etcdserver/cluster_util.go): the cluster's members, and its versions.
  * Every question is put to all URLs at once and the first good answer counts.
  */
 import type { Logger } from "@quorate/host";

@@ -66,7 +66,7 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 export const MAX_LABEL_CHARS = 128;
 
 /**
- * Metrics of one name that differ in their label values, made when first asked for. Bounded:
+ * Metrics of one name that differ in their label values, made at the first use. Bounded:
  * `maxSeries` label sets, then one "other".
  */
 export class Family<M> {

@@ -5,7 +5,7 @@
 import type { ReadIo, Steps } from "@quorate/store";
 import type { AnswerHolder, AnswerMemory } from "./answer-memory.ts";
 
-/** Who asks. */
+/** The caller of the read. */
 export interface Caller {
   /** Key of fairness, and the remote address, which names the connection. */
   readonly client: string;

@@ -2,7 +2,7 @@
  * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
  *
  *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends
- *                    --> RecentEvents, from which who is a little behind catches up in a later turn
+ *                    --> RecentEvents, from which a watcher a little behind catches up later
  *
  *     asks for the past  -+                          +-- near: from RecentEvents -----------+
  *     was parked         -+--> waiting --> a pass ---+                                      +-->
@@ -76,8 +76,8 @@ export class WatchHub implements StreamOwner {
   readonly lists = new EventLists();
   readonly watchBudget: ClientBudget;
   /**
-   * What those take who wait for locks and elections; the watches that are made for them are this
-   * member's own.
+   * Bytes of the calls that wait for locks and elections; the watches that are made for them are
+   * this member's own.
    */
   readonly contestBudget: ClientBudget;
   readonly maxFragmentBytes: number;
@@ -434,7 +434,7 @@ export class WatchHub implements StreamOwner {
     for (const watcher of [...pass.watchers]) {
       if (pass.nextOf(watcher) < mvcc.compactRevision) this.#compacted(watcher, mvcc);
     }
-    // Who is left wants nothing before.
+    // The watchers that are left want nothing before.
     pass.cursor = mvcc.compactRevision;
   }
 

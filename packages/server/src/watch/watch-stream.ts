@@ -37,7 +37,7 @@ export type StreamWatcher = Watcher<WatchStream>;
 export interface StreamClient {
   /** Key of fairness; "" for this member, whose own watches are bounded where they are made. */
   readonly client: string;
-  /** Resolves when it is known who the client is; undefined: now. */
+  /** Resolves when the client's identity is known; undefined: now. */
   ready(): Promise<void> | undefined;
   /** Why it may not watch a range, in the words of cancel_reason; undefined: it may. */
   forbids(range: KeyRange): string | undefined;
@@ -129,7 +129,7 @@ export class WatchStream {
     return this.#queuedBytes + this.#call.bufferedBytes;
   }
 
-  // --- What the client asks ---
+  // --- The client's requests ---
 
   create(request: WatchCreateRequest): void {
     const { startRevision, watchId } = request;
@@ -242,7 +242,7 @@ export class WatchStream {
     this.#unpark();
   }
 
-  /** Resolves when a watch may be asked for: it is known who the client is; undefined: now. */
+  /** Resolves when a watch may be requested: the client's identity is known; undefined: now. */
   ready(): Promise<void> | undefined {
     return this.#client.ready();
   }
@@ -480,8 +480,8 @@ export class WatchStream {
   }
 
   /**
-   * Sends a response without events. Who asks and does not read what is answered is not listened
-   * to.
+   * Sends a response without events. From a client that does not read the responses, no more
+   * requests are read.
    */
   #answer(response: Partial<WatchResponse>): void {
     this.#send(WatchResponse.encode(response));

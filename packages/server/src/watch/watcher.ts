@@ -22,7 +22,7 @@ export interface Place<W> {
   delete(watcher: W): void;
 }
 
-/** What a client asks of a watch. */
+/** A client's settings of a watch. */
 export interface WatchRequest {
   readonly range: KeyRange;
   /** First revision wanted; 0: from now on. */
