@@ -166,7 +166,7 @@ const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ["unsent_bytes", "Bytes that wait for sockets.", (c) => c.unsentBytes],
 ];
 
-/** Declares the engine's metrics, read when somebody scrapes. */
+/** Declares the engine's metrics, read at each scrape. */
 export function engineMetrics(registry: MetricRegistry, counters: () => ServerCounters): void {
   for (const [name, help, read] of COUNTERS)
     registry.readCounter(`quorate_rpc_${name}`, help, () => read(counters()));

@@ -17,7 +17,7 @@ export function httpEndpoints(
 ): ReadonlyMap<string, HttpHandler> {
   const health = memberHealth(member);
   const exposition = prometheusExposition(member.metrics.registry);
-  // Anybody who reaches the port may ask, and it takes some milliseconds.
+  // Any client that reaches the port may request it, and it takes some milliseconds.
   const metrics = new SharedAnswer(member.clock, async () => exposition.text());
   return new Map<string, HttpHandler>([
     ["/health", healthEndpoint(health, member.metrics, logger)],

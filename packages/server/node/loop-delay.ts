@@ -1,12 +1,12 @@
 /**
- * How long the turns of the event loop take: while one runs, nobody is answered. Sampled once a
+ * How long the turns of the event loop take: while one runs, no request is served. Sampled once a
  * turn, so that an idle member is not woken for it (a sampling timer of 10 ms would be most of what
  * an idle member does).
  */
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 
 /**
- * Samples are kept for this long at least, so that everyone who scrapes this often sees each peak.
+ * Samples are kept for this long at least, so that every scraper with this interval sees each peak.
  */
 const WINDOW_MS = 30_000;
 /** Only a Node that cannot sample turns uses it: there a timer this coarse samples instead. */

@@ -11,7 +11,7 @@ import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
 import { supervisorOf } from "./supervisor.ts";
 
-/** What this process makes is for its own user: files 0600, folders 0700. */
+/** What this process makes is for its own user: files 0600, directories 0700. */
 const PRIVATE_UMASK = 0o077;
 
 function outputNames(log: LogConfig): string[] {

@@ -22,7 +22,7 @@ const STEPS: readonly (readonly [
   [
     /permission denied|EACCES|EPERM/i,
     (_match, user) =>
-      `the member runs as ${user}, who must own its files: ls -ld on the path and the folders above it, then chown -R ` +
+      `the member runs as ${user}, who must own its files: ls -ld on the path and the directories above it, then chown -R ` +
       "(systemd: User= in the unit)",
   ],
   [
@@ -56,7 +56,7 @@ function portOf(text: string): string {
 
 /**
  * The next step, or undefined where none is known.
- * @param user who the process runs as, in words
+ * @param user the user that the process runs as, in words
  */
 export function nextStep(message: string, user: string): string | undefined {
   for (const [pattern, step] of STEPS) {
@@ -66,7 +66,7 @@ export function nextStep(message: string, user: string): string | undefined {
   return undefined;
 }
 
-/** Who this process runs as, for people. */
+/** The user that this process runs as, for people. */
 export function thisUser(): string {
   return process.getuid === undefined ? "this user" : `user ${process.getuid()}`;
 }

@@ -1,4 +1,4 @@
-/** What the peer transport tells of its work, as etcd's etcd_network_* metrics. */
+/** The peer transport's counters as etcd's etcd_network_* metrics. */
 import type { SlotCounters } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { TransportObserver } from "@quorate/transport/node";
@@ -19,7 +19,7 @@ export function peerConnectionMetrics(
   );
   declare(
     "displaced_unidentified",
-    "Connections of strangers to the peer port closed for newer ones.",
+    "Connections of unknown peers to the peer port closed for newer ones.",
     (c) => c.displacedUnidentified,
   );
   declare(

@@ -1,6 +1,6 @@
 /**
  * The process's own health, under the names that dashboards for Node (nodejs_*) and for any program
- * (process_*) use. All of it is read when somebody scrapes, but for the pauses of the collector,
+ * (process_*) use. All of it is read at each scrape, but for the pauses of the collector,
  * which Node reports as they happen.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const GC_KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: "weakcb",
 };
 
-/** Declares the metrics of this process; gives what ends the measuring. */
+/** Declares the metrics of this process; returns a function that ends the measuring. */
 export function processMetrics(registry: MetricRegistry): () => void {
   processCounters(registry);
   files(registry);
@@ -81,7 +81,7 @@ function processCounters(registry: MetricRegistry): void {
   );
 }
 
-/** What /proc tells in kilobytes, as bytes; 0 where there is no /proc. */
+/** A figure of /proc in kilobytes, as bytes; 0 where there is no /proc. */
 function kilobytes(path: string, pattern: RegExp): number {
   return 1024 * Number(pattern.exec(textOf(path))?.[1] ?? 0);
 }

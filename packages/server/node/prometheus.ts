@@ -1,5 +1,5 @@
 /**
- * Hands plain numbers to prom-client when somebody scrapes.
+ * Passes plain numbers to prom-client at each scrape.
  */
 import {
   type Metric,

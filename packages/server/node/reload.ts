@@ -1,6 +1,6 @@
 /**
- * What a running member takes from its surroundings anew on SIGHUP: the log level in its
- * configuration file, certificates, and log files that something has moved away.
+ * What a running member reads again on SIGHUP: the log level in its configuration file,
+ * certificates, and log files that something has moved away.
  *
  *     systemctl reload quorate   ->   SIGHUP   ->   reload
  *

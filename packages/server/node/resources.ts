@@ -9,7 +9,7 @@ import {
   type TlsConfig,
 } from "../src/config/index.ts";
 import { checkFree, tlsFiles } from "./listen.ts";
-import { closeFolders } from "./private-folders.ts";
+import { closeDirectories } from "./private-directories.ts";
 import { ensureSelfCert } from "./self-cert.ts";
 import { openSignedTokens, type SignedTokens } from "./tokens.ts";
 
@@ -44,7 +44,7 @@ export async function acquire(
     ...config.listenClientHttpUrls,
     ...config.listenMetricsUrls,
   ]);
-  closeFolders(config, logger);
+  closeDirectories(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
     [config.clientTls, "rpc"],

@@ -1,7 +1,7 @@
 /**
  * Certificates that a member makes for itself (--auto-tls, --peer-auto-tls): one that signs itself,
- * made at the first start and kept in the data directory. They hide what is said; they tell nobody
- * who says it (etcd: client/pkg/transport, SelfCert).
+ * made at the first start and kept in the data directory. They encrypt the traffic; they do not
+ * authenticate the peer (etcd: client/pkg/transport, SelfCert).
  *
  *     DATA-DIR/fixtures/client/{cert,key}.pem    shown to clients
  *     DATA-DIR/fixtures/peer/{cert,key}.pem      shown to other members, which take any

@@ -14,7 +14,7 @@ export function settingMetrics(registry: MetricRegistry, config: ServerConfig): 
   gauge("election_timeout_seconds", "--election-timeout.", config.electionTimeoutMs / 1000);
   gauge(
     "quota_auto_disarm",
-    "1 if the alarm NOSPACE ends by itself once there is room (--quota-auto-disarm), else 0.",
+    "1 if the alarm NOSPACE ends by itself once there is space (--quota-auto-disarm), else 0.",
     Number(config.quotaAutoDisarm),
   );
   gauge(

@@ -1,10 +1,10 @@
 /**
- * What a service manager is told of a member's life: systemd's protocol (sd_notify(3)), for units
- * with Type=notify.
+ * Notifies a service manager of a member's state: systemd's protocol (sd_notify(3)), for units with
+ * Type=notify.
  *
- *     NOTIFY_SOCKET in the environment    tell: READY=1 when it serves, RELOADING=1 and READY=1
+ *     NOTIFY_SOCKET in the environment    send: READY=1 when it serves, RELOADING=1 and READY=1
  *                                         around SIGHUP, STOPPING=1 at its end
- *     WATCHDOG_USEC as well               tell WATCHDOG=1 twice in that time, as long as the
+ *     WATCHDOG_USEC as well               send WATCHDOG=1 twice in that time, as long as the
  *                                         member's event loop turns
  *
  * Node has no datagram sockets of the local family, so systemd-notify(1), which comes with systemd,
@@ -14,7 +14,7 @@
 import { execFile } from "node:child_process";
 import type { Clock, Logger, Timer } from "@quorate/host";
 
-/** Tells the service manager; every call returns at once. */
+/** Notifies the service manager; every call returns at once. */
 export interface Supervisor {
   ready(): void;
   /** A reload begins; `ready` ends it. */
@@ -28,7 +28,7 @@ const SEND_TIMEOUT_MS = 10_000;
 
 const silent: Supervisor = { ready() {}, reloading() {}, stopping() {} };
 
-/** The supervisor that the environment names, or one that tells nobody. */
+/** The supervisor that the environment names, or one that sends nothing. */
 export function supervisorOf(
   env: Readonly<Record<string, string | undefined>>,
   deps: { readonly clock: Clock; readonly logger: Logger },
@@ -91,7 +91,7 @@ class Systemd implements Supervisor {
         done();
         if (error === null || this.#hasFailed) return;
         this.#hasFailed = true;
-        this.#logger.warn("cannot tell the service manager", {
+        this.#logger.warn("cannot notify the service manager", {
           error: error.message.trim(),
           advice: "install systemd-notify, or use Type=simple and no WatchdogSec in the unit",
         });

@@ -1,5 +1,5 @@
 /**
- * When certificates, authorities and revocation lists of this member end: so that somebody is
+ * When certificates, authorities and revocation lists of this member end: so that an operator is
  * warned before connections are refused.
  */
 import { type TlsOptions, type TlsSource, tlsExpiries } from "@quorate/host/node";

@@ -1,5 +1,5 @@
 /**
- * Versions that a member tells. The API is etcd's, so the version that clients see is the etcd
+ * Versions that a member reports. The API is etcd's, so the version that clients see is the etcd
  * version whose API this is.
  */
 

@@ -289,7 +289,7 @@ test("a snapshot is installed on a member in the middle of an entry: it takes th
       return node === slow;
     },
   );
-  // Whoever leads applies at full speed.
+  // The leader applies at full speed.
   if (world.leader() === slow) {
     await world.settled(slow!.member!.handOver());
     await world.until(() => world.leader() !== undefined && world.leader() !== slow);

@@ -202,7 +202,7 @@ function threadMs(): number {
 }
 
 /**
- * Compacts a store of 40,000 revisions whole; gives how long each step computed, in milliseconds.
+ * Compacts a store of 40,000 revisions whole; returns how long each step computed, in milliseconds.
  */
 async function compactWhole(keys: number): Promise<number[]> {
   const store = await bigStore(new MemoryKeyspaceOpener(new MemoryDisk()), keys, 40_000);
@@ -327,7 +327,7 @@ test("while the disk is behind, a compaction leaves half of a batch to requests"
   await run(store.close({ flush: true }));
 });
 
-test("a compaction goes on after a restart, and gives the same in the end", async () => {
+test("a compaction goes on after a restart, and ends with the same result", async () => {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   let store = await bigStore(keyspaces, 100, 3000);
   const hashes = new Set<number>();
@@ -345,7 +345,7 @@ test("a compaction goes on after a restart, and gives the same in the end", asyn
   await store.close({ flush: false });
 });
 
-test("a compaction that fails ends the member, and whoever waits for it is told", async () => {
+test("a compaction that fails ends the member, and the waiting request gets the error", async () => {
   const fault = new Error("an invariant does not hold");
   const mvcc = {
     isCompacting: true,

@@ -89,7 +89,7 @@ test("no URL may stand twice in a cluster", async () => {
   assert.throws(() => verifyJoin(twice), { message });
 });
 
-test("a joining member's URLs may differ from what the cluster was told", async () => {
+test("a joining member's URLs may differ from those in the membership", async () => {
   verifyJoin(
     await config(
       "--initial-advertise-peer-urls=http://h:9",

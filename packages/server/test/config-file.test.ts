@@ -25,7 +25,7 @@ async function refused(yaml: string, message: RegExp): Promise<void> {
   });
 }
 
-test("a file in etcd's form gives the member", async () => {
+test("a file in etcd's form configures the member", async () => {
   const { config } = await load(`
 name: 'infra0'
 data-dir: d

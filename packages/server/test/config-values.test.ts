@@ -135,7 +135,7 @@ test("--initial-cluster maps names to URLs and keeps repetitions for the duplica
   assert.throws(() => parseInitialCluster("a"), { name: "ValueError" });
 });
 
-test("addresses are told from names", () => {
+test("addresses are distinguished from names", () => {
   for (const address of [
     "0.0.0.0",
     "255.255.255.255",

@@ -429,7 +429,7 @@ test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {
   );
 });
 
-test("certificates that a member makes for itself: where they are, whom they are for, and what they do not go with", async () => {
+test("certificates that a member makes for itself: where they are, which hosts they are for, and what they do not go with", async () => {
   const urls = [
     "--listen-client-urls=https://127.0.0.1:1,https://[::1]:1",
     "--advertise-client-urls=https://127.0.0.1:1",
@@ -696,7 +696,7 @@ test("compaction retention is a time in one mode and a number in the other", asy
   );
 });
 
-test("log outputs are told apart", async () => {
+test("log outputs are distinguished", async () => {
   const { config } = await run([
     "--log-outputs=stdout,stderr,/var/log/q.log",
     "--log-format=json",

@@ -1,5 +1,6 @@
 /**
- * Members that differ: how it is found, whom the alarm names, and a member that makes itself anew.
+ * Members that differ: how it is found, which member the alarm names, and a member that rebuilds
+ * its store.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -45,7 +46,7 @@ async function stop(world: World, node: Node): Promise<void> {
 
 /**
  * Changes one record of a stopped member's store to another that is as valid and as long: the last
- * value of k4. No checksum and no count of this member tells.
+ * value of k4. No checksum and no count of this member shows it.
  */
 async function damage(world: World, node: Node, value = "VALUE 19"): Promise<void> {
   const keyspace = await node.keyspaces.open("/data/member/store/db", { create: false });
@@ -101,7 +102,11 @@ test("equal members: nothing is raised, whatever is written and compacted meanwh
 test("a follower that differs is named by the leader's check, and everything is refused", async () => {
   const world = await started(3, CHECK);
   const odd = await damagedFollower(world);
-  assert.equal(await world.settled(get(odd.member!, "k4")), "VALUE 19", "nobody knows yet");
+  assert.equal(
+    await world.settled(get(odd.member!, "k4")),
+    "VALUE 19",
+    "no member has noticed yet",
+  );
   await world.until(() => world.nodes.every(({ member }) => member!.store.alarms.corrupt));
   const leader = world.leader()!.member!;
   assert.deepEqual(corrupt(leader), [idToHex(odd.member!.id)]);
@@ -134,7 +139,7 @@ test("a leader that differs is named too: the majority is right", async () => {
   await world.stopAll();
 });
 
-test("where no hash is that of a majority the alarm names nobody", async () => {
+test("where no hash is that of a majority the alarm names no member", async () => {
   const world = await started(3, [...CHECK, "--self-heal"]);
   const nodes = followersOf(world);
   // One after the other, each with a value of its own.
@@ -149,7 +154,7 @@ test("where no hash is that of a majority the alarm names nobody", async () => {
   assert.equal(
     new Set(await Promise.all(world.nodes.map(({ member }) => hashOf(world, member!)))).size,
     3,
-    "nobody mends itself on a guess",
+    "no member rebuilds its store on a guess",
   );
   await world.stopAll();
 });
@@ -176,7 +181,7 @@ test("--self-heal: a second member that differs while the first mends itself is 
   assert.deepEqual(
     corrupt(world.leader()!.member!).sort(),
     ["0", idToHex(first.member!.id)].sort(),
-    "nobody mends itself on a guess",
+    "no member rebuilds its store on a guess",
   );
   assert.equal(first.member!.corruption.isHealing, true);
   // What 'alarm disarm' sends.
@@ -237,7 +242,7 @@ test("a member that differs does not start with the gate InitialCorruptCheck; on
 });
 
 for (const how of ["the leader's check", "its own check at start"] as const) {
-  test(`--self-heal: a member that ${how} has found makes itself anew, and nobody has to do anything`, async () => {
+  test(`--self-heal: a member that ${how} has found rebuilds its store, and the operator has nothing to do`, async () => {
     const flags =
       how === "the leader's check" ? CHECK : ["--feature-gates", "InitialCorruptCheck=true"];
     const world = await started(3, [...flags, "--self-heal", "--snapshot-count", "1000"]);
@@ -277,7 +282,7 @@ for (const how of ["the leader's check", "its own check at start"] as const) {
   });
 }
 
-test("--self-heal: a member that makes itself anew says in its health that it shows nobody its store", async () => {
+test("--self-heal: a member that rebuilds its store reports in its health that it serves no reads", async () => {
   const world = await started(3, ["--feature-gates", "InitialCorruptCheck=true", "--self-heal"]);
   const odd = await damagedFollower(world);
   const member = odd.member!;
@@ -286,7 +291,7 @@ test("--self-heal: a member that makes itself anew says in its health that it sh
   assert.equal(
     member.store.alarms.any,
     false,
-    "it knows of itself that it differs, and nobody has raised the alarm",
+    "it knows of itself that it differs, and the alarm is not raised yet",
   );
   assert.deepEqual(health.alarms(), ["CORRUPT"]);
   for (const serializable of [true, false])
@@ -299,7 +304,7 @@ test("--self-heal: a member that makes itself anew says in its health that it sh
   await world.stopAll();
 });
 
-test("--self-heal: a member that is stopped meanwhile waits for nothing, and shows nobody what it has", async () => {
+test("--self-heal: a member that is stopped meanwhile waits for nothing, and serves nothing of what it has", async () => {
   // The leader does not send its store, or cannot be asked for it.
   for (const how of ["silent", "cut off"] as const) {
     const world = await started(3, [...CHECK, "--self-heal"]);

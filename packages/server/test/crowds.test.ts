@@ -1,6 +1,6 @@
 /**
  * Crowds of one client: watches by the thousand, watches with huge keys, callers that wait for
- * locks and leaders. Others find room.
+ * locks and leaders. Other clients are served.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -63,7 +63,7 @@ describe("watches", () => {
     assert.ok(bench.hub.watchBudget.usedBytes <= LIMITS.maxWatchesClientBytes);
   });
 
-  test("make room when they are cancelled, and when their stream or their connection ends", async () => {
+  test("free their capacity when they are cancelled, and when their stream or their connection ends", async () => {
     const bench = await new WatchBench(LIMITS).open();
     const first = callFrom(bench, "10.0.0.1:1");
     for (let round = 0; round < 5; round++) {
@@ -113,7 +113,7 @@ describe("callers that wait", () => {
     };
   }
 
-  test("for a lock or an election are so many of one client; when they give up, there is room again", async () => {
+  test("for a lock or an election are so many of one client; when they give up, others can wait again", async () => {
     const world = new World(1, [], 1n, limits);
     await world.startAll();
     const member = world.nodes[0].member!;

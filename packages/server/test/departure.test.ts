@@ -64,7 +64,7 @@ test("one voter is left: a removed member stays until a leader has committed the
   assert.deepEqual(other.seen.endedWith, { error: undefined });
 });
 
-test("a removed member that nobody speaks to waits for the last voter for ten minutes and no longer, and says then why it ends", () => {
+test("a removed member that hears from no peer waits for the last voter for ten minutes and no longer, and says then why it ends", () => {
   const { clock, seen, departure } = begin();
   const error = new Error("removed");
   departure.applied({ index: 9, voters: 1, error });
@@ -77,14 +77,14 @@ test("a removed member that nobody speaks to waits for the last voter for ten mi
 test("a peer that says so ends the wait for the last voter; however often it says so, one timer runs", () => {
   const { clock, seen, departure } = begin();
   departure.applied({ index: 9, voters: 1 });
-  for (let i = 0; i < 1000; i++) departure.told();
+  for (let i = 0; i < 1000; i++) departure.known();
   clock.advance(1000);
   assert.deepEqual(seen.endedWith, { error: undefined });
 });
 
-test("a member that is told of its removal before it has applied it ends at once", () => {
+test("a member that learns of its removal from a peer before it has applied it ends at once", () => {
   const { clock, seen, departure } = begin();
-  departure.told();
+  departure.known();
   clock.advance(0);
   assert.deepEqual([seen.isServing, seen.endedWith], [false, { error: undefined }]);
 });

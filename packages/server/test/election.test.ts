@@ -109,7 +109,7 @@ test("an observer that does not read hears the newest when it does", async () =>
   const world = await started(1);
   const member = world.nodes[0].member!;
   const stream = observe(member);
-  stream.hasRoom = false;
+  stream.canSend = false;
   await world.run(10);
   const leader = await world.settled(campaign(member, 0xan, "0"));
   for (let i = 1; i <= 5; i++) {
@@ -117,7 +117,7 @@ test("an observer that does not read hears the newest when it does", async () =>
     await world.run(5);
   }
   assert.deepEqual(observed(stream), ["0"]);
-  stream.hasRoom = true;
+  stream.canSend = true;
   stream.listener.drained!();
   assert.deepEqual(observed(stream), ["0", "5"]);
   stream.listener.cancelled!();

@@ -20,7 +20,7 @@ test("clients take turns, each in its own order", () => {
   assert.deepEqual([queue.running, queue.waiting], [0, 0]);
 });
 
-test("whoever comes and goes, no bound is passed, and nobody waits while there is room", () => {
+test("as clients come and go, no bound is passed, and no request waits while there is capacity", () => {
   const limits = { maxRunning: 5, maxRunningPerClient: 2, maxWaiting: 12, maxWaitingPerClient: 4 };
   const queue = new FairLimiter(limits);
   const random = new SeededRandom(5n);

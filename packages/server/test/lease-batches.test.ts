@@ -1,5 +1,5 @@
 /**
- * Keep-alives on their way to the leader: what shares a request, what is asked again, and the
+ * Keep-alives on their way to the leader: what shares a request, what is retried, and the
  * bounds.
  */
 import assert from "node:assert/strict";
@@ -8,11 +8,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "@quorate/host/testing";
 import type { PeerAnswer } from "@quorate/transport";
 import {
-  ASK_AGAIN,
   answerBatch,
   MAX_BATCH_LEASES,
   MAX_INFLIGHT_BATCHES,
   MAX_WAITING_RENEWALS,
+  RETRY,
   RenewBatches,
 } from "../src/lease/renew-batches.ts";
 
@@ -54,7 +54,7 @@ test("renewals of a turn share a request and get their own answers", async () =>
   assert.deepEqual(await Promise.all(results), [6, -8, 10]);
 });
 
-test("the next URL is tried; without an answer, or with one that does not fit, it is asked again", async () => {
+test("the next URL is tried; without an answer, or with one that does not fit, it is retried", async () => {
   const { asked, batches, settle } = bench();
   const first = batches.renew(1n);
   await settle();
@@ -68,14 +68,14 @@ test("the next URL is tried; without an answer, or with one that does not fit, i
   asked[2].answer(200, new Uint8Array(16));
   await settle();
   asked[3].answer(500, new Uint8Array(8));
-  assert.equal(await second, ASK_AGAIN);
+  assert.equal(await second, RETRY);
 });
 
-test("without a leader nobody is asked", async () => {
+test("without a leader no request is sent", async () => {
   const { asked, batches, settle } = bench([]);
   const result = batches.renew(1n);
   await settle();
-  assert.equal(await result, ASK_AGAIN);
+  assert.equal(await result, RETRY);
   assert.equal(asked.length, 0);
 });
 

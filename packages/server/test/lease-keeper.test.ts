@@ -30,31 +30,31 @@ import {
   NotPrimaryError,
 } from "../src/lease/keeper.ts";
 
-test("the heap gives what is due in order, whatever was moved or taken out (seed 1)", () => {
+test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
   let state = 1;
   const below = (n: number) => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
     return Math.floor((state / 2 ** 32) * n);
   };
   const heap = new Deadlines<Due>();
-  const twin = new Set<Due>();
+  const model = new Set<Due>();
   for (let i = 0; i < 20_000; i++) {
-    const some = [...twin][below(Math.max(1, twin.size))];
+    const some = [...model][below(Math.max(1, model.size))];
     const kind = below(4);
-    if (kind < 2 && twin.size < 40) {
+    if (kind < 2 && model.size < 40) {
       const item = { dueMs: below(50), place: -1 };
       heap.add(item);
-      twin.add(item);
+      model.add(item);
     } else if (kind === 2 && some !== undefined) heap.move(some, below(50));
     else if (some !== undefined) {
       heap.remove(some);
       heap.remove(some);
-      twin.delete(some);
+      model.delete(some);
     }
-    assert.equal(heap.size, twin.size);
+    assert.equal(heap.size, model.size);
     assert.equal(
       heap.first()?.dueMs ?? Number.POSITIVE_INFINITY,
-      Math.min(Number.POSITIVE_INFINITY, ...[...twin].map(({ dueMs }) => dueMs)),
+      Math.min(Number.POSITIVE_INFINITY, ...[...model].map(({ dueMs }) => dueMs)),
     );
   }
 });
@@ -313,7 +313,7 @@ test("revocations have a rate that rises to its bound while many leases wait, an
   assert.equal(bench.revokedMs.size, 40_000);
 });
 
-test("once nobody waits, the rate of revocations is the usual one again", async () => {
+test("once no caller waits, the rate of revocations is the usual one again", async () => {
   const bench = await Bench.open();
   await bench.lead();
   for (let id = 1; id <= 4000; id++) bench.grant(BigInt(id), id <= 2500 ? 2 : 20);
@@ -423,8 +423,8 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
     sizes,
     Array.from({ length: MAX_INFLIGHT_CHECKPOINTS }, () => MAX_CHECKPOINT_LEASES),
   );
-  // One is lost: what it would have told is noted with the next, in five minutes. The others make
-  // room for those that wait.
+  // One is lost: the remaining times in it are noted with the next, in five minutes. The others
+  // free places for those that wait.
   bench.queue.shift()!.reject(new Error("lost"));
   bench.holds = false;
   await bench.run(1000);

@@ -141,7 +141,7 @@ test("time to live: keys in order, -1 for no lease, from any member", async () =
   await world.stopAll();
 });
 
-test("a new leader gives every lease its time again and the election timeout on top", async () => {
+test("a new leader starts every lease's time again, with the election timeout on top", async () => {
   const world = await started(3);
   const old = world.leader()!;
   await world.settled(grant(old.member!, 7n, 5));
@@ -166,7 +166,7 @@ test("a leader without a quorum renews nothing, and revokes nothing that its suc
   const world = await started(3);
   const old = world.leader()!;
   await world.settled(grant(old.member!, 7n, 12));
-  // It expires by the old leader's count before that one knows that it leads nobody.
+  // It expires by the old leader's count before that one knows that it is alone.
   await world.run(11_500);
   world.cutOff.add(old.member!.id);
   // The confirmation of a moment ago serves for a heartbeat at the most.
@@ -213,12 +213,12 @@ test("a stream that is not read gets its answers when it is, and takes no more m
   const member = leaderOf(world);
   await world.settled(grant(member, 7n, 5));
   const stream = openKeepAlive(member);
-  stream.hasRoom = false;
+  stream.canSend = false;
   for (let i = 0; i < 10; i++) sendKeepAlive(stream, 7n);
   await world.run(5);
   assert.equal(stream.messages.length, 1);
   assert.ok(stream.isPaused);
-  stream.hasRoom = true;
+  stream.canSend = true;
   stream.listener.drained!();
   assert.equal(stream.messages.length, 10);
   assert.ok(!stream.isPaused);

@@ -91,7 +91,7 @@ test("the lock goes to those who wait in the order in which they came, through a
   await world.stopAll();
 });
 
-test("a holder asks again and keeps its lock and token; one without a lease gets one of a minute", async () => {
+test("a holder locks again and keeps its lock and token; one without a lease gets one of a minute", async () => {
   const world = await started(1);
   const member = world.nodes[0].member!;
   await world.settled(grant(member, 10n, 100));
@@ -109,7 +109,7 @@ test("a holder asks again and keeps its lock and token; one without a lease gets
   await world.stopAll();
 });
 
-test("who gives up leaves the line; who loses its lease while it waits is told", async () => {
+test("a waiter that gives up leaves the line; one that loses its lease gets an error", async () => {
   const world = await started(3);
   const member = world.leader()!.member!;
   for (const id of [10n, 11n, 12n, 13n]) await world.settled(grant(member, id, 100));

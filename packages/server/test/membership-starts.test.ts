@@ -176,19 +176,19 @@ test("SRV records name the members of a new cluster, of both services, and one t
       .sort(),
     ["m0", "m1", "m2"],
   );
-  // A start on its data asks nobody.
+  // A start on its data sends no requests.
   asked.length = 0;
   await world.settled(world.nodes[0].member!.stop());
   await world.settled((await world.start(world.nodes[0])).ready);
   assert.deepEqual(asked, []);
-  const stranger = world.addNode(flags);
+  const unlisted = world.addNode(flags);
   await assert.rejects(
-    world.start(stranger),
+    world.start(unlisted),
     /cannot find local etcd member "m3" in SRV records of example.org.*initial-advertise-peer-urls/,
   );
-  stranger.flags = ["--discovery-srv", "example.org"];
+  unlisted.flags = ["--discovery-srv", "example.org"];
   await assert.rejects(
-    world.start(stranger),
+    world.start(unlisted),
     /no members by --discovery-srv=example.org: .*_etcd-server-ssl no such host; .*_etcd-server no such host/,
   );
   await world.stopAll();
@@ -279,8 +279,8 @@ test("a power failure in the very first write: what is left of the cluster's fir
   for (let left = 1; left <= 3; left++) {
     const world = new World(3);
     const node = world.nodes.find(({ name }) => name === first.name)!;
-    for (const folder of ["/data", "/data/member", log])
-      if (node.disk.stat(folder) === undefined) node.disk.makeDir(folder);
+    for (const directory of ["/data", "/data/member", log])
+      if (node.disk.stat(directory) === undefined) node.disk.makeDir(directory);
     const torn = Wal.create(node.disk, log, written.metadata, { clock: world.clock });
     torn.append(undefined, written.entries.slice(0, left));
     await world.settled(torn.sync());

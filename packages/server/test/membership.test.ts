@@ -295,11 +295,11 @@ test("of two members the leader is removed and stops before the other hears of i
   await world.settled(old.member!.stop());
   old.member = undefined;
   world.cutOff.clear();
-  // Nobody else can give the other a vote.
+  // No other member can vote for the other.
   await world.run(5000);
   assert.equal(stays.member!.leader, 0n);
   const again = await world.start(old);
-  await assert.rejects(world.settled(put(again, "k", "served by nobody")), {
+  await assert.rejects(world.settled(put(again, "k", "served by none")), {
     message: textOf("Stopped"),
   });
   await world.until(() => stays.member!.isLeader);
@@ -351,7 +351,7 @@ test("changes at the same time through all members are carried out one after the
       ),
     ),
   );
-  // One learner is allowed at a time: one of them went through, the others were told so.
+  // One learner is allowed at a time: one of them went through, the others were refused for it.
   assert.deepEqual(results.map((one) => one.status).sort(), ["fulfilled", "rejected", "rejected"]);
   for (const one of results)
     if (one.status === "rejected") assert.equal(one.reason.message, textOf("TooManyLearners"));

@@ -1,4 +1,6 @@
-/** What operators are told to do next, about errors as the system and LevelDB word them. */
+/**
+ * The next step that operators are advised to take, for errors as the system and LevelDB word them.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextStep } from "../node/next-step.ts";

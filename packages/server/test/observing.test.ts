@@ -1,4 +1,4 @@
-/** What a member tells of itself: metrics and health. */
+/** What a member reports of itself: metrics and health. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type LogFields, silentLogger } from "@quorate/host";
@@ -184,7 +184,7 @@ test("/livez and /readyz: as a whole, verbose, one check alone, one left out", a
   assert.equal(sick.metrics.healthchecks.with("readyz", "linearizable_read", "error").value, 1);
 });
 
-test("/version tells the server's and the cluster's version", async () => {
+test("/version returns the server's and the cluster's version", async () => {
   const answer = await versionEndpoint({
     serverVersion: "3.7.0",
     clusterVersion: () => "not_decided",
@@ -338,8 +338,8 @@ test("the process's health: memory, files, the loop's delays and the collector's
 
   const active = value(idle, "quorate_process_loop_active_seconds_total");
   const garbage: unknown[] = [];
-  // In turns: pauses are told between them. Each is as long as it must be, and makes more garbage
-  // than any young generation holds.
+  // In turns: pauses are reported between them. Each is as long as it must be, and makes more
+  // garbage than any young generation holds.
   for (let turn = 0; turn < 3; turn++) {
     const endMs = performance.now() + 100;
     for (let i = 0; i < 200_000 || performance.now() < endMs; i++)

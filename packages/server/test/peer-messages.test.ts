@@ -1,6 +1,6 @@
 /**
  * What other members send, with content that no member sends: nothing of it enters the log, and
- * nobody ends.
+ * no member ends.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -217,7 +217,7 @@ test("proposals that no member makes stay out of the log, one by one, and the re
   await world.stopAll();
 });
 
-test("messages that no member sends are refused, counted, and end nobody", async () => {
+test("messages that no member sends are refused, counted, and end no member", async () => {
   const all = await cluster();
   const { world, member } = all;
   const snapshot = raftpb.Snapshot.create({
@@ -243,7 +243,7 @@ test("messages that no member sends are refused, counted, and end nobody", async
   await world.stopAll();
 });
 
-test("random messages from a peer end nobody (seed 5)", async () => {
+test("random messages from a peer end no member (seed 5)", async () => {
   const all = await cluster();
   const { world, peer } = all;
   const random = new SeededRandom(5n);

@@ -1,4 +1,4 @@
-/** Rounds of linearizable reads: whom an answer lets go, and when. */
+/** Rounds of linearizable reads: which reads a response completes, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
@@ -43,7 +43,7 @@ test("a read is not let go by a round that was asked before it came: a write in 
   assert.equal(reads.waitingCount, 0);
 });
 
-test("a round that is asked again keeps its number and its first index, and takes nobody in", async () => {
+test("a round that is retried keeps its number and its first index, and takes no more reads", async () => {
   const { reads, asked, ask, read, settle } = make();
   read("early");
   reads.startRound(ask);
@@ -59,7 +59,7 @@ test("a round that is asked again keeps its number and its first index, and take
   assert.equal(reads.waitingCount, 1);
 });
 
-test("all reads of a turn share a round, and none is asked where nobody waits", async () => {
+test("all reads of a turn share a round, and none is started where no read waits", async () => {
   const { reads, asked, ask, read, settle } = make();
   reads.startRound(ask);
   assert.equal(asked.length, 0);

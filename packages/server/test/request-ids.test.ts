@@ -22,7 +22,7 @@ test("two bytes of the member's id, five of the start in milliseconds, then a co
 
 test("a restarted member repeats none of its ids, even a millisecond later and after many proposals a millisecond", () => {
   const seen = new Set<bigint>();
-  // 256 ids a millisecond are room for more proposals than a member takes.
+  // 256 ids a millisecond are enough for more proposals than a member takes.
   for (const startMs of [START_MS, START_MS + 1, START_MS + 2, START_MS + 60_000]) {
     for (const id of first(new RequestIds(MEMBER, startMs), 250)) {
       assert.ok(!seen.has(id), `${id} again, in the run that began at ${startMs}`);

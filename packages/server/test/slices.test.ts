@@ -93,7 +93,7 @@ function world(changed: Partial<SliceLimits> = {}) {
         ended.push(name);
       }
     };
-  /** Begins a read whose end nobody waits for. */
+  /** Begins a read; the caller does not wait for its end. */
   const begin = (caller: Caller, make: (task: SliceTask) => Steps<string>): void => {
     Promise.resolve(slices.run(caller, make)).catch(() => {});
   };
@@ -128,7 +128,7 @@ test("a short read is answered at once, and what it throws is thrown", () => {
   assert.equal(slices.count, 0);
 });
 
-test("a turn of the event loop runs no more steps than it may, whoever asks and however often", async () => {
+test("a turn of the event loop runs no more steps than it may, for any caller and however often", async () => {
   const { clock, slices, ran, reading } = world();
   const all = ["a", "b", "c"].flatMap((client) =>
     [0, 1].map((i) => slices.run(new TestCaller(client), reading(`${client}${i}`, 20))),
@@ -176,7 +176,7 @@ test("two clients share evenly, however many connections one of them has", async
   slices.close(errorOf("Stopped"));
 });
 
-test("a read whose caller is gone ends, gives back its memory, and the next takes its place", async () => {
+test("a read whose caller is gone ends, releases its memory, and the next takes its place", async () => {
   const { clock, slices, ended, reading } = world();
   const caller = new TestCaller("a");
   const charge = (task: SliceTask, i: number) => i === 1 && task.charge(100);
@@ -278,7 +278,7 @@ test("of reads of one key a turn takes so many at once, and those of a few keys 
   slices.close(errorOf("Stopped"));
 });
 
-test("reads from the disk go on in turn, and hold up nobody else", async () => {
+test("reads from the disk go on in turn, and hold up no other read", async () => {
   const { clock, slices, ran } = world();
   const asked: (() => void)[] = [];
   const fetching = (name: string) =>

@@ -90,7 +90,7 @@ describe("a disk that is slower than the others'", () => {
     assert.equal(handOvers(), 1);
   });
 
-  it("concerns leaders only, at most twelve times an hour, and nobody with a bound of 0", () => {
+  it("concerns leaders only, at most twelve times an hour, and none with a bound of 0", () => {
     const { state, syncsFor, handOvers } = setUp();
     state.leads = false;
     syncsFor(60_000, 600, 5);
@@ -112,7 +112,7 @@ describe("a disk that is slower than the others'", () => {
 const handOversOf = (world: World): number =>
   world.nodes.reduce((sum, { member }) => sum + (member?.metrics.slowDiskHandovers.value ?? 0), 0);
 
-/** Writes for so long, one after the other, through whoever leads. */
+/** Writes for so long, one after the other, through the leader. */
 async function writeFor(world: World, ms: number): Promise<void> {
   const endMs = world.clock.monotonicMs() + ms;
   for (let i = 0; world.clock.monotonicMs() < endMs; i++) {
@@ -139,7 +139,7 @@ for (const slowMs of [600, 1500]) {
   });
 }
 
-it("where all disks are slow, or two of three, nobody hands over", async () => {
+it("where all disks are slow, or two of three, no leader hands over", async () => {
   for (const slowCount of [3, 2]) {
     const world = new World(3);
     await world.startAll();

@@ -20,14 +20,14 @@ import { put, World } from "./support/world.ts";
 class FakeCall {
   readonly sent: SnapshotResponse[] = [];
   ended: { code: number } | "ok" | undefined;
-  room: number;
+  capacity: number;
 
   readonly #client: string;
   /** Bytes that wait for the client to take them. */
   bufferedBytes = 0;
 
-  constructor(room: number, client = "10.0.0.1") {
-    this.room = room;
+  constructor(capacity: number, client = "10.0.0.1") {
+    this.capacity = capacity;
     this.#client = client;
   }
 
@@ -37,7 +37,7 @@ class FakeCall {
       bufferedBytes: this.bufferedBytes,
       send: (message) => {
         this.sent.push(SnapshotResponse.decode(message as Uint8Array));
-        return --this.room > 0;
+        return --this.capacity > 0;
       },
       end: (status) => {
         this.ended = status ?? "ok";
@@ -88,14 +88,14 @@ test("messages of 32 KiB count down, and the checksum of all comes last", async 
   await world.stopAll();
 });
 
-test("a reader that is full is sent nothing until it has room, and one that goes away ends it", async () => {
+test("a reader that is full is sent nothing until it is drained, and one that goes away ends it", async () => {
   const { world, open } = await worldWithData();
   const call = new FakeCall(3);
   const listener = open(call);
   await settle(world, () => call.sent.length === 3);
   await settle(world, () => call.sent.length > 3);
   assert.equal(call.sent.length, 3);
-  call.room = 2;
+  call.capacity = 2;
   listener.drained!();
   await settle(world, () => call.sent.length === 5);
   assert.equal(call.sent.length, 5);
@@ -119,7 +119,7 @@ test("one client has so many at once, more of its own wait, and then it is refus
   open(other);
   await settle(world, () => other.ended !== undefined);
   assert.equal(other.ended, "ok");
-  // One that goes while it waits leaves its place, one that goes while it is sent makes room.
+  // One that goes while it waits leaves its place, one that goes while it is sent frees one.
   listeners.at(-1)!.cancelled!();
   listeners[0].cancelled!();
   await settle(world, () => false);

@@ -54,7 +54,7 @@ function errorOf(world: World, answer: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Overwrites one key until the member refuses; gives how many puts it took. */
+/** Overwrites one key until the member refuses; returns how many puts it took. */
 async function fill(world: World, member: Member): Promise<number> {
   for (let taken = 0; taken < 1000; taken++) {
     const error = await errorOf(world, put(member, "hot", VALUE));

@@ -11,7 +11,7 @@ import { StoreExchange } from "../src/member/store-exchange.ts";
 import { StoreRef } from "../src/store-ref.ts";
 import { call, get, put, textOf, World } from "./support/world.ts";
 
-test("an exchange that fails ends the member, and whoever waits to read is told", async () => {
+test("an exchange that fails ends the member, and waiting reads get the error", async () => {
   const disk = new MemoryDisk();
   const fault = new Error("the store cannot be closed");
   const fatal: unknown[] = [];

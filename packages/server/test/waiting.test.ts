@@ -27,7 +27,7 @@ test("proposals: as many as may wait, and one more is refused and forgotten", as
   assert.equal(queue.waitingCount, 3);
   assert.equal(woken.times, 1, "a full queue wakes the loop once");
   assert.equal(queue.takeQueue().length, 3);
-  queue.settle(4n, "nobody");
+  queue.settle(4n, "no waiter");
   for (const id of [1n, 2n, 3n]) queue.settle(id, `result ${id}`);
   assert.deepEqual(await Promise.all(waiting), ["result 1", "result 2", "result 3"]);
 });
@@ -123,7 +123,7 @@ test("reads: a round is younger than all its reads: one that comes later gets th
   await second;
 });
 
-test("reads: asked again when no answer comes and when the leader changes; ended when their time is up", async () => {
+test("reads: retried when no response comes and when the leader changes; ended when their time is up", async () => {
   const { clock, queue, asked, ask } = reads();
   const read = queue.wait();
   queue.startRound(ask);
@@ -162,7 +162,7 @@ test("request ids grow, and carry the member's last bytes", () => {
   assert.equal(second, first + 1n);
 });
 
-test("proposals: who waits after the end is told so at once", async () => {
+test("proposals: a wait that begins after the end fails at once", async () => {
   const { queue } = proposals();
   queue.failAll(errorOf("Stopped"));
   await assert.rejects(queue.wait(1n), { message: errorOf("Stopped").message });

@@ -1,7 +1,7 @@
 /**
  * Watches on whole members: random writes and leases, watches from random revisions through any
  * member, slow readers, compactions, crashes, stops, partitions and leader changes. What each watch
- * is told is what the model says, in order, nothing twice and nothing missing. QUORATE_SEED begins
+ * receives is what the model says, in order, nothing twice and nothing missing. QUORATE_SEED begins
  * elsewhere, QUORATE_SEEDS runs more.
  */
 import assert from "node:assert/strict";
@@ -64,7 +64,7 @@ class Scenario {
     return this.world.nodes.filter(({ member }) => member !== undefined);
   }
 
-  /** A request through any member; nobody waits for its answer, and it may fail. */
+  /** A request through any member; no test step waits for its response, and it may fail. */
   #ask(path: string, request: Uint8Array): void {
     if (this.#openRequests >= MAX_OPEN_REQUESTS) return;
     this.#openRequests++;
@@ -209,7 +209,7 @@ class Scenario {
     const { world, model } = this;
     await world.startAll();
     for (let step = 0; step < STEPS; step++) await this.#step();
-    // Then everything heals, and everybody is told everything.
+    // Then everything heals, and every watch receives everything.
     world.cutOff.clear();
     await this.#comeBack(true);
     await world.until(() => world.leader() !== undefined && this.#openRequests === 0);

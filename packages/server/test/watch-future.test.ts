@@ -1,5 +1,5 @@
 /**
- * etcd 20221, 20286: a watch that waits for a future revision is told nothing before it, also where
+ * etcd 20221, 20286: a watch that waits for a future revision gets nothing before it, also where
  * the member has caught up.
  */
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { textsOf, WatchBench } from "./support/watching.ts";
 
 const key = fromLatin1;
 
-test("a watch from a future revision is told nothing older after the store was exchanged", async () => {
+test("a watch from a future revision gets nothing older after the store was exchanged", async () => {
   const bench = await new WatchBench().open();
   const { call } = bench.call();
   bench.write({ k: "1" });

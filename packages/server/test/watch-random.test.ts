@@ -44,7 +44,7 @@ interface Watch {
   readonly fragment: boolean;
   start: number;
   readonly seen: string[];
-  /** Everything up to here was told. */
+  /** Everything up to here was received. */
   through: number;
   inFragment: boolean;
   created: boolean;
@@ -145,7 +145,7 @@ async function history(
       if (!watch.inFragment && first !== undefined) {
         assert.ok(
           first > watch.through,
-          `${where}: revision ${first} after all up to ${watch.through} were told`,
+          `${where}: revision ${first} after all up to ${watch.through} were received`,
         );
       }
       const due = expected(watch);
@@ -238,7 +238,7 @@ async function history(
     } else if (what < 81 && currentRevision > compactRevision + 5) {
       bench.store.mvcc.compact(currentRevision - random.below(5));
     } else if (what < 83 && values.size > 4) {
-      // With steps of one key, these are too many changes to be told of at once.
+      // With steps of one key, these are too many changes to be sent at once.
       const gone = Object.fromEntries([...values.keys()].sort().map((key) => [key, undefined]));
       if (bench.stepKeys !== undefined && bench.store.mvcc.onChange !== undefined) count.large++;
       record(bench.write(gone), gone);
@@ -263,7 +263,7 @@ async function history(
         assert.equal(
           watch.seen.length,
           expected(watch).length,
-          `seed ${seed}: all is told in the end`,
+          `seed ${seed}: all is received in the end`,
         );
     }
   }

@@ -67,7 +67,7 @@ test("the tree stays low when ranges come in order, and when half of them go aga
   assert.deepEqual(found, [4999]);
 });
 
-test("a group tells each watcher of a key once, however many watch the same", () => {
+test("a group visits each watcher of a key once, however many watch the same", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(range, fc.nat(30)), { maxLength: 60 }),

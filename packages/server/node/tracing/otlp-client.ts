@@ -45,7 +45,7 @@ export class OtlpClient {
     if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed)
       return this.#session;
     const session = connect(this.#url);
-    // The call that is under way is told by its own stream.
+    // The call that is under way gets the error from its own stream.
     session.on("error", () => {});
     // An idle connection to a collector does not keep a member up.
     session.unref();

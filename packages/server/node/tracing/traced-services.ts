@@ -194,7 +194,7 @@ function statusOf(error: unknown): Status {
   };
 }
 
-/** The call, which tells when its handler ends it. */
+/** The call, which reports when its handler ends it. */
 function observed(
   call: StreamCall,
   context: CallContext,

@@ -1,7 +1,7 @@
 /**
- * What locks and elections have in common (etcd: client/v3/concurrency): those who contend put a
- * key each under one prefix, bound to a lease of theirs; the one that was created first has it,
- * every other waits for the one before it to go.
+ * What locks and elections have in common (etcd: client/v3/concurrency): each
+ * contender puts a key under one prefix, bound to its lease; the key that was created first holds
+ * the lock, every other waits for the deletion of the one before it.
  *
  *     name "jobs", leases 0x2a and 0x7f ->  jobs/2a (create revision 7, holds), jobs/7f (create
  *                                           revision 9, waits for jobs/2a)
@@ -23,7 +23,7 @@ import type { Member } from "../member/member.ts";
 import type { ClientBudget } from "../watch/index.ts";
 import { type KeyEvent, LocalClient } from "./local-client.ts";
 
-/** The time to live of a lease for those who bring none, in seconds (etcd: defaultSessionTTL). */
+/** The time to live of a lease for a request without one, in seconds (etcd: defaultSessionTTL). */
 const SESSION_TTL_SECONDS = 60;
 const SLASH = 0x2f;
 const GRPC_UNKNOWN = 2;

@@ -1,5 +1,5 @@
 /**
- * v3electionpb.Election: who leads, told to all who want to know (etcd:
+ * v3electionpb.Election: elects a leader and reports it to observers (etcd:
  * server/etcdserver/api/v3election).
  */
 import {
@@ -121,7 +121,7 @@ async function campaign(
   return { header: answer.header, leader };
 }
 
-/** Gives the leader's key another value, if it still is the leader's. */
+/** Sets another value for the leader's key, if it still is the leader's. */
 async function proclaim(
   client: LocalClient,
   leader: LeaderKey,
@@ -153,17 +153,17 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * One observer: hears each leader and what it proclaims, in order, and the newest in any case. Who
- * does not read hears the newest when it does.
+ * One observer: receives each leader and what it proclaims, in order. One that does not read
+ * receives only the newest when it reads again.
  */
 class Observation implements StreamListener {
   readonly #caller: Caller;
   readonly #client: LocalClient;
   readonly #call: StreamCall;
   #prefix: Prefix | undefined;
-  /** What there was no room for. */
+  /** The response that did not fit into the call's send buffer. */
   #late: Uint8Array | undefined;
-  #hasRoom = true;
+  #canSend = true;
   #isOver = false;
   #stopWatch: () => void = () => {};
   readonly #budget: ClientBudget;
@@ -189,10 +189,10 @@ class Observation implements StreamListener {
   }
 
   drained(): void {
-    this.#hasRoom = true;
+    this.#canSend = true;
     const late = this.#late;
     this.#late = undefined;
-    if (late !== undefined) this.#hasRoom = this.#call.send(late);
+    if (late !== undefined) this.#canSend = this.#call.send(late);
   }
 
   cancelled(): void {
@@ -210,14 +210,14 @@ class Observation implements StreamListener {
           ? await this.#firstPut(prefix, header.revision)
           : { header, kv: kvs[0] };
       if (leader === undefined || this.#isOver) continue;
-      this.#tell(leader.header, leader.kv);
+      this.#sendLeader(leader.header, leader.kv);
       await this.#follow(leader.kv.key, leader.header.revision + 1);
     }
   }
 
-  #tell(header: ResponseHeader, kv: KeyValue): void {
+  #sendLeader(header: ResponseHeader, kv: KeyValue): void {
     const bytes = v3electionpb.LeaderResponse.encode({ header, kv });
-    if (this.#hasRoom) this.#hasRoom = this.#call.send(bytes);
+    if (this.#canSend) this.#canSend = this.#call.send(bytes);
     else this.#late = bytes;
   }
 
@@ -236,18 +236,18 @@ class Observation implements StreamListener {
     });
   }
 
-  /** Tells what the leader proclaims, until its key is deleted. */
+  /** Sends what the leader proclaims, until its key is deleted. */
   async #follow(key: Uint8Array, startRevision: number): Promise<void> {
     await this.#watch({ key, rangeEnd: new Uint8Array(0), startRevision }, (events, header) => {
       for (const { deleted, kv } of events) {
         if (deleted) return true;
-        this.#tell(header, kv);
+        this.#sendLeader(header, kv);
       }
       return undefined;
     });
   }
 
-  /** Watches until `found` gives something, the watch is over, or the observer has left. */
+  /** Watches until `found` returns a value, the watch is over, or the observer has left. */
   #watch<T>(
     range: Prefix & { readonly startRevision: number },
     found: (events: readonly KeyEvent[], header: ResponseHeader) => T | undefined,

@@ -115,7 +115,7 @@ export class LocalClient {
     onEvents: OnEvents,
   ): () => void {
     let isOver = false;
-    const tell = (message: MessageBytes) => {
+    const deliver = (message: MessageBytes) => {
       if (isOver) return;
       const { events, canceled, created, header } = WatchResponse.decode(joinMessage(message));
       if (canceled) isOver = true;
@@ -126,7 +126,7 @@ export class LocalClient {
     const call: StreamCall = {
       context: { ...LOCAL_CALL, path: "/etcdserverpb.Watch/Watch" },
       send: (message) => {
-        tell(message);
+        deliver(message);
         return true;
       },
       bufferedBytes: 0,

@@ -80,7 +80,7 @@ async function lock(
       throw errorOf("Canceled");
     held = await client.range(own);
   } catch (error) {
-    // Whoever does not wait any more must not hold up the others.
+    // A caller that does not wait any more must not hold up the others.
     await client.delete(key).catch(() => {});
     throw error;
   }

@@ -45,8 +45,8 @@ async function resolved(url: MemberUrl, resolveHost: ResolveHost): Promise<Membe
 }
 
 /**
- * Whether both lists name the same places in any order; names are resolved only if the texts alone
- * do not tell.
+ * Whether both lists name the same places in any order; names are resolved only if the texts
+ * alone do not show it.
  */
 async function samePlaces(
   a: readonly MemberUrl[],

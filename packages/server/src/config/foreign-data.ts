@@ -1,7 +1,7 @@
 /**
  * Recognising a data directory that etcd wrote. Ours has the same member/wal and
- * member/snap/*.snap, but keeps its store as a LevelDB folder member/store; etcd keeps a bbolt file
- * member/snap/db. Starting on top of etcd's would lose its data.
+ * member/snap/*.snap, but keeps its store as a LevelDB directory member/store; etcd keeps a bbolt
+ * file member/snap/db. Starting on top of etcd's would lose its data.
  */
 import type { Disk } from "@quorate/host";
 
@@ -11,7 +11,7 @@ import type { Disk } from "@quorate/host";
  */
 export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): string | undefined {
   const isFile = (path: string): boolean => disk.stat(path)?.kind === "file";
-  const isFolder = (path: string): boolean => disk.stat(path)?.kind === "directory";
+  const isDirectory = (path: string): boolean => disk.stat(path)?.kind === "directory";
   if (isFile(dataDir)) return `${dataDir} is a file, not a data directory`;
   const database = `${dataDir}/member/snap/db`;
   if (isFile(database)) {
@@ -20,7 +20,7 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
       `To bring its data over, run quorateutl snapshot restore ${database} --skip-hash-check with another --data-dir (docs/migration.md)`
     );
   }
-  if (isFolder(`${dataDir}/proxy`))
+  if (isDirectory(`${dataDir}/proxy`))
     return `${dataDir} is the directory of an etcd v2 proxy, which is gone since etcd 3.6; it is left untouched`;
   return undefined;
 }

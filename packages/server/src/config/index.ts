@@ -1,6 +1,6 @@
 /**
- * The configuration's door: read it with loadConfig, check a first start with verifyBootstrap or
- * verifyJoin.
+ * The configuration's entry point: read it with loadConfig, check a first start with
+ * verifyBootstrap or verifyJoin.
  */
 
 export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";

@@ -7,7 +7,7 @@ import type { Notice, ServerConfig } from "./server-config.ts";
 import { applyFlags, applyVariables, readCommandLine, Settings, setVariables } from "./settings.ts";
 import type { ReadFile } from "./tls.ts";
 
-/** What the command line asks for. */
+/** What the command line requests. */
 export type Invocation =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "version" }
@@ -23,7 +23,7 @@ export type Invocation =
  * etcd; else flags and ETCD_* variables. Nothing is written, and only the config file and TLS files
  * are read. Throws ConfigError, whose message is for the operator.
  * @param argv the arguments without the program's name
- * @param readFile gives a file's text or throws with the system's reason
+ * @param readFile returns a file's text or throws with the system's reason
  * @param defaultHost the machine's own address towards others, asked only where a member listens on
  * 0.0.0.0
  */
@@ -55,7 +55,7 @@ export async function loadConfig(
         `cannot read the configuration file ${path}: ${(error as Error).message}`,
       );
     }
-    // Only those who use a file pay for loading the YAML parser.
+    // Only a start with a file loads the YAML parser.
     const { applyFile } = await import("./file.ts");
     applyFile(settings, path, text);
     const ignored = [...line.flags.map((flag) => `--${flag.name}`), ...setVariables(env)];

@@ -65,7 +65,7 @@ export interface Option<T> {
   /** One or a few sentences for people. */
   readonly doc: string;
   readonly stage: Stage;
-  /** Names that earlier releases gave the flag; accepted with a warning. */
+  /** Names of the flag in earlier releases; accepted with a warning. */
   readonly aliases: readonly string[];
   /**
    * The key in the config file, with a dot where it is nested; undefined where it is the flag's
@@ -101,7 +101,7 @@ export function pointless(why: string): Stage {
 
 /**
  * Not to be ignored, so refused until the feature is there.
- * @param harmless further values that ask for nothing, as `parse` reads them; the default is one
+ * @param harmless further values without effect, as `parse` reads them; the default is one
  * anyway
  */
 export function refused(why: string, harmless: readonly string[] = []): Stage {

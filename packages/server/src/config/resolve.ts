@@ -331,7 +331,7 @@ function checkAddresses(settings: Settings, values: OptionValues, fromFile: bool
         "--advertise-client-urls is required when --listen-client-urls is set explicitly",
       );
     settings.warn(
-      "advertise-client-urls is not in the configuration file; clients are told the default",
+      "advertise-client-urls is not in the configuration file; clients get the default",
       {
         "advertise-client-urls": urlsText(values["advertise-client-urls"]),
       },

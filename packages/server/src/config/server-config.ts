@@ -16,7 +16,7 @@ export interface TlsConfig {
   readonly trustedCaFile: string;
   readonly crlFile: string;
   /**
-   * True if whoever connects must show a certificate from `trustedCaFile` (or from the system's CAs
+   * True if a client must show a certificate from `trustedCaFile` (or from the system's CAs
    * if that is empty).
    */
   readonly requireClientCert: boolean;
@@ -51,15 +51,15 @@ export interface TlsConfig {
 }
 
 /**
- * A certificate that signs itself. Who connects takes any, since there is nobody who vouches for
- * one.
+ * A certificate that signs itself. A client that connects accepts any, since no authority vouches
+ * for one.
  */
 export interface SelfCertConfig {
   /** Where the files are, in the data directory. */
   readonly dir: string;
   readonly certFile: string;
   readonly keyFile: string;
-  /** Names and addresses that it is made out for. */
+  /** Names and addresses that it is valid for. */
   readonly hosts: readonly string[];
   readonly validityYears: number;
 }
@@ -156,7 +156,7 @@ export interface ServerConfig {
    * --discovery-srv is not given.
    */
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
-  /** Go on alone with the data there is. */
+  /** Form a cluster of this member alone, from the data it has. */
   readonly forceNewCluster: boolean;
   /** As a learner, ask for promotion. */
   readonly autoPromote: boolean;
@@ -178,13 +178,13 @@ export interface ServerConfig {
   readonly backendBatchLimit: number;
   /** Undefined means no quota. */
   readonly quotaBackendBytes: number | undefined;
-  /** If a NOSPACE alarm ends by itself when a compaction has made room. */
+  /** If a NOSPACE alarm ends by itself when a compaction has freed space. */
   readonly quotaAutoDisarm: boolean;
   readonly autoCompaction: AutoCompaction;
   /** How often the leader compares all members; 0: never. */
   readonly corruptCheckMs: number;
   readonly compactHashCheckMs: number;
-  /** If a member that differs makes itself anew. */
+  /** If a member that differs rebuilds its store. */
   readonly selfHeal: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
@@ -212,7 +212,7 @@ export interface ServerConfig {
   readonly featureGates: Gates;
 }
 
-/** Something to tell the operator once the logger stands. */
+/** A log line for the operator, written once there is a logger. */
 export interface Notice {
   readonly level: "info" | "warn";
   readonly msg: string;

@@ -1,6 +1,6 @@
 /**
  * What a member says of its settings when it starts: those in force, under etcd's names, so that a
- * log tells what it was written by.
+ * log shows which settings it was written with.
  */
 import { formatDurationMs } from "@quorate/host";
 import type { AutoCompaction, ServerConfig } from "./server-config.ts";

@@ -85,7 +85,7 @@ function readTlsFile(path: string, flag: string, readFile: ReadFile): string {
     return readFile(path);
   } catch (error) {
     const { message } = error as Error;
-    // Keys are for one user, and folders of certificates made by root are for root.
+    // Keys are for one user, and directories of certificates made by root are for root.
     const next =
       message === "permission denied"
         ? "; the user that runs the member must be able to read it (quorate-certs --owner USER)"

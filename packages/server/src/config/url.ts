@@ -8,7 +8,7 @@ import { quote, ValueError } from "./values.ts";
 
 export type UrlScheme = "http" | "https" | "unix" | "unixs";
 
-/** A URL that a member listens on or tells to others. */
+/** A URL that a member listens on or advertises. */
 export interface MemberUrl {
   readonly scheme: UrlScheme;
   /** Host name or address, IPv6 without brackets. Empty for unix sockets. */
@@ -97,7 +97,7 @@ export function urlsText(urls: readonly MemberUrl[]): string {
   return urls.map((url) => url.text).join(",");
 }
 
-/** Member names and their peer URLs, as --initial-cluster gives them. */
+/** Member names and their peer URLs, as in --initial-cluster. */
 export type InitialCluster = ReadonlyMap<string, readonly MemberUrl[]>;
 
 /**
@@ -191,7 +191,7 @@ export function checkBindUrls(urls: readonly MemberUrl[]): void {
   }
 }
 
-/** Throws a ValueError for a URL that nobody else could use: its host is empty. */
+/** Throws a ValueError for a URL that no other member could use: its host is empty. */
 export function checkHostUrls(urls: readonly MemberUrl[]): void {
   for (const url of urls) {
     if (url.scheme === "unix" || url.scheme === "unixs") continue;

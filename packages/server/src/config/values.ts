@@ -47,7 +47,7 @@ export function parseInteger(text: string, min: number, max: number, unit?: stri
   return inRange(value, min, max);
 }
 
-/** `value`, if it is within [min, max]; else a ValueError that tells the bounds. */
+/** `value`, if it is within [min, max]; else a ValueError that states the bounds. */
 export function inRange(value: number, min: number, max: number): number {
   if (value < min || value > max)
     throw new ValueError(`value out of range (expected ${min} to ${max})`);

@@ -8,9 +8,9 @@
  *     after a compaction, at its revision                                       gate
  *     CompactHashCheck, --compact-hash-check-time
  *
- * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of
- * all members is named in a CORRUPT alarm; where there is no majority the alarm has the member
- * id 0. (etcd's periodic check takes the leader to be right.)
+ * Hashes compare only at one revision with one compact revision. A member that differs from a
+ * majority of all members is named in a CORRUPT alarm; where there is no majority the alarm has the
+ * member id 0. (etcd's periodic check takes the leader to be right.)
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import {
@@ -26,11 +26,11 @@ import type { StoreRef } from "../store-ref.ts";
 import { askHashes, type PeerHash } from "./peer-hash.ts";
 
 /**
- * A hash reads the whole history; etcd gives it the time of a request, which a large store does not
- * fit into.
+ * A hash reads the whole history; etcd allows it the time of a request, which is too short for a
+ * large store.
  */
 const HASH_TIMEOUT_MS = 60_000;
-/** At start nobody waits for others as long (etcd: ReqTimeout). */
+/** At start a member waits less for the others (etcd: ReqTimeout). */
 const INITIAL_TIMEOUT_MS = 7000;
 
 const NO_MAJORITY =
@@ -198,7 +198,7 @@ export class CorruptionChecker {
     if (revision <= this.#lastChecked || revision !== mvcc.compactRevision) return;
     const { hash, peers } = await this.#ask(revision);
     if (!(await this.#judge(hash, peers, "Detected compaction hash mismatch"))) return;
-    // A member that could not say is asked again.
+    // A member that returned no hash for this revision is asked in the next round.
     if (peers.every((peer) => peer.hash?.compactRevision === hash.compactRevision))
       this.#lastChecked = revision;
   }
@@ -239,7 +239,7 @@ export class CorruptionChecker {
     return groups;
   }
 
-  /** Raises the alarm for whoever differs. True if all that could be compared are equal. */
+  /** Raises the alarm for members that differ. True if all that could be compared are equal. */
   async #judge(hash: KeyValueHash, peers: readonly PeerHash[], text: string): Promise<boolean> {
     const groups = this.#groups(hash, peers);
     if (groups.size === 1) return true;

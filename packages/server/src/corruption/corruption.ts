@@ -20,7 +20,7 @@ import {
   storeToEndpoint,
 } from "./refetch.ts";
 
-/** The sending end, for another member that has asked for the store of this one. */
+/** The sending end, for another member that has requested the store of this one. */
 export interface StoreSender {
   sendTo(id: bigint): void;
 }

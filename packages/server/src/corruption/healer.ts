@@ -1,10 +1,10 @@
 /**
- * A member that differs from the others makes itself anew (--self-heal): while the CORRUPT alarm
- * names it, it serves no reads, asks the leader for its store, puts that in the place of its own,
+ * A member that differs from the others rebuilds its store (--self-heal): while the CORRUPT alarm
+ * names it, it serves no reads, requests the leader's store, puts that in the place of its own,
  * compares itself with the others, and ends the alarm.
  *
  *     alarm CORRUPT for this member is applied
- *       -> reads wait, from that moment on; watches are told nothing more; a leader hands
+ *       -> reads wait, from that moment on; watches get no more events; a leader hands
  *       leadership over
  *       -> is the leader's history that of a majority of all members, this one not counted?
  *          yes:  the leader streams its store, as of index S; this member goes on applying until it
@@ -17,7 +17,7 @@
  *       -> the alarm is ended through the log, reads go on
  *
  * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of
- * the member id 0, where nobody knows who is right.
+ * the member id 0, where it is unknown which member is right.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import {
@@ -37,13 +37,13 @@ export interface HealerParts {
   readonly isLeader: () => boolean;
   /** Whether the leader's history is that of a majority of all members, this one not counted. */
   readonly isLeaderRight: () => Promise<boolean>;
-  /** Gives leadership away, if this member has it. */
+  /** Hands leadership over, if this member has it. */
   readonly handOver: () => Promise<void>;
   /** Has the leader's store put in the place of this member's; gives up when `stopped` rejects. */
   readonly replaceStore: (stopped: Promise<never>) => Promise<void>;
   /**
-   * How this member's history compares with that of a majority of all members, among whom it counts
-   * itself or not.
+   * How this member's history compares with that of a majority of all members. It is
+   * counted itself if `counts` is true.
    */
   readonly standing: (counts: boolean) => Promise<Standing>;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
@@ -65,7 +65,7 @@ export class Healer {
   readonly #parts: HealerParts;
   #healing: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** Whether this member knows of itself that it differs, and nobody has raised the alarm. */
+  /** Whether this member knows of itself that it differs, and the alarm is not raised yet. */
   #accused = false;
   /**
    * True while this member has, or may have, a copy of the leader's store that was not compared
@@ -161,7 +161,7 @@ export class Healer {
         await unserved();
         if (this.#accused) await Promise.race([this.#nameItself(), stopped]);
         await Promise.race([this.#attempt(stopped), stopped]);
-        logger.info("this member has made itself anew from the leader's store", {
+        logger.info("this member has rebuilt its store from the leader's", {
           "local-member-id": idToHex(memberId),
           took: `${(clock.monotonicMs() - startMs).toFixed(0)}ms`,
         });
@@ -184,7 +184,7 @@ export class Healer {
     // It may be the other one that is wrong: what this member has must not be replaced by that.
     if (found === "unknown")
       throw new Error(
-        "this member differs from another, and too few can be compared to tell which of them is right",
+        "this member differs from another, and too few can be compared to decide which of them is right",
       );
     if (found === "differs")
       await propose({
@@ -199,7 +199,7 @@ export class Healer {
     const { isLeader, handOver, isLeaderRight, replaceStore, standing } = this.#parts;
     if (!this.#isNamed()) return;
     if (isLeader()) await handOver();
-    if (isLeader()) throw new Error("this member leads, and nobody takes leadership over");
+    if (isLeader()) throw new Error("this member leads, and no other member takes leadership over");
     if (!this.isUnsure && (await isLeaderRight())) {
       // From here on it has another's store, and is no witness of its own.
       this.isUnsure = true;
@@ -209,12 +209,12 @@ export class Healer {
       return;
     }
     if (!this.isUnsure)
-      throw new Error("too few members can be compared to tell which of them are right");
+      throw new Error("too few members can be compared to decide which of them are right");
     // The leader may have become the one that is wrong.
     const found = await standing(false);
     if (found === "unknown")
       throw new Error(
-        "too few of the others can be compared to tell whether what was fetched is right",
+        "too few of the others can be compared to decide whether what was fetched is right",
       );
     if (found === "differs") {
       this.isUnsure = false;

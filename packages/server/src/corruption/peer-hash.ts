@@ -47,7 +47,7 @@ export function askHashes(
   );
 }
 
-/** Throws where the answer is not what a member gives. */
+/** Throws where the response is not one that a member sends. */
 function decodeHash(text: string): KeyValueHash {
   const answer = JSON.parse(text) as Record<string, unknown>;
   // Go leaves out what is 0.

@@ -5,7 +5,7 @@ import type { HttpHandler } from "@quorate/rpc";
 import { plainError } from "./health.ts";
 import { refuseCrossSite } from "./same-site.ts";
 
-/** What /version tells. */
+/** What /version returns. */
 export interface VersionSource {
   readonly serverVersion: string;
   /** The cluster's version, "not_decided" before the members have agreed on one. */
@@ -28,7 +28,7 @@ export function versionEndpoint(source: VersionSource): HttpHandler {
 
 /**
  * Sends a request to the endpoint of its path, or to the longest one that ends in a slash and that
- * the path begins with; others get 404 as Go's mux gives it. What browsers send across sites
+ * the path begins with; others get 404 as from Go's mux. What browsers send across sites
  * changes nothing, on any path.
  */
 export function httpRouter(endpoints: ReadonlyMap<string, HttpHandler>): HttpHandler {

@@ -11,7 +11,7 @@ import type { Logger } from "@quorate/host";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
-/** What the checks ask the member. */
+/** The state of the member that the checks read. */
 export interface HealthSource {
   /** Names of the alarms that are raised: "NOSPACE", "CORRUPT". */
   alarms(): readonly string[];

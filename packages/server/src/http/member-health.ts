@@ -1,7 +1,7 @@
 /**
- * What a member says of its health. One that makes itself anew, because it differs from the others,
- * shows nobody its store: it says so as a member with the alarm CORRUPT does, also while the alarm
- * is not raised yet.
+ * A member's report of its health. One that rebuilds its store, because it differs from the others,
+ * serves no reads: it reports so as a member with the alarm CORRUPT does, also while the alarm is
+ * not raised yet.
  */
 import { errorOf, RangeRequest } from "@quorate/proto";
 import { applyRange } from "@quorate/store";

@@ -1,7 +1,7 @@
 /**
- * What the peer port answers besides Raft's own requests: who belongs to the cluster, which
- * versions this member speaks, and, on the leader, what other members ask about leases and learners
- * for their clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
+ * The peer port's endpoints besides Raft's own: the members of the cluster, this member's versions,
+ * and, on the leader, requests about leases and learners that other members forward for their
+ * clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
  */
 import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
@@ -12,7 +12,7 @@ import { SERVER_VERSION } from "../version.ts";
 import { type VersionSource, versionEndpoint } from "./endpoints.ts";
 import { plainError } from "./health.ts";
 
-/** The versions that a member tells. */
+/** The versions that a member reports. */
 export function versionOf(member: Member): VersionSource {
   const clusterVersion = () => member.store.membership.clusterVersion ?? "not_decided";
   return { serverVersion: SERVER_VERSION, clusterVersion, storageVersion: SERVER_VERSION };

@@ -1,8 +1,8 @@
 /**
- * An answer that takes the loop some milliseconds to make, and that anybody may ask for as often as
- * they like. Those who ask while one is due share it, and the making takes a quarter of the time;
- * it rests for 50 ms at the most. An answer is always made after it was asked for, so it is never
- * stale.
+ * A response that takes the loop some milliseconds to make, and that any client may request without
+ * a limit. Requests that come while one is due share it. After one was made, the next waits three
+ * times as long as that took, at most 50 ms. A response is always made after its request, so it is
+ * never stale.
  */
 import type { Clock } from "@quorate/host";
 
@@ -36,7 +36,7 @@ export class SharedAnswer<T> {
     await this.#running;
     const waitMs = this.#restUntilMs - this.#clock.monotonicMs();
     if (waitMs > 0) await new Promise<void>((resolve) => void this.#clock.after(waitMs, resolve));
-    // Who asks from here on may want to see what happens meanwhile.
+    // A request from here on must see what happens meanwhile.
     this.#next = undefined;
     const startMs = this.#clock.monotonicMs();
     const made = this.#make();

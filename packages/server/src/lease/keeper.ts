@@ -128,7 +128,7 @@ interface Counted extends Due {
   checkpoint: CheckpointDue | undefined;
   /** Checkpoints of what is left that may be in the log and were not taken back; counts up. */
   checkpoints: number;
-  /** Those who wait for its revocation. */
+  /** Callbacks of the requests that wait for its revocation. */
   waiters: (() => void)[] | undefined;
 }
 
@@ -137,7 +137,7 @@ interface CheckpointDue extends Due {
 }
 
 /** The time from an election to the next. */
-interface Reign {
+interface Epoch {
   readonly term: number;
   readonly leases: Map<bigint, Counted>;
   readonly expiries: Deadlines<Counted>;
@@ -148,7 +148,7 @@ interface Reign {
   counting: boolean;
   /** All leases are counted. */
   promoted: boolean;
-  /** When the last successful confirmation was asked for. */
+  /** When the last successful confirmation was requested. */
   confirmedMs: number;
   confirming: Promise<void> | undefined;
 }
@@ -157,7 +157,7 @@ export class LeaseKeeper implements LeaseObserver {
   readonly #options: KeeperOptions;
   readonly #deps: KeeperDeps;
   readonly #turns: SharedTurns;
-  #reign: Reign | undefined;
+  #epoch: Epoch | undefined;
   #timer: Timer | undefined;
   #lookedMs = 0;
   /** Revocations that may begin now, and how many more in a second. */
@@ -176,14 +176,14 @@ export class LeaseKeeper implements LeaseObserver {
 
   /** True once this member counts the leases' time. */
   get isPrimary(): boolean {
-    return this.#reign?.promoted === true;
+    return this.#epoch?.promoted === true;
   }
 
   /** This member leads from now on, in `term`. */
   leads(term: number): void {
     this.steppedDown();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const reign: Reign = {
+    const epoch: Epoch = {
       term,
       leases: new Map(),
       expiries: new Deadlines(),
@@ -195,26 +195,26 @@ export class LeaseKeeper implements LeaseObserver {
       confirmedMs: Number.NEGATIVE_INFINITY,
       confirming: undefined,
     };
-    this.#reign = reign;
-    this.#takeOver(reign);
+    this.#epoch = epoch;
+    this.#takeOver(epoch);
   }
 
   /** This member does not lead (any more). */
   steppedDown(): void {
-    const reign = this.#reign;
-    if (reign === undefined) return;
-    this.#reign = undefined;
+    const epoch = this.#epoch;
+    if (epoch === undefined) return;
+    this.#epoch = undefined;
     this.#timer?.cancel();
-    reign.end();
-    for (const lease of reign.leases.values()) wake(lease);
+    epoch.end();
+    for (const lease of epoch.leases.values()) wake(lease);
   }
 
-  #takeOver(reign: Reign): void {
-    this.#confirmed(reign)
-      .then(() => this.#promote(reign))
+  #takeOver(epoch: Epoch): void {
+    this.#confirmed(epoch)
+      .then(() => this.#promote(epoch))
       .catch(() => {
-        if (this.#reign !== reign) return;
-        this.#timer = this.#deps.clock.after(LOOK_PERIOD_MS, () => this.#takeOver(reign));
+        if (this.#epoch !== epoch) return;
+        this.#timer = this.#deps.clock.after(LOOK_PERIOD_MS, () => this.#takeOver(epoch));
       });
   }
 
@@ -222,36 +222,36 @@ export class LeaseKeeper implements LeaseObserver {
    * Counts all leases, over several turns of the event loop where they are many. Renewals wait
    * until that is done.
    */
-  async #promote(reign: Reign): Promise<void> {
+  async #promote(epoch: Epoch): Promise<void> {
     const { clock, logger } = this.#deps;
-    if (this.#reign !== reign) return;
-    reign.counting = true;
-    await this.#turns.run(MEMBER_SHARE, this.#countAll(reign));
-    if (this.#reign !== reign) return;
-    reign.promoted = true;
+    if (this.#epoch !== epoch) return;
+    epoch.counting = true;
+    await this.#turns.run(MEMBER_SHARE, this.#countAll(epoch));
+    if (this.#epoch !== epoch) return;
+    epoch.promoted = true;
     this.#lookedMs = clock.monotonicMs();
     this.#allowance = 0;
     this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
-    this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(reign));
-    logger.info("counting the time of leases", { term: reign.term, leases: reign.leases.size });
+    this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(epoch));
+    logger.info("counting the time of leases", { term: epoch.term, leases: epoch.leases.size });
   }
 
   /**
    * Leases come and go between two steps: `granted` counts those that come, and the iterator passes
    * over those that are gone.
    */
-  *#countAll(reign: Reign): Steps<void> {
+  *#countAll(epoch: Epoch): Steps<void> {
     const { clock, lessor } = this.#deps;
     let looks = 0;
     for (const lease of lessor().all()) {
       if (++looks % STEP_KEYS === 0) yield;
-      if (this.#reign !== reign) return;
-      if (reign.leases.has(lease.id)) continue;
+      if (this.#epoch !== epoch) return;
+      if (epoch.leases.has(lease.id)) continue;
       const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
-      this.#count(reign, lease, clock.monotonicMs() + this.#options.extendMs + remaining * 1000);
+      this.#count(epoch, lease, clock.monotonicMs() + this.#options.extendMs + remaining * 1000);
     }
-    if (reign.leases.size >= MAX_REVOKES_PER_SECOND)
-      yield* spread(reign.leases, reign.expiries, SPREAD_PER_SECOND);
+    if (epoch.leases.size >= MAX_REVOKES_PER_SECOND)
+      yield* spread(epoch.leases, epoch.expiries, SPREAD_PER_SECOND);
   }
 
   /** A lease's time to live in seconds. */
@@ -259,7 +259,7 @@ export class LeaseKeeper implements LeaseObserver {
     return Math.max(lease.ttlSeconds, this.#options.minTtlSeconds);
   }
 
-  #count(reign: Reign, lease: Lease, expiryMs: number): void {
+  #count(epoch: Epoch, lease: Lease, expiryMs: number): void {
     const counted: Counted = {
       id: lease.id,
       ttlSeconds: this.ttlOf(lease),
@@ -270,120 +270,120 @@ export class LeaseKeeper implements LeaseObserver {
       checkpoints: lease.remainingSeconds > 0 ? 1 : 0,
       waiters: undefined,
     };
-    reign.leases.set(lease.id, counted);
-    reign.expiries.add(counted);
-    this.#scheduleCheckpoint(reign, counted);
+    epoch.leases.set(lease.id, counted);
+    epoch.expiries.add(counted);
+    this.#scheduleCheckpoint(epoch, counted);
   }
 
-  // --- What the store tells ---
+  // --- Notifications of the store ---
 
   granted(lease: Lease): void {
-    const reign = this.#reign;
-    if (reign?.counting === true)
-      this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
+    const epoch = this.#epoch;
+    if (epoch?.counting === true)
+      this.#count(epoch, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
   }
 
   revoked(id: bigint): void {
-    const reign = this.#reign;
-    const counted = reign?.leases.get(id);
-    if (reign === undefined || counted === undefined) return;
-    reign.leases.delete(id);
-    reign.expiries.remove(counted);
-    if (counted.checkpoint !== undefined) reign.checkpoints.remove(counted.checkpoint);
+    const epoch = this.#epoch;
+    const counted = epoch?.leases.get(id);
+    if (epoch === undefined || counted === undefined) return;
+    epoch.leases.delete(id);
+    epoch.expiries.remove(counted);
+    if (counted.checkpoint !== undefined) epoch.checkpoints.remove(counted.checkpoint);
     wake(counted);
   }
 
   checkpointed(lease: Lease): void {
-    const counted = this.#reign?.leases.get(lease.id);
+    const counted = this.#epoch?.leases.get(lease.id);
     if (counted !== undefined && lease.remainingSeconds > 0) counted.checkpoints++;
   }
 
   // --- Renewals ---
 
   /**
-   * Gives a lease its whole time again: at once where it can, else as a promise. The time in
+   * Sets a lease's time to its whole TTL: at once where it can, else as a promise. The time in
    * seconds; 0 if there is no such lease. Throws or rejects with NotPrimaryError, or with the
    * EtcdError of a confirmation or checkpoint that failed. An expired lease is waited for until it
    * is revoked.
    */
   renew(id: bigint): number | Promise<number> {
-    const reign = this.#reign;
-    if (reign?.promoted !== true) throw new NotPrimaryError();
+    const epoch = this.#epoch;
+    if (epoch?.promoted !== true) throw new NotPrimaryError();
     const now = this.#deps.clock.monotonicMs();
-    const lease = reign.leases.get(id);
-    const isConfirmed = now - reign.confirmedMs < this.#options.confirmedForMs;
+    const lease = epoch.leases.get(id);
+    const isConfirmed = now - epoch.confirmedMs < this.#options.confirmedForMs;
     if (lease !== undefined && isConfirmed && lease.checkpoints === 0 && lease.expiryMs > now)
-      return this.#refresh(reign, lease, now);
-    return this.#renewSlowly(reign, id, isConfirmed);
+      return this.#refresh(epoch, lease, now);
+    return this.#renewSlowly(epoch, id, isConfirmed);
   }
 
   /** True while a lease has expired and is not revoked yet. */
   isExpiring(id: bigint): boolean {
-    const lease = this.#reign?.leases.get(id);
+    const lease = this.#epoch?.leases.get(id);
     return lease !== undefined && lease.expiryMs <= this.#deps.clock.monotonicMs();
   }
 
-  async #renewSlowly(reign: Reign, id: bigint, isConfirmed: boolean): Promise<number> {
+  async #renewSlowly(epoch: Epoch, id: bigint, isConfirmed: boolean): Promise<number> {
     const { clock } = this.#deps;
-    if (!isConfirmed) await this.#confirmed(reign);
-    if (this.#reign !== reign) throw new NotPrimaryError();
+    if (!isConfirmed) await this.#confirmed(epoch);
+    if (this.#epoch !== epoch) throw new NotPrimaryError();
     let mayBeGranted = true;
     for (;;) {
       const now = clock.monotonicMs();
-      const lease = reign.leases.get(id);
+      const lease = epoch.leases.get(id);
       if (lease === undefined) {
         // Its grant may be committed and not applied here yet, but not beyond a confirmation that
         // was asked for after it.
         if (!mayBeGranted) return 0;
         mayBeGranted = false;
-        await Promise.race([this.#deps.confirm(), reign.ended]);
+        await Promise.race([this.#deps.confirm(), epoch.ended]);
       } else if (lease.expiryMs <= now) {
         await new Promise<void>((resolve) => {
           lease.waiters ??= [];
           lease.waiters.push(resolve);
         });
-      } else if (now - reign.confirmedMs >= this.#options.extendMs) await this.#confirmed(reign);
-      else if (lease.checkpoints > 0) await this.#takeCheckpointBack(reign, lease);
-      else return this.#refresh(reign, lease, now);
-      if (this.#reign !== reign) throw new NotPrimaryError();
+      } else if (now - epoch.confirmedMs >= this.#options.extendMs) await this.#confirmed(epoch);
+      else if (lease.checkpoints > 0) await this.#takeCheckpointBack(epoch, lease);
+      else return this.#refresh(epoch, lease, now);
+      if (this.#epoch !== epoch) throw new NotPrimaryError();
     }
   }
 
-  #refresh(reign: Reign, lease: Counted, now: number): number {
+  #refresh(epoch: Epoch, lease: Counted, now: number): number {
     lease.expiryMs = now + lease.ttlSeconds * 1000;
     // Mostly it is due later than the heap thinks, which is put right when its time comes.
-    if (lease.expiryMs < lease.dueMs) reign.expiries.move(lease, lease.expiryMs);
-    if (lease.checkpoint === undefined) this.#scheduleCheckpoint(reign, lease);
+    if (lease.expiryMs < lease.dueMs) epoch.expiries.move(lease, lease.expiryMs);
+    if (lease.checkpoint === undefined) this.#scheduleCheckpoint(epoch, lease);
     this.#deps.counters.renewed.add();
     return lease.ttlSeconds;
   }
 
   /**
-   * Resolves when a quorum has confirmed this reign; those who ask at one time share the answer.
+   * Resolves when a quorum has confirmed this epoch; concurrent callers share one round.
    */
-  #confirmed(reign: Reign): Promise<void> {
-    if (reign.confirming !== undefined) return reign.confirming;
+  #confirmed(epoch: Epoch): Promise<void> {
+    if (epoch.confirming !== undefined) return epoch.confirming;
     const askedMs = this.#deps.clock.monotonicMs();
     const confirm = async () => {
       try {
-        await Promise.race([this.#deps.confirm(), reign.ended]);
-        if (this.#reign !== reign) throw new NotPrimaryError();
-        reign.confirmedMs = askedMs;
+        await Promise.race([this.#deps.confirm(), epoch.ended]);
+        if (this.#epoch !== epoch) throw new NotPrimaryError();
+        epoch.confirmedMs = askedMs;
       } finally {
-        reign.confirming = undefined;
+        epoch.confirming = undefined;
       }
     };
-    reign.confirming = confirm();
-    return reign.confirming;
+    epoch.confirming = confirm();
+    return epoch.confirming;
   }
 
-  async #takeCheckpointBack(reign: Reign, lease: Counted): Promise<void> {
+  async #takeCheckpointBack(epoch: Epoch, lease: Counted): Promise<void> {
     const { checkpoints } = lease;
     const request = LeaseCheckpointRequest.encode({
       checkpoints: [{ ID: lease.id, remaining_TTL: 0 }],
     });
-    const [result] = this.#deps.propose(reign.term, "leaseCheckpoint", [request]);
-    await Promise.race([result, reign.ended]);
+    const [result] = this.#deps.propose(epoch.term, "leaseCheckpoint", [request]);
+    await Promise.race([result, epoch.ended]);
     if (lease.checkpoints === checkpoints) lease.checkpoints = 0;
   }
 
@@ -394,9 +394,9 @@ export class LeaseKeeper implements LeaseObserver {
    * exist. Throws NotPrimaryError.
    */
   remainingMs(id: bigint): number | undefined {
-    const reign = this.#reign;
-    if (reign?.promoted !== true) throw new NotPrimaryError();
-    const lease = reign.leases.get(id);
+    const epoch = this.#epoch;
+    if (epoch?.promoted !== true) throw new NotPrimaryError();
+    const lease = epoch.leases.get(id);
     return lease === undefined ? undefined : lease.expiryMs - this.#deps.clock.monotonicMs();
   }
 
@@ -405,22 +405,22 @@ export class LeaseKeeper implements LeaseObserver {
    * is not counted.
    */
   expiryMs(id: bigint): number | undefined {
-    return this.#reign?.leases.get(id)?.expiryMs;
+    return this.#epoch?.leases.get(id)?.expiryMs;
   }
 
   // --- Expiry and checkpoints ---
 
-  #look(reign: Reign): void {
+  #look(epoch: Epoch): void {
     const now = this.#deps.clock.monotonicMs();
     const earned = ((now - this.#lookedMs) * this.#revokesPerSecond) / 1000;
     this.#allowance = Math.min(this.#revokesPerSecond / 2, this.#allowance + earned);
     this.#lookedMs = now;
-    this.#revokeExpired(reign, now);
-    this.#noteRemaining(reign, now);
+    this.#revokeExpired(epoch, now);
+    this.#noteRemaining(epoch, now);
   }
 
-  #revokeExpired(reign: Reign, now: number): void {
-    if (this.#reign !== reign) return;
+  #revokeExpired(epoch: Epoch, now: number): void {
+    if (this.#epoch !== epoch) return;
     const due: Counted[] = [];
     const most = Math.min(
       Math.floor(this.#allowance),
@@ -429,24 +429,24 @@ export class LeaseKeeper implements LeaseObserver {
     let looks = 0;
     let isCut = false;
     for (
-      let first = reign.expiries.first();
+      let first = epoch.expiries.first();
       first !== undefined && first.dueMs <= now && due.length < most;
-      first = reign.expiries.first()
+      first = epoch.expiries.first()
     ) {
       isCut = ++looks > MAX_LOOKS_PER_TURN || due.length >= MAX_REVOKES_PER_TURN;
       if (isCut) break;
       if (first.expiryMs > now) {
-        reign.expiries.move(first, first.expiryMs);
+        epoch.expiries.move(first, first.expiryMs);
         continue;
       }
-      reign.expiries.remove(first);
+      epoch.expiries.remove(first);
       due.push(first);
     }
     this.#allowance -= due.length;
     this.#inflightRevokes += due.length;
-    if (due.length > 0) this.#revoke(reign, due);
-    if (isCut) this.#deps.clock.endOfTurn(() => this.#revokeExpired(reign, now));
-    else this.#setRate((reign.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now);
+    if (due.length > 0) this.#revoke(epoch, due);
+    if (isCut) this.#deps.clock.endOfTurn(() => this.#revokeExpired(epoch, now));
+    else this.#setRate((epoch.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now);
   }
 
   /** @param isBehind leases that are due are left for the next look */
@@ -458,19 +458,19 @@ export class LeaseKeeper implements LeaseObserver {
     }
   }
 
-  #revoke(reign: Reign, due: readonly Counted[]): void {
+  #revoke(epoch: Epoch, due: readonly Counted[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
-    this.#deps.propose(reign.term, "leaseRevoke", requests).forEach((result, i) => {
+    this.#deps.propose(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(
         ({ error }) => {
           this.#inflightRevokes--;
           if (error === undefined) this.#deps.counters.expired.add();
           else if (error.code !== "LeaseNotFound")
-            this.#revokeAgain(reign, due[i], REFUSED_RETRY_MS);
+            this.#revokeAgain(epoch, due[i], REFUSED_RETRY_MS);
         },
         (error: Error) => {
           this.#inflightRevokes--;
-          if (!this.#revokeAgain(reign, due[i], REVOKE_RETRY_MS)) return;
+          if (!this.#revokeAgain(epoch, due[i], REVOKE_RETRY_MS)) return;
           this.#deps.logger.warn("failed to revoke lease", {
             "lease-id": idToHex(due[i].id),
             error: error.message,
@@ -481,38 +481,38 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   /** False where there is nothing left to revoke, or to this member. */
-  #revokeAgain(reign: Reign, lease: Counted, afterMs: number): boolean {
-    if (this.#reign !== reign || !reign.leases.has(lease.id)) return false;
+  #revokeAgain(epoch: Epoch, lease: Counted, afterMs: number): boolean {
+    if (this.#epoch !== epoch || !epoch.leases.has(lease.id)) return false;
     lease.dueMs = this.#deps.clock.monotonicMs() + afterMs;
-    reign.expiries.add(lease);
+    epoch.expiries.add(lease);
     return true;
   }
 
-  #scheduleCheckpoint(reign: Reign, lease: Counted): void {
+  #scheduleCheckpoint(epoch: Epoch, lease: Counted): void {
     const { checkpointIntervalMs } = this.#options;
     const now = this.#deps.clock.monotonicMs();
     if (checkpointIntervalMs === undefined || lease.expiryMs - now <= checkpointIntervalMs) return;
     lease.checkpoint = { lease, dueMs: now + checkpointIntervalMs, place: -1 };
-    reign.checkpoints.add(lease.checkpoint);
+    epoch.checkpoints.add(lease.checkpoint);
   }
 
-  #noteRemaining(reign: Reign, now: number): void {
+  #noteRemaining(epoch: Epoch, now: number): void {
     if (this.#inflightCheckpoints >= MAX_INFLIGHT_CHECKPOINTS) return;
     const checkpoints: { ID: bigint; remaining_TTL: number }[] = [];
     let looks = 0;
     for (
-      let first = reign.checkpoints.first();
+      let first = epoch.checkpoints.first();
       first !== undefined &&
       first.dueMs <= now &&
       checkpoints.length < MAX_CHECKPOINT_LEASES &&
       looks < MAX_LOOKS_PER_TURN;
-      first = reign.checkpoints.first()
+      first = epoch.checkpoints.first()
     ) {
       looks++;
       const { lease } = first;
-      reign.checkpoints.remove(first);
+      epoch.checkpoints.remove(first);
       lease.checkpoint = undefined;
-      this.#scheduleCheckpoint(reign, lease);
+      this.#scheduleCheckpoint(epoch, lease);
       const remaining = Math.ceil((lease.expiryMs - now) / 1000);
       if (remaining <= 0 || remaining >= lease.ttlSeconds) continue;
       lease.checkpoints++;
@@ -523,10 +523,10 @@ export class LeaseKeeper implements LeaseObserver {
     const done = () => {
       this.#inflightCheckpoints--;
     };
-    for (const result of this.#deps.propose(reign.term, "leaseCheckpoint", [
+    for (const result of this.#deps.propose(epoch.term, "leaseCheckpoint", [
       LeaseCheckpointRequest.encode({ checkpoints }),
     ])) {
-      // One that is lost costs nothing but what it would have told.
+      // A lost one costs only the remaining times that it would have recorded.
       result.then(done, done);
     }
   }

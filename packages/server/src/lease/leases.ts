@@ -1,6 +1,6 @@
 /**
- * What clients ask about leases besides granting and revoking them: on the leader it is answered
- * here, on any other member by the leader over the peer port (etcd: EtcdServer.LeaseRenew,
+ * Requests about leases besides granting and revoking them: the leader serves them here, any other
+ * member forwards them to the leader over the peer port (etcd: EtcdServer.LeaseRenew,
  * LeaseTimeToLive and server/lease/leasehttp).
  */
 import type { Clock } from "@quorate/host";
@@ -19,11 +19,11 @@ import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import type { StoreRef } from "../store-ref.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
-import { ASK_AGAIN, answerBatch, RENEW_PATH, RenewBatches } from "./renew-batches.ts";
+import { answerBatch, RENEW_PATH, RETRY, RenewBatches } from "./renew-batches.ts";
 
 const TIME_TO_LIVE_PATH = "/leases/internal";
-/** A question that the leader could not answer is asked again after this long. */
-const ASK_AGAIN_MS = 50;
+/** A request that the leader could not serve is retried after this long. */
+const RETRY_MS = 50;
 /** How long the leader may take over a forwarded question (etcd: applyTimeout and its way). */
 const CALL_TIMEOUT_MS = 2000;
 
@@ -40,7 +40,7 @@ export interface LeasesDeps {
   leaderUrls(): readonly string[] | undefined;
   /**
    * Resolves when all that was committed at the call is applied here, and this member leads or
-   * knows who does.
+   * knows the leader.
    */
   linearizable(): Promise<void>;
 }
@@ -76,21 +76,21 @@ export class Leases {
   }
 
   #renewSomewhere(id: bigint): Promise<number> {
-    return this.#askAgain(async () => {
+    return this.#retry(async () => {
       const seconds = await (this.#deps.isLeader()
         ? this.#deps.keeper.renew(id)
         : this.#batches.renew(id));
-      return seconds === ASK_AGAIN ? undefined : seconds;
+      return seconds === RETRY ? undefined : seconds;
     });
   }
 
   /**
-   * What is left of a lease, with its keys if they are asked for; undefined if there is no such
+   * What is left of a lease, with its keys if they are requested; undefined if there is no such
    * lease. The header has the revision alone, and is there only if this member leads. Rejects with
    * EtcdError.
    */
   timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
-    return this.#askAgain(async () => {
+    return this.#retry(async () => {
       if (this.#deps.isLeader()) return { found: await this.#localTimeToLive(request) };
       return this.#remoteTimeToLive(request);
     }).then(({ found }) => found);
@@ -114,10 +114,10 @@ export class Leases {
   }
 
   /**
-   * Asks until there is an answer, or the time is up. A leader that has not taken over yet is asked
-   * again too.
+   * Calls `ask` until it returns a value, or the time is up. A leader that has not taken over yet
+   * is a reason to retry too.
    */
-  async #askAgain<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  async #retry<T>(ask: () => Promise<T | undefined>): Promise<T> {
     const { clock, timeoutMs } = this.#deps;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     for (;;) {
@@ -132,7 +132,7 @@ export class Leases {
           this.#deps.isLeader() || this.#deps.leaderUrls() !== undefined ? "Timeout" : "NoLeader",
         );
       }
-      await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
     }
   }
 
@@ -177,7 +177,7 @@ export class Leases {
         const found = leasepb.LeaseInternalResponse.decode(answer.body).LeaseTimeToLiveResponse;
         if (found?.ID === request.ID) return { found };
       } catch {
-        // The next URL may do; else it is asked again.
+        // The next URL may do; else the caller retries.
       }
     }
     return undefined;
@@ -200,11 +200,11 @@ export class Leases {
     const { keeper } = this.#deps;
     const answer = await answerBatch(body, async (id) => {
       // One that is being revoked must not hold up the others of its batch.
-      if (keeper.isExpiring(id)) return ASK_AGAIN;
+      if (keeper.isExpiring(id)) return RETRY;
       try {
         return await keeper.renew(id);
       } catch {
-        return ASK_AGAIN;
+        return RETRY;
       }
     });
     return answer === undefined ? plain(400, "error unmarshalling request") : binary(answer);

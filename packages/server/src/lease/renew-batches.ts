@@ -3,7 +3,7 @@
  * request over the peer port:
  *
  *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0:
- *                                                              no such lease; -1: ask again
+ *                                                              no such lease; -1: retry
  */
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -14,7 +14,7 @@ export const RENEW_PATH = "/leases";
  * The answer where the leader could not say at once: it has just changed, or the lease is being
  * revoked.
  */
-export const ASK_AGAIN = -1;
+export const RETRY = -1;
 /** Leases in one request. */
 export const MAX_BATCH_LEASES = 4096;
 /** Requests on their way at a time. */
@@ -47,7 +47,7 @@ export class RenewBatches {
   }
 
   /**
-   * Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was
+   * Resolves with the leader's answer, RETRY included: also where the request or its answer was
    * lost. @throws EtcdError TooManyRequests
    */
   renew(id: bigint): Promise<number> {
@@ -70,7 +70,7 @@ export class RenewBatches {
       this.#send(batch).then((answers) => {
         this.#inflight--;
         batch.forEach(({ resolve }, i) => {
-          resolve(answers?.[i] ?? ASK_AGAIN);
+          resolve(answers?.[i] ?? RETRY);
         });
         this.#sendAll();
       });
@@ -85,7 +85,7 @@ export class RenewBatches {
         const words = answer.status === 200 ? decodeWords(answer.body) : undefined;
         if (words?.length === batch.length) return words.map(Number);
       } catch {
-        // The next URL may do; whoever waits asks again.
+        // The next URL may do; else the waiting callers retry.
       }
     }
     return undefined;

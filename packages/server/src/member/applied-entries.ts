@@ -17,7 +17,7 @@ export interface AppliedEntriesParts {
   readonly warningMs: number;
   /**
    * Hands the result to the caller who waits for the request. Returns since when, or undefined:
-   * nobody waits.
+   * no caller waits.
    */
   settle(requestId: bigint, applied: AppliedEntry): number | undefined;
   readonly malformed: MalformedReport;

@@ -1,7 +1,7 @@
 /**
  * From a data directory to a member's log and store: a first start writes the log that a new
- * cluster begins with, a later one reads back what is there and checks that its parts belong
- * together.
+ * cluster begins with, a later one reads back what the directory contains and checks that its
+ * parts belong together.
  *
  *     member/wal/          the log (its metadata: member and cluster id)
  *     member/snap/*.snap   marks of the log's beginning, in etcd's format
@@ -106,14 +106,14 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
   return begin(config, deps, walOptions);
 }
 
-function makeFolders(config: ServerConfig, disk: Disk): void {
+function makeDirectories(config: ServerConfig, disk: Disk): void {
   for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir])
     makeDurably(disk, dir);
 }
 
 /**
- * Makes a folder and those above it so that none of their names is lost in a crash: a name is
- * durable when the folder it stands in is synced.
+ * Makes a directory and those above it so that none of their names is lost in a crash: a name is
+ * durable when the directory it stands in is synced.
  */
 function makeDurably(disk: Disk, dir: string): void {
   if (disk.stat(dir) !== undefined) return;
@@ -167,7 +167,7 @@ async function begin(
     memberId: idOf(config, members),
     clusterId: clusterId(members.map((member) => member.id)),
   };
-  makeFolders(config, deps.disk);
+  makeDirectories(config, deps.disk);
   deps.logger.info("starting local member", {
     "local-member-id": idToHex(ids.memberId),
     "cluster-id": idToHex(ids.clusterId),
@@ -198,7 +198,7 @@ async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<Se
   const where = config.discoverySrv;
   if (where === undefined) return config;
   if (deps.names === undefined)
-    throw new BootstrapError("this member has nobody to ask for SRV records");
+    throw new BootstrapError("this member has no DNS resolver for SRV records");
   return {
     ...config,
     initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }),
@@ -229,8 +229,8 @@ function join(config: ServerConfig, deps: BootstrapDeps): Promise<Joining> {
 }
 
 /**
- * Of a member that joins and has stopped before it had the cluster's membership: whoever answers
- * now tells it again.
+ * For a member that joins and has stopped before it had the cluster's membership: it is fetched
+ * again from a member that responds now.
  */
 async function remotesOf(
   config: ServerConfig,
@@ -271,10 +271,10 @@ async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<
  * or a block of records passed over.
  */
 function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: BootstrapDeps): void {
-  const folder = `${config.storeDir}/db`;
-  if (disk.stat(`${folder}/CURRENT`) === undefined) return;
+  const directory = `${config.storeDir}/db`;
+  if (disk.stat(`${directory}/CURRENT`) === undefined) return;
   const startedMs = clock.monotonicMs();
-  const { tables, bytes } = checkLevelFiles(disk, folder);
+  const { tables, bytes } = checkLevelFiles(disk, directory);
   logger.info("compared the checksums of the store's files", {
     tables,
     bytes,
@@ -292,7 +292,7 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
       deps.logger.info("restoring the index from the store", { records });
     },
   });
-  // The keyspace makes its own files durable, but not its folder's name.
+  // The keyspace makes its own files durable, but not its directory's name.
   deps.disk.syncDir(config.storeDir);
   return store;
 }
@@ -303,7 +303,7 @@ async function reopen(
   walOptions: WalOptions,
 ): Promise<Bootstrapped> {
   const { disk, logger } = deps;
-  makeFolders(config, disk);
+  makeDirectories(config, disk);
   const marks = validSnapshotMarks(disk, config.walDir);
   const mark: walpb.Snapshot = marks[marks.length - 1] ?? {
     index: 0,
@@ -336,9 +336,9 @@ async function reopen(
     if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster))
       throw removal.error;
     const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
-    // The first write carries a state, so without one it was cut short, and nobody depends on what
-    // it left. Of a new cluster those are some of its members, and a member that took them for all
-    // would elect a leader with a part of the others.
+    // The first write carries a state, so without one it was cut short, and no member depends on
+    // what it left. Of a new cluster those are some of its members, and a member that took them for
+    // all would elect a leader with a part of the others.
     if (mark.index === 0 && opened.hardState === undefined) {
       return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
     }
@@ -352,7 +352,7 @@ async function reopen(
       entries: opened.entries,
     };
     if (config.forceNewCluster)
-      return { ...base, ...(await goOnAlone(found, base, logger)), remotes: [] };
+      return { ...base, ...(await removeOtherMembers(found, base, logger)), remotes: [] };
     logger.info("restarting local member", {
       "cluster-id": idToHex(ids.ClusterID),
       "local-member-id": idToHex(ids.NodeID),
@@ -389,7 +389,7 @@ function removalOf(
 }
 
 /** Takes the others out of the membership, durably, before anything is started. */
-async function goOnAlone(
+async function removeOtherMembers(
   found: Begun,
   { memberId, wal, store }: Pick<Bootstrapped, "memberId" | "wal" | "store">,
   logger: Logger,

@@ -27,16 +27,16 @@ export interface ConfigurationParts {
   readonly clock: Clock;
   readonly maxLearners: number;
   /**
-   * The members that a joining member was told of. Until it has applied its own addition, these are
-   * its peers, at these URLs: the log that it catches up on tells of members that are gone and of
-   * URLs that were changed since.
+   * The members that a joining member has fetched. Until it has applied its own addition, these are
+   * its peers, at these URLs: the log that it catches up on may name members that were removed
+   * and URLs that were changed since.
    */
   readonly remotes: readonly Member[];
   readonly raft: Raft;
   readonly store: StoreRef;
   readonly transport: Transport;
   readonly logger: Logger;
-  /** A change that somebody proposed has been carried out or refused. */
+  /** A proposed change has been carried out or refused. */
   settled(result: AppliedEntry): void;
   /** This member was removed, by the entry at `index`. @param voters how many are left */
   removed(index: number, voters: number): void;
@@ -96,16 +96,16 @@ export class Configuration {
   #follow(change: raftpb.ConfChange, index: number): void {
     const { memberId, raft } = this.#parts;
     const id = change.nodeId;
-    this.#tell(change);
+    this.#logChange(change);
     if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
       if (id === memberId) this.#parts.removed(index, raft.confState.voters.length);
-      else this.#sayFarewell(id);
+      else this.#disconnectLater(id);
     }
     this.connectPeers();
   }
 
   /** A line of the log under etcd's message and fields. */
-  #tell(change: raftpb.ConfChange): void {
+  #logChange(change: raftpb.ConfChange): void {
     const { memberId, clusterId, logger, store } = this.#parts;
     const fields = { "cluster-id": idToHex(clusterId), "local-member-id": idToHex(memberId) };
     const id = idToHex(change.nodeId);
@@ -133,7 +133,7 @@ export class Configuration {
     }
   }
 
-  #sayFarewell(id: bigint): void {
+  #disconnectLater(id: bigint): void {
     this.#leaving.add(id);
     this.#parts.clock.after(this.#parts.farewellMs, () => {
       this.#leaving.delete(id);
@@ -142,8 +142,8 @@ export class Configuration {
   }
 
   /**
-   * Whom this member works with: the others of the membership, or, before it is one of them itself,
-   * those that it was told of.
+   * The peers of this member: the others of the membership, or, before it is one of them itself,
+   * those that it has fetched.
    */
   #peers(): readonly Member[] {
     const { memberId, remotes, store } = this.#parts;

@@ -62,7 +62,7 @@ export class MemberLoop<R> {
   #appliedIndex: number;
   /**
    * A hard state whose only news is the commit index; it travels with the next append, because
-   * nobody depends on it being durable.
+   * no member depends on it being durable.
    */
   #lazyHardState: raftpb.HardState | undefined;
   #unsynced: Unsynced[] = [];
@@ -111,8 +111,8 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Writes the commit index that has waited for an append, for those who are about to refer to it
-   * in the log.
+   * Writes the commit index that has waited for an append, for callers that are about to refer to
+   * it in the log.
    */
   writeHardState(): void {
     const hardState = this.#lazyHardState;
@@ -218,8 +218,8 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a
-   * leader, or room, in a later turn.
+   * Hands the queued proposals to Raft in batches. What it does not take stays queued: there may be
+   * a leader, or capacity, in a later turn.
    */
   #takeProposals(): void {
     const { proposals, raft } = this.#parts;
@@ -279,7 +279,7 @@ export class MemberLoop<R> {
 
   /**
    * One write call now; the fdatasync runs on beside the loop as a rule, and what depends on it
-   * follows in #synced. Gives the step back where a blocking one is quicker: it is to be made when
+   * follows in #synced. Returns the step where a blocking one is quicker: it is to be made when
    * the messages have left.
    */
   #persist(ready: Ready): Unsynced | undefined {

@@ -26,7 +26,7 @@ export interface MeasuredMember {
   readonly watches: WatchHub;
 }
 
-/** The metrics of the member that `member` gives, once there is one. */
+/** The metrics of the member that `member` returns, once there is one. */
 export function metricsOf(
   config: ServerConfig,
   member: () => MeasuredMember | undefined,
@@ -65,7 +65,7 @@ export function metricsOf(
   );
 }
 
-/** Says who this member is: its id, its version, and which features it has. */
+/** Sets the metrics of this member's identity: its id, its version, and its features. */
 export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerConfig): void {
   metrics.serverVersion.with(SERVER_VERSION).value = 1;
   metrics.serverId.with(idToHex(id)).value = 1;
@@ -74,7 +74,7 @@ export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerCon
   }
 }
 
-/** What the log is asked to tell. */
+/** The callbacks by which the log reports its writes and syncs. */
 export function walObserver(metrics: MemberMetrics): {
   onWalSync: (durationMs: number) => void;
   onWalWrite: (sizeBytes: number, durationMs?: number) => void;

@@ -3,7 +3,7 @@
  * checked before Raft sees it, and what Raft refuses is counted and logged here. No message of a
  * member, whatever it holds, ends this one.
  *
- *     transport -> admit() -> Raft.step() -> refuse(), where it gives a reason
+ *     transport -> admit() -> Raft.step() -> refuse(), where it has a reason
  */
 import type { Clock, Logger } from "@quorate/host";
 import { EtcdError, idToHex, raftpb, WireError } from "@quorate/proto";

@@ -6,7 +6,7 @@ import type { raftpb } from "@quorate/proto";
 import type { AskMembers, SnapshotStream, TransportListener } from "@quorate/transport";
 import type { LinkQuestions } from "../membership/index.ts";
 
-/** What the transport hands to its member, and asks it. */
+/** What the transport hands to its member, and requests of it. */
 export type PeerPortTarget = TransportListener & LinkQuestions;
 
 export class PeerPort implements TransportListener, LinkQuestions {

@@ -23,8 +23,8 @@ export interface ProposalLimits {
 }
 
 /**
- * Why a waiter's time ran out, told by whoever knows the cluster's state: the error it ends with,
- * given when it began to wait.
+ * Why a waiter's time ran out, from the component that knows the cluster's state: maps the time
+ * when the wait began to the error that it ends with.
  */
 export type TimeoutReason = (startedMs: number) => Error;
 
@@ -80,8 +80,8 @@ export class Proposals<R> {
   }
 
   /**
-   * Waits for the result of a request that Raft has been given already; who gives it sees to a
-   * bound. Settles as `propose` does.
+   * Waits for the result of a request that Raft has already; its proposer bounds how many there
+   * are. Settles as `propose` does.
    */
   wait(id: bigint): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
@@ -111,8 +111,9 @@ export class Proposals<R> {
   }
 
   /**
-   * Hands the result of a request to whoever waits for it here; nobody does on the members that did
-   * not propose it. Gives when the waiting began, or undefined where nobody waited.
+   * Hands the result of a request to the caller that waits for it here; there is none on the
+   * members that did not propose it. Returns when the wait began, or undefined where no caller
+   * waited.
    */
   settle(id: bigint, result: R): number | undefined {
     const waiter = this.#waiting.get(id);
@@ -122,7 +123,7 @@ export class Proposals<R> {
     return waiter.startedMs;
   }
 
-  /** Whether somebody on this member waits for `id`. */
+  /** Whether a caller on this member waits for `id`. */
   awaits(id: bigint): boolean {
     return this.#waiting.has(id);
   }
@@ -136,12 +137,12 @@ export class Proposals<R> {
       this.failed++;
       waiter.reject(this.#timeoutReason(waiter.startedMs));
     }
-    // Nobody waits: payloads that found no leader in all that time must not be proposed out of the
-    // blue later.
+    // No caller waits: payloads that found no leader in all that time must not be proposed out of
+    // the blue later.
     if (this.#waiting.size === 0) this.takeQueue();
   }
 
-  /** Ends all waiters with `error`, and whoever comes later, when the member stops. */
+  /** Ends all waiters with `error`, and those that come later, when the member stops. */
   failAll(error: Error): void {
     this.#closed = error;
     const waiters = [...this.#waiting.values()];

@@ -1,5 +1,5 @@
 /**
- * How a member makes itself known: it tells the cluster its name and client URLs, and when that is
+ * How a member publishes itself: it proposes its name and client URLs, and when that is
  * done and the cluster has a version, the member is ready to serve. The messages are those that
  * scripts wait for in etcd's logs.
  */
@@ -37,7 +37,7 @@ export class Publication {
   readonly #parts: PublicationParts;
   readonly #reportReady: () => void;
   #published = false;
-  /** The cluster's version that was last told. */
+  /** The cluster's version that was last announced. */
   #announced: string | undefined;
 
   constructor(parts: PublicationParts) {
@@ -47,7 +47,7 @@ export class Publication {
     this.#reportReady = ready.resolve;
   }
 
-  /** Tells the cluster this member's name and client URLs, until it has gone through. */
+  /** Proposes this member's name and client URLs, until it has gone through. */
   async publish(): Promise<void> {
     const { memberId, clusterId, config, logger } = this.#parts;
     const attributes = {

@@ -37,7 +37,7 @@ export interface ReadLimits {
   readonly maxWaiting: number;
   readonly timeoutMs: number;
   /**
-   * After this long without an answer a round is asked again: messages may be lost (etcd:
+   * After this long without an answer a round is retried: messages may be lost (etcd:
    * readIndexRetryTime, 500 ms).
    */
   readonly retryMs: number;
@@ -50,13 +50,13 @@ export class Reads {
   readonly #clock: Clock;
   readonly #wake: () => void;
   #arrived: Waiter[] = [];
-  /** Rounds in the order they were asked; their indexes grow in the same order. */
+  /** Rounds in the order they were started; their indexes grow in the same order. */
   readonly #rounds = new Map<number, Round>();
   #nextRound: number;
   #waitingCount = 0;
   /** Why nothing is taken any more. */
   #closed: Error | undefined;
-  /** Rounds that were asked more than once; reads that failed. */
+  /** Rounds that were retried; reads that failed. */
   slowRounds = 0;
   failed = 0;
 
@@ -93,7 +93,7 @@ export class Reads {
 
   /**
    * Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if
-   * not it is asked again later.
+   * not it is retried later.
    */
   startRound(ask: AskReadIndex): void {
     if (this.#arrived.length === 0) return;

@@ -1,5 +1,5 @@
 /**
- * Tells when this leader's disk is slower than those of the others, and hands leadership over.
+ * Detects that this leader's disk is slower than those of the others, and hands leadership over.
  *
  *     a sync of the leader's log   |--------------------------------------|
  *     the others have its entries       x
@@ -7,12 +7,12 @@
  *
  *     . too young to count   B behind: slow, and the others are done
  *
- * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for
- * election, and writes wait. Whether a disk is slow is judged by the others: a look counts as slow
- * while a sync takes longer than the bound, and as behind if, meanwhile, so many other voters have
- * answered for the same entries that they could commit them without this member. What they take
- * includes the network, so the others are rather judged too slow than too fast. Where all disks are
- * slow, or another leader would wait for this disk all the same, nothing is handed over.
+ * A leader's heartbeats go out on time even while its disk stands still, so no other member stands
+ * for election, and writes wait. Whether a disk is slow is judged by the others: a look counts as
+ * slow while a sync takes longer than the bound, and as behind if, meanwhile, so many other voters
+ * have answered for the same entries that they could commit them without this member. What they
+ * take includes the network, so the others are rather judged too slow than too fast. Where all
+ * disks are slow, or another leader would wait for this disk all the same, nothing is handed over.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Status } from "@quorate/raft";
@@ -58,7 +58,7 @@ export interface SlowDiskParts {
    */
   othersAreDone(): boolean;
   isLeader(): boolean;
-  /** Gives leadership to another member; never rejects. */
+  /** Transfers leadership to another member; never rejects. */
   handOver(): Promise<void>;
 }
 

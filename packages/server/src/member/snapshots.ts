@@ -1,5 +1,5 @@
 /**
- * Keeping the log short, and helping members for whom it is too short.
+ * Keeping the log short, and helping members for which it is too short.
  *
  * Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the
  * store is flushed, a mark for its index goes into the WAL (with a .snap file beside it, as in
@@ -76,11 +76,11 @@ interface SnapshotSent {
   /** The view that is streamed; undefined before it is open and after it was closed. */
   snapshot: StoreSnapshot | undefined;
   index: number;
-  /** The transport has told how it ended: the next may be sent. */
+  /** The transport has reported how it ended: the next may be sent. */
   isOver: boolean;
 }
 
-/** What is told of the leader's store that this member waits for outside of Raft. */
+/** Callbacks about the leader's store that this member waits for outside of Raft. */
 interface Expecting {
   begins(): void;
   /** @throws Error where another came before */
@@ -186,7 +186,7 @@ export class Snapshots {
     return this.#byteMarks.find((mark) => mark.totalBytes >= floor)?.index ?? 0;
   }
 
-  /** Streams the store to a peer that has asked for it, outside of Raft. */
+  /** Streams the store to a peer that has requested it, outside of Raft. */
   sendTo(id: bigint): void {
     const { memberId, loop } = this.#parts;
     const term = loop.withRaft((raft) => raft.term);
@@ -196,13 +196,13 @@ export class Snapshots {
   }
 
   /**
-   * Streams the store to the peer that Raft's message is for. The transport tells how it ended
-   * through `sent`.
+   * Streams the store to the peer that Raft's message is for. The transport reports how it
+   * ended through `sent`.
    */
   send(message: raftpb.Message): void {
     const { logger, transport } = this.#parts;
-    // One at a time, from the opening of the view on: of two the end of the one could not be told
-    // from that of the other.
+    // One at a time, from the opening of the view on: of two, the end of the one could not be
+    // distinguished from that of the other.
     if (this.#sending.get(message.to)?.isOver === false) return;
     const sending: SnapshotSent = {
       snapshot: undefined,
@@ -263,8 +263,8 @@ export class Snapshots {
   }
 
   /**
-   * Takes a snapshot from a peer into a folder of its own and then hands its message to Raft, which
-   * decides whether to use it.
+   * Takes a snapshot from a peer into a directory of its own and then hands its message to Raft,
+   * which decides whether to use it.
    */
   async receive(stream: SnapshotStream): Promise<void> {
     const { logger, disk, keyspaces } = this.#parts;
@@ -360,7 +360,7 @@ export class Snapshots {
     this.#lastMarkIndex = index;
   }
 
-  /** A received snapshot was installed: the log begins anew at its index. */
+  /** A received snapshot was installed: the log starts again at its index. */
   installed(index: number): void {
     this.#lastMarkIndex = index;
     this.#bytesAtLastMark = this.#totalBytes;

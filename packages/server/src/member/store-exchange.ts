@@ -1,5 +1,5 @@
 /**
- * A received store takes the place of the one in use. Who reads meanwhile waits; watches,
+ * A received store takes the place of the one in use. Reads wait meanwhile; watches,
  * compaction and snapshots that are being sent let go of the old store before it is closed, and go
  * on with the new one.
  */

@@ -1,6 +1,6 @@
 /**
- * The membership as other members tell it, for a member whose own may be old: the transport takes
- * messages of one that this member has not heard of only once another member has told of it.
+ * The membership as other members report it, for a member whose own may be old: the transport takes
+ * messages of an unknown member only once another member has listed it.
  */
 import type { Logger } from "@quorate/host";
 import { idFromHex } from "@quorate/proto";
@@ -11,7 +11,7 @@ import type { ServerConfig } from "../config/index.ts";
 /** How long a member may take to answer. */
 const ASK_TIMEOUT_MS = 2000;
 /** So many members of one answer are looked at; a cluster has a handful. */
-const MAX_TOLD_MEMBERS = 100;
+const MAX_LISTED_MEMBERS = 100;
 
 export interface AskMembersParts {
   readonly clusterId: bigint;
@@ -26,11 +26,11 @@ export interface AskMembersParts {
  * Asks every member that this one knows, and those that --initial-cluster names: where all that it
  * knew were replaced while it was down, the flag names one that is there. Resolves when all have
  * answered or had their time; never rejects.
- * @param told called with each answer that names this cluster, as it comes
+ * @param onMembers called with each response that names this cluster, as it comes
  */
 export async function askMembers(
   { clusterId, config, call, logger, peerUrls }: AskMembersParts,
-  told: Parameters<AskMembers>[0],
+  onMembers: Parameters<AskMembers>[0],
 ): Promise<void> {
   const initial = [...config.initialCluster]
     .filter(([name]) => name !== config.name)
@@ -41,7 +41,7 @@ export async function askMembers(
       if (answer.status !== 200) throw new Error(`status ${answer.status}`);
       if (idFromHex(answer.clusterId ?? "") !== clusterId)
         throw new Error("the answer is of another cluster");
-      told(decodeMembers(answer.body).slice(0, MAX_TOLD_MEMBERS));
+      onMembers(decodeMembers(answer.body).slice(0, MAX_LISTED_MEMBERS));
     } catch (error) {
       logger.debug("failed to ask a peer for the membership", {
         address: url,

@@ -1,12 +1,12 @@
 /**
- * A learner that promotes itself (--auto-promote): from time to time it asks the leader, which
- * takes it as a voter once it has caught up. Beyond etcd, where an operator has to come back for
+ * A learner that promotes itself (--auto-promote): it repeats a request to the leader, which
+ * makes it a voter once it has caught up. Beyond etcd, where an operator has to come back for
  * that.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { EtcdError, idToHex } from "@quorate/proto";
 
-/** How often it asks. */
+/** How often it sends the request. */
 const ASK_EVERY_MS = 1000;
 
 export interface AutoPromotionParts {
@@ -15,7 +15,8 @@ export interface AutoPromotionParts {
   readonly logger: Logger;
   isLearner(): boolean;
   /**
-   * Whether the member has published itself: who has not is not started in the eyes of the others.
+   * Whether the member has published itself: one that has not is not started in the eyes of the
+   * others.
    */
   isPublished(): boolean;
   promote(): Promise<void>;
@@ -25,7 +26,7 @@ export class AutoPromotion {
   readonly #parts: AutoPromotionParts;
   #timer: Timer | undefined;
   #isAsking = false;
-  #toldReason = "";
+  #loggedReason = "";
 
   constructor(parts: AutoPromotionParts) {
     this.#parts = parts;
@@ -48,14 +49,14 @@ export class AutoPromotion {
       logger.info("the learner has caught up and is a voter now", {
         "local-member-id": idToHex(memberId),
       });
-      this.#toldReason = "";
+      this.#loggedReason = "";
     } catch (error) {
-      // Each reason once: it asks again and again.
+      // Each reason once: the request repeats.
       const { message } = error as Error;
       const isUsual = error instanceof EtcdError && error.code === "MemberLearnerNotReady";
-      if (!isUsual && message !== this.#toldReason)
+      if (!isUsual && message !== this.#loggedReason)
         logger.warn("the learner was not promoted yet", { error: message });
-      this.#toldReason = message;
+      this.#loggedReason = message;
     } finally {
       this.#isAsking = false;
     }

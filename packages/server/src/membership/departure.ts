@@ -1,16 +1,15 @@
 /**
- * How a member that was removed from the cluster leaves. It serves nobody any more from the moment
- * that it knows; then
+ * How a member that was removed from the cluster leaves. It serves no client any more from the
+ * moment that it knows; then
  *
- *     it has applied its removal     it goes on answering its peers for a few election timeouts:
- *                                    one of them may need its vote and its log
- *                                    to learn that the removal was committed. Once a peer says that
- *                                    it knows, a second is enough.
- *     the removal left one voter     that voter may need this member's vote, and there is nobody
- *                                    else who could give it one: the member
- *                                    stays until the voter is known to have committed the removal,
- *                                    also over restarts
- *     a peer says so, and it has not applied it    it ends at once: nobody will send it anything
+ *     it has applied its removal     it goes on serving its peers for a few election timeouts: one
+ *                                    of them may need its vote and its log to learn that the
+ *                                    removal was committed. Once a peer says that it knows, a
+ *                                    second is enough.
+ *     the removal left one voter     that voter may need this member's vote, and there is no other
+ *                                    voter: the member stays until the voter is known to have
+ *                                    committed the removal, also over restarts
+ *     a peer says so, and it has not applied it    it ends at once: no peer will send to it
  */
 import type { Clock, Logger } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
@@ -32,7 +31,7 @@ export interface DepartureParts {
   readonly electionTimeoutMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Refuses what clients ask from now on. */
+  /** Refuses clients' requests from now on. */
   stopServing(): void;
   /** Ends the member. @param error why, where that is not in order */
   end(error?: Error): void;
@@ -93,11 +92,11 @@ export class Departure {
         ({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= removal.index,
       )
     )
-      this.told();
+      this.known();
   }
 
   /** A peer says that this member was removed. May be called often. */
-  told(): void {
+  known(): void {
     const { clock, end } = this.#parts;
     if (this.#sinceMs === undefined) {
       this.#begin();
@@ -122,7 +121,7 @@ export class Departure {
       "data-dir": dataDir,
       advice: "data-dir used by this member must be removed before a new member is started there",
     });
-    // Whoever asked this member for its removal still gets the answer.
+    // The client that requested the removal from this member still gets the response.
     clock.endOfTurn(stopServing);
   }
 }

@@ -45,9 +45,9 @@ export interface ClusterKeepingParts {
   end(error?: Error): void;
 }
 
-/** What the links to other members ask of this one. */
+/** What the links to other members need of this one. */
 export interface LinkQuestions {
-  /** Whether a member was removed from the cluster: it is told so. */
+  /** Whether a member was removed from the cluster: the refusal of its messages says so. */
   isRemoved(id: bigint): boolean;
   /** A peer says that this member was removed. */
   selfRemoved(): void;
@@ -81,8 +81,8 @@ export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
   return {
     links: {
       isRemoved: (id) => parts.store.current.membership.isRemoved(id),
-      selfRemoved: () => departure.told(),
-      askMembers: (told) => askMembers({ ...parts, peerUrls }, told),
+      selfRemoved: () => departure.known(),
+      askMembers: (onMembers) => askMembers({ ...parts, peerUrls }, onMembers),
     },
     leadership,
     reconfiguration,

@@ -14,7 +14,7 @@ import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../version.ts";
 import { fetchCluster, fetchVersions, type RemoteCluster } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
 
-/** How long a peer may take to tell of its cluster (etcd: GetClusterFromRemotePeers). */
+/** How long a peer may take to report its cluster (etcd: GetClusterFromRemotePeers). */
 const FETCH_TIMEOUT_MS = 10_000;
 /**
  * The same where it can do without an answer, because the others may be down (etcd:
@@ -82,7 +82,7 @@ export async function joinCluster(config: ServerConfig, deps: JoinDeps): Promise
 }
 
 /**
- * Finds for each member of the cluster the one of --initial-cluster with the same URLs; gives the
+ * Finds for each member of the cluster the one of --initial-cluster with the same URLs; returns the
  * one that is this member.
  */
 function matchMembers(config: ServerConfig, remote: RemoteCluster): Member {
@@ -125,8 +125,8 @@ function sameUrls(texts: readonly string[], urls: readonly ReturnType<typeof par
 }
 
 /**
- * The members of the cluster, as one of those that --initial-cluster names tells them; none if
- * nobody does soon.
+ * The members of the cluster, as one of those that --initial-cluster names reports them; none if
+ * none does soon.
  */
 export async function otherMembers(
   config: ServerConfig,
@@ -141,7 +141,7 @@ export async function otherMembers(
 }
 
 /**
- * At least one member must tell a cluster version that this one can be part of, and none another
+ * At least one member must report a cluster version that this one can be part of, and none another
  * (etcd: isCompatibleWithCluster).
  */
 async function checkVersions(
@@ -157,7 +157,7 @@ async function checkVersions(
   };
   const others = remote.members.filter((member) => member.id !== selfId);
   let compatible = 0;
-  let reason = "no member tells its cluster version";
+  let reason = "no member reports its cluster version";
   await Promise.all(
     others.map(async (member) => {
       const versions = await fetchVersions(member.peerUrls, asking);

@@ -6,11 +6,11 @@ import { errorOf, idToHex } from "@quorate/proto";
 import type { Status, TransferResult } from "@quorate/raft";
 import type { StoreRef } from "../store-ref.ts";
 
-/** How often is looked whether somebody else leads. */
+/** How often the member looks whether another one leads. */
 const LOOK_MS = 10;
 /**
- * For this share of an election timeout somebody is waited for who can take over: two heartbeats,
- * where there are ten in one.
+ * For this share of an election timeout the leader waits for a member that can take over: two
+ * heartbeats, where there are ten in one.
  */
 const HEARD_SHARE = 0.25;
 /**
@@ -78,7 +78,8 @@ export class Leadership {
         await this.#handTo(successor.id);
         return;
       }
-      // Once an election timeout Raft forgets who was heard of; the next heartbeats bring it back.
+      // Once an election timeout Raft forgets which members responded; the next heartbeats bring it
+      // back.
       if (others.length === 0 || clock.monotonicMs() >= deadlineMs) return;
       await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
     }
@@ -95,7 +96,7 @@ export class Leadership {
       await this.handOver();
       return;
     }
-    // A member that is not asked to lead by the leader asks for it.
+    // A member that the leader does not transfer to requests it.
     if (
       store.current.membership.member(memberId)?.isLearner !== false ||
       transfer(memberId) !== "accepted"
@@ -105,7 +106,7 @@ export class Leadership {
   }
 
   /**
-   * Resolves when this member does not lead any more and knows who does, or when Raft's time for
+   * Resolves when this member does not lead any more and knows the leader, or when Raft's time for
    * it, an election timeout, is up.
    */
   async #handTo(to: bigint): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The peer URLs that somebody gives a member: checked before they go into the membership, where
+ * The peer URLs that a request sets for a member: checked before they go into the membership, where
  * every member keeps them for good.
  */
 import { errorOf, Reader, WireError } from "@quorate/proto";
@@ -25,7 +25,7 @@ export function countUrls(bytes: Uint8Array, field: number): void {
       reader.skip(tag, {});
     }
   } catch (error) {
-    // Whoever decodes it says what is wrong, and where.
+    // The decoding of the request reports what is wrong, and where.
     if (!(error instanceof WireError)) throw error;
   }
   if (urls > MAX_MEMBER_URLS) throw errorOf("MemberBadURLs");

@@ -1,5 +1,5 @@
 /**
- * Changes of the membership that operators ask for (etcd: EtcdServer.AddMember and its like). Each
+ * Changes of the membership that operators request (etcd: EtcdServer.AddMember and its like). Each
  * goes through the log as one configuration change, one at a time, and is decided when it is
  * applied, by every member alike:
  *
@@ -113,7 +113,7 @@ export class Reconfiguration {
 
   /**
    * Removes a member. Rejects with EtcdError. If it leads, another is made to lead first, so that
-   * nobody waits for an election.
+   * no client waits for an election.
    */
   async remove(id: bigint): Promise<void> {
     const view = this.#view();
@@ -125,15 +125,15 @@ export class Reconfiguration {
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
   }
 
-  /** Gives a member other peer URLs. Rejects with EtcdError. @param peerUrls checked */
+  /** Replaces a member's peer URLs. Rejects with EtcdError. @param peerUrls checked */
   async update(id: bigint, peerUrls: readonly string[]): Promise<void> {
     const context = encodeMember({ id, name: "", peerUrls, clientUrls: [], isLearner: false });
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeUpdateNode, nodeId: id, context });
   }
 
   /**
-   * Makes a learner a voter; the leader decides whether it is ready, so others ask it. Rejects with
-   * EtcdError.
+   * Makes a learner a voter; the leader decides whether it is ready, so others forward to it.
+   * Rejects with EtcdError.
    */
   async promote(id: bigint): Promise<void> {
     const { clock, timeoutMs } = this.#parts;
@@ -196,8 +196,8 @@ export class Reconfiguration {
   }
 
   /**
-   * True if the leader has promoted the member, false if it could not be asked. Throws what speaks
-   * against it.
+   * True if the leader has promoted the member, false if the request did not reach it. Throws the
+   * leader's reason for a refusal.
    */
   async #askLeader(id: bigint, deadlineMs: number): Promise<boolean> {
     const { call, clock, leader, memberId: selfId, store } = this.#parts;
@@ -214,7 +214,7 @@ export class Reconfiguration {
       }
       if (answer.status === 200) return true;
       const reason = errorNameOf(toUtf8(answer.body).trimEnd());
-      if (reason !== undefined && !ASK_AGAIN.has(reason)) throw errorOf(reason);
+      if (reason !== undefined && !RETRIED.has(reason)) throw errorOf(reason);
     }
     return false;
   }
@@ -291,7 +291,7 @@ export class Reconfiguration {
 }
 
 /** Answers of a leader that may be others a moment later: it is, or was, on its way out. */
-const ASK_AGAIN: ReadonlySet<ErrorName> = new Set<ErrorName>([
+const RETRIED: ReadonlySet<ErrorName> = new Set<ErrorName>([
   "NotLeader",
   "NoLeader",
   "LeaderChanged",

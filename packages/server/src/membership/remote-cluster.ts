@@ -1,6 +1,6 @@
 /**
- * What a member that starts without a log asks the others over their peer ports (etcd:
- * server/etcdserver/cluster_util.go): who belongs to the cluster, and which versions it speaks.
+ * What a member that starts without a log fetches from the others' peer ports (etcd:
+ * server/etcdserver/cluster_util.go): the cluster's members, and its versions.
  * Every question is put to all URLs at once and the first good answer counts.
  */
 import type { Logger } from "@quorate/host";
@@ -8,13 +8,13 @@ import { idFromHex, toUtf8 } from "@quorate/proto";
 import { decodeMembers, type Member } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 
-/** The cluster, as one of its members tells of it. */
+/** The cluster, as one of its members reports it. */
 export interface RemoteCluster {
   readonly clusterId: bigint;
   readonly members: readonly Member[];
 }
 
-/** What /version tells. */
+/** What /version returns. */
 export interface RemoteVersions {
   readonly server: string;
   /** "not_decided" before the members have agreed on one. */
@@ -24,11 +24,11 @@ export interface RemoteVersions {
 export interface Asking {
   readonly call: PeerCall;
   readonly timeoutMs: number;
-  /** Where failures are told; silent without it. */
+  /** Where failures are logged; silent without it. */
   readonly logger?: Logger | undefined;
 }
 
-/** Asks the URLs for the cluster that they belong to; undefined if none of them tells. */
+/** Asks the URLs for the cluster that they belong to; undefined if none of them responds. */
 export async function fetchCluster(
   urls: readonly string[],
   asking: Asking,
@@ -42,7 +42,7 @@ export async function fetchCluster(
   });
 }
 
-/** Asks a member for its versions; undefined if it does not tell. */
+/** Asks a member for its versions; undefined if it does not respond. */
 export async function fetchVersions(
   urls: readonly string[],
   asking: Asking,

@@ -2,8 +2,8 @@
  * The cluster's version: the lowest minor version among its members (etcd:
  * server/etcdserver/version/monitor.go). The leader asks all members for theirs, when it begins to
  * lead and from time to time, and raises the cluster's version when all have a higher one. Where
- * there is none yet and a member does not tell its own, the lowest that any cluster has is decided,
- * and raised when it tells.
+ * there is none yet and a member does not report its own, the lowest that any cluster has is
+ * decided, and raised when it does.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
@@ -19,7 +19,7 @@ import { compareVersions, minorVersion } from "./versions.ts";
  */
 const ASK_EVERY_MS = 4000;
 const ASK_SOON_MS = 500;
-/** How long a member may take to tell its version. */
+/** How long a member may take to report its version. */
 const ANSWER_TIMEOUT_MS = 2000;
 
 export interface VersionMonitorParts {
@@ -38,7 +38,7 @@ export class VersionMonitor {
   readonly #parts: VersionMonitorParts;
   #timer: Timer | undefined;
   /** Counts the times that this member began to lead, so that a round of an earlier time ends. */
-  #reign = 0;
+  #epoch = 0;
 
   constructor(parts: VersionMonitorParts) {
     this.#parts = parts;
@@ -47,32 +47,32 @@ export class VersionMonitor {
   /** This member leads from now on. */
   lead(): void {
     this.stop();
-    void this.#watch(this.#reign);
+    void this.#watch(this.#epoch);
   }
 
   /** It does not lead any more, or ends. */
   stop(): void {
-    this.#reign++;
+    this.#epoch++;
     this.#timer?.cancel();
   }
 
-  async #watch(reign: number): Promise<void> {
+  async #watch(epoch: number): Promise<void> {
     const { clock, hasEnded, isLeader, logger } = this.#parts;
     try {
-      await this.#update(reign);
+      await this.#update(epoch);
     } catch (error) {
       logger.warn("failed to update cluster version", { error: (error as Error).message });
     }
-    if (reign !== this.#reign || hasEnded() || !isLeader()) return;
+    if (epoch !== this.#epoch || hasEnded() || !isLeader()) return;
     const decided = this.#parts.membership().clusterVersion;
     const isBehind = decided === undefined || compareVersions(decided, SERVER_VERSION) < 0;
-    this.#timer = clock.after(isBehind ? ASK_SOON_MS : ASK_EVERY_MS, () => void this.#watch(reign));
+    this.#timer = clock.after(isBehind ? ASK_SOON_MS : ASK_EVERY_MS, () => void this.#watch(epoch));
   }
 
-  async #update(reign: number): Promise<void> {
+  async #update(epoch: number): Promise<void> {
     const { hasEnded, logger, membership, propose } = this.#parts;
     const lowest = await this.#lowest();
-    if (reign !== this.#reign || hasEnded()) return;
+    if (epoch !== this.#epoch || hasEnded()) return;
     const decided = membership().clusterVersion;
     const next = decided === undefined ? (lowest ?? MIN_CLUSTER_VERSION) : lowest;
     if (next === undefined || (decided !== undefined && compareVersions(next, decided) <= 0))
@@ -89,13 +89,13 @@ export class VersionMonitor {
     await propose(membershippb.ClusterVersionSetRequest.encode({ ver: next }));
   }
 
-  /** The lowest minor version of all members; undefined if one does not tell. */
+  /** The lowest minor version of all members; undefined if one does not report it. */
   async #lowest(): Promise<string | undefined> {
     const { call, logger, membership, memberId } = this.#parts;
     const others = membership()
       .members()
       .filter((member) => member.id !== memberId);
-    const told = await Promise.all(
+    const reported = await Promise.all(
       others.map(async ({ id, peerUrls }) => {
         const versions = await fetchVersions(peerUrls, { call, timeoutMs: ANSWER_TIMEOUT_MS });
         const version = versions === undefined ? undefined : minorVersion(versions.server);
@@ -113,7 +113,7 @@ export class VersionMonitor {
       }),
     );
     let lowest = minorVersion(SERVER_VERSION)!;
-    for (const version of told) {
+    for (const version of reported) {
       if (version === undefined) return undefined;
       if (compareVersions(version, lowest) < 0) lowest = version;
     }

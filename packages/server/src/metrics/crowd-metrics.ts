@@ -1,5 +1,5 @@
 /**
- * What is counted of clients that come in crowds: watches, those who wait for locks and elections,
+ * What is counted of clients that come in crowds: watches, calls that wait for locks and elections,
  * snapshots.
  */
 import type { Counter, Gauge, MetricRegistry } from "./registry.ts";
@@ -7,8 +7,8 @@ import type { Counter, Gauge, MetricRegistry } from "./registry.ts";
 /** Read at a scrape. */
 export interface CrowdSources {
   /**
-   * Bytes that watches, and those who wait for locks and elections, are taken to hold; and how many
-   * requests found no room.
+   * Bytes that watches, and calls that wait for locks and elections, are taken to hold; and how
+   * many requests were refused for it.
    */
   watchBytes(): number;
   watchesRefused(): number;

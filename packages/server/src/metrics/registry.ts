@@ -1,5 +1,5 @@
 /**
- * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes
+ * Metrics as plain numbers. The hot path adds to a field; text is made only at a scrape
  * (server/node turns a registry into Prometheus' exposition format).
  */
 
@@ -66,7 +66,7 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 export const MAX_LABEL_CHARS = 128;
 
 /**
- * Metrics of one name that differ in their label values, made when first asked for. Bounded:
+ * Metrics of one name that differ in their label values, made at the first use. Bounded:
  * `maxSeries` label sets, then one "other".
  */
 export class Family<M> {
@@ -100,7 +100,7 @@ export class Family<M> {
     return metric;
   }
 
-  /** Forgets these label values; what still holds their metric counts for nobody. */
+  /** Forgets these label values; what still holds their metric counts without effect. */
   remove(...values: string[]): void {
     this.series.delete(values.join("\u0000"));
   }
@@ -134,7 +134,7 @@ export class MetricRegistry {
     return this.#add(name, help, "counter", new Counter());
   }
 
-  /** A counter that somebody else keeps: it is read when it is asked for. */
+  /** A counter that another component keeps: it is read at each scrape. */
   readCounter(name: string, help: string, read: () => number): void {
     this.#add(name, help, "counter", new Gauge(read));
   }

@@ -1,4 +1,4 @@
-/** What requests came to and how long they took, under the names that etcd gives to their kinds. */
+/** Results and durations of requests, under etcd's names for their kinds. */
 import type { LeaseGrantResponse } from "@quorate/proto";
 import type { AppliedEntry, RequestKind } from "@quorate/store";
 import type { MemberMetrics } from "./member-metrics.ts";

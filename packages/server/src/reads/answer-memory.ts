@@ -38,7 +38,7 @@ export function answerLimitsFor(
  */
 export const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 
-/** Taken where nobody has computed limits for the machine. */
+/** Taken where no limits were computed for the machine. */
 export const DEFAULT_ANSWER_LIMITS: AnswerLimits = {
   totalBytes: 256 << 20,
   clientBytes: 128 << 20,
@@ -89,7 +89,7 @@ export class AnswerMemory {
     }
   }
 
-  /** Gives back all that an answer holds. */
+  /** Releases all that a response holds. */
   release(holder: AnswerHolder): void {
     this.#note(holder, -holder.heldBytes);
     const holders = this.#holders.get(holder.client);

@@ -5,7 +5,7 @@
 import type { ReadIo, Steps } from "@quorate/store";
 import type { AnswerHolder, AnswerMemory } from "./answer-memory.ts";
 
-/** Who asks. */
+/** The caller of the read. */
 export interface Caller {
   /** Key of fairness, and the remote address, which names the connection. */
   readonly client: string;
@@ -136,7 +136,7 @@ export class Task<T> implements SliceTask, AnswerHolder {
     try {
       this.#steps?.return(undefined as never);
     } catch {
-      // Nobody waits for what it would have come to.
+      // No caller waits for its result.
     }
     this.#steps = undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * Compaction that asks for itself, by time or by number of revisions (etcd:
+ * Automatic compaction, by time or by number of revisions (etcd:
  * server/etcdserver/api/v3compactor). The leader alone does it: the compaction goes through the log
  * like a client's.
  *

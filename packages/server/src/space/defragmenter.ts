@@ -1,7 +1,7 @@
 /**
- * Defragmentation: the files of the store are rewritten beside other work, so that what compaction
- * removed gives its space back. Calls that come while one runs wait for it and then share the next:
- * what was removed before a call is gone from the files when the call is answered.
+ * Defragmentation: the files of the store are rewritten beside other work, so that the space of
+ * what compaction removed is freed. Calls that come while one runs wait for it and then share the
+ * next: what was removed before a call is gone from the files when the call is answered.
  */
 import type { Clock, Logger } from "@quorate/host";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";

@@ -10,7 +10,7 @@
  *     log (--quota-auto-disarm)
  *
  * What counts is the bytes of live records, and of the keys in the index, which is in memory; not
- * those of files, so compaction alone gives room back. How far it has come differs between members,
+ * those of files, so compaction alone frees space. How far it has come differs between members,
  * so nothing that is applied depends on the quota: a member that is full refuses its own clients
  * and raises the alarm through the log, and the alarm is what all members refuse by. Requests that
  * were on their way when the quota was reached are applied and answered.
@@ -30,7 +30,7 @@ export interface SpaceOptions {
   readonly memberId: bigint;
   /** Undefined: no quota. */
   readonly quotaBytes: number | undefined;
-  /** If a NOSPACE alarm ends by itself once there is room again. */
+  /** If a NOSPACE alarm ends by itself once there is space again. */
   readonly autoDisarm: boolean;
 }
 
@@ -49,7 +49,7 @@ const FOLLOWER_WAITS_MS = 2000;
 /** Shares of the quota at which a warning is due. */
 const WARNINGS = [0.8, 0.9] as const;
 /** An alarm ends by itself below this share of the quota. */
-const ROOM_AGAIN = 0.8;
+const DISARM_BELOW = 0.8;
 /** A warning is repeated only after the share was below it by this much. */
 const HYSTERESIS = 0.02;
 
@@ -99,7 +99,7 @@ export class SpaceKeeper {
   }
 
   /**
-   * Whether there is room for a request that costs so much (its estimate; 0 for one that adds
+   * Whether there is space for a request that costs so much (its estimate; 0 for one that adds
    * nothing).
    */
   hasRoom(costBytes: number): boolean {
@@ -112,7 +112,7 @@ export class SpaceKeeper {
   }
 
   /**
-   * For a request that found no room: raises the alarm, waits until it holds, and throws NoSpace.
+   * For a request that does not fit: raises the alarm, waits until it holds, and throws NoSpace.
    */
   async refuse(): Promise<never> {
     await this.#raise();
@@ -120,7 +120,7 @@ export class SpaceKeeper {
   }
 
   /**
-   * Looks at the space: gives warnings, raises the alarm, ends it. Called at intervals, and when a
+   * Looks at the space: logs warnings, raises the alarm, ends it. Called at intervals, and when a
    * compaction is done.
    */
   look(): void {
@@ -174,7 +174,7 @@ export class SpaceKeeper {
   }
 
   /**
-   * Raises NOSPACE for this member, unless it is raised. A running compaction may make room: then
+   * Raises NOSPACE for this member, unless it is raised. A running compaction may free space: then
    * nothing is raised yet. Never rejects.
    */
   #raise(): Promise<void> {
@@ -205,17 +205,17 @@ export class SpaceKeeper {
   }
 
   /**
-   * Ends the NOSPACE alarms that a compaction has helped since they were raised, if there is room
+   * Ends the NOSPACE alarms that a compaction has helped since they were raised, if there is space
    * again. An alarm without one stays: an operator may have raised it.
    */
   #disarm(alarms: readonly Alarm[]): void {
     const { mvcc, liveBytes } = this.#parts.store.current;
-    if (this.#disarming || mvcc.isCompacting || this.usedShare >= ROOM_AGAIN) return;
+    if (this.#disarming || mvcc.isCompacting || this.usedShare >= DISARM_BELOW) return;
     const helped = alarms.filter(({ compactRevision }) => mvcc.compactedRevision > compactRevision);
     if (helped.length === 0) return;
     this.#disarming = true;
     const { logger } = this.#parts;
-    logger.info("there is room again after a compaction; ending the alarm", {
+    logger.info("there is space again after a compaction; ending the alarm", {
       alarm: "NOSPACE",
       members: helped.map(({ memberId }) => idToHex(memberId)).join(","),
       "live-bytes": liveBytes,

@@ -14,7 +14,7 @@ export const MAX_BATCH_SPANS = 512;
 export const BATCH_DELAY_MS = 5000;
 export const RETRY_DELAY_MS = 5000;
 export const RETRY_LIMIT_MS = 60_000;
-/** A failing collector is told of in the log at most this often. */
+/** A failing collector is logged at most this often. */
 const LOG_INTERVAL_MS = 60_000;
 
 /** How a batch fared. "again" is for what may go better later. */

@@ -39,7 +39,7 @@ export function parseTraceparent(text: string): TraceContext | undefined {
 
 /**
  * Decides which traces that begin here are kept: `perMillion` of a million, by the trace's id, so
- * that all who ask decide alike.
+ * that all members decide alike.
  */
 export function ratioSampler(perMillion: number): (traceLow: bigint) => boolean {
   if (perMillion <= 0) return () => false;

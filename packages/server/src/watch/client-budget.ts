@@ -12,7 +12,7 @@ export class ClientBudget {
   readonly limits: ClientBudgetLimits;
   readonly #byClient = new Map<string, number>();
   #usedBytes = 0;
-  /** Requests that found no room. */
+  /** Requests that were refused for a bound. */
   refusals = 0;
 
   constructor(limits: ClientBudgetLimits) {
@@ -27,7 +27,7 @@ export class ClientBudget {
     return this.#byClient.get(client) ?? 0;
   }
 
-  /** Takes the bytes for a client and gives true, or false if they would go beyond a bound. */
+  /** Takes the bytes for a client; true, or false if they would go beyond a bound. */
   take(client: string, sizeBytes: number): boolean {
     const used = this.usedBy(client) + sizeBytes;
     if (

@@ -69,7 +69,7 @@ export class WatchEvent {
   }
 
   /**
-   * As a field of WatchResponse, with the pair before it; `prevKv` is asked for it the first time.
+   * As a field of WatchResponse, with the pair before it; `prevKv` is called for it the first time.
    */
   bytesWithPrev(prevKv: (event: WatchEvent) => Uint8Array | undefined): Uint8Array {
     if (this.#bytesWithPrev === undefined) {

@@ -73,8 +73,8 @@ function rotateLeft<V>(node: Node<V>): Node<V> {
 }
 
 /**
- * Updates a node whose subtrees differ in height by two at the most, and gives the root of the
- * balanced subtree.
+ * Updates a node whose subtrees differ in height by two at the most, and returns the root of
+ * the balanced subtree.
  */
 function balance<V>(node: Node<V>): Node<V> {
   const tilt = heightOf(node.left) - heightOf(node.right);

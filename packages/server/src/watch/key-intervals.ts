@@ -1,6 +1,5 @@
 /**
- * A set of key ranges, put in order once, that can be asked whether another range overlaps one of
- * them.
+ * A set of key ranges, put in order once, that finds whether another range overlaps one of them.
  */
 import type { KeyRange } from "@quorate/store";
 

@@ -16,13 +16,14 @@ export interface WatchLimits {
    */
   readonly maxResponseBytes: number;
   /**
-   * Events, and about how many bytes of them, that are kept in memory for who is a little behind.
+   * Events, and about how many bytes of them, that are kept in memory for watchers that are a
+   * little behind.
    */
   readonly maxRecentEvents: number;
   readonly maxRecentBytes: number;
   /**
-   * Events read and events delivered by those who catch up in one turn; the revision that reaches
-   * it is finished.
+   * Events read and events delivered in one turn to watchers that catch up; the revision that
+   * reaches it is finished.
    */
   readonly maxSliceEvents: number;
   /**
@@ -31,7 +32,7 @@ export interface WatchLimits {
    */
   readonly maxWatchesTotalBytes: number;
   readonly maxWatchesClientBytes: number;
-  /** The same of those who wait for locks and elections. */
+  /** The same of calls that wait for locks and elections. */
   readonly maxContestTotalBytes: number;
   readonly maxContestClientBytes: number;
 }

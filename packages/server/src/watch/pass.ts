@@ -54,7 +54,10 @@ export class Pass {
     return Math.max(watcher.nextRevision, this.cursor);
   }
 
-  /** Offers an event to those who want it; gives how many took it, and parks who has no room. */
+  /**
+   * Offers an event to the watchers that want it, and parks those that are full; returns how many
+   * took it.
+   */
   offer(event: WatchEvent, park: (watcher: StreamWatcher, revision: number) => void): number {
     let taken = 0;
     let refused: StreamWatcher[] | undefined;

@@ -65,8 +65,8 @@ export class RecentEvents {
   }
 
   /**
-   * Visits the events from a revision on in order, until `visit` gives false. The revision must not
-   * be before `firstRevision`.
+   * Visits the events from a revision on in order, until `visit` returns false. The revision must
+   * not be before `firstRevision`.
    */
   scan(revision: number, visit: (event: WatchEvent) => boolean): void {
     const events = this.#events;

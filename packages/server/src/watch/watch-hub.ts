@@ -2,15 +2,15 @@
  * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
  *
  *     change applied --> synced watchers of its key: queued on their streams, sent as the turn ends
- *                    --> RecentEvents, from which who is a little behind catches up in a later turn
+ *                    --> RecentEvents, from which a watcher a little behind catches up later
  *
  *     asks for the past  -+                          +-- near: from RecentEvents -----------+
  *     was parked         -+--> waiting --> a pass ---+                                      +-->
  *                        synced
  *     store exchanged    -+                          +-- deep: from the backend, beside it -+
  *
- * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever
- * lacks room on the way is parked; a pass waits for nobody. A watcher that is behind the compact
+ * Both kinds of pass go on in bounded slices with turns of the event loop between them. A watcher
+ * that is full on the way is parked; a pass does not wait. A watcher that is behind the compact
  * revision is cancelled when it is looked at.
  *
  * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
@@ -56,7 +56,7 @@ const MAX_RECHECK_MS = 2;
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
   readonly maxRequestBytes: number;
-  /** WATCH_LIMITS unless told. */
+  /** WATCH_LIMITS by default. */
   readonly limits?: WatchLimits | undefined;
 }
 
@@ -76,8 +76,8 @@ export class WatchHub implements StreamOwner {
   readonly lists = new EventLists();
   readonly watchBudget: ClientBudget;
   /**
-   * What those take who wait for locks and elections; the watches that are made for them are this
-   * member's own.
+   * Bytes of the calls that wait for locks and elections; the watches that are made for them are
+   * this member's own.
    */
   readonly contestBudget: ClientBudget;
   readonly maxFragmentBytes: number;
@@ -189,8 +189,8 @@ export class WatchHub implements StreamOwner {
   }
 
   /**
-   * Permissions have changed: every watch is looked at again, in slices beside other work. A change
-   * while that goes on has it done once more.
+   * Permissions have changed: checks those of every watch, in slices beside other work. A change
+   * during that check starts one more.
    */
   recheck(): void {
     this.#isRecheckDue = true;
@@ -237,7 +237,7 @@ export class WatchHub implements StreamOwner {
     return this.#headerField;
   }
 
-  /** With etcd's spread of a tenth, so that not all streams are told at once. */
+  /** With etcd's spread of a tenth, so that not all streams are notified at once. */
   progressPeriodMs(): number {
     return (
       this.#progressIntervalMs +
@@ -264,7 +264,7 @@ export class WatchHub implements StreamOwner {
     watcher.place = undefined;
     watcher.isSynced = false;
     if (--this.#watcherCount > 0) return;
-    // Nobody watches: nothing needs to be told, or kept.
+    // No watcher is left: events need not be sent, or kept.
     if (this.#mvcc !== undefined) this.#mvcc.onChange = undefined;
     this.#recent = new RecentEvents(1, this.limits);
   }
@@ -434,7 +434,7 @@ export class WatchHub implements StreamOwner {
     for (const watcher of [...pass.watchers]) {
       if (pass.nextOf(watcher) < mvcc.compactRevision) this.#compacted(watcher, mvcc);
     }
-    // Who is left wants nothing before.
+    // The watchers that are left want nothing before.
     pass.cursor = mvcc.compactRevision;
   }
 

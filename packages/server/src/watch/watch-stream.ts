@@ -37,7 +37,7 @@ export type StreamWatcher = Watcher<WatchStream>;
 export interface StreamClient {
   /** Key of fairness; "" for this member, whose own watches are bounded where they are made. */
   readonly client: string;
-  /** Resolves when it is known who the client is; undefined: now. */
+  /** Resolves when the client's identity is known; undefined: now. */
   ready(): Promise<void> | undefined;
   /** Why it may not watch a range, in the words of cancel_reason; undefined: it may. */
   forbids(range: KeyRange): string | undefined;
@@ -129,7 +129,7 @@ export class WatchStream {
     return this.#queuedBytes + this.#call.bufferedBytes;
   }
 
-  // --- What the client asks ---
+  // --- The client's requests ---
 
   create(request: WatchCreateRequest): void {
     const { startRevision, watchId } = request;
@@ -183,7 +183,7 @@ export class WatchStream {
     return undefined;
   }
 
-  /** Takes what a watch costs; why it is not made, if there is no room. */
+  /** Takes what a watch costs; why it is not made, if that goes beyond a bound. */
   #tooMany(costBytes: number): string | undefined {
     const { watchBudget } = this.#owner;
     if (this.#client.client === "" || watchBudget.take(this.#client.client, costBytes))
@@ -206,7 +206,7 @@ export class WatchStream {
     if (watcher !== undefined) this.#end(watcher, undefined);
   }
 
-  /** Tells how far all watches are, if none is behind (etcd: progressIfSync). */
+  /** Sends the revision that all watches have reached, if none is behind (etcd: progressIfSync). */
   requestProgress(): void {
     const { revision } = this.#owner;
     let any = false;
@@ -223,7 +223,7 @@ export class WatchStream {
       if (watcher.progressDue === undefined || watcher.place === undefined) continue;
       const isDue =
         watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
-      // A client that does not read is not told that there is nothing to read.
+      // A client that does not read gets no notification that there is nothing to read.
       if (isDue && !this.#blocked) this.#progress(watcher.id);
       watcher.progressDue = true;
     }
@@ -234,7 +234,7 @@ export class WatchStream {
     this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
   }
 
-  /** The engine has room again. */
+  /** The engine's send buffer has space again. */
   drained(): void {
     this.#blocked = false;
     this.#account();
@@ -242,7 +242,7 @@ export class WatchStream {
     this.#unpark();
   }
 
-  /** Resolves when a watch may be asked for: it is known who the client is; undefined: now. */
+  /** Resolves when a watch may be requested: the client's identity is known; undefined: now. */
   ready(): Promise<void> | undefined {
     return this.#client.ready();
   }
@@ -299,14 +299,14 @@ export class WatchStream {
   // --- What the hub brings ---
 
   /**
-   * Queues an event for a watcher that wants it; false if it has no room: then nothing of this
+   * Queues an event for a watcher that wants it; false if it is full: then nothing of this
    * revision is queued for the watcher.
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
     const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
     const { queue } = watcher;
     const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);
-    if (!this.#hasRoom(watcher, event.main, sizeBytes)) {
+    if (!this.#fits(watcher, event.main, sizeBytes)) {
       this.#withdraw(watcher, event.main);
       return false;
     }
@@ -327,7 +327,7 @@ export class WatchStream {
     return true;
   }
 
-  #hasRoom(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
+  #fits(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
     if (this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes) {
       return (
         !this.#blocked ||
@@ -367,14 +367,14 @@ export class WatchStream {
     if (open !== undefined) this.#withdraw(watcher, open);
   }
 
-  /** Keeps a watcher, which is in no other place, until there is room. */
+  /** Keeps a watcher, which is in no other place, until there is space. */
   park(watcher: StreamWatcher): void {
     watcher.place = this.#parked;
     this.#parked.add(watcher);
   }
 
   #unpark(): void {
-    // What is held back takes the room.
+    // What is held back takes the space.
     if (this.#blocked || this.#ready.length > 0 || this.#parked.size === 0) return;
     const parked = [...this.#parked];
     this.#parked.clear();
@@ -480,8 +480,8 @@ export class WatchStream {
   }
 
   /**
-   * Sends a response without events. Who asks and does not read what is answered is not listened
-   * to.
+   * Sends a response without events. From a client that does not read the responses, no more
+   * requests are read.
    */
   #answer(response: Partial<WatchResponse>): void {
     this.#send(WatchResponse.encode(response));
@@ -493,7 +493,7 @@ export class WatchStream {
   }
 
   /**
-   * Tells the owner what waits here. What the engine holds within its own budget does not count.
+   * Updates the owner's count of queued bytes. What the engine holds in its budget is left out.
    */
   #account(): void {
     const bytes = this.#queuedBytes + (this.#blocked ? this.#call.bufferedBytes : 0);
@@ -507,9 +507,9 @@ function costOf({ key, rangeEnd }: WatchCreateRequest): number {
 }
 
 /**
- * The revision of a response's header whose last event is of revision `last`. Who catches up is
- * told how far it has come. A client may go on from behind the header's revision: nothing up to it
- * may be missing.
+ * The revision of a response's header whose last event is of revision `last`. For a watcher
+ * that catches up it is the revision that it has reached. A client may resume behind the header's
+ * revision: nothing up to it may be missing.
  */
 function readThrough(watcher: StreamWatcher, last: number): number {
   return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);

@@ -1,5 +1,5 @@
 /**
- * A set of watchers that can be asked who watches a key: exact keys by map, ranges by interval tree
+ * A set of watchers that finds those of a key: exact keys by map, ranges by interval tree
  * (etcd: mvcc/watcher_group.go).
  */
 import type { KeyRange } from "@quorate/store";

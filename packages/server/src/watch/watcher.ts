@@ -4,8 +4,8 @@
  *
  *     synced       it has everything up to now, and gets each event as it is made
  *     catching up  it reads history, from nextRevision on
- *     parked       its stream has no room; nextRevision is the first revision that it has not got.
- *                  It catches up when there is room.
+ *     parked       its stream is full; nextRevision is the first revision that it has not got.
+ *                  It catches up when there is space.
  *     ended        cancelled, or its revision was compacted
  */
 import { WatchCreateRequest_FilterType } from "@quorate/proto";
@@ -22,7 +22,7 @@ export interface Place<W> {
   delete(watcher: W): void;
 }
 
-/** What a client asks of a watch. */
+/** A client's settings of a watch. */
 export interface WatchRequest {
   readonly range: KeyRange;
   /** First revision wanted; 0: from now on. */

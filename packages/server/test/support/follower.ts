@@ -1,6 +1,7 @@
 /**
  * A client with watches as good libraries have them: when its stream is gone it goes on at another
- * member, from behind what it has seen. All that it is told is compared with the model as it comes.
+ * member, from behind what it has seen. All that it receives is compared with the model as it
+ * comes.
  */
 import assert from "node:assert/strict";
 import {
@@ -25,11 +26,11 @@ export interface FollowerCounts {
 
 interface Watch extends Scope {
   readonly prevKv: boolean;
-  /** All up to here was told; undefined while it is to begin at "now". */
+  /** All up to here was received; undefined while it is to begin at "now". */
   through: number | undefined;
   /**
    * The first revision that it wants, and the place in the model's events of the first that was not
-   * told.
+   * received.
    */
   start: number;
   next: number;
@@ -64,7 +65,7 @@ export class Follower {
     return this.#watches.length;
   }
 
-  /** True if every watch was told of all that concerns it. */
+  /** True if every watch received all that concerns it. */
   get isUpToDate(): boolean {
     return (
       this.#call !== undefined &&
@@ -171,7 +172,7 @@ export class Follower {
   #take(response: WatchResponse): void {
     const { revision } = response.header!;
     if (response.watchId === -1) {
-      for (const watch of this.#watches) if (watch.created) this.#toldThrough(watch, revision);
+      for (const watch of this.#watches) if (watch.created) this.#completeThrough(watch, revision);
       return;
     }
     const watch = this.#watches[response.watchId - 1];
@@ -192,11 +193,11 @@ export class Follower {
       this.drop();
       return;
     }
-    for (const bytes of response.events) this.#told(watch, bytes);
-    this.#toldThrough(watch, revision);
+    for (const bytes of response.events) this.#received(watch, bytes);
+    this.#completeThrough(watch, revision);
   }
 
-  #told(watch: Watch, bytes: Uint8Array): void {
+  #received(watch: Watch, bytes: Uint8Array): void {
     const { events } = this.#model;
     while (watch.next < events.length && !wants(watch, events[watch.next])) watch.next++;
     const due = events[watch.next++];
@@ -215,7 +216,7 @@ export class Follower {
   }
 
   /** The header says that nothing up to `revision` is missing. */
-  #toldThrough(watch: Watch, revision: number): void {
+  #completeThrough(watch: Watch, revision: number): void {
     const { events } = this.#model;
     for (; watch.next < events.length && events[watch.next].revision <= revision; watch.next++) {
       assert.ok(

@@ -140,7 +140,7 @@ export interface Scope {
   readonly noDelete: boolean;
 }
 
-/** True if a watch of this scope is told of the event. */
+/** True if a watch of this scope gets the event. */
 export function concerns(scope: Scope, event: ModelEvent): boolean {
   if (event.deleted ? scope.noDelete : scope.noPut) return false;
   return inRange(keyRange(fromLatin1(scope.from), fromLatin1(scope.to)), event.key);

@@ -59,8 +59,8 @@ export interface ClientStream {
   readonly listener: StreamListener;
   readonly messages: Uint8Array[];
   status: Status | undefined;
-  /** What `send` gives. */
-  hasRoom: boolean;
+  /** What `send` returns. */
+  canSend: boolean;
   isPaused: boolean;
 }
 
@@ -83,7 +83,7 @@ export function openStream(
     },
     send: (message: MessageBytes) => {
       stream.messages.push(message instanceof Uint8Array ? message : Buffer.concat(message));
-      return stream.hasRoom;
+      return stream.canSend;
     },
     bufferedBytes: 0,
     end: (status) => {
@@ -100,7 +100,7 @@ export function openStream(
     listener: {},
     messages: [],
     status: undefined,
-    hasRoom: true,
+    canSend: true,
     isPaused: false,
   };
   stream.listener = serviceTable(member).stream.get(path)!(call);

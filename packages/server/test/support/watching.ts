@@ -46,8 +46,8 @@ export const TIGHT: WatchLimits = {
 };
 
 /**
- * A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's
- * would.
+ * A call whose messages wait until `read`. Beyond the budget `send` returns false, as an
+ * engine's would.
  */
 export class MemoryCall implements StreamCall {
   readonly context: StreamCall["context"];
@@ -154,7 +154,7 @@ export class WatchBench {
   readonly failures: unknown[] = [];
   events = 0;
   store!: Store;
-  /** Small ones make deletions of a few keys too large to be told of at once. */
+  /** Small ones make deletions of a few keys too large to be sent at once. */
   stepKeys: number | undefined;
 
   constructor(
@@ -228,7 +228,7 @@ export class WatchBench {
     return { call, stream };
   }
 
-  /** One transaction: a value puts, undefined deletes. Gives the revision. */
+  /** One transaction: a value puts, undefined deletes. Returns the revision. */
   write(changes: Readonly<Record<string, string | undefined>>): number {
     const txn = this.stepKeys === undefined ? this.store.mvcc.begin() : this.store.mvcc.beginLong();
     for (const [key, value] of Object.entries(changes)) {

@@ -1,12 +1,11 @@
 /**
  * The store's files are for the member's own user: keys, values and password hashes are in them.
- * New folders are 0700 and new files 0600. Folders of an earlier release, or those that an operator
- * made, may be open to others:
+ * New directories are 0700 and new files 0600. Directories of an earlier release, or those that an
+ * operator made, may be open to others:
  *
  *     DATA-DIR              left as it is, with etcd's warning: it may be a mount point or shared
  *                           on purpose
- *     DATA-DIR/member, fixtures, and --wal-dir   closed: nobody but a member has anything to do
- *                                                there
+ *     DATA-DIR/member, fixtures, and --wal-dir   closed: only a member uses them
  */
 import { chmodSync, statSync } from "node:fs";
 import type { Logger } from "@quorate/host";
@@ -17,8 +16,8 @@ const PRIVATE_DIR_MODE = 0o700;
 const OTHERS = 0o077;
 
 /**
- * The permission bits of a folder that others may enter or read; undefined for a private one, or
- * for none.
+ * The permission bits of a directory that others may enter or read; undefined for a private one,
+ * or for none.
  */
 function openMode(dir: string): number | undefined {
   const stat = statSync(dir, { throwIfNoEntry: false });
@@ -30,10 +29,10 @@ function openMode(dir: string): number | undefined {
 const octal = (mode: number): string => `0${mode.toString(8)}`;
 
 /**
- * Closes a member's folders to others, and warns where that cannot be done. Never throws for what
- * the file system refuses.
+ * Closes a member's directories to others, and warns where that cannot be done. Never throws for
+ * what the file system refuses.
  */
-export function closeFolders(
+export function closeDirectories(
   config: Pick<ServerConfig, "dataDir" | "walDir">,
   logger: Logger,
 ): void {
@@ -51,13 +50,13 @@ export function closeFolders(
     if (mode === undefined) continue;
     try {
       chmodSync(dir, PRIVATE_DIR_MODE);
-      logger.info("closed a folder of the member to other users", {
+      logger.info("closed a directory of the member to other users", {
         path: dir,
         "mode-before": octal(mode),
         mode: octal(PRIVATE_DIR_MODE),
       });
     } catch (error) {
-      logger.warn("failed to close a folder of the member to other users", {
+      logger.warn("failed to close a directory of the member to other users", {
         path: dir,
         mode: octal(mode),
         error: (error as Error).message,
