@@ -170,8 +170,12 @@ export const SOURCE_BUGS = {
   },
   "proposes-unchecked": {
     file: "server/src/member/entry-points.ts",
-    before: "checkMessage(kind, message, limits);",
-    after: "",
+    before: `const message = decoded ?? decodeRequest(kind, request, limits);
+      const refusal = this.spaceRefusal(kind, message);
+      if (refusal !== undefined) return refusal;
+      checkMessage(kind, message, limits);`,
+    after: `const refusal = decoded && this.spaceRefusal(kind, decoded);
+      if (refusal !== undefined) return refusal;`,
   },
   "takes-proposals-unchecked": {
     file: "server/src/member/peer-messages.ts",
