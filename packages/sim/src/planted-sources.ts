@@ -265,13 +265,14 @@ export const SOURCE_BUGS = {
   "alarm-passes-transactions": {
     file: "store/src/apply.ts",
     before: 'costBytes(request) > 0) throw errorOf("NoSpace");',
-    after: 'costBytes(request) > 0 && kind !== "txn") throw errorOf("NoSpace");',
+    after:
+      'costBytes(request) > 0 && type.typeName !== "etcdserverpb.TxnRequest") throw errorOf("NoSpace");',
   },
   "alarm-stops-deletions": {
     file: "store/src/apply.ts",
     before: "const request = type.decode(bytes);",
     after: `const request = type.decode(bytes);
-  if (alarms.noSpace && kind === "deleteRange") throw errorOf("NoSpace");`,
+  if (alarms.noSpace && type.typeName === "etcdserverpb.DeleteRangeRequest") throw errorOf("NoSpace");`,
   },
   "promotes-by-what-was-sent": {
     file: "server/src/membership/reconfiguration.ts",

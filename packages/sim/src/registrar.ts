@@ -107,6 +107,8 @@ export class Registrar {
   isSettled = false;
   readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
   #move: Move | undefined;
+  /** Names of the members in the newest list. */
+  #listed: ReadonlySet<string> = new Set();
   readonly #replacer: Replacer;
 
   constructor(options: SimOptions, deps: RegistrarDeps) {
@@ -235,9 +237,12 @@ export class Registrar {
   #leave(members: readonly WireMember[]): void {
     const { nodes, scheduler } = this.#deps;
     const names = new Set(members.flatMap(({ peerURLs }) => peerURLs.map(nameAt)));
+    this.#listed = names;
     for (const node of [...nodes]) {
       if (names.has(node.name)) continue;
       const letGo = () => {
+        // Added again meanwhile, before it had run: the machine is in use.
+        if (this.#listed.has(node.name)) return;
         node.retire();
         if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1);
       };
