@@ -47,7 +47,7 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   ): void => {
     const { index, term } = entry;
     const revision = store.mvcc.currentRevision;
-    story.tell(
+    story.record(
       name,
       () => `applies ${index} of term ${term} to revision ${revision}`,
       undefined,

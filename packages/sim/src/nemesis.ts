@@ -137,7 +137,7 @@ export class Nemesis {
     const node = this.#victim();
     const others = this.#nodes.filter((other) => other !== node);
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    this.#story.tell("world", `${kind} ${node.name}`);
+    this.#story.record("world", `${kind} ${node.name}`);
     switch (kind) {
       case "powerLoss":
         node.crash("power");

@@ -80,7 +80,7 @@ export class Operator {
   }
 
   #call(node: Node, what: string, path: string, bytes: Uint8Array): Promise<Reply> {
-    this.#deps.story.tell("operator", `asks ${node.name}: ${what}`);
+    this.#deps.story.record("operator", `asks ${node.name}: ${what}`);
     return this.#deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
   }
 
@@ -99,7 +99,7 @@ export class Operator {
     );
     if (bytes === undefined) return;
     const { hash, hashRevision, compactRevision } = HashKVResponse.decode(bytes);
-    this.#deps.story.tell(
+    this.#deps.story.record(
       "operator",
       `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`,
     );

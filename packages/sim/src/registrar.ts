@@ -39,7 +39,7 @@ const HURRIED_TIMEOUT_MS = 250;
  */
 const UNKNOWN_MS = 8000;
 /** A removed member that nobody tells is ended after this long. */
-const MAX_FAREWELL_MS = 5000;
+const MAX_REMOVAL_NOTICE_MS = 5000;
 const FIRST_PORT = 12_380;
 /** Ports of each machine: it may move from one to the next. */
 const PORTS = 10;
@@ -69,7 +69,7 @@ interface Move {
   readonly id: bigint;
   readonly url: string;
   /** The cluster is told first, and then the machine moves; or the other way round. */
-  readonly toldFirst: boolean;
+  readonly announcedFirst: boolean;
 }
 
 export interface RegistrarDeps {
@@ -98,7 +98,7 @@ export class Registrar {
   #next: number;
   /** The machines of those that vote, by the last list. */
   #voters: ReadonlySet<string>;
-  #isSettling = false;
+  #isFinishing = false;
   #stopped = false;
   readonly #removals: Removals;
   /** Until then a change may be made that nobody has heard the end of. */
@@ -146,7 +146,7 @@ export class Registrar {
   async #churn(): Promise<void> {
     const random = this.#deps.more.fork("churn");
     const { nodes, scheduler, network } = this.#deps;
-    while (!this.#isSettling) {
+    while (!this.#isFinishing) {
       await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.churnEveryMs);
       const asked = nodes[random.below(nodes.length)];
       const { memberId, url } = nodes[random.below(nodes.length)];
@@ -159,7 +159,7 @@ export class Registrar {
 
   /** No more changes; what was begun is finished. */
   settle(): void {
-    this.#isSettling = true;
+    this.#isFinishing = true;
     this.#replacer.stop();
     this.counts.replaced = this.#replacer.counts.replaced;
   }
@@ -183,7 +183,7 @@ export class Registrar {
 
   async #work(): Promise<void> {
     while (!this.#stopped) {
-      const waitMs = this.#isSettling
+      const waitMs = this.#isFinishing
         ? 300
         : 2 * this.#random.unit() * this.#options.membershipEveryMs;
       await this.#deps.scheduler.delay(waitMs);
@@ -195,7 +195,7 @@ export class Registrar {
       this.#leave(members);
       await this.#goOnMoving(members);
       await this.#join(members);
-      if (this.#isSettling) this.isSettled = this.#isEverybodyThere(members);
+      if (this.#isFinishing) this.isSettled = this.#isEverybodyThere(members);
       else await this.#change(members);
     }
   }
@@ -207,11 +207,11 @@ export class Registrar {
 
   async #call(what: string, path: string, bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const node = this.#anyNode();
-    this.#deps.story.tell("registrar", `asks ${node.name}: ${what}`);
+    this.#deps.story.record("registrar", `asks ${node.name}: ${what}`);
     const timeoutMs =
-      this.#options.theme === "raft" && !this.#isSettling ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
+      this.#options.theme === "raft" && !this.#isFinishing ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
     const reply = await this.#deps.network.exchange(node, path, bytes, timeoutMs);
-    this.#deps.story.tell("registrar", `${what}: ${reply.error ?? "done"}`);
+    this.#deps.story.record("registrar", `${what}: ${reply.error ?? "done"}`);
     const isUnknown =
       reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
     if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;
@@ -243,8 +243,8 @@ export class Registrar {
       };
       // It is told by the others, or has applied it; one that is cut off from all of them would not
       // know.
-      if (node.gone || this.#isSettling) letGo();
-      else scheduler.after(MAX_FAREWELL_MS, letGo);
+      if (node.gone || this.#isFinishing) letGo();
+      else scheduler.after(MAX_REMOVAL_NOTICE_MS, letGo);
     }
   }
 
@@ -345,8 +345,8 @@ export class Registrar {
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
     // One that has moved and has not told can be reached by nobody: the others must be able to say
     // where it is.
-    const toldFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
-    this.#move = { id: member.ID, url: nextUrl(node.url), toldFirst };
+    const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
+    this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 
   /**
@@ -354,7 +354,7 @@ export class Registrar {
    */
   async #goOnMoving(members: readonly WireMember[]): Promise<void> {
     if (this.#move === undefined) return;
-    const { id, url, toldFirst } = this.#move;
+    const { id, url, announcedFirst } = this.#move;
     const member = members.find(({ ID }) => ID === id);
     const node = member === undefined ? undefined : this.#nodeOf(member);
     const isListed = member?.peerURLs.includes(url) === true;
@@ -366,7 +366,7 @@ export class Registrar {
     ) {
       if (isListed && node?.url === url) this.counts.readdressed++;
       this.#move = undefined;
-    } else if (!isListed && (toldFirst || node.url === url)) {
+    } else if (!isListed && (announcedFirst || node.url === url)) {
       await this.#call(
         `update ${node.name} to ${url}`,
         MemberUpdate.path,
@@ -376,7 +376,7 @@ export class Registrar {
       const cluster = members
         .map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`)
         .join(",");
-      this.#deps.story.tell("registrar", `${node.name} moves to ${url}`);
+      this.#deps.story.record("registrar", `${node.name} moves to ${url}`);
       await this.#deps.reconfigure(node, url, cluster);
       node.crash("kill");
       if (node.down) node.start();
@@ -398,7 +398,7 @@ export class Registrar {
     const { ID } = voters[this.#random.below(voters.length)];
     if (leader === undefined) return;
     const { path } = MaintenanceService.methods.MoveLeader;
-    this.#deps.story.tell("registrar", `asks ${leader.name} to move leadership to ${ID}`);
+    this.#deps.story.record("registrar", `asks ${leader.name} to move leadership to ${ID}`);
     const reply = await this.#deps.network.exchange(
       leader,
       path,

@@ -122,7 +122,7 @@ export class Saboteur {
         continue;
       const node = nodes[this.#random.below(nodes.length)];
       if (!node.refused && !node.gone && node.alter())
-        story.tell("saboteur", `altered ${node.name}`);
+        story.record("saboteur", `altered ${node.name}`);
     }
   }
 
@@ -186,7 +186,7 @@ export class Saboteur {
       memberID: memberId,
       alarm: AlarmType.CORRUPT,
     });
-    this.#deps.story.tell(
+    this.#deps.story.record(
       "operator",
       `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
     );
@@ -199,7 +199,7 @@ export class Saboteur {
   }
 
   #condemn(node: Node): void {
-    this.#deps.story.tell("operator", `gives up ${node.name}, which differs from the others`);
+    this.#deps.story.record("operator", `gives up ${node.name}, which differs from the others`);
     this.counts.condemned++;
     node.condemn();
   }

@@ -168,7 +168,7 @@ class WatchClient {
     this.#byId.clear();
     this.#cancelling.clear();
     for (const watch of this.#watches) watch.partial = [];
-    story.tell(this.#name, `opens a stream to ${this.#node.name}`);
+    story.record(this.#name, `opens a stream to ${this.#node.name}`);
     this.#isSlow = !this.#settled && random.below(6) === 0;
     this.#wasAltered = this.#node.isAltered;
     this.#timesAltered = this.#node.timesAltered;
@@ -193,7 +193,7 @@ class WatchClient {
   }
 
   #lost(reason: string): void {
-    this.#deps.story.tell(this.#name, `lost its stream to ${this.#node.name}: ${reason}`);
+    this.#deps.story.record(this.#name, `lost its stream to ${this.#node.name}: ${reason}`);
     this.#move();
   }
 
@@ -220,7 +220,7 @@ class WatchClient {
       watchId: this.#random.below(3) === 0 ? 100 + this.#random.below(1_000_000) : 0,
     };
     this.#creating.push(watch);
-    this.#deps.story.tell(this.#name, `asks ${this.#node.name} for ${watch.name} from ${next}`);
+    this.#deps.story.record(this.#name, `asks ${this.#node.name} for ${watch.name} from ${next}`);
     this.#stream?.send(WatchRequest.encode({ requestUnion: { case: "createRequest", value } }));
   }
 
@@ -241,7 +241,7 @@ class WatchClient {
       : canceled
         ? `canceled, compacted ${compactRevision}`
         : `${events.length} events`;
-    story.tell(this.#name, `hears of ${watchId} at ${header?.revision}: ${what}`, bytes);
+    story.record(this.#name, `hears of ${watchId} at ${header?.revision}: ${what}`, bytes);
     if (created) {
       const watch = this.#creating.shift();
       if (watch === undefined || canceled)
@@ -268,7 +268,11 @@ class WatchClient {
       return;
     }
     if (events.length > 0 || watch.partial.length > 0)
-      check.told(watch, response, this.#wasAltered || this.#node.timesAltered > this.#timesAltered);
+      check.onResponse(
+        watch,
+        response,
+        this.#wasAltered || this.#node.timesAltered > this.#timesAltered,
+      );
     else check.progress(watch, response);
   }
 

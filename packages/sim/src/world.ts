@@ -32,8 +32,8 @@ import { Restoration } from "./restoration.ts";
 import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Settling } from "./settling.ts";
-import { goOnAlone } from "./survivor.ts";
+import { RecoveryChecks } from "./recovery-checks.ts";
+import { continueAlone } from "./survivor.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
@@ -62,7 +62,7 @@ class World {
   readonly saboteur: Saboteur;
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
-  readonly settling: Settling;
+  readonly recoveryChecks: RecoveryChecks;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -187,7 +187,7 @@ class World {
       archives: this.archives,
     });
     const { clients, watchClients, leaseClients, operator } = this;
-    this.settling = new Settling({
+    this.recoveryChecks = new RecoveryChecks({
       ...shared,
       network,
       leaseCheck,
@@ -236,7 +236,8 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, registrar, nemesis, settling } = this;
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recoveryChecks } =
+      this;
     nemesis.start();
     clients.start();
     watchClients.start();
@@ -247,7 +248,7 @@ class World {
     this.saboteur.start();
     this.archivist.start();
     await this.#runFor(this.options.faultPhaseMs);
-    this.story.tell("world", "all is healed");
+    this.story.record("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
     if (this.options.losesMajority)
@@ -259,35 +260,35 @@ class World {
     await this.#settled(
       this.#membersAreAlike(),
       PROGRESS_MS,
-      () => `${this.saboteur.unsettled}: ${settling.standing()}`,
+      () => `${this.saboteur.unsettled}: ${recoveryChecks.standing()}`,
     );
     await this.#settled(
       this.#membershipSettles(),
       PROGRESS_MS,
-      () => `the membership is not settled: ${settling.standing()}`,
+      () => `the membership is not settled: ${recoveryChecks.standing()}`,
     );
     registrar.stop();
-    await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
+    await this.#settled(recoveryChecks.progress(), PROGRESS_MS, () => recoveryChecks.standing());
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(
-      settling.leasesEnd(),
+      recoveryChecks.leasesEnd(),
       leaseLimitMs,
       () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`,
     );
     // Until here: a check that was under way when a member was given up raises its alarm once more,
     // and under an alarm no lease ends.
     this.saboteur.stop();
-    await this.#settled(settling.converge(), PROGRESS_MS, () => settling.standing());
-    await this.#settled(settling.watchersHear(), PROGRESS_MS, () =>
+    await this.#settled(recoveryChecks.converge(), PROGRESS_MS, () => recoveryChecks.standing());
+    await this.#settled(recoveryChecks.watchersHear(), PROGRESS_MS, () =>
       watchClients.behind().join("; "),
     );
     watchClients.stop();
     this.archivist.stop();
-    await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
-    await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    await this.#settled(recoveryChecks.compare(), PROGRESS_MS, () => "comparing");
+    await this.#settled(recoveryChecks.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(
       this.#restore(),
       PROGRESS_MS,
@@ -317,7 +318,7 @@ class World {
         node.isFounder ? "new" : "existing",
         isForced,
       );
-    this.survived = await goOnAlone({
+    this.survived = await continueAlone({
       nodes,
       scheduler,
       story,
@@ -374,7 +375,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     await world.live();
   } catch (error) {
     violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    world.story.tell(
+    world.story.record(
       "world",
       `violation: ${error instanceof Error ? error.message : String(error)}`,
     );

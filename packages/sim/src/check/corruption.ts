@@ -21,7 +21,7 @@ export class CorruptionCheck {
   /** Altered members that were named since. */
   readonly #named = new Set<bigint>();
   /** What happened, for the record. */
-  readonly counts = { altered: 0, named: 0, nobodyNamed: 0, wrongAnswers: 0 };
+  readonly counts = { altered: 0, named: 0, unnamed: 0, wrongAnswers: 0 };
 
   /** Whether a store was altered in this run. */
   get isAnyAltered(): boolean {
@@ -38,7 +38,7 @@ export class CorruptionCheck {
   /** An alarm CORRUPT is in the log, and was not raised before. */
   raised(memberId: bigint): void {
     if (memberId === 0n) {
-      this.counts.nobodyNamed++;
+      this.counts.unnamed++;
       if (!this.isAnyAltered)
         violate("CORRUPT-1", "the alarm is raised for the whole cluster, and no store was altered");
       return;

@@ -184,7 +184,7 @@ export class LeaseCheck {
    * A client was told, upon what it asked at `askedMs`, that a lease lives: granted or renewed for
    * `ttlMs`.
    */
-  toldAlive(id: string, askedMs: number, ttlMs: number): void {
+  reportedAlive(id: string, askedMs: number, ttlMs: number): void {
     const life = this.#lives.get(id);
     if (life === undefined)
       violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
@@ -211,7 +211,7 @@ export class LeaseCheck {
    * A client was told what is left of a lease: a linearizable answer.
    * @param asked when that was asked, and what was promised then
    */
-  toldTimeToLive(
+  reportedTimeToLive(
     id: string,
     { askedMs, promisedMs }: { askedMs: number; promisedMs: number },
     remainingMs: number,
@@ -238,7 +238,7 @@ export class LeaseCheck {
   }
 
   /** A client was told that a lease, whose grant was acknowledged before, does not exist. */
-  toldGone(id: string): void {
+  reportedGone(id: string): void {
     const life = this.#lives.get(id);
     if (life?.endedMs === undefined)
       violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);

@@ -27,7 +27,7 @@ export interface SearchOp {
    * Another of unknown outcome that does the same and was called before: that one is placed first.
    * -1 if there is none.
    */
-  readonly twin: number;
+  readonly duplicateOf: number;
   /**
    * Where it is likely to stand among the others; Infinity if nothing is known. It only says what
    * is tried first.
@@ -222,9 +222,9 @@ export function search(
     const candidates = remaining.candidates();
     let choices: { op: number; state: number }[] = [];
     for (const op of candidates) {
-      const { returnedAt, isPure, twin } = ops[op];
+      const { returnedAt, isPure, duplicateOf } = ops[op];
       const isOptional = returnedAt === Number.POSITIVE_INFINITY;
-      if (twin >= 0 && !remaining.isDone(twin)) continue;
+      if (duplicateOf >= 0 && !remaining.isDone(duplicateOf)) continue;
       if (pending.length > 0 && !follows(op, isOptional, pending)) continue;
       const after = model.step(state, op);
       if (isPure && after.length > 0) {

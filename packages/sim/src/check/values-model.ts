@@ -58,7 +58,7 @@ interface Reach {
   readonly writes: ReadonlySet<number>;
   /** What keys have to hold when it comes, by its answer; and what it may write: by #place. */
   readonly needs: readonly number[];
-  readonly gives: readonly number[];
+  readonly provides: readonly number[];
 }
 
 function endOf({ outcome, returnedAt }: Operation): number {
@@ -131,21 +131,21 @@ export class ValuesModel implements SearchModel {
     }
     this.#plans = operations.map((op) => this.#plan(op));
     this.#answered = operations.map(({ outcome }) => outcome?.kind === "answered");
-    const twins = new Map<string, number>();
+    const duplicates = new Map<string, number>();
     this.ops = operations.map((op, i) => {
       const returnedAt = endOf(op);
-      let twin = -1;
+      let duplicateOf = -1;
       if (returnedAt === Number.POSITIVE_INFINITY) {
         const text = JSON.stringify([this.#plans[i].compares, this.#plans[i].branches]);
-        twin = twins.get(text) ?? -1;
-        twins.set(text, i);
+        duplicateOf = duplicates.get(text) ?? -1;
+        duplicates.set(text, i);
       }
       const isPure = op.outcome?.kind === "answered" && !changesKeys(op.request, op.outcome.answer);
       return {
         calledAt: op.calledAt,
         returnedAt,
         isPure,
-        twin,
+        duplicateOf,
         hint: places.get(op) ?? this.#hint(op),
       };
     });
@@ -183,9 +183,9 @@ export class ValuesModel implements SearchModel {
   }
 
   #count(op: number, by: number): void {
-    const { needs, gives } = this.#reach(op);
+    const { needs, provides } = this.#reach(op);
     for (const place of needs) this.#needed.set(place, (this.#needed.get(place) ?? 0) + by);
-    for (const place of gives) this.#given.set(place, (this.#given.get(place) ?? 0) + by);
+    for (const place of provides) this.#given.set(place, (this.#given.get(place) ?? 0) + by);
   }
 
   /** A number for a key with a value. */
@@ -359,14 +359,14 @@ export class ValuesModel implements SearchModel {
         for (const key of step.keys) looks.add(key);
     }
     const needs = new Set<number>();
-    const gives = new Set<number>();
+    const provides = new Set<number>();
     for (const branch of branches) {
       const own = new Set<number>();
       for (const step of branch ?? []) {
         if (step.kind === "never") continue;
-        if (step.kind === "put") gives.add(this.#place(step.key, step.value));
+        if (step.kind === "put") provides.add(this.#place(step.key, step.value));
         else if (step.kind !== "range")
-          for (const key of step.keys) gives.add(this.#place(key, ABSENT));
+          for (const key of step.keys) provides.add(this.#place(key, ABSENT));
         else
           for (const [i, value] of (step.values ?? []).entries())
             if (!own.has(step.keys[i])) needs.add(this.#place(step.keys[i], value));
@@ -374,7 +374,7 @@ export class ValuesModel implements SearchModel {
         else if (step.kind === "delete") for (const key of step.keys) own.add(key);
       }
     }
-    const reach = { looks, writes, needs: [...needs], gives: [...gives] };
+    const reach = { looks, writes, needs: [...needs], provides: [...provides] };
     this.#reaches[op] = reach;
     return reach;
   }

@@ -119,7 +119,7 @@ export class WatchCheck {
    * A response with events. @param isAltered the member's store was made to differ: values are not
    * compared
    */
-  told(watch: Watching, response: WatchResponse, isAltered = false): void {
+  onResponse(watch: Watching, response: WatchResponse, isAltered = false): void {
     if (response.fragment && !watch.fragment)
       violate("WATCH-2", `${watch.name} gets fragments and has not asked for them`);
     watch.partial.push(...response.events);

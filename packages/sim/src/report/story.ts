@@ -47,7 +47,7 @@ export class Story {
    * @param bytes belong to it, but are not for reading.
    * @param mark a number that belongs to it.
    */
-  tell(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
+  record(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
     const atMs = this.#now();
     let chapter = this.#chapters.get(who);
     if (chapter === undefined)

@@ -153,14 +153,14 @@ export class GrpcClient {
   flush(call: GrpcCall): void {
     if (call.isEnded || this.over !== undefined || !this.#calls.has(call.id)) return;
     while (call.waiting.length > 0) {
-      const room = Math.min(this.#sendWindowBytes, call.sendWindowBytes, MAX_FRAME_BYTES);
-      if (room <= 0) return;
+      const space = Math.min(this.#sendWindowBytes, call.sendWindowBytes, MAX_FRAME_BYTES);
+      if (space <= 0) return;
       const [first] = call.waiting;
-      const part = first.subarray(0, room);
+      const part = first.subarray(0, space);
       this.#sendWindowBytes -= part.length;
       call.sendWindowBytes -= part.length;
       if (part.length === first.length) call.waiting.shift();
-      else call.waiting[0] = first.subarray(room);
+      else call.waiting[0] = first.subarray(space);
       const isLast = call.isEnding && call.waiting.length === 0;
       call.isEnded = isLast;
       this.#write(FrameType.Data, isLast ? Flag.EndStream : 0, call.id, part);
@@ -307,10 +307,10 @@ export class GrpcClient {
 
   #taken(call: GrpcCall, bytes: number): void {
     if (!this.#calls.has(call.id)) return;
-    const room = Math.min(bytes, this.#windowBytes - call.receiveWindowBytes);
-    if (room <= 0) return;
-    call.receiveWindowBytes += room;
-    this.#credit(call.id, room);
+    const space = Math.min(bytes, this.#windowBytes - call.receiveWindowBytes);
+    if (space <= 0) return;
+    call.receiveWindowBytes += space;
+    this.#credit(call.id, space);
   }
 
   #credit(streamId: number, bytes: number): void {

@@ -21,7 +21,7 @@ import type { WatchClients } from "./watch-clients.ts";
  */
 const MAX_SWEPT_REVISIONS = 3000;
 
-export interface SettlingDeps {
+export interface RecoveryChecksDeps {
   readonly nodes: readonly Node[];
   readonly scheduler: Scheduler;
   readonly story: Story;
@@ -45,10 +45,10 @@ function membersOf(store: Member["store"]): string {
  * Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how
  * long that may take others say.
  */
-export class Settling {
-  readonly #deps: SettlingDeps;
+export class RecoveryChecks {
+  readonly #deps: RecoveryChecksDeps;
 
-  constructor(deps: SettlingDeps) {
+  constructor(deps: RecoveryChecksDeps) {
     this.#deps = deps;
   }
 
@@ -151,7 +151,7 @@ export class Settling {
       )
         continue;
       for (const { member, text } of found) {
-        this.#deps.story.tell(member.config.name, text);
+        this.#deps.story.record(member.config.name, text);
         this.#compareWith(member, text, found[0]);
       }
       return;
