@@ -1,7 +1,7 @@
 /**
  * What goes wrong with a member's disk, each fault exactly once and written down: so that when the
  * member ends, it can be seen whether this very fault made it end. A member that stops for a damage
- * that nobody did to it is a violation.
+ * that the simulator did not cause is a violation.
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -151,7 +151,7 @@ export class DiskFaults {
     try {
       this.receiving();
     } catch {
-      // The process is gone, and whoever waits for this write with it.
+      // The process is gone, and what waits for this write with it.
     }
   }
 
@@ -279,7 +279,7 @@ export class DiskFaults {
     return true;
   }
 
-  // --- Endings ---
+  // --- Reasons of ends ---
 
   /**
    * Why a member ended by `error`: a fault of its disk, a damage done to it, or undefined: for a
@@ -303,8 +303,8 @@ export class DiskFaults {
   }
 
   /**
-   * A log is damaged where somebody damaged it: the broken record begins at the damage or before
-   * it.
+   * A log is damaged where the simulator damaged it: the broken record begins at the damage or
+   * before it.
    */
   #isDone({ path, offset }: WalDamageError): boolean {
     return this.#damages.some(

@@ -1,7 +1,7 @@
 /**
  * Clients with leases. Each makes one lease after the other, hangs keys on it, keeps it alive for a
  * while through whichever member it likes, asks what is left of it, and then revokes it or lets it
- * end. What it is told of its lease is judged at once.
+ * end. What a response reports of its lease is judged at once.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -206,7 +206,7 @@ class Renewals {
   /** When the renewals were asked for that are not answered, in order. */
   #askedMs: number[] = [];
   #streams = 0;
-  /** The lease is gone, or nobody wants it any more. */
+  /** The lease is gone, or no client wants it any more. */
   isOver = false;
 
   /** @param everyMs how often it is renewed; undefined: never. */

@@ -1,6 +1,6 @@
 /**
  * What of a member's machine outlives its processes: the disk, with what goes wrong with it, and
- * the store that somebody alters on it.
+ * the store that the saboteur alters on it.
  */
 import type { Clock, Random } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";

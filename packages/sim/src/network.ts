@@ -1,6 +1,6 @@
 /**
- * The network between members, over the links that each pair of them has. Who dials an address
- * reaches who listens there, and nobody else.
+ * The network between members, over the links that each pair of them has. A member that dials an
+ * address reaches the one that listens there, and no other.
  *
  * Messages are bytes on the transport's own connections (wire/). Whatever a member would not repeat
  * by itself (a forwarded proposal) is not doubled.
@@ -210,7 +210,7 @@ export class Network {
 
   /**
    * Whether the side that was dialled drops the other one's connections: that was removed from the
-   * cluster, as the dialled side knows it. A sender that was removed is told so.
+   * cluster, as the dialled side knows it. A sender that was removed is notified.
    */
   #drops({ from, target, isReturn }: Wire): boolean {
     if (isReturn) return from.request.questions.isRemoved(target.request.memberId);

@@ -185,7 +185,7 @@ export class Node {
     return this.refused || this.member !== undefined;
   }
 
-  /** Lets somebody lay out the disk before the first start; then the machine loses power. */
+  /** Calls `lay` to lay out the disk before the first start; then the machine loses power. */
   async prepareDisk(
     lay: (
       machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock },
@@ -349,7 +349,7 @@ export class Node {
     });
   }
 
-  /** What is wrong is told to the world; a member would only end by it. */
+  /** What is wrong is reported to the simulator; a member would only end by it. */
   #look(look: () => void): void {
     try {
       look();

@@ -142,7 +142,7 @@ export class Operator {
     );
   }
 
-  /** Makes room and ends all alarms. */
+  /** Frees space and ends all alarms. */
   async endAlarms(node: Node): Promise<void> {
     const list = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.GET });
     const { bytes } = await this.#call(node, "alarms", Alarm.path, list);

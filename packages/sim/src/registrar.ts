@@ -38,7 +38,7 @@ const HURRIED_TIMEOUT_MS = 250;
  * trying until its own limit (7 s).
  */
 const UNKNOWN_MS = 8000;
-/** A removed member that nobody tells is ended after this long. */
+/** A removed member that no peer notifies is ended after this long. */
 const MAX_REMOVAL_NOTICE_MS = 5000;
 const FIRST_PORT = 12_380;
 /** Ports of each machine: it may move from one to the next. */
@@ -68,7 +68,7 @@ function nextUrl(url: string): string {
 interface Move {
   readonly id: bigint;
   readonly url: string;
-  /** The cluster is told first, and then the machine moves; or the other way round. */
+  /** The cluster is notified first, and then the machine moves; or the other way round. */
   readonly announcedFirst: boolean;
 }
 
@@ -83,7 +83,7 @@ export interface RegistrarDeps {
    * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
    */
   makeNode(name: string, url: string, cluster: string): Promise<Node>;
-  /** Gives a machine another --initial-cluster, or another address in it, for its next start. */
+  /** Sets a machine's --initial-cluster, or another address in it, for its next start. */
   reconfigure(node: Node, url: string, cluster: string): Promise<void>;
   /** For what was thought of later, so that the draws before stay as they were. */
   readonly more: Random;
@@ -101,9 +101,9 @@ export class Registrar {
   #isFinishing = false;
   #stopped = false;
   readonly #removals: Removals;
-  /** Until then a change may be made that nobody has heard the end of. */
+  /** Until then a change may be made whose outcome is not known. */
   #unknownUntilMs = 0;
-  /** After `settle`: all that belong to the cluster run, and nobody else does. */
+  /** After `settle`: all that belong to the cluster run, and no other does. */
   isSettled = false;
   readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
   #move: Move | undefined;
@@ -140,8 +140,8 @@ export class Registrar {
   }
 
   /**
-   * Changes that tell a member's address as it is, whatever is under way: a leader must have only
-   * one at a time in its log.
+   * Changes that set a member's address to what it is, whatever is under way: a leader must have
+   * only one at a time in its log.
    */
   async #churn(): Promise<void> {
     const random = this.#deps.more.fork("churn");
@@ -241,7 +241,7 @@ export class Registrar {
         node.retire();
         if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1);
       };
-      // It is told by the others, or has applied it; one that is cut off from all of them would not
+      // The others notify it, or it has applied it; one that is cut off from all of them would not
       // know.
       if (node.gone || this.#isFinishing) letGo();
       else scheduler.after(MAX_REMOVAL_NOTICE_MS, letGo);
@@ -257,7 +257,7 @@ export class Registrar {
       const [url] = member.peerURLs;
       let node = this.#nodeOf(member);
       if (node?.hasRun === true && node.memberId !== member.ID) {
-        // Removed, and added again at the same place: the machine begins anew, with nothing.
+        // Removed, and added again at the same place: the machine begins again, with nothing.
         const { nodes } = this.#deps;
         node.retire();
         nodes.splice(nodes.indexOf(node), 1);
@@ -283,7 +283,7 @@ export class Registrar {
     )
       return false;
     if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
-    // Learners that promote themselves are to have done so, unless somebody is missing whom that
+    // Learners that promote themselves are to have done so, unless a member is missing that this
     // would need.
     return (
       !this.#options.autoPromote ||
@@ -343,7 +343,7 @@ export class Registrar {
     const member = members[more.below(members.length)];
     const node = this.#nodeOf(member);
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
-    // One that has moved and has not told can be reached by nobody: the others must be able to say
+    // One that has moved and has not announced it cannot be reached: the others must be able to say
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };

@@ -35,7 +35,7 @@ export interface Carrier {
   isReached(from: Station, id: bigint, addresses: Addresses): boolean;
 }
 
-/** Gives what leaves a member to the network, with where its peers may be reached. */
+/** Hands what leaves a member to the network, with where its peers may be reached. */
 export class SimTransport implements MemberTransport {
   readonly #network: Carrier;
   readonly #station: Station;

@@ -30,8 +30,8 @@ export interface SurvivorDeps {
 }
 
 /**
- * Takes all machines but one away, and has that go on alone; gives false where none is left that
- * has everything.
+ * Takes all machines but one away, and restarts that one as a cluster of its own; returns false
+ * where none is left that has everything.
  */
 export async function continueAlone(deps: SurvivorDeps): Promise<boolean> {
   const { nodes, scheduler, story, random, network, safety, raftCheck, configOf } = deps;
@@ -45,7 +45,7 @@ export async function continueAlone(deps: SurvivorDeps): Promise<boolean> {
   for (const node of nodes) if (node !== survivor) node.retire();
   nodes.splice(0, nodes.length, survivor);
   network.dropAll();
-  // Whatever the others had or did in later terms, or had not told this one, is lost with them.
+  // Whatever the others had or did in later terms, or had not sent this one, is lost with them.
   safety.forgetLost();
   raftCheck.forgetLost(safety.lastIndex);
   survivor.reconfigure(await configOf(survivor, true));

@@ -1,6 +1,6 @@
 /**
  * Clients that watch. Each has a stream with a few watches on a member it likes, goes to another
- * when it breaks or for no reason, and takes its watches up again there behind what it was told
+ * when it breaks or for no reason, and takes its watches up again there behind what it received
  * last. What comes in is judged at once.
  */
 import type { Random } from "@quorate/host";
@@ -49,7 +49,7 @@ export class WatchClients {
     for (const client of this.#clients) client.start();
   }
 
-  /** From now on nobody moves without need. */
+  /** From now on no client moves without need. */
   settle(): void {
     for (const client of this.#clients) client.settle();
   }
@@ -58,7 +58,7 @@ export class WatchClients {
     for (const client of this.#clients) client.stop();
   }
 
-  /** Those who have not been told everything yet, in words. */
+  /** Those that have not been notified of everything yet, in words. */
   behind(): string[] {
     return this.#clients.flatMap((client) => client.behind());
   }
@@ -255,7 +255,7 @@ class WatchClient {
       return;
     }
     const watch = this.#byId.get(watchId);
-    // Cancelled by a compaction and by its client at the same time, which is told of both.
+    // Cancelled by a compaction and by its client at the same time, which is notified of both.
     if (watch === undefined && canceled && this.#cancelling.delete(watchId)) return;
     if (watch === undefined)
       violate("WATCH", `${this.#name} hears of the watch ${watchId}, which it does not have`);

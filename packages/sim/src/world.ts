@@ -26,13 +26,13 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
 import type { SimOptions } from "./options.ts";
+import { RecoveryChecks } from "./recovery-checks.ts";
 import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
-import { RecoveryChecks } from "./recovery-checks.ts";
 import { continueAlone } from "./survivor.ts";
 import { WatchClients } from "./watch-clients.ts";
 
@@ -360,8 +360,8 @@ class World {
 
 /**
  * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
- * @param explains the last events of each member are kept, to be told, and a history that fails is
- * made small and drawn, which takes longer than the run.
+ * @param explains the last events of each member are kept, to be printed, and a history that fails
+ * is made small and drawn, which takes longer than the run.
  */
 export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains);

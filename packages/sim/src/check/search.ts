@@ -36,7 +36,7 @@ export interface SearchOp {
 }
 
 /**
- * apart: it makes no difference which of the two comes first. hides: after it, nobody can tell
+ * apart: it makes no difference which of the two comes first. hides: after it, no result shows
  * whether the other took effect. depends: neither is known.
  */
 export type Relation = "apart" | "hides" | "depends";
@@ -45,7 +45,7 @@ export type Relation = "apart" | "hides" | "depends";
 export interface SearchModel {
   readonly initial: number;
   /**
-   * The states after operation `op` at `state` if it gives the answer that it gave; none if it
+   * The states after operation `op` at `state` if it returns the answer that was seen; none if it
    * cannot.
    */
   step(state: number, op: number): readonly number[];
@@ -243,7 +243,7 @@ export function search(
     frames.push({ state, choices, next: 0, pending });
   };
   /**
-   * Whether an operation may come next: it hides nothing that nobody looked at, and one that
+   * Whether an operation may come next: it hides nothing that no operation looked at, and one that
    * returned depends on all that waits.
    */
   const follows = (op: number, isOptional: boolean, pending: readonly number[]): boolean =>

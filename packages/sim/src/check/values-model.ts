@@ -30,7 +30,7 @@ type Step =
     }
   /** The end of a lease. */
   | { readonly kind: "end"; readonly lease: string; readonly keys: readonly number[] }
-  /** An answer that nothing gives. */
+  /** An answer that no state returns. */
   | { readonly kind: "never" };
 
 interface Compare {
@@ -46,8 +46,8 @@ interface Plan {
    */
   readonly branches: readonly [readonly Step[] | undefined, readonly Step[] | undefined];
   /**
-   * The one key of a put or delete of unknown outcome: it is not needed where nobody looks at the
-   * key afterwards.
+   * The one key of a put or delete of unknown outcome: it is not needed where no operation looks at
+   * the key afterwards.
    */
   readonly blindKey: number | undefined;
 }
@@ -104,7 +104,7 @@ export class ValuesModel implements SearchModel {
   /**
    * @param operations in the order of their calls.
    * @param keys all that they may touch, ascending.
-   * @param places revisions of operations that their answers do not tell, if another judge knows of
+   * @param places revisions of operations that their answers do not show, if another judge knows of
    * some. Hints, no more.
    */
   constructor(
@@ -172,7 +172,7 @@ export class ValuesModel implements SearchModel {
     this.#count(op, 1);
   }
 
-  /** A value that is needed yet was written over, and nobody is left to bring it back. */
+  /** A value that is needed yet was written over, and no operation is left to bring it back. */
   isHopeless(before: number, after: number): boolean {
     const now = this.#states[after];
     return this.#states[before].some((value, key) => {
@@ -206,7 +206,7 @@ export class ValuesModel implements SearchModel {
     return found;
   }
 
-  /** The revision that an operation made or saw, as far as answers tell. */
+  /** The revision that an operation made or saw, as far as answers show. */
   #hint({ request, outcome }: Operation): number {
     if (outcome?.kind === "answered")
       return outcome.answer.revision > 0 ? outcome.answer.revision : Number.POSITIVE_INFINITY;
@@ -354,7 +354,7 @@ export class ValuesModel implements SearchModel {
       if (step.kind === "put") writes.add(step.key);
       else if (step.kind === "delete" || step.kind === "end")
         for (const key of step.keys) writes.add(key);
-      // What an operation found makes a difference only where it was told.
+      // What an operation found makes a difference only where its answer was seen.
       if (step.kind === "end" || (step.kind !== "put" && this.#answered[op]))
         for (const key of step.keys) looks.add(key);
     }

@@ -5,7 +5,7 @@
  *
  *   RPC-1 integrity   what a call delivers is what the other side sent: the same messages, in the
  *                     same order, none left out before its end
- *   RPC-2 flow        the server sends no more than the windows of the client have room for
+ *   RPC-2 flow        the server sends no more than the windows of the client have space for
  *   RPC-3 damage      a frame that is longer than allowed ends the connection on either side
  */
 import type { Random } from "@quorate/host";
@@ -27,7 +27,7 @@ const INDEXED = 0x40;
 
 /** What a call delivers. */
 export interface CallEvents {
-  /** @param taken to be called when the client has read the message: it makes room for more */
+  /** @param taken to be called when the client has read the message: it frees space for more */
   message(bytes: Uint8Array, taken: () => void): void;
   /** The server has ended the call with a gRPC status. Called once, and not after `cancel`. */
   ended(code: number, text: string): void;
@@ -70,7 +70,7 @@ export class GrpcCall {
     this.#client.flush(this);
   }
 
-  /** Gives the call up; nothing more is heard of it. */
+  /** Abandons the call; nothing more is heard of it. */
   cancel(): void {
     this.#client.cancel(this);
   }
@@ -149,7 +149,7 @@ export class GrpcClient {
     return this.#random.below(2) === 0 ? INDEXED : 0x00;
   }
 
-  /** Sends what the windows have room for. */
+  /** Sends what the windows have space for. */
   flush(call: GrpcCall): void {
     if (call.isEnded || this.over !== undefined || !this.#calls.has(call.id)) return;
     while (call.waiting.length > 0) {
