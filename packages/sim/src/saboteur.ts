@@ -132,8 +132,8 @@ export class Saboteur {
     while (!this.#stopped) {
       await scheduler.delay(LOOK_EVERY_MS);
       if (!check.isAnyAltered) continue;
-      // One that does not start for that is never named: the operator, who looks at its log, gives
-      // it up.
+      // One that does not start for that is never named: the operator, who looks at its log,
+      // abandons it.
       if (!this.#isActive)
         for (const one of nodes)
           if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);

@@ -62,7 +62,7 @@ class World {
   readonly saboteur: Saboteur;
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
-  readonly recoveryChecks: RecoveryChecks;
+  readonly recovery: RecoveryChecks;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -187,7 +187,7 @@ class World {
       archives: this.archives,
     });
     const { clients, watchClients, leaseClients, operator } = this;
-    this.recoveryChecks = new RecoveryChecks({
+    this.recovery = new RecoveryChecks({
       ...shared,
       network,
       leaseCheck,
@@ -236,8 +236,7 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recoveryChecks } =
-      this;
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recovery } = this;
     nemesis.start();
     clients.start();
     watchClients.start();
@@ -260,35 +259,35 @@ class World {
     await this.#settled(
       this.#membersAreAlike(),
       PROGRESS_MS,
-      () => `${this.saboteur.unsettled}: ${recoveryChecks.standing()}`,
+      () => `${this.saboteur.unsettled}: ${recovery.standing()}`,
     );
     await this.#settled(
       this.#membershipSettles(),
       PROGRESS_MS,
-      () => `the membership is not settled: ${recoveryChecks.standing()}`,
+      () => `the membership is not settled: ${recovery.standing()}`,
     );
     registrar.stop();
-    await this.#settled(recoveryChecks.progress(), PROGRESS_MS, () => recoveryChecks.standing());
+    await this.#settled(recovery.progress(), PROGRESS_MS, () => recovery.standing());
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(
-      recoveryChecks.leasesEnd(),
+      recovery.leasesEnd(),
       leaseLimitMs,
       () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`,
     );
     // Until here: a check that was under way when a member was given up raises its alarm once more,
     // and under an alarm no lease ends.
     this.saboteur.stop();
-    await this.#settled(recoveryChecks.converge(), PROGRESS_MS, () => recoveryChecks.standing());
-    await this.#settled(recoveryChecks.watchersHear(), PROGRESS_MS, () =>
+    await this.#settled(recovery.converge(), PROGRESS_MS, () => recovery.standing());
+    await this.#settled(recovery.watchersHear(), PROGRESS_MS, () =>
       watchClients.behind().join("; "),
     );
     watchClients.stop();
     this.archivist.stop();
-    await this.#settled(recoveryChecks.compare(), PROGRESS_MS, () => "comparing");
-    await this.#settled(recoveryChecks.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    await this.#settled(recovery.compare(), PROGRESS_MS, () => "comparing");
+    await this.#settled(recovery.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(
       this.#restore(),
       PROGRESS_MS,

@@ -6,7 +6,7 @@
  *                            acknowledged, counted from when the client asked
  *   LEASE-2 once             the leader of a term revokes an expired lease once, not again before
  *                            the first try's time is up
- *   LEASE-3 gone is gone     a request sent after the end was known reports it
+ *   LEASE-3 gone is gone     a response to a request after the known end reports it
  *   LEASE-4 not without end  no response reports the end of a lease that stands
  *   LEASE-5 expired, revoked in a healthy cluster every lease that is not renewed ends
  *
