@@ -27,7 +27,7 @@ function configurationOf(members: Map<bigint, Member>) {
   const parts = {
     memberId: 1n,
     clusterId: 0xc1n,
-    farewellMs: 1000,
+    disconnectDelayMs: 1000,
     clock: new ManualClock(),
     maxLearners: 1,
     remotes: [],

@@ -305,7 +305,7 @@ function clusterParts(core: Stateful) {
   );
   const configuration = new Configuration({
     ...{ ...common, raft, transport, maxLearners: config.maxLearners, remotes: state.remotes },
-    farewellMs: config.electionTimeoutMs,
+    disconnectDelayMs: config.electionTimeoutMs,
     settled: (result) => proposals.settle(result.requestId, result),
     removed: (index, voters) => cluster.departure.applied({ index, voters }),
     malformed: core.malformed,

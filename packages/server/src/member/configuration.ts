@@ -23,7 +23,7 @@ export interface ConfigurationParts {
    * How long the link to a removed member stays: what was sent to it before lets it apply its own
    * removal, and end by itself.
    */
-  readonly farewellMs: number;
+  readonly disconnectDelayMs: number;
   readonly clock: Clock;
   readonly maxLearners: number;
   /**
@@ -135,7 +135,7 @@ export class Configuration {
 
   #disconnectLater(id: bigint): void {
     this.#leaving.add(id);
-    this.#parts.clock.after(this.#parts.farewellMs, () => {
+    this.#parts.clock.after(this.#parts.disconnectDelayMs, () => {
       this.#leaving.delete(id);
       this.connectPeers();
     });

@@ -37,7 +37,7 @@ export interface EntryPointDeps {
   readonly requests: RaftRequests;
   readonly reads: Reads;
   readonly store: StoreRef;
-  readonly quota: Pick<SpaceKeeper, "hasRoom" | "refuse">;
+  readonly quota: Pick<SpaceKeeper, "hasSpace" | "refuse">;
   readonly readiness: Readiness;
   readonly watches: Pick<WatchHub, "open">;
   /** Users and roles. */
@@ -105,7 +105,7 @@ export class EntryPoints {
   spaceRefusal<K extends RequestKind>(kind: K, message: RequestOf<K>): Promise<never> | undefined {
     const { store, quota } = this.#deps;
     const costBytes = costOfRequest(kind, message, store.current.mvcc.view);
-    return quota.hasRoom(costBytes) ? undefined : quota.refuse();
+    return quota.hasSpace(costBytes) ? undefined : quota.refuse();
   }
 
   #enqueue<K extends RequestKind>(

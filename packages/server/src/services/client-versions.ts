@@ -1,6 +1,6 @@
 /**
  * The version that clients say they have (metadata "client-api-version"), as a label of a metric.
- * Whoever calls may say anything: what does not look like a version, and what comes when many are
+ * A client may send any text: one that is not a version, or that comes when many versions are
  * known already, counts as "other".
  */
 

@@ -1,6 +1,6 @@
 /**
- * Long work of which only a little may go on at once: those who wait take turns by client, so that
- * whoever asks for much of it holds up nobody but himself.
+ * Long work of which only a little may go on at once. Waiting calls take turns by client, so a
+ * client with many calls delays only its own.
  */
 export interface FairLimits {
   readonly maxRunning: number;
@@ -35,13 +35,13 @@ export class FairLimiter {
   }
 
   /**
-   * Calls `start` when it is the client's turn, at once if there is room. Undefined if too many
+   * Calls `start` when it is the client's turn, at once if there is capacity. Undefined if too many
    * wait already; else a function to be called once, when the work has ended or is not wanted any
    * more.
    */
   join(client: string, start: () => void): (() => void) | undefined {
     const ticket: Ticket = { client, start };
-    if (this.#hasRoom(client)) {
+    if (this.#hasSpace(client)) {
       this.#begin(ticket);
       return () => this.#leave(ticket);
     }
@@ -57,7 +57,7 @@ export class FairLimiter {
     return () => this.#leave(ticket);
   }
 
-  #hasRoom(client: string): boolean {
+  #hasSpace(client: string): boolean {
     return (
       this.#runningCount < this.#limits.maxRunning &&
       (this.#running.get(client) ?? 0) < this.#limits.maxRunningPerClient
@@ -87,10 +87,10 @@ export class FairLimiter {
     this.#next();
   }
 
-  /** The turn of the first client that has room. */
+  /** The turn of the first client below its limit. */
   #next(): void {
     for (const [client, own] of this.#waiting) {
-      if (!this.#hasRoom(client)) continue;
+      if (!this.#hasSpace(client)) continue;
       const ticket = own.shift()!;
       this.#waitingCount--;
       this.#waiting.delete(client);

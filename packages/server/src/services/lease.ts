@@ -154,11 +154,11 @@ class KeepAlives implements StreamListener {
   readonly #member: Member;
   readonly #call: StreamCall;
   /**
-   * In the order of their requests; the first one has no answer yet, or there is no room to send
+   * In the order of their requests; the first one has no response yet, or there is no space to send
    * it.
    */
   readonly #waiting: KeepAlive[] = [];
-  #hasRoom = true;
+  #hasSpace = true;
   #isHalfClosed = false;
   #isEnded = false;
   readonly #caller: Caller;
@@ -247,7 +247,7 @@ class KeepAlives implements StreamListener {
   }
 
   drained(): void {
-    this.#hasRoom = true;
+    this.#hasSpace = true;
     this.#sendAnswered();
   }
 
@@ -261,17 +261,17 @@ class KeepAlives implements StreamListener {
     let sent = 0;
     for (
       let first = waiting[0];
-      first?.seconds !== undefined && this.#hasRoom;
+      first?.seconds !== undefined && this.#hasSpace;
       first = waiting[sent]
     ) {
       const { header, id, seconds } = first;
-      this.#hasRoom = this.#call.send(
+      this.#hasSpace = this.#call.send(
         LeaseKeepAliveResponse.encode({ header, ID: id, TTL: seconds }),
       );
       sent++;
     }
     if (sent > 0) waiting.splice(0, sent);
-    if (!this.#hasRoom) this.#call.pause();
+    if (!this.#hasSpace) this.#call.pause();
     else if (waiting.length < MAX_WAITING_KEEP_ALIVES) this.#call.resume();
     if (!this.#isHalfClosed || waiting.length > 0) return;
     this.#over();

@@ -51,7 +51,7 @@ function countersOf(
 }
 
 /**
- * Counts the calls of one member; times are of `clock`. Those that took long are told to `slow`.
+ * Counts the calls of one member; times are of `clock`. `slow` is called with those that took long.
  */
 export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCalls): RpcObserver {
   const methods = new Map<string, MethodCounters>();

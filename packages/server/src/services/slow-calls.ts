@@ -2,7 +2,7 @@
 import { type Clock, formatDurationMs, type Logger } from "@quorate/host";
 
 /**
- * Lines in one second; an overloaded member must not be slowed down further by telling of each
+ * Lines in one second; an overloaded member must not be slowed down further by a line for each
  * call. What is left out is counted.
  */
 const MAX_LINES_A_SECOND = 10;
@@ -15,7 +15,7 @@ export class SlowCalls {
   #lines = 0;
   #leftOut = 0;
 
-  /** @param limitMs calls that take longer are told of. */
+  /** @param limitMs calls that take longer are logged. */
   constructor(limitMs: number, clock: Clock, logger: Logger) {
     this.#limitMs = limitMs;
     this.#clock = clock;

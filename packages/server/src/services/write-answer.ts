@@ -29,7 +29,7 @@ const OP_TAGS = {
   responseTxn: 0x22,
 } as const;
 
-/** Where large answers are encoded, and for whom. */
+/** Where large responses are encoded, and for which client. */
 export interface Encoding {
   readonly turns: SharedTurns;
   readonly caller: Caller;

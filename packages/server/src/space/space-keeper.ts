@@ -102,7 +102,7 @@ export class SpaceKeeper {
    * Whether there is space for a request that costs so much (its estimate; 0 for one that adds
    * nothing).
    */
-  hasRoom(costBytes: number): boolean {
+  hasSpace(costBytes: number): boolean {
     const { quotaBytes } = this.#options;
     return (
       costBytes === 0 ||

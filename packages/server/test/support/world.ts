@@ -48,7 +48,7 @@ export interface Node {
   member: Member | undefined;
   /** Where the next pass crashes, if set. */
   crashAt: FaultPoint | undefined;
-  /** What `onEnd` was told, if it was. */
+  /** What `onEnd` was called with, if it was. */
   ended: { error: unknown } | undefined;
   request: TransportRequest | undefined;
   transport?: Transport | undefined;
@@ -58,7 +58,7 @@ export interface Node {
    */
   readonly peerUrl: string;
   flags: readonly string[];
-  /** The version that it tells others, its own if undefined. */
+  /** The version that it reports to others; its own if undefined. */
   serverVersion?: string | undefined;
   /** How its member's applying is cut into slices; as in production if undefined. */
   applyLimits?: ApplyLimits | undefined;
@@ -195,7 +195,7 @@ export class World {
   answerLimits: AnswerLimits | undefined;
   /** How long a turn of a member's event loop takes at the least. */
   turnMs = 0;
-  /** What the DNS tells, if it is asked. */
+  /** The DNS responses, if there is a resolver. */
   names: Names | undefined;
   readonly #flags: readonly string[];
   readonly #watchLimits: WatchLimits | undefined;
