@@ -24,10 +24,12 @@ export interface ApplyWatchDeps {
   readonly hashCheck: HashCheck;
   readonly story: Story;
   readonly maxLearners: number;
-  /** Runs a check; what it throws is told to the world, as a member would only end by it. */
+  /**
+   * Runs a check; what it throws is reported to the simulator, as a member would only end by it.
+   */
   look(check: () => void): void;
   fail(error: unknown): void;
-  /** Told after each entry whether an alarm CORRUPT names the member. */
+  /** Called after each entry with whether an alarm CORRUPT names the member. */
   named(isNamed: boolean): void;
 }
 
@@ -47,7 +49,7 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   ): void => {
     const { index, term } = entry;
     const revision = store.mvcc.currentRevision;
-    story.tell(
+    story.record(
       name,
       () => `applies ${index} of term ${term} to revision ${revision}`,
       undefined,
@@ -67,7 +69,7 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
     isAltered: applier.isAltered,
     timesAltered: applier.timesAltered,
   });
-  // All answers are made: somebody could have waited for each.
+  // All answers are made: a caller could have waited for each.
   store.begin = (entry) => {
     refused.begins();
     const outcome = begin(entry);

@@ -56,7 +56,7 @@ export class Archivist {
       const node = nodes[random.below(nodes.length)];
       const { isAltered, timesAltered } = node;
       const bytes = await this.#take(node);
-      story.tell(
+      story.record(
         "archivist",
         `has of ${node.name} ${bytes === undefined ? "no snapshot" : `a snapshot of ${bytes.length} bytes`}`,
         bytes,
@@ -71,7 +71,7 @@ export class Archivist {
   #take(node: Node): Promise<Uint8Array | undefined> {
     const { network, scheduler, random, story } = this.#deps;
     const pieces: Uint8Array[] = [];
-    story.tell("archivist", `asks ${node.name} for a snapshot`);
+    story.record("archivist", `asks ${node.name} for a snapshot`);
     return new Promise((resolve) => {
       const listener = {
         message: (bytes: Uint8Array) =>

@@ -24,7 +24,7 @@ export const ENDED_BY_SERVER = "the server ended it";
 export interface Reply {
   readonly bytes?: Uint8Array;
   readonly error?: string;
-  /** The request reached nobody. */
+  /** The request reached no member. */
   readonly unsent?: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface ClientStreamOptions {
   readonly needsLeader?: boolean;
   /** How long the client takes over each message. */
   readonly readMs?: number;
-  /** Bytes under way beyond which the server is told to hold back. */
+  /** Bytes under way beyond which the server must hold back. */
   readonly budgetBytes?: number;
 }
 
@@ -164,7 +164,7 @@ export class ClientNetwork {
     });
   }
 
-  /** One call on a connection of rpc; gives what takes it back. */
+  /** One call on a connection of rpc; returns a function that removes it. */
   #askOver(
     link: RpcLink,
     path: string,

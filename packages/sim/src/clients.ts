@@ -182,7 +182,7 @@ export class Clients {
   async compact(name: string, node: Node, revision: number, physical = true): Promise<boolean> {
     const call: CompactionCall = { revision, calledAt: this.#order++, answeredAt: undefined };
     this.compactions.push(call);
-    this.#deps.story.tell(name, `asks ${node.name} to compact ${revision}`);
+    this.#deps.story.record(name, `asks ${node.name} to compact ${revision}`);
     const bytes = CompactionRequest.encode({ revision, physical });
     const reply = await this.#network.exchange(
       node,
@@ -190,7 +190,7 @@ export class Clients {
       bytes,
       this.#options.clientTimeoutMs,
     );
-    this.#deps.story.tell(name, `compact ${revision}: ${reply.error ?? "done"}`);
+    this.#deps.story.record(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
     return reply.error === undefined;
   }
@@ -213,7 +213,7 @@ export class Clients {
       outcome: undefined,
     };
     this.operations.push(op);
-    this.#deps.story.tell(client, () => `asks ${node.name} ${brief(request)}`, bytes);
+    this.#deps.story.record(client, () => `asks ${node.name} ${brief(request)}`, bytes);
     const { isAltered, timesAltered } = node;
     const calledMs = this.#deps.scheduler.nowMs;
     const space = this.#deps.spaceCheck.before(node.member);
@@ -223,12 +223,12 @@ export class Clients {
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);
     const { outcome } = op;
     if (outcome.kind === "answered")
-      this.#deps.story.tell(
+      this.#deps.story.record(
         client,
         () => `has of ${node.name}: ${brief(outcome.answer)}`,
         reply.bytes,
       );
-    else this.#deps.story.tell(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
+    else this.#deps.story.record(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
     this.#deps.spaceCheck.after(op, space, node.member);
     return op;
@@ -259,7 +259,7 @@ export class Clients {
       request.kind === "put" &&
       errorNameOf(outcome.error) === "LeaseNotFound"
     ) {
-      this.#deps.leaseCheck.toldGone(request.lease!);
+      this.#deps.leaseCheck.reportedGone(request.lease!);
     }
     if (outcome?.kind !== "answered") return;
     const { revision, answers } = outcome.answer;

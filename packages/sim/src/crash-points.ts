@@ -22,7 +22,7 @@ export class CrashPoints {
   readonly passes = new Map<CrashPoint, { passed: number; crashed: number }>();
 
   /**
-   * The process comes by. Gives the plan if it is to crash by it; there is no plan any more then.
+   * The process comes by. Returns the plan if it is to crash by it; there is no plan any more then.
    */
   pass(point: CrashPoint): CrashPlan | undefined {
     let count = this.passes.get(point);

@@ -1,7 +1,7 @@
 /**
  * What goes wrong with a member's disk, each fault exactly once and written down: so that when the
  * member ends, it can be seen whether this very fault made it end. A member that stops for a damage
- * that nobody did to it is a violation.
+ * that the simulator did not cause is a violation.
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -40,7 +40,7 @@ export interface DiskFaultsDeps {
   readonly random: Random;
   readonly walDir: string;
   readonly storePath: string;
-  tell(text: string): void;
+  report(text: string): void;
 }
 
 export class DiskFaults {
@@ -53,7 +53,7 @@ export class DiskFaults {
   /** A sync of the log has ended well and brought nothing down. */
   hasLied = false;
   /** The store that lost a record. */
-  #damagedFolder: object | undefined;
+  #damagedDirectory: object | undefined;
 
   /** Called when a batch of a snapshot that comes in is about to be written. */
   receiving: () => void = () => {};
@@ -94,7 +94,7 @@ export class DiskFaults {
     let more = times;
     this.#deps.disk.fault = ({ kind, path }) => {
       if (!kinds.includes(kind) || left-- > 0 || more-- <= 0) return undefined;
-      this.#deps.tell(`disk: ${code} at ${kind} of ${path}`);
+      this.#deps.report(`disk: ${code} at ${kind} of ${path}`);
       const error = new DiskError(code, path, `injected at ${kind}`);
       this.#errors.add(error);
       throw error;
@@ -106,12 +106,12 @@ export class DiskFaults {
    * does not bring it down.
    */
   failSync(): void {
-    const { disk, tell, walDir } = this.#deps;
+    const { disk, report, walDir } = this.#deps;
     let isOver = false;
     disk.fault = ({ kind, path }) => {
       if (isOver || kind !== "sync" || !path.startsWith(walDir)) return undefined;
       isOver = true;
-      tell(`disk: Io at sync of ${path}`);
+      report(`disk: Io at sync of ${path}`);
       const error = new DiskError("Io", path, "injected at sync");
       this.#errors.add(error);
       throw error;
@@ -120,10 +120,10 @@ export class DiskFaults {
 
   /** From now on syncs of the log lie, up to the end of the process. */
   lie(): void {
-    const { disk, tell, walDir } = this.#deps;
+    const { disk, report, walDir } = this.#deps;
     disk.lies = (path) => {
       if (!path.startsWith(walDir)) return false;
-      if (!this.hasLied) tell(`disk: the sync of ${path} lies`);
+      if (!this.hasLied) report(`disk: the sync of ${path} lies`);
       this.hasLied = true;
       return true;
     };
@@ -140,7 +140,7 @@ export class DiskFaults {
   failStore(code: DiskErrorCode): void {
     this.#deps.keyspaces.fault = ({ path }) => {
       if (path !== this.#deps.storePath) return this.#write(path);
-      this.#deps.tell(`store: ${code} at write`);
+      this.#deps.report(`store: ${code} at write`);
       this.#storeFails = code;
       return code;
     };
@@ -151,7 +151,7 @@ export class DiskFaults {
     try {
       this.receiving();
     } catch {
-      // The process is gone, and whoever waits for this write with it.
+      // The process is gone, and what waits for this write with it.
     }
   }
 
@@ -169,7 +169,7 @@ export class DiskFaults {
    * there is none yet. No checksum of a file is wrong then.
    */
   damageRecord(): boolean {
-    const { disk, keyspaces, random, storePath, tell } = this.#deps;
+    const { disk, keyspaces, random, storePath, report } = this.#deps;
     const prefix = RECORDS[random.below(RECORDS.length)];
     const records = keyspaces.records(storePath);
     const keys = [...(records?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
@@ -179,27 +179,29 @@ export class DiskFaults {
     const lower = index > 1 && random.below(2) === 0 ? new Uint8Array(8) : undefined;
     if (lower !== undefined) writeU64BE(lower, index - 1 - random.below(Math.min(3, index - 1)));
     keyspaces.alter(storePath, key, lower);
-    tell(`the store's record ${key.slice(0, 20)} is ${lower === undefined ? "lost" : "altered"}`);
+    report(`the store's record ${key.slice(0, 20)} is ${lower === undefined ? "lost" : "altered"}`);
     this.#damages.push({ path: storePath, from: undefined, to: undefined });
-    this.#damagedFolder = disk.directory(storePath);
+    this.#damagedDirectory = disk.directory(storePath);
     return true;
   }
 
   /** Whether the store at its place is one that a record was lost of. */
   get hasDamagedRecord(): boolean {
     const { disk, storePath } = this.#deps;
-    return this.#damagedFolder !== undefined && disk.directory(storePath) === this.#damagedFolder;
+    return (
+      this.#damagedDirectory !== undefined && disk.directory(storePath) === this.#damagedDirectory
+    );
   }
 
   #damageStore(): boolean {
-    const { keyspaces, storePath, tell } = this.#deps;
+    const { keyspaces, storePath, report } = this.#deps;
     try {
       keyspaces.damage(storePath);
     } catch {
       // There is none yet.
       return false;
     }
-    tell(`the store in ${storePath} is damaged`);
+    report(`the store in ${storePath} is damaged`);
     this.#damages.push({ path: storePath, from: undefined, to: undefined });
     return true;
   }
@@ -243,13 +245,13 @@ export class DiskFaults {
 
   /** Flips a bit of the log; false if there is nothing yet. @param where as for `#records` */
   flipBit(where: "marked" | "tail" | "anywhere" = "marked"): boolean {
-    const { disk, random, tell } = this.#deps;
+    const { disk, random, report } = this.#deps;
     const records = this.#records(where);
     if (records.length === 0) return false;
     const { path, from, to } = records[random.below(records.length)];
     const position = from + random.below(to - from);
     disk.corrupt(path, position, 1 << random.below(8));
-    tell(`a bit flips in ${path} at ${position}`);
+    report(`a bit flips in ${path} at ${position}`);
     // A checksum that opens the log is found wrong only at the record behind it.
     this.#damages.push({ path, from: position, to: from === 0 ? to : position });
     return true;
@@ -257,7 +259,7 @@ export class DiskFaults {
 
   /** A sector of the log reads as zeros, as if it had never been written. */
   #loseSector(): boolean {
-    const { disk, random, tell } = this.#deps;
+    const { disk, random, report } = this.#deps;
     const records = this.#records();
     const record = records.length === 0 ? undefined : records[random.below(records.length)];
     if (record === undefined) return false;
@@ -272,12 +274,12 @@ export class DiskFaults {
     bytes.forEach((byte, i) => {
       if (byte !== 0) disk.corrupt(record.path, from + i, byte);
     });
-    tell(`the sector of ${record.path} at ${from} is lost`);
+    report(`the sector of ${record.path} at ${from} is lost`);
     this.#damages.push({ path: record.path, from, to: to - 1 });
     return true;
   }
 
-  // --- Endings ---
+  // --- Reasons of ends ---
 
   /**
    * Why a member ended by `error`: a fault of its disk, a damage done to it, or undefined: for a
@@ -301,8 +303,8 @@ export class DiskFaults {
   }
 
   /**
-   * A log is damaged where somebody damaged it: the broken record begins at the damage or before
-   * it.
+   * A log is damaged where the simulator damaged it: the broken record begins at the damage or
+   * before it.
    */
   #isDone({ path, offset }: WalDamageError): boolean {
     return this.#damages.some(

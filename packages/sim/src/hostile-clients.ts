@@ -129,7 +129,7 @@ export class HostileClients {
     const method = METHODS[this.#random.below(METHODS.length)];
     const bytes = this.#broken();
     this.counts.malformed++;
-    story.tell("hostile", () => `sends ${node.name} a malformed ${method.path}`, bytes);
+    story.record("hostile", () => `sends ${node.name} a malformed ${method.path}`, bytes);
     if (method.requestStream || method.responseStream) {
       const stream = network.open(node, method.path, { message: () => {}, ended: () => {} });
       stream.send(bytes);
@@ -138,7 +138,7 @@ export class HostileClients {
       return;
     }
     const reply = await network.exchange(node, method.path, bytes, CALL_TIMEOUT_MS);
-    story.tell("hostile", () => `has of ${node.name}: ${reply.error ?? "an answer"}`);
+    story.record("hostile", () => `has of ${node.name}: ${reply.error ?? "an answer"}`);
     if (reply.bytes !== undefined)
       violate("SIM-12", `${node.name} answers a malformed ${method.path}`);
   }
@@ -231,7 +231,7 @@ export class HostileClients {
     const data = random.below(4) === 0 ? whole.subarray(0, whole.length - 1) : whole;
     const leads = raft.role === "leader";
     if (leads) safety.poison(data);
-    story.tell("hostile", () => `has ${node.name} propose a malformed ${kind} unchecked`, data);
+    story.record("hostile", () => `has ${node.name} propose a malformed ${kind} unchecked`, data);
     if (raft.propose([data]) === "accepted") this.counts[leads ? "poisoned" : "forwarded"]++;
   }
 }

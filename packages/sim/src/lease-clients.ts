@@ -1,7 +1,7 @@
 /**
  * Clients with leases. Each makes one lease after the other, hangs keys on it, keeps it alive for a
  * while through whichever member it likes, asks what is left of it, and then revokes it or lets it
- * end. What it is told of its lease is judged at once.
+ * end. What a response reports of its lease is judged at once.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -112,7 +112,7 @@ export class LeaseClients {
     }
     renewals.stop();
     if (random.below(3) > 0) return;
-    story.tell(name, `is done with lease ${id}`);
+    story.record(name, `is done with lease ${id}`);
     await this.#revoke(name, random, id);
   }
 
@@ -123,7 +123,7 @@ export class LeaseClients {
     const node = this.#anyNode(random);
     const askedMs = scheduler.nowMs;
     const bytes = LeaseGrantRequest.encode({ ID: own, TTL: this.#options.leaseTtlSeconds });
-    story.tell(name, `asks ${node.name} for a lease`);
+    story.record(name, `asks ${node.name} for a lease`);
     const reply = await network.exchange(
       node,
       LeaseGrant.path,
@@ -131,14 +131,14 @@ export class LeaseClients {
       this.#options.clientTimeoutMs,
     );
     if (reply.bytes === undefined) {
-      story.tell(name, `has no lease: ${reply.error}`);
+      story.record(name, `has no lease: ${reply.error}`);
       return undefined;
     }
     const { ID, TTL } = LeaseGrantResponse.decode(reply.bytes);
-    story.tell(name, `has the lease ${ID} for ${TTL} s`, reply.bytes);
+    story.record(name, `has the lease ${ID} for ${TTL} s`, reply.bytes);
     if (own !== 0n && ID !== own)
       violate("LEASE", `the lease ${own} was asked for, and ${ID} granted`);
-    check.toldAlive(`${ID}`, askedMs, TTL * 1000);
+    check.reportedAlive(`${ID}`, askedMs, TTL * 1000);
     return `${ID}`;
   }
 
@@ -157,14 +157,14 @@ export class LeaseClients {
     );
     if (reply.bytes === undefined) return;
     const { TTL, grantedTTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
-    story.tell(name, `hears of ${node.name}: lease ${id} has ${TTL} s`, reply.bytes);
+    story.record(name, `hears of ${node.name}: lease ${id} has ${TTL} s`, reply.bytes);
     // One that has expired and is not revoked yet has a time below 0, and still what it was granted
     // for.
     if (grantedTTL === 0) {
-      check.toldGone(id);
+      check.reportedGone(id);
       return;
     }
-    check.toldTimeToLive(id, { askedMs, promisedMs }, TTL * 1000);
+    check.reportedTimeToLive(id, { askedMs, promisedMs }, TTL * 1000);
     const got = keys
       .map((key) => toLatin1(key))
       .sort()
@@ -182,7 +182,7 @@ export class LeaseClients {
     const { network, story, check } = this.#deps;
     const node = this.#anyNode(random);
     check.askedToRevoke(id);
-    story.tell(name, `asks ${node.name} to revoke ${id}`);
+    story.record(name, `asks ${node.name} to revoke ${id}`);
     const bytes = LeaseRevokeRequest.encode({ ID: BigInt(id) });
     const reply = await network.exchange(
       node,
@@ -190,9 +190,9 @@ export class LeaseClients {
       bytes,
       this.#options.clientTimeoutMs,
     );
-    story.tell(name, `revoking ${id}: ${reply.error ?? "done"}`);
+    story.record(name, `revoking ${id}: ${reply.error ?? "done"}`);
     if (reply.bytes !== undefined || errorNameOf(reply.error ?? "") === "LeaseNotFound")
-      check.toldGone(id);
+      check.reportedGone(id);
   }
 }
 
@@ -206,7 +206,7 @@ class Renewals {
   /** When the renewals were asked for that are not answered, in order. */
   #askedMs: number[] = [];
   #streams = 0;
-  /** The lease is gone, or nobody wants it any more. */
+  /** The lease is gone, or no client wants it any more. */
   isOver = false;
 
   /** @param everyMs how often it is renewed; undefined: never. */
@@ -273,13 +273,17 @@ class Renewals {
   #hear(bytes: Uint8Array): void {
     const { story, check } = this.#deps;
     const { ID, TTL } = LeaseKeepAliveResponse.decode(bytes);
-    story.tell(this.#name, `hears of ${this.#node.name}: lease ${ID} renewed for ${TTL} s`, bytes);
+    story.record(
+      this.#name,
+      `hears of ${this.#node.name}: lease ${ID} renewed for ${TTL} s`,
+      bytes,
+    );
     const askedMs = this.#askedMs.shift();
     if (askedMs === undefined || `${ID}` !== this.#id)
       violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
-    if (TTL > 0) check.toldAlive(this.#id, askedMs, TTL * 1000);
+    if (TTL > 0) check.reportedAlive(this.#id, askedMs, TTL * 1000);
     else {
-      check.toldGone(this.#id);
+      check.reportedGone(this.#id);
       this.stop();
     }
   }

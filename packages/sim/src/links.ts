@@ -15,7 +15,7 @@ export interface Link {
   stalled: (() => void)[] | undefined;
 }
 
-/** All of them; a link is there once somebody asks for it. */
+/** All of them; a link exists from its first use on. */
 export class Links {
   readonly #options: SimOptions;
   readonly #scheduler: Scheduler;

@@ -1,6 +1,6 @@
 /**
  * What of a member's machine outlives its processes: the disk, with what goes wrong with it, and
- * the store that somebody alters on it.
+ * the store that the saboteur alters on it.
  */
 import type { Clock, Random } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -18,7 +18,7 @@ export interface MachineDeps {
   readonly random: Random;
   readonly walDir: string;
   readonly storeDir: string;
-  tell(text: string): void;
+  report(text: string): void;
   /** The process that runs on it at present. */
   process(): Process | undefined;
 }
@@ -34,7 +34,7 @@ export class Machine {
   slowSyncUntilMs = 0;
 
   constructor(options: SimOptions, deps: MachineDeps) {
-    const { scheduler, links, random, walDir, storeDir, tell } = deps;
+    const { scheduler, links, random, walDir, storeDir, report } = deps;
     this.clock = {
       wallMs: () => scheduler.nowMs,
       monotonicMs: () => scheduler.nowMs,
@@ -55,7 +55,7 @@ export class Machine {
       clock,
       writeDelayMs: () => diskRandom.unit() * options.backendWriteMs,
     });
-    const place = { keyspaces: this.keyspaces, storePath: `${storeDir}/db`, tell };
+    const place = { keyspaces: this.keyspaces, storePath: `${storeDir}/db`, report };
     this.faults = new DiskFaults({
       ...place,
       disk: this.disk,

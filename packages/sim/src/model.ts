@@ -101,8 +101,7 @@ export type OpAnswer =
   | { readonly kind: "revoke" };
 
 /**
- * A change of a key, as watchers are told of it: the key as it is from now on, undefined if it is
- * gone.
+ * A change of a key, as watchers receive it: the key as it is from now on, undefined if it is gone.
  */
 export interface ModelEvent {
   readonly key: string;
@@ -172,7 +171,7 @@ interface Run {
   readonly events: ModelEvent[];
 }
 
-/** The state at one revision. It does not change: a write gives another. */
+/** The state at one revision. It does not change: a write returns another. */
 export class ModelState {
   readonly revision: number;
   readonly keys: ReadonlyMap<string, ModelKey>;

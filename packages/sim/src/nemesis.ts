@@ -137,7 +137,7 @@ export class Nemesis {
     const node = this.#victim();
     const others = this.#nodes.filter((other) => other !== node);
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    this.#story.tell("world", `${kind} ${node.name}`);
+    this.#story.record("world", `${kind} ${node.name}`);
     switch (kind) {
       case "powerLoss":
         node.crash("power");
@@ -318,8 +318,8 @@ export class Nemesis {
     for (const link of links) link.cut = true;
     const awayMs = 200 + this.#random.unit() * 1500;
     const againMs = awayMs + this.#options.electionMs * (1 + 4 * this.#random.unit());
-    // A leader keeps its log for a while for whom it has sent a snapshot lately; after a restart it
-    // has only what its last mark left.
+    // A leader keeps its log for a while for a member that it has sent a snapshot lately; after a
+    // restart it has only what its last mark left.
     if (this.#random.below(3) > 0) this.#scheduler.after(awayMs, () => this.#restart(others));
     this.#scheduler.after(againMs, () => {
       for (const link of links) link.cut = false;

@@ -1,6 +1,6 @@
 /**
- * The network between members, over the links that each pair of them has. Who dials an address
- * reaches who listens there, and nobody else.
+ * The network between members, over the links that each pair of them has. A member that dials an
+ * address reaches the one that listens there, and no other.
  *
  * Messages are bytes on the transport's own connections (wire/). Whatever a member would not repeat
  * by itself (a forwarded proposal) is not doubled.
@@ -160,7 +160,7 @@ export class Network {
     for (const message of messages) {
       const encoded = raftpb.Message.encode(message);
       this.messages++;
-      this.#story.tell(
+      this.#story.record(
         from.name,
         () => `sends ${toName} ${textOf(message)}`,
         encoded,
@@ -210,7 +210,7 @@ export class Network {
 
   /**
    * Whether the side that was dialled drops the other one's connections: that was removed from the
-   * cluster, as the dialled side knows it. A sender that was removed is told so.
+   * cluster, as the dialled side knows it. A sender that was removed is notified.
    */
   #drops({ from, target, isReturn }: Wire): boolean {
     if (isReturn) return from.request.questions.isRemoved(target.request.memberId);
@@ -239,14 +239,14 @@ export class Network {
     frames: readonly Uint8Array[],
   ): void {
     for (const [i, message] of messages.entries()) {
-      this.#story.tell(target.name, () => `hears ${from.name} ${textOf(message)}`, frames[i]);
+      this.#story.record(target.name, () => `hears ${from.name} ${textOf(message)}`, frames[i]);
     }
     target.request.listener.received(messages);
   }
 
   /** The sender finds its connection closed. */
   #damaged({ from, target }: Wire): void {
-    this.#story.tell(target.name, `ends a connection of ${from.name}: damaged bytes`);
+    this.#story.record(target.name, `ends a connection of ${from.name}: damaged bytes`);
     const back = this.links.link(target.name, from.name);
     const { memberId } = target.request;
     this.#scheduler.after(
@@ -265,7 +265,7 @@ export class Network {
     this.#safety.sent(from.name, message);
     const target = this.#at(message.to, addresses);
     const announced = raftpb.Message.encode(message);
-    this.#story.tell(
+    this.#story.record(
       from.name,
       `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
       announced,

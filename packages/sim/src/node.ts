@@ -20,13 +20,13 @@ import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
-import { endingOf } from "./endings.ts";
+import { endingOf } from "./end-reasons.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { answersOf } from "./peer-ports.ts";
-import { misguide, twistOf } from "./planted.ts";
+import { plantMisbehavior, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
 
@@ -120,7 +120,7 @@ export class Node {
         walDir: config.walDir,
         storeDir: config.storeDir,
       },
-      tell: (text) => story.tell(name, text),
+      report: (text) => story.record(name, text),
       process: () => this.process,
     });
   }
@@ -185,8 +185,8 @@ export class Node {
     return this.refused || this.member !== undefined;
   }
 
-  /** Lets somebody lay out the disk before the first start; then the machine loses power. */
-  async furnish(
+  /** Calls `lay` to lay out the disk before the first start; then the machine loses power. */
+  async prepareDisk(
     lay: (
       machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock },
       config: ServerConfig,
@@ -236,7 +236,7 @@ export class Node {
     this.member = undefined;
     this.services = undefined;
     this.namedSinceMs = undefined;
-    story.tell(this.name, `starts, clock rate ${rate.toFixed(4)}`);
+    story.record(this.name, `starts, clock rate ${rate.toFixed(4)}`);
     const random = this.#random.fork(`start ${this.starts++}`);
     const twist = twistOf(options.bug, random.fork("twist"));
     let started: Member | undefined;
@@ -290,10 +290,10 @@ export class Node {
           this.#memberId = member.id;
           this.member = member;
           this.services = serviceTable(member);
-          misguide(options.bug, member);
+          plantMisbehavior(options.bug, member);
           this.#listen(member, process);
           this.#watch(member);
-          story.tell(
+          story.record(
             this.name,
             `runs: term ${member.term} applied ${member.appliedIndex} revision ${member.store.mvcc.currentRevision}`,
           );
@@ -310,7 +310,7 @@ export class Node {
    * The operator does (docs/correctness.md): the machine is given up before it takes part.
    */
   #giveUp(): never {
-    this.#deps.story.tell(this.name, "has lost what its disk said that it had synced");
+    this.#deps.story.record(this.name, "has lost what its disk said that it had synced");
     this.liesUnnoticed++;
     this.condemn();
     throw new Crash("the disk has lied");
@@ -320,7 +320,7 @@ export class Node {
   #pass(point: CrashPoint): void {
     const plan = this.crashPoints.pass(point);
     if (plan === undefined) return;
-    this.#deps.story.tell(this.name, `crashes at ${point}, ${plan.operations} operations on`);
+    this.#deps.story.record(this.name, `crashes at ${point}, ${plan.operations} operations on`);
     if (plan.operations > 0) {
       this.crashAtDisk(plan.operations);
       return;
@@ -349,7 +349,7 @@ export class Node {
     });
   }
 
-  /** What is wrong is told to the world; a member would only end by it. */
+  /** What is wrong is reported to the simulator; a member would only end by it. */
   #look(look: () => void): void {
     try {
       look();
@@ -360,7 +360,7 @@ export class Node {
 
   #ended(error: unknown): void {
     const { story } = this.#deps;
-    story.tell(this.name, `ended: ${error instanceof Error ? error.message : String(error)}`);
+    story.record(this.name, `ended: ${error instanceof Error ? error.message : String(error)}`);
     this.process?.end();
     this.member = undefined;
     this.services = undefined;
@@ -387,7 +387,7 @@ export class Node {
   /** The machine loses power, or the process alone is killed. */
   crash(kind: "power" | "kill"): void {
     if (this.down) return;
-    this.#deps.story.tell(this.name, kind === "power" ? "loses power" : "is killed");
+    this.#deps.story.record(this.name, kind === "power" ? "loses power" : "is killed");
     this.process!.end();
     this.member = undefined;
     this.services = undefined;
@@ -400,7 +400,7 @@ export class Node {
   stop(): void {
     const { member, process } = this;
     if (member === undefined || process === undefined) return;
-    this.#deps.story.tell(this.name, "is told to stop");
+    this.#deps.story.record(this.name, "is told to stop");
     this.member = undefined;
     this.services = undefined;
     const end = () => {
@@ -433,7 +433,7 @@ export class Node {
     if (this.refused) return;
     const arm = () =>
       this.machine.faults.crash(count, (operation) => {
-        this.#deps.story.tell(this.name, `crashes in a ${operation}`);
+        this.#deps.story.record(this.name, `crashes in a ${operation}`);
         this.crash("power");
         throw new Crash(operation);
       });

@@ -80,7 +80,7 @@ export class Operator {
   }
 
   #call(node: Node, what: string, path: string, bytes: Uint8Array): Promise<Reply> {
-    this.#deps.story.tell("operator", `asks ${node.name}: ${what}`);
+    this.#deps.story.record("operator", `asks ${node.name}: ${what}`);
     return this.#deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
   }
 
@@ -99,7 +99,7 @@ export class Operator {
     );
     if (bytes === undefined) return;
     const { hash, hashRevision, compactRevision } = HashKVResponse.decode(bytes);
-    this.#deps.story.tell(
+    this.#deps.story.record(
       "operator",
       `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`,
     );
@@ -142,7 +142,7 @@ export class Operator {
     );
   }
 
-  /** Makes room and ends all alarms. */
+  /** Frees space and ends all alarms. */
   async endAlarms(node: Node): Promise<void> {
     const list = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.GET });
     const { bytes } = await this.#call(node, "alarms", Alarm.path, list);

@@ -78,7 +78,7 @@ export interface SimOptions {
   readonly faults: Readonly<Record<FaultKind, number>>;
   /** The space quota of a member; 0 for none that matters. */
   readonly quotaBytes: number;
-  /** Mean time between two doings of the operator; 0: nobody is there. */
+  /** Mean time between two doings of the operator; 0: there is none. */
   readonly operatorEveryMs: number;
   /** Mean time between two changes of the membership; 0 for none. */
   readonly membershipEveryMs: number;
@@ -109,8 +109,8 @@ export interface SimOptions {
   readonly autoPromote: boolean;
   readonly maxLearners: number;
   /**
-   * In the end of the faults all members but one are lost for good, and that is made to go on
-   * alone.
+   * In the end of the faults all members but one are lost for good, and that is restarted as a
+   * cluster of its own.
    */
   readonly losesMajority: boolean;
   /** Mean time between two snapshots that a client takes; 0: never. */
@@ -387,8 +387,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
   const theme = rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
-  // Room for all keys and a few of their earlier values: it is used up now and then, and a
-  // compaction always gives some back.
+  // Space for all keys and a few of their earlier values: it is used up now and then, and a
+  // compaction always frees some.
   const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
   const drawn: SimOptions = {
     seed,
@@ -546,7 +546,7 @@ function sabotageOf({
 }
 
 /**
- * In runs with a member that nobody can dial, other members have to be there that can be dialled:
+ * In runs with a member that no peer can dial, other members have to be there that can be dialled:
  * who joins asks them for the membership, and who compares stores asks each member.
  */
 function oneWayOf({ members, theme }: SimOptions): Partial<SimOptions> {

@@ -1,4 +1,6 @@
-/** Members ask each other, as over HTTP at their peer URLs, for what no message of Raft tells. */
+/**
+ * Members ask each other, as over HTTP at their peer URLs, for what no message of Raft contains.
+ */
 import { fromUtf8 } from "@quorate/proto";
 import { httpRouter, type Member, peerEndpoints, versionOf } from "@quorate/server";
 import type { Links } from "./links.ts";

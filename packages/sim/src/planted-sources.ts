@@ -2,7 +2,7 @@
 /**
  * Bugs in the members' own source. Each changes one place, written as the text before and after,
  * and is planted while the modules are loaded: the worker that runs with it has another build of a
- * member, and nobody else has.
+ * member, and no other has.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";

@@ -96,7 +96,7 @@ function syncOnlyLarge(file: DiskFile): DiskFile {
 }
 
 /** What a member does wrong that is not a matter of its disk. */
-export function misguide(bug: PlantedBug | undefined, member: Member): void {
+export function plantMisbehavior(bug: PlantedBug | undefined, member: Member): void {
   if (bug === "stale-read") {
     const read = member.read.bind(member);
     member.read = (caller, request) => read(caller, { ...request, linearizable: false });

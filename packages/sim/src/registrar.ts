@@ -38,8 +38,8 @@ const HURRIED_TIMEOUT_MS = 250;
  * trying until its own limit (7 s).
  */
 const UNKNOWN_MS = 8000;
-/** A removed member that nobody tells is ended after this long. */
-const MAX_FAREWELL_MS = 5000;
+/** A removed member that no peer notifies is ended after this long. */
+const MAX_REMOVAL_NOTICE_MS = 5000;
 const FIRST_PORT = 12_380;
 /** Ports of each machine: it may move from one to the next. */
 const PORTS = 10;
@@ -68,8 +68,8 @@ function nextUrl(url: string): string {
 interface Move {
   readonly id: bigint;
   readonly url: string;
-  /** The cluster is told first, and then the machine moves; or the other way round. */
-  readonly toldFirst: boolean;
+  /** The cluster is notified first, and then the machine moves; or the other way round. */
+  readonly announcedFirst: boolean;
 }
 
 export interface RegistrarDeps {
@@ -83,7 +83,7 @@ export interface RegistrarDeps {
    * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
    */
   makeNode(name: string, url: string, cluster: string): Promise<Node>;
-  /** Gives a machine another --initial-cluster, or another address in it, for its next start. */
+  /** Sets a machine's --initial-cluster, or another address in it, for its next start. */
   reconfigure(node: Node, url: string, cluster: string): Promise<void>;
   /** For what was thought of later, so that the draws before stay as they were. */
   readonly more: Random;
@@ -98,12 +98,12 @@ export class Registrar {
   #next: number;
   /** The machines of those that vote, by the last list. */
   #voters: ReadonlySet<string>;
-  #isSettling = false;
+  #isFinishing = false;
   #stopped = false;
   readonly #removals: Removals;
-  /** Until then a change may be made that nobody has heard the end of. */
+  /** Until then a change may be made whose outcome is not known. */
   #unknownUntilMs = 0;
-  /** After `settle`: all that belong to the cluster run, and nobody else does. */
+  /** After `settle`: all that belong to the cluster run, and no other does. */
   isSettled = false;
   readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
   #move: Move | undefined;
@@ -142,13 +142,13 @@ export class Registrar {
   }
 
   /**
-   * Changes that tell a member's address as it is, whatever is under way: a leader must have only
-   * one at a time in its log.
+   * Changes that set a member's address to what it is, whatever is under way: a leader must have
+   * only one at a time in its log.
    */
   async #churn(): Promise<void> {
     const random = this.#deps.more.fork("churn");
     const { nodes, scheduler, network } = this.#deps;
-    while (!this.#isSettling) {
+    while (!this.#isFinishing) {
       await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.churnEveryMs);
       const asked = nodes[random.below(nodes.length)];
       const { memberId, url } = nodes[random.below(nodes.length)];
@@ -161,7 +161,7 @@ export class Registrar {
 
   /** No more changes; what was begun is finished. */
   settle(): void {
-    this.#isSettling = true;
+    this.#isFinishing = true;
     this.#replacer.stop();
     this.counts.replaced = this.#replacer.counts.replaced;
   }
@@ -185,7 +185,7 @@ export class Registrar {
 
   async #work(): Promise<void> {
     while (!this.#stopped) {
-      const waitMs = this.#isSettling
+      const waitMs = this.#isFinishing
         ? 300
         : 2 * this.#random.unit() * this.#options.membershipEveryMs;
       await this.#deps.scheduler.delay(waitMs);
@@ -197,7 +197,7 @@ export class Registrar {
       this.#leave(members);
       await this.#goOnMoving(members);
       await this.#join(members);
-      if (this.#isSettling) this.isSettled = this.#isEverybodyThere(members);
+      if (this.#isFinishing) this.isSettled = this.#isEverybodyThere(members);
       else await this.#change(members);
     }
   }
@@ -209,11 +209,11 @@ export class Registrar {
 
   async #call(what: string, path: string, bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const node = this.#anyNode();
-    this.#deps.story.tell("registrar", `asks ${node.name}: ${what}`);
+    this.#deps.story.record("registrar", `asks ${node.name}: ${what}`);
     const timeoutMs =
-      this.#options.theme === "raft" && !this.#isSettling ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
+      this.#options.theme === "raft" && !this.#isFinishing ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
     const reply = await this.#deps.network.exchange(node, path, bytes, timeoutMs);
-    this.#deps.story.tell("registrar", `${what}: ${reply.error ?? "done"}`);
+    this.#deps.story.record("registrar", `${what}: ${reply.error ?? "done"}`);
     const isUnknown =
       reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
     if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;
@@ -246,10 +246,10 @@ export class Registrar {
         node.retire();
         if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1);
       };
-      // It is told by the others, or has applied it; one that is cut off from all of them would not
+      // The others notify it, or it has applied it; one that is cut off from all of them would not
       // know.
-      if (node.gone || this.#isSettling) letGo();
-      else scheduler.after(MAX_FAREWELL_MS, letGo);
+      if (node.gone || this.#isFinishing) letGo();
+      else scheduler.after(MAX_REMOVAL_NOTICE_MS, letGo);
     }
   }
 
@@ -262,7 +262,7 @@ export class Registrar {
       const [url] = member.peerURLs;
       let node = this.#nodeOf(member);
       if (node?.hasRun === true && node.memberId !== member.ID) {
-        // Removed, and added again at the same place: the machine begins anew, with nothing.
+        // Removed, and added again at the same place: the machine begins again, with nothing.
         const { nodes } = this.#deps;
         node.retire();
         nodes.splice(nodes.indexOf(node), 1);
@@ -288,7 +288,7 @@ export class Registrar {
     )
       return false;
     if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
-    // Learners that promote themselves are to have done so, unless somebody is missing whom that
+    // Learners that promote themselves are to have done so, unless a member is missing that this
     // would need.
     return (
       !this.#options.autoPromote ||
@@ -348,10 +348,10 @@ export class Registrar {
     const member = members[more.below(members.length)];
     const node = this.#nodeOf(member);
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
-    // One that has moved and has not told can be reached by nobody: the others must be able to say
+    // One that has moved and has not announced it cannot be reached: the others must be able to say
     // where it is.
-    const toldFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
-    this.#move = { id: member.ID, url: nextUrl(node.url), toldFirst };
+    const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
+    this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 
   /**
@@ -359,7 +359,7 @@ export class Registrar {
    */
   async #goOnMoving(members: readonly WireMember[]): Promise<void> {
     if (this.#move === undefined) return;
-    const { id, url, toldFirst } = this.#move;
+    const { id, url, announcedFirst } = this.#move;
     const member = members.find(({ ID }) => ID === id);
     const node = member === undefined ? undefined : this.#nodeOf(member);
     const isListed = member?.peerURLs.includes(url) === true;
@@ -371,7 +371,7 @@ export class Registrar {
     ) {
       if (isListed && node?.url === url) this.counts.readdressed++;
       this.#move = undefined;
-    } else if (!isListed && (toldFirst || node.url === url)) {
+    } else if (!isListed && (announcedFirst || node.url === url)) {
       await this.#call(
         `update ${node.name} to ${url}`,
         MemberUpdate.path,
@@ -381,7 +381,7 @@ export class Registrar {
       const cluster = members
         .map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`)
         .join(",");
-      this.#deps.story.tell("registrar", `${node.name} moves to ${url}`);
+      this.#deps.story.record("registrar", `${node.name} moves to ${url}`);
       await this.#deps.reconfigure(node, url, cluster);
       node.crash("kill");
       if (node.down) node.start();
@@ -403,7 +403,7 @@ export class Registrar {
     const { ID } = voters[this.#random.below(voters.length)];
     if (leader === undefined) return;
     const { path } = MaintenanceService.methods.MoveLeader;
-    this.#deps.story.tell("registrar", `asks ${leader.name} to move leadership to ${ID}`);
+    this.#deps.story.record("registrar", `asks ${leader.name} to move leadership to ${ID}`);
     const reply = await this.#deps.network.exchange(
       leader,
       path,

@@ -85,7 +85,7 @@ export class Replacer {
     const old = members.find(({ ID }) => ID === oldId);
     const added = members.find(({ peerURLs }) => peerURLs.includes(url));
     if (added === undefined) {
-      // Somebody else has removed it.
+      // Another caller has removed it.
       if (old === undefined) return true;
       await ask(
         `replace ${oldId}: add ${url} as learner`,

@@ -93,7 +93,7 @@ export class Restoration {
     const { index, state, compactRevision, alarms } = this.#archive;
     // The new log holds its members alone.
     this.#safety.begin({ index: MEMBERS, state, compactRevision, alarms });
-    this.#deps.story.tell(
+    this.#deps.story.record(
       "world",
       `restores a cluster from the snapshot at ${index}, revision ${state.revision}`,
     );
@@ -103,7 +103,7 @@ export class Restoration {
         config: await configOf(name, urlOf(i), cluster),
       });
       this.#nodes.push(node);
-      await node.furnish((machine, config) => this.#make(machine, config));
+      await node.prepareDisk((machine, config) => this.#make(machine, config));
     }
     for (const node of this.#nodes) node.start();
     while (this.#nodes.some(({ member }) => member === undefined || member.leader === 0n))
@@ -115,7 +115,7 @@ export class Restoration {
   }
 
   async #make(
-    { disk, keyspaces, clock }: Parameters<Parameters<Node["furnish"]>[0]>[0],
+    { disk, keyspaces, clock }: Parameters<Parameters<Node["prepareDisk"]>[0]>[0],
     config: ServerConfig,
   ): Promise<void> {
     const urls = new Map(
@@ -152,7 +152,7 @@ export class Restoration {
       if (reply.bytes !== undefined) return reply.bytes;
       // As full as it was.
       if (/space exceeded/.test(reply.error ?? "")) return undefined;
-      this.#deps.story.tell("world", `the restored ${node.name} says ${reply.error}`);
+      this.#deps.story.record("world", `the restored ${node.name} says ${reply.error}`);
       await this.#deps.scheduler.delay(RETRY_MS);
     }
   }

@@ -27,7 +27,7 @@ export interface SabotageDeps {
   readonly keyspaces: MemoryKeyspaceOpener;
   readonly random: Random;
   readonly storePath: string;
-  tell(text: string): void;
+  report(text: string): void;
 }
 
 export class Sabotage {
@@ -40,7 +40,7 @@ export class Sabotage {
 
   /** Alters a record; false if there is none yet. */
   alter(): boolean {
-    const { keyspaces, random, storePath, tell } = this.#deps;
+    const { keyspaces, random, storePath, report } = this.#deps;
     const records = keyspaces.records(storePath);
     const places = [...(records?.keys() ?? [])]
       .filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES)
@@ -62,7 +62,7 @@ export class Sabotage {
     keyspaces.alter(storePath, place, value);
     const key = toLatin1(kv.key);
     this.#done.push({ place, value, key, revision: kv.modRevision });
-    tell(`the value of ${key} at revision ${kv.modRevision} is altered in the store`);
+    report(`the value of ${key} at revision ${kv.modRevision} is altered in the store`);
     return true;
   }
 

@@ -29,9 +29,9 @@ const CALL_TIMEOUT_MS = 8000;
 const LOOK_EVERY_MS = 700;
 const MAX_SILENT_LOOKS = 12;
 /**
- * After so many looks at an alarm that names nobody it compares hashes, and does what the alarm's
- * text says: it gives up who differs, or, where members mend themselves, ends all alarms. A member
- * that mends itself is no witness; with the alarm against it, that ends.
+ * After so many looks at an alarm that names no member it compares hashes, and does what the
+ * alarm's text says: it gives up the member that differs, or, where members mend themselves, ends
+ * all alarms. A member that mends itself is no witness; with the alarm against it, that ends.
  */
 const MAX_NAMELESS_LOOKS = 12;
 
@@ -112,7 +112,7 @@ export class Saboteur {
     const { scheduler, nodes, mayDamage, story } = this.#deps;
     while (this.#isActive) {
       await scheduler.delay(2 * this.#random.unit() * this.#options.sabotageEveryMs);
-      // One at a time: of two that differ, one could be made anew from the other.
+      // One at a time: of two that differ, one could be rebuilt from the other.
       if (
         !this.#isActive ||
         nodes.some((node) => node.isAltered && !node.refused) ||
@@ -122,7 +122,7 @@ export class Saboteur {
         continue;
       const node = nodes[this.#random.below(nodes.length)];
       if (!node.refused && !node.gone && node.alter())
-        story.tell("saboteur", `altered ${node.name}`);
+        story.record("saboteur", `altered ${node.name}`);
     }
   }
 
@@ -132,7 +132,8 @@ export class Saboteur {
     while (!this.#stopped) {
       await scheduler.delay(LOOK_EVERY_MS);
       if (!check.isAnyAltered) continue;
-      // One that does not start for that is never named: whoever looks at its log gives it up.
+      // One that does not start for that is never named: the operator, who looks at its log,
+      // abandons it.
       if (!this.#isActive)
         for (const one of nodes)
           if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);
@@ -171,8 +172,8 @@ export class Saboteur {
     // It ends the alarm itself when it is like the others.
     if (this.#options.selfHeal && named !== undefined) return;
     if (named !== undefined && !named.refused) this.#condemn(named);
-    // Nobody was named: that is over when whoever differs has been, or when the operator has found
-    // out who that is.
+    // No member was named: that is over when the one that differs has been, or when the operator
+    // has found out who that is.
     if (memberId === 0n && nodes.some((node) => !node.refused && this.#isVisible(node))) {
       if (this.#isActive || ++this.#nameless < MAX_NAMELESS_LOOKS) return;
       this.#giveUpAltered();
@@ -186,7 +187,7 @@ export class Saboteur {
       memberID: memberId,
       alarm: AlarmType.CORRUPT,
     });
-    this.#deps.story.tell(
+    this.#deps.story.record(
       "operator",
       `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
     );
@@ -199,7 +200,7 @@ export class Saboteur {
   }
 
   #condemn(node: Node): void {
-    this.#deps.story.tell("operator", `gives up ${node.name}, which differs from the others`);
+    this.#deps.story.record("operator", `gives up ${node.name}, which differs from the others`);
     this.counts.condemned++;
     node.condemn();
   }

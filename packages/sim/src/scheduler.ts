@@ -3,7 +3,7 @@
  * and dies with it.
  *
  * An event runs alone; the promises that it settled react before the next event is taken. Nothing
- * else gives an order: real time, timers and input of the machine underneath play no part.
+ * else sets an order: real time, timers and input of the machine underneath play no part.
  */
 import type { Clock, Timer } from "@quorate/host";
 
@@ -96,7 +96,7 @@ export class Process {
     this.#onEnd.clear();
   }
 
-  /** Calls `listener` when the process ends; gives a function that takes it back. */
+  /** Calls `listener` when the process ends; returns a function that removes it. */
   onEnd(listener: () => void): () => void {
     this.#onEnd.add(listener);
     return () => this.#onEnd.delete(listener);
@@ -176,8 +176,8 @@ export class Scheduler {
           return;
         }
         // All promises that are settled, and those that these settle, react before the next tick.
-        // Now and then the machine's own loop gets a turn: promises that were rejected and are
-        // nobody's are told only there.
+        // Now and then the machine's own loop gets a turn: promises that were rejected and are not
+        // handled are reported only there.
         if (++steps % STEPS_PER_TURN === 0) setImmediate(step);
         else settled.then(nextTick);
       };

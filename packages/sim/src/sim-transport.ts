@@ -35,7 +35,7 @@ export interface Carrier {
   isReached(from: Station, id: bigint, addresses: Addresses): boolean;
 }
 
-/** Gives what leaves a member to the network, with where its peers may be reached. */
+/** Hands what leaves a member to the network, with where its peers may be reached. */
 export class SimTransport implements MemberTransport {
   readonly #network: Carrier;
   readonly #station: Station;
@@ -83,14 +83,16 @@ export class SimTransport implements MemberTransport {
 
   sendSnapshot(stream: SnapshotStream): void {
     const { to } = stream.message;
-    const tell = (taken: boolean) => {
+    const finish = (taken: boolean) => {
       if (!this.#closed) this.#station.request.listener.snapshotSent(to, taken);
     };
     if (this.#closed || !this.#peers.has(to)) {
-      this.#scheduler.after(0, () => tell(false), this.#station.process);
+      this.#scheduler.after(0, () => finish(false), this.#station.process);
       return;
     }
-    this.#network.stream(this.#station, stream, this.addressesOf(to)).then(tell, () => tell(false));
+    this.#network
+      .stream(this.#station, stream, this.addressesOf(to))
+      .then(finish, () => finish(false));
   }
 
   /** Where this member dials another one. */

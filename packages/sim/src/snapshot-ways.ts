@@ -120,7 +120,7 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
         if (!isFirst && links.happens(deps.corruption)) {
           isChanged = true;
           piece[random.below(piece.length)] ^= 1 + random.below(255);
-          story.tell(target.name, `is sent a byte that changed in the snapshot of ${from.name}`);
+          story.record(target.name, `is sent a byte that changed in the snapshot of ${from.name}`);
         }
         yield* cutAtRandom(piece, random);
       }
@@ -142,7 +142,7 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
           ),
         );
       const back = links.link(target.name, from.name);
-      story.tell(target.name, `${taken ? "took" : "did not take"} the snapshot of ${from.name}`);
+      story.record(target.name, `${taken ? "took" : "did not take"} the snapshot of ${from.name}`);
       scheduler.after(latency(), () => resolve(taken && !back.cut), from.process);
     };
     const receive = async () => {

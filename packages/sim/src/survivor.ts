@@ -30,10 +30,10 @@ export interface SurvivorDeps {
 }
 
 /**
- * Takes all machines but one away, and has that go on alone; gives false where none is left that
- * has everything.
+ * Takes all machines but one away, and restarts that one as a cluster of its own; returns false
+ * where none is left that has everything.
  */
-export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
+export async function continueAlone(deps: SurvivorDeps): Promise<boolean> {
   const { nodes, scheduler, story, random, network, safety, raftCheck, configOf } = deps;
   for (const node of nodes) node.crash("power");
   const fit = nodes.filter(
@@ -41,11 +41,11 @@ export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
   );
   if (fit.length === 0) return false;
   const survivor = fit[random.below(fit.length)];
-  story.tell("world", `all are lost but ${survivor.name}, which goes on alone`);
+  story.record("world", `all are lost but ${survivor.name}, which goes on alone`);
   for (const node of nodes) if (node !== survivor) node.retire();
   nodes.splice(0, nodes.length, survivor);
   network.dropAll();
-  // Whatever the others had or did in later terms, or had not told this one, is lost with them.
+  // Whatever the others had or did in later terms, or had not sent this one, is lost with them.
   safety.forgetLost();
   raftCheck.forgetLost(safety.lastIndex);
   survivor.reconfigure(await configOf(survivor, true));

@@ -1,6 +1,6 @@
 /**
  * Clients that watch. Each has a stream with a few watches on a member it likes, goes to another
- * when it breaks or for no reason, and takes its watches up again there behind what it was told
+ * when it breaks or for no reason, and takes its watches up again there behind what it received
  * last. What comes in is judged at once.
  */
 import type { Random } from "@quorate/host";
@@ -49,7 +49,7 @@ export class WatchClients {
     for (const client of this.#clients) client.start();
   }
 
-  /** From now on nobody moves without need. */
+  /** From now on no client moves without need. */
   settle(): void {
     for (const client of this.#clients) client.settle();
   }
@@ -58,7 +58,7 @@ export class WatchClients {
     for (const client of this.#clients) client.stop();
   }
 
-  /** Those who have not been told everything yet, in words. */
+  /** Those that have not been notified of everything yet, in words. */
   behind(): string[] {
     return this.#clients.flatMap((client) => client.behind());
   }
@@ -168,7 +168,7 @@ class WatchClient {
     this.#byId.clear();
     this.#cancelling.clear();
     for (const watch of this.#watches) watch.partial = [];
-    story.tell(this.#name, `opens a stream to ${this.#node.name}`);
+    story.record(this.#name, `opens a stream to ${this.#node.name}`);
     this.#isSlow = !this.#settled && random.below(6) === 0;
     this.#wasAltered = this.#node.isAltered;
     this.#timesAltered = this.#node.timesAltered;
@@ -193,7 +193,7 @@ class WatchClient {
   }
 
   #lost(reason: string): void {
-    this.#deps.story.tell(this.#name, `lost its stream to ${this.#node.name}: ${reason}`);
+    this.#deps.story.record(this.#name, `lost its stream to ${this.#node.name}: ${reason}`);
     this.#move();
   }
 
@@ -220,7 +220,7 @@ class WatchClient {
       watchId: this.#random.below(3) === 0 ? 100 + this.#random.below(1_000_000) : 0,
     };
     this.#creating.push(watch);
-    this.#deps.story.tell(this.#name, `asks ${this.#node.name} for ${watch.name} from ${next}`);
+    this.#deps.story.record(this.#name, `asks ${this.#node.name} for ${watch.name} from ${next}`);
     this.#stream?.send(WatchRequest.encode({ requestUnion: { case: "createRequest", value } }));
   }
 
@@ -241,7 +241,7 @@ class WatchClient {
       : canceled
         ? `canceled, compacted ${compactRevision}`
         : `${events.length} events`;
-    story.tell(this.#name, `hears of ${watchId} at ${header?.revision}: ${what}`, bytes);
+    story.record(this.#name, `hears of ${watchId} at ${header?.revision}: ${what}`, bytes);
     if (created) {
       const watch = this.#creating.shift();
       if (watch === undefined || canceled)
@@ -255,7 +255,7 @@ class WatchClient {
       return;
     }
     const watch = this.#byId.get(watchId);
-    // Cancelled by a compaction and by its client at the same time, which is told of both.
+    // Cancelled by a compaction and by its client at the same time, which is notified of both.
     if (watch === undefined && canceled && this.#cancelling.delete(watchId)) return;
     if (watch === undefined)
       violate("WATCH", `${this.#name} hears of the watch ${watchId}, which it does not have`);
@@ -268,7 +268,11 @@ class WatchClient {
       return;
     }
     if (events.length > 0 || watch.partial.length > 0)
-      check.told(watch, response, this.#wasAltered || this.#node.timesAltered > this.#timesAltered);
+      check.onResponse(
+        watch,
+        response,
+        this.#wasAltered || this.#node.timesAltered > this.#timesAltered,
+      );
     else check.progress(watch, response);
   }
 

@@ -26,14 +26,14 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
 import type { SimOptions } from "./options.ts";
+import { RecoveryChecks } from "./recovery-checks.ts";
 import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Settling } from "./settling.ts";
-import { goOnAlone } from "./survivor.ts";
+import { continueAlone } from "./survivor.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
@@ -62,7 +62,7 @@ class World {
   readonly saboteur: Saboteur;
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
-  readonly settling: Settling;
+  readonly recovery: RecoveryChecks;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -187,7 +187,7 @@ class World {
       archives: this.archives,
     });
     const { clients, watchClients, leaseClients, operator } = this;
-    this.settling = new Settling({
+    this.recovery = new RecoveryChecks({
       ...shared,
       network,
       leaseCheck,
@@ -236,7 +236,7 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, registrar, nemesis, settling } = this;
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recovery } = this;
     nemesis.start();
     clients.start();
     watchClients.start();
@@ -247,7 +247,7 @@ class World {
     this.saboteur.start();
     this.archivist.start();
     await this.#runFor(this.options.faultPhaseMs);
-    this.story.tell("world", "all is healed");
+    this.story.record("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
     if (this.options.losesMajority)
@@ -259,35 +259,35 @@ class World {
     await this.#settled(
       this.#membersAreAlike(),
       PROGRESS_MS,
-      () => `${this.saboteur.unsettled}: ${settling.standing()}`,
+      () => `${this.saboteur.unsettled}: ${recovery.standing()}`,
     );
     await this.#settled(
       this.#membershipSettles(),
       PROGRESS_MS,
-      () => `the membership is not settled: ${settling.standing()}`,
+      () => `the membership is not settled: ${recovery.standing()}`,
     );
     registrar.stop();
-    await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
+    await this.#settled(recovery.progress(), PROGRESS_MS, () => recovery.standing());
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(
-      settling.leasesEnd(),
+      recovery.leasesEnd(),
       leaseLimitMs,
       () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`,
     );
     // Until here: a check that was under way when a member was given up raises its alarm once more,
     // and under an alarm no lease ends.
     this.saboteur.stop();
-    await this.#settled(settling.converge(), PROGRESS_MS, () => settling.standing());
-    await this.#settled(settling.watchersHear(), PROGRESS_MS, () =>
+    await this.#settled(recovery.converge(), PROGRESS_MS, () => recovery.standing());
+    await this.#settled(recovery.watchersHear(), PROGRESS_MS, () =>
       watchClients.behind().join("; "),
     );
     watchClients.stop();
     this.archivist.stop();
-    await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
-    await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    await this.#settled(recovery.compare(), PROGRESS_MS, () => "comparing");
+    await this.#settled(recovery.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(
       this.#restore(),
       PROGRESS_MS,
@@ -317,7 +317,7 @@ class World {
         node.isFounder ? "new" : "existing",
         isForced,
       );
-    this.survived = await goOnAlone({
+    this.survived = await continueAlone({
       nodes,
       scheduler,
       story,
@@ -359,8 +359,8 @@ class World {
 
 /**
  * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
- * @param explains the last events of each member are kept, to be told, and a history that fails is
- * made small and drawn, which takes longer than the run.
+ * @param explains the last events of each member are kept, to be printed, and a history that fails
+ * is made small and drawn, which takes longer than the run.
  */
 export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains);
@@ -374,7 +374,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     await world.live();
   } catch (error) {
     violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    world.story.tell(
+    world.story.record(
       "world",
       `violation: ${error instanceof Error ? error.message : String(error)}`,
     );

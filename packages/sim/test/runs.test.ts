@@ -1,6 +1,6 @@
 /**
  * Some hundred seeds on every build, on two processors, and some that no build had before; and that
- * a seed gives the same run again.
+ * a seed yields the same run again.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -34,7 +34,7 @@ const gone = (key: string, mod: number): WatchEvent => ({
 });
 const batch = (revision: number, ...events: WatchEvent[]): WatchBatch => ({ revision, events });
 
-/** 2: a=x; 3: b=y and a=z; 4: nobody knows; 5: b deleted. */
+/** 2: a=x; 3: b=y and a=z; 4: not known; 5: b deleted. */
 const writes = new Map<number, ModelRequest>([
   [2, { kind: "put", key: "a", value: "x" }],
   [

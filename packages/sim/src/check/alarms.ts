@@ -25,7 +25,7 @@ export class AlarmBook {
   /** How often each kind was raised. */
   readonly counts = { noSpace: 0, corrupt: 0 };
 
-  /** @param onCorrupt told of each alarm CORRUPT that was not raised before */
+  /** @param onCorrupt called with each alarm CORRUPT that was not raised before */
   constructor(onCorrupt: (memberId: bigint) => void) {
     this.#onCorrupt = onCorrupt;
   }

@@ -1,17 +1,17 @@
 /**
  * Judges what clients saw: is there one order of all operations that agrees with real time and
- * gives every answer?
+ * returns every answer?
  *
  * Revisions decide most of it. A write that was answered has its place, the revision in its answer;
  * a read stands behind the write of its revision. What is left to search for (in the manner of Wing
- * and Gong, with Lowe's memory of configurations) are the places of writes whose outcome nobody
- * knows: revisions that no answered write has must be theirs, each at most once, and every read
+ * and Gong, with Lowe's memory of configurations) are the places of writes whose outcome is
+ * unknown: revisions that no answered write has must be theirs, each at most once, and every read
  * must come out right.
  *
  *   HIST-1 real time       an answer's revision is not below one that was answered before the call;
  *                          a write's is above it
- *   HIST-2 one write each  no two writes have one revision, no revision is nobody's
- *   HIST-3 answers         each answer is what the model gives at that place
+ *   HIST-2 one write each  no two writes have one revision, each revision has a write
+ *   HIST-3 answers         each answer is what the model returns at that place
  *   HIST-4 compaction      what was compacted is not read again
  */
 import type { Answer } from "../model.ts";
@@ -32,13 +32,13 @@ export interface Verdict {
   readonly lastRevision: number;
   /** Where writes of unknown outcome can stand, if all is well. */
   readonly placed: ReadonlyMap<Operation, number>;
-  /** The revisions at which leases ended, as far as the hints told, if all is well. */
+  /** The revisions at which leases ended, as far as the hints show, if all is well. */
   readonly leaseEnds: ReadonlyMap<string, number>;
 }
 
 /**
  * Judges a history that has ended. `fits` says what watchers, say, have seen of revisions whose
- * write nobody was answered for.
+ * write no client received an answer for.
  */
 export function checkHistory(
   operations: readonly Operation[],

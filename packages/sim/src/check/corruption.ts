@@ -8,7 +8,7 @@
  *                             after all else is well
  *   CORRUPT-3 not served      with --self-heal, a member that has applied the alarm which names it
  *                             answers no read with what differs
- *   CORRUPT-4 made anew       with --self-heal, it is soon like the others again, and the alarm has
+ *   CORRUPT-4 rebuilt         with --self-heal, it is soon like the others again, and the alarm has
  *                             ended
  */
 import type { Answer, ModelRequest, ModelState } from "../model.ts";
@@ -21,7 +21,7 @@ export class CorruptionCheck {
   /** Altered members that were named since. */
   readonly #named = new Set<bigint>();
   /** What happened, for the record. */
-  readonly counts = { altered: 0, named: 0, nobodyNamed: 0, wrongAnswers: 0 };
+  readonly counts = { altered: 0, named: 0, unnamed: 0, wrongAnswers: 0 };
 
   /** Whether a store was altered in this run. */
   get isAnyAltered(): boolean {
@@ -38,7 +38,7 @@ export class CorruptionCheck {
   /** An alarm CORRUPT is in the log, and was not raised before. */
   raised(memberId: bigint): void {
     if (memberId === 0n) {
-      this.counts.nobodyNamed++;
+      this.counts.unnamed++;
       if (!this.isAnyAltered)
         violate("CORRUPT-1", "the alarm is raised for the whole cluster, and no store was altered");
       return;
@@ -72,7 +72,7 @@ export class CorruptionCheck {
   ): boolean {
     if (request.kind === "put" || request.kind === "delete" || request.kind === "revoke")
       return true;
-    // What a transaction reads is judged where it is applied; whoever is altered may have given
+    // What a transaction reads is judged where it is applied; an altered member may have given
     // another answer.
     if (request.kind === "txn") return answer.answers.every(({ kind }) => kind !== "range");
     const wrong =

@@ -25,7 +25,7 @@ export class HashCheck {
   }
 
   /**
-   * A member has applied `index`. Throws a Violation, or tells `fail` of one later.
+   * A member has applied `index`. Throws a Violation, or reports one to `fail` later.
    * @param isSound asked when the hash is there: whether the store was left alone meanwhile
    */
   applied(

@@ -49,7 +49,7 @@ export interface Judgement {
   readonly lastRevision: number;
   /**
    * The smallest part found that fails, and its picture as an HTML page; undefined if all is well,
-   * or nobody asked.
+   * or if it was not requested.
    */
   readonly failing: readonly Operation[] | undefined;
   readonly picture: string | undefined;

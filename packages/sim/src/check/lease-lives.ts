@@ -1,13 +1,13 @@
 /**
- * What leases promise, from the log and from what clients are told of them:
+ * What leases promise, from the log and from what servers report of them to clients:
  *
  *   LEASE-1 not early        a lease that no client revoked lives on for its time to live after
  *                            each renewal (and its grant) that was
  *                            acknowledged, counted from when the client asked
  *   LEASE-2 once             the leader of a term revokes an expired lease once, not again before
  *                            the first try's time is up
- *   LEASE-3 gone is gone     who asks after the end was known is told of the end
- *   LEASE-4 not without end  nobody is told of the end of a lease that has not ended
+ *   LEASE-3 gone is gone     a response to a request after the known end reports it
+ *   LEASE-4 not without end  no response reports the end of a lease that stands
  *   LEASE-5 expired, revoked in a healthy cluster every lease that is not renewed ends
  *
  * Clocks drift, and a lease's time is the leader's: a clock that runs fast by a share d counts a
@@ -88,7 +88,7 @@ export class LeaseCheck {
   // --- The log ---
 
   /**
-   * An entry is applied for the first time. Gives the error that it must come to, undefined for
+   * An entry is applied for the first time. Returns the error that it must come to, undefined for
    * none.
    */
   applied(request: InternalRaftRequest, term: number, index: number): ErrorName | undefined {
@@ -170,7 +170,7 @@ export class LeaseCheck {
     );
   }
 
-  // --- What clients ask and are told; times in the world's milliseconds ---
+  // --- What clients ask and what servers report; times in the world's milliseconds ---
 
   /** A client is about to ask for the end of a lease. */
   askedToRevoke(id: string): void {
@@ -181,10 +181,10 @@ export class LeaseCheck {
   }
 
   /**
-   * A client was told, upon what it asked at `askedMs`, that a lease lives: granted or renewed for
+   * A response, to a request sent at `askedMs`, reported that a lease lives: granted or renewed for
    * `ttlMs`.
    */
-  toldAlive(id: string, askedMs: number, ttlMs: number): void {
+  reportedAlive(id: string, askedMs: number, ttlMs: number): void {
     const life = this.#lives.get(id);
     if (life === undefined)
       violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
@@ -202,16 +202,16 @@ export class LeaseCheck {
       );
   }
 
-  /** Until when a lease must live by what clients were told so far. */
+  /** Until when a lease must live by what was reported to clients so far. */
   promisedUntilMs(id: string): number {
     return this.#lives.get(id)?.promisedUntilMs ?? 0;
   }
 
   /**
-   * A client was told what is left of a lease: a linearizable answer.
+   * A response reported the time that a lease has left: a linearizable answer.
    * @param asked when that was asked, and what was promised then
    */
-  toldTimeToLive(
+  reportedTimeToLive(
     id: string,
     { askedMs, promisedMs }: { askedMs: number; promisedMs: number },
     remainingMs: number,
@@ -224,7 +224,7 @@ export class LeaseCheck {
         "LEASE-3",
         `the lease ${id} has a time to live ${askedMs - life.knownMs} ms after its end was known`,
       );
-    // Whole seconds are told.
+    // The response is in whole seconds.
     const leastMs = promisedMs - this.#now() - 1000 * (1 + this.#options.drift);
     if (life.askedMs === undefined && remainingMs * (1 + this.#options.drift) < leastMs) {
       violate(
@@ -237,8 +237,8 @@ export class LeaseCheck {
       violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
   }
 
-  /** A client was told that a lease, whose grant was acknowledged before, does not exist. */
-  toldGone(id: string): void {
+  /** A response reported that a lease, whose grant was acknowledged before, does not exist. */
+  reportedGone(id: string): void {
     const life = this.#lives.get(id);
     if (life?.endedMs === undefined)
       violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);

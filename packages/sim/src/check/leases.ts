@@ -1,14 +1,14 @@
 /**
- * Judges the lives of leases, from what their owners asked and were told, and from when a key with
- * the lease was seen gone.
+ * Judges the lives of leases, from their owners' requests and the responses, and from when a key
+ * with the lease was seen gone.
  *
- *   LEASE-1 not early   while the time that a grant or a keep-alive gave is not up, counted from
+ *   LEASE-1 not early   while the time that a grant or a keep-alive set is not up, counted from
  *                       its call, the lease stands
  *   LEASE-2 revoked     what an answered revocation took is not seen alive by a read that was
  *                       called after it: the history's checker sees
  *                       that by itself, since the key's deletion is a write; here only that the
  *                       lease does go
- *   LEASE-3 not for ever  a lease that nobody keeps alive ends, at the latest by the time the
+ *   LEASE-3 not for ever  a lease that no client keeps alive ends, at the latest by the time the
  *                         caller names
  */
 
@@ -16,7 +16,7 @@
 export interface LeaseRecord {
   /** For messages. */
   readonly name: string;
-  /** Calls that gave it time: the grant and the keep-alives, answered ones only, in order. */
+  /** Calls that set its time: the grant and the keep-alives, answered ones only, in order. */
   readonly renewals: readonly { readonly calledMs: number; readonly ttlMs: number }[];
   /** When its owner first called for its end; undefined if never. */
   readonly revokeCalledMs: number | undefined;

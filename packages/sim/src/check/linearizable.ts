@@ -1,7 +1,7 @@
 /**
  * The general judge: is a history linearizable, whatever the answers say of revisions? It searches
  * for an order, so it is slower than the judge by revision, and independent of it: the two are run
- * against each other, and against a naive twin.
+ * against each other, and against a naive model.
  *
  * Serializable reads and reads at an old revision are left out: they need not show the newest
  * state. What was refused had no effect and is left out too. An operation of unknown outcome may
@@ -70,7 +70,7 @@ function counts({ request, serializable, atRevision, outcome }: Operation): bool
 }
 
 /**
- * The order that revisions tell, as numbers of operations; those of unknown outcome that have none
+ * The order that revisions show, as numbers of operations; those of unknown outcome that have none
  * are not in it.
  */
 function orderOf(
@@ -90,8 +90,8 @@ function orderOf(
 }
 
 /**
- * The ends of leases: each at any time after somebody named it, or never. Nobody need have asked
- * for them.
+ * The ends of leases: each at any time after a request named it, or never. No client need have
+ * asked for them.
  */
 function endsOf(operations: readonly Operation[]): Operation[] {
   const ends = new Map<string, Operation>();

@@ -52,7 +52,9 @@ export function words(op: Operation): string {
   return `${op.client} ${times}${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
 }
 
-/** Whether an operation wrote, by its answer; true for the end of a lease, which does not tell. */
+/**
+ * Whether an operation wrote, by its answer; true for the end of a lease, which does not show it.
+ */
 export function changesKeys(request: ModelRequest, answer: Answer): boolean {
   if (request.kind === "range") return false;
   return answer.answers.some(changes);

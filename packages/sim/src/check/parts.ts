@@ -73,7 +73,7 @@ export function partsOf(
   const leases = leaseKeysOf(operations);
   const all = operations.map(({ request }) => touched(request, leases));
   for (const { keys } of all) for (const key of keys) parent.set(key, key);
-  // What an answer shows is there too, whoever wrote it.
+  // What an answer shows is there too, whichever client wrote it.
   for (const { outcome } of operations) {
     if (outcome?.kind !== "answered") continue;
     for (const one of outcome.answer.answers)

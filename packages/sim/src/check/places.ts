@@ -1,5 +1,5 @@
 /**
- * Gives every revision its write: known writes stand where their answers say, those of unknown
+ * Assigns every revision its write: known writes stand where their answers say, those of unknown
  * outcome are searched for.
  */
 import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
@@ -21,7 +21,7 @@ export interface Parts {
 
 /**
  * Which request made a revision by the log. For clients' requests it only says where the search
- * begins; the end of a lease is nobody's request and stands where the log has it.
+ * begins; the end of a lease is no client's request and stands where the log has it.
  */
 export type Hint = (revision: number) => ModelRequest | undefined;
 
@@ -64,7 +64,7 @@ export interface Places {
 
 const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
 
-/** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
+/** HIST-2 and HIST-3: assigns every revision its write, and looks at every answer. */
 export function place(
   { writes, reads, unknown, floors, last }: Parts,
   hint: Hint,
@@ -163,7 +163,7 @@ export function place(
       for (const one of (op.outcome as { answer: Answer }).answer.answers) {
         if (one.kind !== "range") continue;
         for (const { key, value, mod } of one.kvs) {
-          // Of keys alone the values are not told.
+          // Of keys alone the values are not known.
           if (value === "") continue;
           const name = `${key} ${value}`;
           if (writers.get(name) === 1 && !rewritten.has(key)) writtenAt.set(name, mod);

@@ -4,7 +4,7 @@
  *   REFUSED-1  an entry that comes to an error leaves the store as it was: no record is written,
  *              the revision, the sums and the leases are
  *              what they were, and each lease has the keys that the model has for it
- *   REFUSED-2  a write of which a client was told that it took no effect made no revision
+ *   REFUSED-2  a write whose response said that it took no effect made no revision
  */
 import type { Store } from "@quorate/store";
 import type { ModelOp, ModelRequest } from "../model.ts";

@@ -24,7 +24,7 @@ export class RevisionsModel implements SearchModel {
         calledAt,
         returnedAt: isAnswered ? returnedAt : Number.POSITIVE_INFINITY,
         isPure: isAnswered && !changesKeys(request, outcome.answer),
-        twin: -1,
+        duplicateOf: -1,
         hint: isAnswered ? outcome.answer.revision : Number.POSITIVE_INFINITY,
       };
     });

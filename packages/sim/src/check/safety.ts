@@ -3,7 +3,7 @@
  *
  *   SIM-1 election safety       one leader a term: who sends appends, heartbeats or snapshots of a
  *                               term
- *   SIM-2 votes                 a member that said yes in a term says it to nobody else in that
+ *   SIM-2 votes                 a member that said yes in a term says it to no other in that
  *                               term, whatever crashes
  *   SIM-3 log matching          an entry of one index and term is the same wherever it is sent
  *   SIM-4 state machine safety  what is applied at an index is applied everywhere at that index,
@@ -167,7 +167,7 @@ export class Safety {
 
   /**
    * Members are lost for good, with what they alone knew: terms that they led in, votes, entries
-   * that nobody applied.
+   * that no member applied.
    */
   forgetLost(): void {
     this.#lostTerms += this.#leaders.size;
@@ -176,14 +176,14 @@ export class Safety {
     this.#entries.clear();
   }
 
-  /** The revision after an entry; undefined if nobody has applied it. */
+  /** The revision after an entry; undefined if no member has applied it. */
   revisionAt(index: number): number | undefined {
     return this.#applied[index]?.revision;
   }
 
   /**
-   * A cluster begins with this state, after the entries up to `index`, which nobody applies. Before
-   * anything else.
+   * A cluster begins with this state, after the entries up to `index`, which no member applies.
+   * Before anything else.
    */
   begin({ index, state, compactRevision, alarms }: Beginning): void {
     for (let i = 0; i <= index; i++)
@@ -290,7 +290,7 @@ export class Safety {
     });
   }
 
-  /** The first to apply an entry is compared with the model. Gives what the model answers. */
+  /** The first to apply an entry is compared with the model. Returns what the model answers. */
   #judge(
     name: string,
     entry: raftpb.Entry,

@@ -27,7 +27,7 @@ export interface SearchOp {
    * Another of unknown outcome that does the same and was called before: that one is placed first.
    * -1 if there is none.
    */
-  readonly twin: number;
+  readonly duplicateOf: number;
   /**
    * Where it is likely to stand among the others; Infinity if nothing is known. It only says what
    * is tried first.
@@ -36,7 +36,7 @@ export interface SearchOp {
 }
 
 /**
- * apart: it makes no difference which of the two comes first. hides: after it, nobody can tell
+ * apart: it makes no difference which of the two comes first. hides: after it, no result shows
  * whether the other took effect. depends: neither is known.
  */
 export type Relation = "apart" | "hides" | "depends";
@@ -45,7 +45,7 @@ export type Relation = "apart" | "hides" | "depends";
 export interface SearchModel {
   readonly initial: number;
   /**
-   * The states after operation `op` at `state` if it gives the answer that it gave; none if it
+   * The states after operation `op` at `state` if it returns the answer that was seen; none if it
    * cannot.
    */
   step(state: number, op: number): readonly number[];
@@ -222,9 +222,9 @@ export function search(
     const candidates = remaining.candidates();
     let choices: { op: number; state: number }[] = [];
     for (const op of candidates) {
-      const { returnedAt, isPure, twin } = ops[op];
+      const { returnedAt, isPure, duplicateOf } = ops[op];
       const isOptional = returnedAt === Number.POSITIVE_INFINITY;
-      if (twin >= 0 && !remaining.isDone(twin)) continue;
+      if (duplicateOf >= 0 && !remaining.isDone(duplicateOf)) continue;
       if (pending.length > 0 && !follows(op, isOptional, pending)) continue;
       const after = model.step(state, op);
       if (isPure && after.length > 0) {
@@ -243,7 +243,7 @@ export function search(
     frames.push({ state, choices, next: 0, pending });
   };
   /**
-   * Whether an operation may come next: it hides nothing that nobody looked at, and one that
+   * Whether an operation may come next: it hides nothing that no operation looked at, and one that
    * returned depends on all that waits.
    */
   const follows = (op: number, isOptional: boolean, pending: readonly number[]): boolean =>

@@ -7,8 +7,9 @@
  *   - who changed nothing is left out
  *   - a write's answer is forgotten: it is of unknown outcome then
  *
- * At last writes of unknown outcome are left out that could explain nothing of what is left: nobody
- * looks at their keys, or not before they were called, or everybody saw other values there.
+ * At last writes of unknown outcome are left out that could explain nothing of what is left: no
+ * operation looks at their keys, or not before they were called, or everybody saw other values
+ * there.
  */
 import { type ModelRange, matches } from "../model.ts";
 import { changesKeys, type Operation } from "./operation.ts";

@@ -2,8 +2,8 @@
  * What quotas and alarms stop, as clients see it (what is applied under an alarm is judged by
  * SIM-5):
  *
- *   QUOTA-1  a member that has no room for a put takes none: what is called there while the put and
- *            the store together reach the quota, and
+ *   QUOTA-1  a member that has no space for a put takes none: what is called there while the put
+ *            and the store together reach the quota, and
  *            ends while they still do, is not answered
  *   QUOTA-2  a put is refused for want of space only where there is none, or under an alarm NOSPACE
  *   ALARM-1  want of space refuses nothing that adds nothing: reads, deletions, transactions
@@ -17,9 +17,7 @@ import type { ModelRequest, ModelTxn } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
 import { type Safety, violate } from "./safety.ts";
 
-/**
- * The end of a lease gives back its record: so much of what is used may go without a compaction.
- */
+/** The end of a lease frees its record: so much of what is used may go without a compaction. */
 const MAX_LEASE_RECORD_BYTES = 64;
 
 /** How a member stood when it was asked. */
@@ -83,7 +81,7 @@ export class SpaceCheck {
     after: SpaceBefore,
   ): void {
     const { store } = before;
-    // What another process or another store had room for is not known.
+    // What another process or another store had space for is not known.
     if (store === undefined || after.store !== store || after.member !== before.member) return;
     const isCompacted =
       before.isCompacting ||

@@ -30,7 +30,7 @@ type Step =
     }
   /** The end of a lease. */
   | { readonly kind: "end"; readonly lease: string; readonly keys: readonly number[] }
-  /** An answer that nothing gives. */
+  /** An answer that no state returns. */
   | { readonly kind: "never" };
 
 interface Compare {
@@ -46,8 +46,8 @@ interface Plan {
    */
   readonly branches: readonly [readonly Step[] | undefined, readonly Step[] | undefined];
   /**
-   * The one key of a put or delete of unknown outcome: it is not needed where nobody looks at the
-   * key afterwards.
+   * The one key of a put or delete of unknown outcome: it is not needed where no operation looks at
+   * the key afterwards.
    */
   readonly blindKey: number | undefined;
 }
@@ -58,7 +58,7 @@ interface Reach {
   readonly writes: ReadonlySet<number>;
   /** What keys have to hold when it comes, by its answer; and what it may write: by #place. */
   readonly needs: readonly number[];
-  readonly gives: readonly number[];
+  readonly provides: readonly number[];
 }
 
 function endOf({ outcome, returnedAt }: Operation): number {
@@ -104,7 +104,7 @@ export class ValuesModel implements SearchModel {
   /**
    * @param operations in the order of their calls.
    * @param keys all that they may touch, ascending.
-   * @param places revisions of operations that their answers do not tell, if another judge knows of
+   * @param places revisions of operations that their answers do not show, if another judge knows of
    * some. Hints, no more.
    */
   constructor(
@@ -131,21 +131,21 @@ export class ValuesModel implements SearchModel {
     }
     this.#plans = operations.map((op) => this.#plan(op));
     this.#answered = operations.map(({ outcome }) => outcome?.kind === "answered");
-    const twins = new Map<string, number>();
+    const duplicates = new Map<string, number>();
     this.ops = operations.map((op, i) => {
       const returnedAt = endOf(op);
-      let twin = -1;
+      let duplicateOf = -1;
       if (returnedAt === Number.POSITIVE_INFINITY) {
         const text = JSON.stringify([this.#plans[i].compares, this.#plans[i].branches]);
-        twin = twins.get(text) ?? -1;
-        twins.set(text, i);
+        duplicateOf = duplicates.get(text) ?? -1;
+        duplicates.set(text, i);
       }
       const isPure = op.outcome?.kind === "answered" && !changesKeys(op.request, op.outcome.answer);
       return {
         calledAt: op.calledAt,
         returnedAt,
         isPure,
-        twin,
+        duplicateOf,
         hint: places.get(op) ?? this.#hint(op),
       };
     });
@@ -172,7 +172,7 @@ export class ValuesModel implements SearchModel {
     this.#count(op, 1);
   }
 
-  /** A value that is needed yet was written over, and nobody is left to bring it back. */
+  /** A value that is needed yet was written over, and no operation is left to bring it back. */
   isHopeless(before: number, after: number): boolean {
     const now = this.#states[after];
     return this.#states[before].some((value, key) => {
@@ -183,9 +183,9 @@ export class ValuesModel implements SearchModel {
   }
 
   #count(op: number, by: number): void {
-    const { needs, gives } = this.#reach(op);
+    const { needs, provides } = this.#reach(op);
     for (const place of needs) this.#needed.set(place, (this.#needed.get(place) ?? 0) + by);
-    for (const place of gives) this.#given.set(place, (this.#given.get(place) ?? 0) + by);
+    for (const place of provides) this.#given.set(place, (this.#given.get(place) ?? 0) + by);
   }
 
   /** A number for a key with a value. */
@@ -206,7 +206,7 @@ export class ValuesModel implements SearchModel {
     return found;
   }
 
-  /** The revision that an operation made or saw, as far as answers tell. */
+  /** The revision that an operation made or saw, as far as answers show. */
   #hint({ request, outcome }: Operation): number {
     if (outcome?.kind === "answered")
       return outcome.answer.revision > 0 ? outcome.answer.revision : Number.POSITIVE_INFINITY;
@@ -354,19 +354,19 @@ export class ValuesModel implements SearchModel {
       if (step.kind === "put") writes.add(step.key);
       else if (step.kind === "delete" || step.kind === "end")
         for (const key of step.keys) writes.add(key);
-      // What an operation found makes a difference only where it was told.
+      // What an operation found makes a difference only where its answer was seen.
       if (step.kind === "end" || (step.kind !== "put" && this.#answered[op]))
         for (const key of step.keys) looks.add(key);
     }
     const needs = new Set<number>();
-    const gives = new Set<number>();
+    const provides = new Set<number>();
     for (const branch of branches) {
       const own = new Set<number>();
       for (const step of branch ?? []) {
         if (step.kind === "never") continue;
-        if (step.kind === "put") gives.add(this.#place(step.key, step.value));
+        if (step.kind === "put") provides.add(this.#place(step.key, step.value));
         else if (step.kind !== "range")
-          for (const key of step.keys) gives.add(this.#place(key, ABSENT));
+          for (const key of step.keys) provides.add(this.#place(key, ABSENT));
         else
           for (const [i, value] of (step.values ?? []).entries())
             if (!own.has(step.keys[i])) needs.add(this.#place(step.keys[i], value));
@@ -374,7 +374,7 @@ export class ValuesModel implements SearchModel {
         else if (step.kind === "delete") for (const key of step.keys) own.add(key);
       }
     }
-    const reach = { looks, writes, needs: [...needs], gives: [...gives] };
+    const reach = { looks, writes, needs: [...needs], provides: [...provides] };
     this.#reaches[op] = reach;
     return reach;
   }

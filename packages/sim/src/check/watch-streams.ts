@@ -8,7 +8,7 @@
  *   WATCH-4 gap-free    nothing is left out, up to the last event, the last progress, and where the
  *                       stream must have come
  *
- * A revision whose write nobody knows (its outcome is unknown to clients, or a lease ended) takes
+ * A revision whose write is not known (its outcome is unknown to clients, or a lease ended) takes
  * its events from the streams: they must agree with each other there, and the caller judges whether
  * such a write could have been.
  */
@@ -30,8 +30,8 @@ export interface WatchEvent {
 }
 
 /**
- * One response (its fragments joined). Without events it tells progress: all up to its revision has
- * been sent.
+ * One response (its fragments joined). Without events it reports progress: all up to its revision
+ * has been sent.
  */
 export interface WatchBatch {
   /** Of the response's header. */
@@ -65,7 +65,7 @@ export interface WatchStream {
 export type EventLog = ReadonlyMap<number, readonly WatchEvent[]>;
 
 /**
- * What replaying gave: the events of each revision, and the state after the last; or why that
+ * The result of replaying: the events of each revision, and the state after the last; or why that
  * cannot be.
  */
 export interface Replayed {

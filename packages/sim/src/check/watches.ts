@@ -7,10 +7,10 @@
  *   WATCH-2 atomic              all of a revision come in one response, or in fragments of one
  *   WATCH-3 header              nothing up to a response's revision is missing, nor up to that of a
  *                               progress notification
- *   WATCH-4 compaction          a watch that needs what was compacted is told so, with a revision
+ *   WATCH-4 compaction          a watch that needs what was compacted is notified, with a revision
  *                               that was compacted, and no other is
- *   WATCH-5 previous pairs      who asks for them gets them, unless they were compacted, and nobody
- *                               else does
+ *   WATCH-5 previous pairs      a watch that asks for them gets them, unless they were
+ *                               compacted, and no other does
  */
 import { Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
 import { toModelKv } from "../codec.ts";
@@ -29,7 +29,7 @@ export interface Watching {
   readonly fragment: boolean;
   readonly progressNotify: boolean;
   /**
-   * The first revision that the client has not been told all of; 0 before it knows where the watch
+   * The first revision that the client has not received in full; 0 before it knows where the watch
    * begins.
    */
   next: number;
@@ -79,7 +79,7 @@ export class WatchCheck {
     return events;
   }
 
-  /** The changes that a watch is to be told of, up to a revision. */
+  /** The changes that a watch is to be notified of, up to a revision. */
   #expected(watch: Watching, last: number): { main: number; event: ModelEvent }[] {
     const found: { main: number; event: ModelEvent }[] = [];
     for (let main = Math.max(2, watch.next); main <= last; main++) {
@@ -94,7 +94,7 @@ export class WatchCheck {
     return found;
   }
 
-  /** True if a watch has been told of everything so far. */
+  /** True if a watch has been notified of everything so far. */
   isUpToDate(watch: Watching): boolean {
     return watch.next > 0 && this.#expected(watch, this.#safety.lastState.revision).length === 0;
   }
@@ -119,7 +119,7 @@ export class WatchCheck {
    * A response with events. @param isAltered the member's store was made to differ: values are not
    * compared
    */
-  told(watch: Watching, response: WatchResponse, isAltered = false): void {
+  onResponse(watch: Watching, response: WatchResponse, isAltered = false): void {
     if (response.fragment && !watch.fragment)
       violate("WATCH-2", `${watch.name} gets fragments and has not asked for them`);
     watch.partial.push(...response.events);
@@ -208,7 +208,7 @@ export class WatchCheck {
     watch.next = Math.max(watch.next, revision + 1);
   }
 
-  /** The end of a watch by a compaction; it may begin again at the revision that this gives. */
+  /** The end of a watch by a compaction; it may begin again at the revision that this returns. */
   compacted(watch: Watching, response: WatchResponse): void {
     const { compactRevision } = response;
     if (!this.#safety.compacted.has(compactRevision) || watch.next >= compactRevision) {

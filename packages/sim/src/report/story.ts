@@ -32,7 +32,7 @@ export class Story {
   #high = 0x9e3779b9;
 
   /**
-   * @param keptLines for each member; 0 where nobody reads them: what they would hold on to makes a
+   * @param keptLines for each member; 0 where they are not read: what they would hold on to makes a
    * run longer. The hash is the same.
    */
   constructor(now: () => number, keptLines: number) {
@@ -42,12 +42,12 @@ export class Story {
 
   /**
    * Something happened to `who`.
-   * @param text its words, all of which are in the hash; or a function that gives them to a reader:
-   * then what sets this event apart has to be in `bytes` or `mark`.
+   * @param text its words, all of which are in the hash; or a function that returns them for a
+   * reader: then what sets this event apart has to be in `bytes` or `mark`.
    * @param bytes belong to it, but are not for reading.
    * @param mark a number that belongs to it.
    */
-  tell(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
+  record(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
     const atMs = this.#now();
     let chapter = this.#chapters.get(who);
     if (chapter === undefined)
@@ -67,7 +67,7 @@ export class Story {
     this.#high = (Math.imul(this.#high ^ this.#low, PRIME) + 1) >>> 0;
   }
 
-  /** A hash over everything told so far, as 16 hexadecimal digits. */
+  /** A hash over everything recorded so far, as 16 hexadecimal digits. */
   get hash(): string {
     return (
       this.#high.toString(16).padStart(8, "0") + (this.#low >>> 0).toString(16).padStart(8, "0")

@@ -5,7 +5,7 @@
  *
  *   RPC-1 integrity   what a call delivers is what the other side sent: the same messages, in the
  *                     same order, none left out before its end
- *   RPC-2 flow        the server sends no more than the windows of the client have room for
+ *   RPC-2 flow        the server sends no more than the windows of the client have space for
  *   RPC-3 damage      a frame that is longer than allowed ends the connection on either side
  */
 import type { Random } from "@quorate/host";
@@ -27,7 +27,7 @@ const INDEXED = 0x40;
 
 /** What a call delivers. */
 export interface CallEvents {
-  /** @param taken to be called when the client has read the message: it makes room for more */
+  /** @param taken to be called when the client has read the message: it frees space for more */
   message(bytes: Uint8Array, taken: () => void): void;
   /** The server has ended the call with a gRPC status. Called once, and not after `cancel`. */
   ended(code: number, text: string): void;
@@ -70,7 +70,7 @@ export class GrpcCall {
     this.#client.flush(this);
   }
 
-  /** Gives the call up; nothing more is heard of it. */
+  /** Abandons the call; nothing more is heard of it. */
   cancel(): void {
     this.#client.cancel(this);
   }
@@ -149,18 +149,18 @@ export class GrpcClient {
     return this.#random.below(2) === 0 ? INDEXED : 0x00;
   }
 
-  /** Sends what the windows have room for. */
+  /** Sends what the windows have space for. */
   flush(call: GrpcCall): void {
     if (call.isEnded || this.over !== undefined || !this.#calls.has(call.id)) return;
     while (call.waiting.length > 0) {
-      const room = Math.min(this.#sendWindowBytes, call.sendWindowBytes, MAX_FRAME_BYTES);
-      if (room <= 0) return;
+      const space = Math.min(this.#sendWindowBytes, call.sendWindowBytes, MAX_FRAME_BYTES);
+      if (space <= 0) return;
       const [first] = call.waiting;
-      const part = first.subarray(0, room);
+      const part = first.subarray(0, space);
       this.#sendWindowBytes -= part.length;
       call.sendWindowBytes -= part.length;
       if (part.length === first.length) call.waiting.shift();
-      else call.waiting[0] = first.subarray(room);
+      else call.waiting[0] = first.subarray(space);
       const isLast = call.isEnding && call.waiting.length === 0;
       call.isEnded = isLast;
       this.#write(FrameType.Data, isLast ? Flag.EndStream : 0, call.id, part);
@@ -307,10 +307,10 @@ export class GrpcClient {
 
   #taken(call: GrpcCall, bytes: number): void {
     if (!this.#calls.has(call.id)) return;
-    const room = Math.min(bytes, this.#windowBytes - call.receiveWindowBytes);
-    if (room <= 0) return;
-    call.receiveWindowBytes += room;
-    this.#credit(call.id, room);
+    const space = Math.min(bytes, this.#windowBytes - call.receiveWindowBytes);
+    if (space <= 0) return;
+    call.receiveWindowBytes += space;
+    this.#credit(call.id, space);
   }
 
   #credit(streamId: number, bytes: number): void {

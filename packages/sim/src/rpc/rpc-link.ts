@@ -310,7 +310,7 @@ function mapped<K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): Readonly
   return new Map([...map].map(([key, value]) => [key, change(value)]));
 }
 
-/** A message in one piece that nobody else holds. */
+/** A message in one piece that no other code holds. */
 export function joined(message: UnaryResponse): Uint8Array {
   return message instanceof Uint8Array ? message.slice() : joinMessage(message);
 }

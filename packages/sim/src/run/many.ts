@@ -10,7 +10,7 @@ import { commandOf } from "./changes.ts";
 import { runPool, seedsFrom } from "./pool.ts";
 import { Totals } from "./totals.ts";
 
-/** Which seeds, for how long, and what is told of them. */
+/** Which seeds, for how long, and what is reported of them. */
 export interface ManyOptions {
   readonly first: number;
   /** Infinity for as many as there is time for. */
@@ -29,7 +29,7 @@ export interface ManyOptions {
 
 const PROGRESS_MS = 10_000;
 
-/** Runs the seeds; with a bug, until one finds it. Gives the sums. */
+/** Runs the seeds; with a bug, until one finds it. Returns the sums. */
 export async function runMany(options: ManyOptions): Promise<Totals> {
   const { first, count, forMs, workers, bug, changes, summaryFile, print, note } = options;
   const startMs = performance.now();

@@ -4,7 +4,7 @@ import { formatHistory } from "../check/judge.ts";
 import type { SimOptions } from "../options.ts";
 import type { RunResult } from "../result.ts";
 
-/** What to tell of a run beside its result. */
+/** What to report of a run beside its result. */
 export interface OneOptions {
   /** Events of each member. */
   readonly storyLines: number;
@@ -14,7 +14,7 @@ export interface OneOptions {
   print(line: string): void;
 }
 
-/** Runs a seed's options. Gives true if all promises held. */
+/** Runs a seed's options. Returns true if all promises held. */
 export async function runOne(
   options: SimOptions,
   run: (options: SimOptions) => Promise<RunResult>,

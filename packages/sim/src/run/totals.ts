@@ -46,7 +46,7 @@ export class Totals {
       "majorities lost": summary.survived ? 1 : 0,
       "clusters restored": summary.archives.restored,
       "stores altered": summary.corruption.altered,
-      "alarms CORRUPT": summary.corruption.named + summary.corruption.nobodyNamed,
+      "alarms CORRUPT": summary.corruption.named + summary.corruption.unnamed,
       "watch events": summary.watches.events,
       "malformed requests": summary.hostile.malformed,
       "heavy requests": summary.hostile.heavy,

@@ -1,5 +1,5 @@
 /**
- * Runs the seeds that it is told, one by one, in a thread of its own; with its own build of a
+ * Runs the seeds that it is sent, one by one, in a thread of its own; with its own build of a
  * member, if it has a bug to plant.
  */
 import { enableCompileCache } from "node:module";
@@ -16,7 +16,7 @@ export interface Order {
   readonly changes?: Changes | undefined;
 }
 
-/** What is told of a run: a result without what is large. */
+/** What is reported of a run: a result without what is large. */
 export interface Summary extends Omit<RunResult, "story" | "verdict" | "history"> {
   /** Processor time, in milliseconds. */
   readonly cpuMs: number;

@@ -7,7 +7,7 @@
  *            themselves have a check: the stream of a DATA frame, or a length beyond the longest
  *            message
  *
- * A bare change anywhere else cannot be told from another message, by any program;
+ * A bare change anywhere else cannot be distinguished from another message, by any program;
  * docs/operations.md asks for TLS between members.
  */
 import type { Random } from "@quorate/host";

@@ -141,7 +141,7 @@ export class Wire implements WireEnds {
     this.#answered(isReturn ? request.subarray(PREFACE.length) : agreement);
   }
 
-  /** Puts messages onto the connection. Gives the bytes to be brought to the other side. */
+  /** Puts messages onto the connection. Returns the bytes to be brought to the other side. */
   write(messages: readonly Sent[]): Written {
     for (const { encoded } of messages) {
       this.#batch.add(encoded);
@@ -157,8 +157,8 @@ export class Wire implements WireEnds {
   }
 
   /**
-   * The receiver reads bytes. Gives the messages that are whole now, with their bytes, and whether
-   * the connection was found to be damaged: then it is over.
+   * The receiver reads bytes. Returns the messages that are whole now, with their bytes, and
+   * whether the connection was found to be damaged: then it is over.
    */
   read(bytes: Uint8Array): {
     messages: readonly raftpb.Message[];

@@ -124,8 +124,8 @@ export class Wires {
   }
 
   /**
-   * A process that is stopped does not read: its socket keeps the bytes, and gives them as one when
-   * it goes on.
+   * A process that is stopped does not read: its socket keeps the bytes, and yields them as one
+   * when it goes on.
    */
   #take(wire: Wire, pieces: readonly Piece[]): void {
     if (

@@ -1,6 +1,6 @@
 /**
- * The general judge against its naive twin, on samples, at its bound, and on histories that are
- * large.
+ * The general judge against its naive reference, on samples, at its bound, and on histories that
+ * are large.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

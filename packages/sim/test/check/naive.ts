@@ -39,8 +39,8 @@ function leaseEnds(operations: readonly Operation[]): Operation[] {
 }
 
 /**
- * Whether some order agrees with real time and gives every answer. Operations that were refused, or
- * may be old, are not for it.
+ * Whether some order agrees with real time and returns every answer. Operations that were refused,
+ * or may be old, are not for it.
  */
 export function isLinearizableNaively(
   operations: readonly Operation[],

@@ -143,9 +143,9 @@ export function randomHistory(random: Random, shape: HistoryShape): Operation[] 
   }
   for (let wrong = shape.wrong; random.unit() < wrong; wrong -= 0.1) {
     const answered = done.filter(({ outcome }) => outcome?.kind === "answered");
-    const telling = answered.filter(({ request }) => request.kind !== "put");
-    const one = (telling.length > 0 ? telling : answered)[
-      random.below(Math.max(1, (telling.length > 0 ? telling : answered).length))
+    const revealing = answered.filter(({ request }) => request.kind !== "put");
+    const one = (revealing.length > 0 ? revealing : answered)[
+      random.below(Math.max(1, (revealing.length > 0 ? revealing : answered).length))
     ];
     if (one?.outcome?.kind === "answered")
       one.outcome = { kind: "answered", answer: spoil(random, one.outcome.answer) };

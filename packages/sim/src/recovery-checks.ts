@@ -1,7 +1,7 @@
 /**
  * What is demanded once all is healed: progress through each member, the end of every lease,
- * watches that were told everything, and members that are alike; and the reads that show where
- * writes of unknown outcome stand.
+ * watches that were notified of everything, and members that are alike; and the reads that show
+ * where writes of unknown outcome stand.
  */
 import type { Member } from "@quorate/server";
 import type { LeaseCheck } from "./check/lease-lives.ts";
@@ -17,11 +17,11 @@ import type { WatchClients } from "./watch-clients.ts";
 
 /**
  * Revisions that are read one by one at the end, from the newest back: they show the places of
- * writes whose outcome nobody knows.
+ * writes whose outcome is unknown.
  */
 const MAX_SWEPT_REVISIONS = 3000;
 
-export interface SettlingDeps {
+export interface RecoveryChecksDeps {
   readonly nodes: readonly Node[];
   readonly scheduler: Scheduler;
   readonly story: Story;
@@ -45,10 +45,10 @@ function membersOf(store: Member["store"]): string {
  * Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how
  * long that may take others say.
  */
-export class Settling {
-  readonly #deps: SettlingDeps;
+export class RecoveryChecks {
+  readonly #deps: RecoveryChecksDeps;
 
-  constructor(deps: SettlingDeps) {
+  constructor(deps: RecoveryChecksDeps) {
     this.#deps = deps;
   }
 
@@ -99,7 +99,7 @@ export class Settling {
     return this.#deps.nodes.flatMap((node) => node.member ?? []);
   }
 
-  /** Nobody renews any more: all leases must end by themselves. */
+  /** No client renews any more: all leases must end by themselves. */
   async leasesEnd(): Promise<void> {
     const isSo = () =>
       this.#deps.clients.idle &&
@@ -108,7 +108,7 @@ export class Settling {
     while (!isSo()) await this.#deps.scheduler.delay(100);
   }
 
-  /** Every watcher has to be told of everything. */
+  /** Every watcher has to be notified of everything. */
   async watchersHear(): Promise<void> {
     while (this.#deps.watchClients.behind().length > 0) await this.#deps.scheduler.delay(50);
   }
@@ -129,8 +129,8 @@ export class Settling {
   }
 
   /**
-   * SIM-7. What comes in meanwhile (a member that tells its name again, an alarm) makes it begin
-   * anew.
+   * SIM-7. What comes in meanwhile (a member that publishes its name again, an alarm) makes it
+   * begin again.
    */
   async compare(): Promise<void> {
     for (;;) {
@@ -151,7 +151,7 @@ export class Settling {
       )
         continue;
       for (const { member, text } of found) {
-        this.#deps.story.tell(member.config.name, text);
+        this.#deps.story.record(member.config.name, text);
         this.#compareWith(member, text, found[0]);
       }
       return;
@@ -163,7 +163,7 @@ export class Settling {
     const others = store.membership.members().filter((one) => one.id !== id);
     const expected = others.map((one) => `${one.id} ${one.peerUrls}`).sort();
     const found = this.#deps.network.dialledBy(id).map((peer) => `${peer.id} ${peer.urls}`);
-    // A member that was removed a moment ago is said farewell to.
+    // A member that was removed a moment ago is still notified of it.
     const missing = expected.filter((one) => !found.includes(one));
     if (missing.length > 0)
       violate(

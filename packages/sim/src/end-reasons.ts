@@ -18,14 +18,14 @@ export interface Ended {
 }
 
 /**
- * removed: it is no member any more. not-joined: it could not reach anybody, or the membership has
- * changed since it was told whom to join. difference: it differs from others, or others from it,
- * and was told to look before it takes part. damage: its disk went bad, and so it refuses. fault:
- * an operation that was made to fail. unexplained: a violation of SIM-9.
+ * removed: it is no member any more. not-joined: it could not reach a member, or the membership has
+ * changed since it was configured to join. difference: it differs from others, or others from it,
+ * and must compare itself before it takes part. damage: its disk went bad, and so it refuses.
+ * fault: an operation that was made to fail. unexplained: a violation of SIM-9.
  */
 export type Ending = "removed" | "not-joined" | "difference" | "damage" | "fault" | "unexplained";
 
-/** Tells which it is. */
+/** Returns which it is. */
 export function endingOf({ error, isRemoved, joins, isAnyAltered, faults }: Ended): Ending {
   // An end without an error is that of a member which was removed, and so is a start that is
   // refused for it.
