@@ -6,6 +6,7 @@ export { type Command, commandName, type Program, variableOf } from "./src/comma
 export type { Flag } from "./src/flags.ts";
 export { shownDefault, usageOf } from "./src/help.ts";
 export { type ChildEnd, Exit, ExitCode, type Io, type StopSignal } from "./src/io.ts";
+export { passwordPrompt } from "./src/password-prompt.ts";
 export { processIo } from "./src/process-io.ts";
 export { runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";

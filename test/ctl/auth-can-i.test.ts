@@ -7,16 +7,16 @@ import { after, before, describe, test } from "node:test";
 import { quoratectl } from "@quorate/ctl";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { runInProcess } from "../support/ctl-io.ts";
-import { etcd, skipWithoutEtcd } from "../support/executables.ts";
+import { quorate } from "../support/executables.ts";
 
-describe("auth can-i", { skip: skipWithoutEtcd }, () => {
+describe("auth can-i", () => {
   let cluster: TestCluster;
   const ctl = (line: string) =>
     runInProcess(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, ...line.split(" ")]);
   const root = (line: string) => ctl(`${line} --user root:pw`);
 
   before(async () => {
-    cluster = await startCluster({ executable: etcd!, size: 1 });
+    cluster = await startCluster({ executable: quorate, size: 1 });
     for (const line of [
       "user add root:pw",
       "user add ann:pw",

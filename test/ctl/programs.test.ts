@@ -122,7 +122,7 @@ test("a snapshot is not saved in the place of a directory or a device", async ()
   const { code, stderr } = await ctl(["snapshot", "save", "/dev/null"]);
   assert.deepEqual(
     [code, stderr],
-    [5, "Error: could not write /dev/null: it is no plain file; name a file\n"],
+    [5, "Error: could not write /dev/null: it is no regular file; name a file\n"],
   );
   assert.match(
     (await ctl(["snapshot", "save", "/tmp"])).stderr,

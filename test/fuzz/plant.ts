@@ -8,8 +8,11 @@ import { fileURLToPath } from "node:url";
 
 const CHANGES: readonly (readonly [file: string, before: string, after: string])[] = [
   [
-    "packages/server/src/member/member.ts",
-    "checkRequest(kind, request, this.#requestLimits, decoded);",
+    "packages/server/src/member/entry-points.ts",
+    `const message = decoded ?? decodeRequest(kind, request, limits);
+      const refusal = this.spaceRefusal(kind, message);
+      if (refusal !== undefined) return refusal;
+      checkMessage(kind, message, limits);`,
     "",
   ],
   [

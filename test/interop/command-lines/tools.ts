@@ -3,7 +3,8 @@
  * this process.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { type Program, processIo, runProgram } from "@quorate/ctl";
+import { Readable } from "node:stream";
+import { type Program, passwordPrompt, processIo, runProgram } from "@quorate/ctl";
 import type { Words } from "./scenario.ts";
 
 /** How a command line ended. */
@@ -95,6 +96,9 @@ export function innerTool(program: Program): Tool {
           output.add(typeof content === "string" ? Buffer.from(content) : content),
         stderr: (text) => void (stderr += text),
         stderrIsTerminal: false,
+        askPassword: passwordPrompt(Readable.from([Buffer.from(input)]), (text) =>
+          output.add(Buffer.from(text)),
+        ),
         stdin: (async function* () {
           yield Buffer.from(input);
         })(),
