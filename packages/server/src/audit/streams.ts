@@ -6,13 +6,14 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import type {
-  CallContext,
-  MessageBytes,
-  Status,
-  StreamCall,
-  StreamHandler,
-  StreamListener,
+import {
+  type CallContext,
+  joinMessage,
+  type MessageBytes,
+  type Status,
+  type StreamCall,
+  type StreamHandler,
+  type StreamListener,
 } from "@quorate/rpc";
 import { isAboutWatch } from "./response-head.ts";
 import { type Subject, subjectOfWatch } from "./subjects.ts";
@@ -160,7 +161,7 @@ class WatchLog extends StreamLog {
 
   override sent(message: MessageBytes): void {
     if (!isAboutWatch(message)) return;
-    const response = WatchResponse.decode(joined(message));
+    const response = WatchResponse.decode(joinMessage(message));
     const { watchId, created, canceled, cancelReason } = response;
     const revision = response.header?.revision ?? 0;
     const status = canceled ? statusOfReason(cancelReason) : OK;
@@ -189,15 +190,4 @@ class WatchLog extends StreamLog {
 function statusOfReason(reason: string): Status {
   const isDenied = /permission denied$/.test(reason);
   return { code: isDenied ? GrpcCode.PermissionDenied : GrpcCode.Unknown, message: reason };
-}
-
-function joined(message: MessageBytes): Uint8Array {
-  if (message instanceof Uint8Array) return message;
-  const bytes = new Uint8Array(message.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of message) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }

@@ -12,6 +12,7 @@ import {
   Http2Connection,
   Http2Shared,
   Inflater,
+  isPieceSource,
   joinMessage,
   type MessageBytes,
   type ServiceTable,
@@ -117,7 +118,7 @@ export class RpcLink {
     };
     /** Pieces are made once: they are collected, and handed out again. */
     const noteAll = (ledger: Ledger | undefined, message: UnaryResponse): UnaryResponse => {
-      if (message instanceof Uint8Array || !("next" in message)) return note(ledger, message);
+      if (!isPieceSource(message)) return note(ledger, message);
       const pieces: Uint8Array[] = [];
       for (let piece = message.next(); piece !== undefined; piece = message.next())
         pieces.push(piece);
