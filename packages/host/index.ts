@@ -8,6 +8,14 @@ export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
+export {
+  type HttpExchange,
+  type HttpExchangeHandler,
+  type HttpExchangeListener,
+  type HttpHead,
+  type HttpTunnel,
+  wholeBody,
+} from "./src/http-exchange.ts";
 export * from "./src/keyspace.ts";
 export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";

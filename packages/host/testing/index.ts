@@ -11,6 +11,7 @@ export {
 export { type KeyspacesUnderTest, keyspaceContract } from "./keyspace-contract.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory-disk.ts";
+export { MemoryExchange } from "./memory-exchange.ts";
 export { SECTOR_BYTES } from "./memory-file.ts";
 export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keyspace.ts";
 export { randomContract } from "./random-contract.ts";
