@@ -59,11 +59,11 @@ for (const bug of PLANTED_BUGS) {
 
 test("a run that fails is made small, and still fails", async () => {
   const lines: string[] = [];
-  const least = await shrinkSeed(3, "stale-read", SHORT, runSeed, (line) => lines.push(line));
-  assert.ok(least !== undefined, "seed 3 does not show a stale read any more: take one that does");
-  const { violation, faults } = await runSeed(optionsOf(3, "stale-read", least), false);
+  const least = await shrinkSeed(29, "stale-read", SHORT, runSeed, (line) => lines.push(line));
+  assert.ok(least !== undefined, "seed 29 does not show a stale read any more: take one that does");
+  const { violation, faults } = await runSeed(optionsOf(29, "stale-read", least), false);
   assert.match(violation ?? "", /HIST-1/);
-  const before = await runSeed(optionsOf(3, "stale-read", SHORT), false);
+  const before = await runSeed(optionsOf(29, "stale-read", SHORT), false);
   assert.ok(Object.keys(faults).length < Object.keys(before.faults).length, lines.join("\n"));
   assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 3 --bug stale-read --set /);
 });
