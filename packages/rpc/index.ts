@@ -12,6 +12,7 @@ export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export { HpackDecoder } from "./src/hpack/decoder.ts";
 export { HpackEncoder } from "./src/hpack/encoder.ts";
+export { HttpDate } from "./src/http/context.ts";
 export {
   type ConnectionOwner,
   Http2Connection,

@@ -1,5 +1,5 @@
 /** The ports for clients: gRPC and HTTP over an engine with its share of the budgets. */
-import type { HttpHandler, ServiceTable } from "@quorate/rpc";
+import type { HttpExchangeHandler, ServiceTable } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import type { Budgets, MemberUrl, ServerConfig } from "../src/config/index.ts";
 import type { Member } from "../src/member/member.ts";
@@ -17,7 +17,7 @@ export function clientServer(
   { clock, logger }: ProcessDeps,
   { budgets, clientTls }: Resources,
   member: Member,
-  { services, http }: { readonly services: ServiceTable; readonly http: HttpHandler },
+  { services, http }: { readonly services: ServiceTable; readonly http: HttpExchangeHandler },
 ): EngineServer {
   const maxRequestBytes = config.maxRequestBytes + GRPC_OVERHEAD_BYTES;
   const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";

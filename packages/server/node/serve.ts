@@ -10,7 +10,7 @@ import type { HttpHandler } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
-import { httpRouter } from "../src/http/endpoints.ts";
+import { exchangeRouter, httpRouter, plainRoutes } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
@@ -150,7 +150,7 @@ async function open(
   const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
   const server = clientServer(config, deps, resources, member, {
     services: tracing?.around(standard.services) ?? standard.services,
-    http: httpRouter(endpoints),
+    http: exchangeRouter(new Map(plainRoutes(endpoints, deps.logger.child("rpc")))),
   });
   servers.push(server);
   await server.listen();
