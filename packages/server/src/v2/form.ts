@@ -50,8 +50,8 @@ function parseInto(values: Map<string, string[]>, text: string): string | undefi
     if (field === "") continue;
     const equals = field.indexOf("=");
     try {
-      const name = unescape(equals < 0 ? field : field.slice(0, equals), true);
-      const value = equals < 0 ? "" : unescape(field.slice(equals + 1), true);
+      const name = decodeEscapes(equals < 0 ? field : field.slice(0, equals), true);
+      const value = equals < 0 ? "" : decodeEscapes(field.slice(equals + 1), true);
       const list = values.get(name);
       if (list === undefined) values.set(name, [value]);
       else list.push(value);
@@ -68,12 +68,12 @@ const ESCAPES = /%(?:[0-9a-fA-F]{2})?/g;
  * Decodes percent escapes, and a plus as a space in a query.
  * @throws FormError with Go's text (url.EscapeError)
  */
-export function unescape(text: string, isQuery: boolean): string {
+export function decodeEscapes(text: string, isQuery: boolean): string {
   const plain = isQuery && text.includes("+") ? text.replaceAll("+", " ") : text;
   if (!plain.includes("%")) return plain;
-  return plain.replace(ESCAPES, (escape, at: number) => {
-    if (escape.length === 3) return String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    throw new FormError(`invalid URL escape ${goQuoted(plain.slice(at, at + 3))}`);
+  return plain.replace(ESCAPES, (sequence, at: number) => {
+    if (sequence.length === 3) return String.fromCharCode(Number.parseInt(sequence.slice(1), 16));
+    throw new FormError(`invalid URL sequence ${goQuoted(plain.slice(at, at + 3))}`);
   });
 }
 
@@ -83,6 +83,6 @@ function goQuoted(text: string): string {
 }
 
 /** The first value of a name; "" where there is none. */
-export function valueOf(form: Form, name: string): string {
+export function firstValue(form: Form, name: string): string {
   return form.get(name)?.[0] ?? "";
 }

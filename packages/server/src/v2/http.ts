@@ -9,7 +9,7 @@ import { EtcdError, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { plainError } from "../http/health.ts";
 import { V2Error } from "./errors.ts";
-import { unescape } from "./form.ts";
+import { decodeEscapes } from "./form.ts";
 import { goString } from "./json.ts";
 import { cleanPath } from "./keys.ts";
 import { unauthorized } from "./logins.ts";
@@ -85,7 +85,7 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
 
 /** The path, decoded; `clean` is what Go's mux would make of it. */
 function pathOf({ head }: HttpExchange): { path: string; clean: string } {
-  const path = unescape(head.path, false);
+  const path = decodeEscapes(head.path, false);
   const names = cleanPath(path).join("/");
   const isOpen = path.endsWith("/") && names !== "";
   return { path, clean: `/${names}${isOpen ? "/" : ""}` };

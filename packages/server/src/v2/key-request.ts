@@ -5,7 +5,7 @@
 import type { HttpHead } from "@quorate/host";
 import { MAX_LEASE_TTL_SECONDS } from "@quorate/store";
 import { V2Error } from "./errors.ts";
-import { type Form, FormError, parseForm, valueOf } from "./form.ts";
+import { type Form, FormError, firstValue, parseForm } from "./form.ts";
 import { cleanPath, type Path } from "./keys.ts";
 
 /** Names in a path. Making a node's directories takes two operations of a transaction each. */
@@ -59,7 +59,7 @@ export function parseKeyRequest(head: HttpHead, path: string, body: Uint8Array):
   };
   if (flags.isWait && head.method !== "GET")
     throw new V2Error("InvalidField", '"wait" can only be used with GET requests');
-  const prevValue = valueOf(form, "prevValue");
+  const prevValue = firstValue(form, "prevValue");
   if (form.has("prevValue") && prevValue === "")
     throw new V2Error("PrevValueRequired", '"prevValue" cannot be empty');
   const noValueOnSuccess = flag(form, "noValueOnSuccess");
@@ -68,7 +68,7 @@ export function parseKeyRequest(head: HttpHead, path: string, body: Uint8Array):
     ? flag(form, "prevExist", "invalid value for prevExist")
     : undefined;
   const isRefresh = flag(form, "refresh", "invalid value for refresh");
-  const value = valueOf(form, "value");
+  const value = firstValue(form, "value");
   if (isRefresh && value !== "")
     throw new V2Error("RefreshValue", "A value was provided on a refresh");
   if (isRefresh && ttlSeconds === undefined)
@@ -127,7 +127,7 @@ function flag(form: Form, name: string, text = `invalid value for "${name}"`): b
 
 /** etcd's durations overflow from 292 years on; a lease ends at 285, and so does what is taken. */
 function ttlOf(form: Form): number | undefined {
-  const text = valueOf(form, "ttl");
+  const text = firstValue(form, "ttl");
   if (text === "") return undefined;
   const value = uint64(text);
   if (value === undefined || value > BigInt(MAX_LEASE_TTL_SECONDS))
