@@ -273,6 +273,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "tls-min-version": "TLS1.3",
     "tls-max-version": "TLS1.3",
     "cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    cors: "http://a.example",
     metrics: "extensive",
     logger: "zap",
     "log-outputs": "stdout",

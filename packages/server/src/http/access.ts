@@ -9,16 +9,17 @@
  *     Origin            of another site that is not in --cors: it changes nothing. Browsers send
  *                       simple posts without a question before, and etcd executes them
  */
-import type {
-  HttpExchange,
-  HttpExchangeHandler,
-  HttpExchangeListener,
-  HttpHead,
-  HttpResponse,
-  HttpTunnel,
-  Logger,
+import {
+  type Clock,
+  type HttpExchange,
+  type HttpExchangeHandler,
+  type HttpExchangeListener,
+  type HttpHead,
+  type HttpResponse,
+  type HttpTunnel,
+  LineLimit,
+  type Logger,
 } from "@quorate/host";
-import { LineLimit } from "@quorate/host";
 import type { HttpConfig } from "../config/index.ts";
 import { plainError } from "./health.ts";
 
@@ -26,6 +27,7 @@ type Headers = Readonly<Record<string, string>>;
 
 const DONE: HttpExchangeListener = {};
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const REBINDING = "rejecting HTTP request to prevent DNS rebinding attacks";
 const ANY_ORIGIN: Headers = corsHeaders("*");
 
 function corsHeaders(origin: string): Headers {
@@ -36,22 +38,19 @@ function corsHeaders(origin: string): Headers {
   };
 }
 
-/**
- * The endpoint behind the checks of access.
- * @param logger for a warning about a refused host, as etcd logs it, at most ten in a second
- */
+/** The endpoint behind the checks of access. Refused hosts are logged, as in etcd. */
 export function controlAccess(
   endpoint: HttpExchangeHandler,
   config: Pick<HttpConfig, "allowedHosts" | "allowedOrigins">,
-  lines: LineLimit,
-  logger: Logger,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
 ): HttpExchangeHandler {
+  const lines = new LineLimit();
   return (exchange) => {
     const { head } = exchange;
     const host = refusedHost(head, config.allowedHosts);
     if (host !== undefined) {
-      if (lines.admit())
-        logger.warn("rejecting HTTP request to prevent DNS rebinding attacks", { host });
+      const fields = lines.allow(clock.monotonicMs());
+      if (fields !== undefined) logger.warn(REBINDING, { host, ...fields });
       return answer(exchange, plainError(421, whitelistText(host)));
     }
     const headers = headersFor(head, config.allowedOrigins);
