@@ -43,16 +43,22 @@ const IN_KEY = 0;
 const IN_OBJECT = 1;
 const IN_ARRAY = 2;
 
-const LITERALS: { readonly [first: number]: string } = { 0x74: "true", 0x66: "false", 0x6e: "null" };
+const LITERALS: { readonly [first: number]: string } = { 116: "true", 102: "false", 110: "null" };
 
 /** Scans one value after another; input arrives in ranges of bytes. */
 export class JsonScanner {
   #state: number = State.Value;
   #stack = new Uint8Array(64);
   #depth = 0;
+  readonly #maxDepth: number;
   #literal = "";
   #literalAt = 0;
   #error: JsonError | undefined;
+
+  /** @param outerDepth the containers around the values */
+  constructor(outerDepth = 0) {
+    this.#maxDepth = MAX_JSON_DEPTH - outerDepth;
+  }
 
   /** Begins with the next value. */
   reset(): void {
@@ -149,7 +155,7 @@ export class JsonScanner {
   }
 
   #open(byte: number, context: number, next: number): void {
-    if (this.#depth === MAX_JSON_DEPTH) this.#fail(byte, "exceeded max depth");
+    if (this.#depth >= this.#maxDepth) this.#fail(byte, "exceeded max depth");
     if (this.#depth === this.#stack.length) {
       const larger = new Uint8Array(this.#depth * 2);
       larger.set(this.#stack);

@@ -3,7 +3,13 @@
  */
 import { fromLatin1 } from "../bytes.ts";
 import { jsonEnums, jsonMessages } from "../gen/json.ts";
-import { hashStep, type JsonEnum, type JsonField, type JsonKind, type JsonMessage } from "./schema.ts";
+import {
+  hashStep,
+  type JsonEnum,
+  type JsonField,
+  type JsonKind,
+  type JsonMessage,
+} from "./schema.ts";
 
 /** Field numbers below it are found by an array. */
 const MAX_DENSE_NUMBER = 128;
