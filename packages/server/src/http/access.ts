@@ -28,14 +28,27 @@ type Headers = Readonly<Record<string, string>>;
 const DONE: HttpExchangeListener = {};
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const REBINDING = "rejecting HTTP request to prevent DNS rebinding attacks";
-const ANY_ORIGIN: Headers = corsHeaders("*");
 
-function corsHeaders(origin: string): Headers {
-  return {
-    "access-control-allow-methods": "POST, GET, OPTIONS, PUT, DELETE",
-    "access-control-allow-origin": origin,
-    "access-control-allow-headers": "accept, content-type, authorization",
-  };
+/** Of etcd's paths, in etcd's order. */
+const ETCD_CORS: Headers = {
+  "access-control-allow-methods": "POST, GET, OPTIONS, PUT, DELETE",
+  "access-control-allow-headers": "accept, content-type, authorization",
+};
+/** Of paths that etcd does not have: pages may send preconditions and see what a key has. */
+const KEY_CORS: Headers = {
+  "access-control-allow-methods": "GET, HEAD, PUT, POST, DELETE, OPTIONS",
+  "access-control-allow-headers":
+    "accept, content-type, authorization, if-match, if-none-match, last-event-id",
+  "access-control-expose-headers":
+    "ETag, Location, Quorate-Revision, Quorate-Create-Revision, Quorate-Mod-Revision, " +
+    "Quorate-Version, Quorate-Lease, Quorate-Ttl",
+};
+const KEY_PATHS = /^\/(kv|watch|txn)(\/|$)/;
+const ANY_ORIGIN: Headers = { ...ETCD_CORS, "access-control-allow-origin": "*" };
+
+function corsHeaders({ path }: HttpHead, origin: string): Headers {
+  const cors = KEY_PATHS.test(path) ? KEY_CORS : ETCD_CORS;
+  return { ...cors, "access-control-allow-origin": origin };
 }
 
 /** The endpoint behind the checks of access. Refused hosts are logged, as in etcd. */
@@ -99,11 +112,12 @@ This requirement has been added to help prevent "DNS Rebinding" attacks (CVE-201
 }
 
 function headersFor(head: HttpHead, allowed: ReadonlySet<string> | undefined): Headers {
-  if (allowed === undefined) return ANY_ORIGIN;
+  if (allowed === undefined)
+    return KEY_PATHS.test(head.path) ? corsHeaders(head, "*") : ANY_ORIGIN;
   const origin = head.headers.get("origin");
   // The response depends on the origin, so caches must keep one for each.
   if (origin === undefined || !allowed.has(origin.toLowerCase())) return { vary: "Origin" };
-  return { ...corsHeaders(origin), vary: "Origin" };
+  return { ...corsHeaders(head, origin), vary: "Origin" };
 }
 
 /**
