@@ -94,7 +94,8 @@ export class Gateway {
     const { head } = exchange;
     const path = decodedPath(head.path);
     if (path === undefined) return this.#refuse(exchange, BAD_REQUEST);
-    const clean = cleanPath(path);
+    // A tree is known by the slash at its end.
+    const clean = path === "/v3" ? "/v3/" : cleanPath(path);
     if (clean !== path) {
       exchange.respond(redirect(head, clean));
       return DONE;
