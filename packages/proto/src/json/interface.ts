@@ -25,8 +25,8 @@ export interface HttpRoute {
 export interface RequestTranscoding {
   /**
    * Works for about `sliceBytes` bytes of the body (0.3 ms for 64 KiB) and returns the encoded
-   * message when it is complete, undefined while there is more to do. The message's fields are in
-   * ascending order and without defaults, as Go encodes them. Throws JsonError with etcd's text,
+   * message when it is complete, undefined while there is more to do. Its fields are in the order
+   * of the body, without defaults. Throws JsonError with etcd's text,
    * for the caller to send as INVALID_ARGUMENT.
    */
   run(sliceBytes: number): Uint8Array | undefined;

@@ -20,7 +20,8 @@ export interface JsonEnum {
   /** Full protobuf name, such as "mvccpb.Event.EventType". */
   readonly typeName: string;
   readonly numbers: ReadonlyMap<string, number>;
-  readonly names: ReadonlyMap<number, string>;
+  /** The names by number, in quotes, as in responses. */
+  readonly quoted: ReadonlyMap<number, Uint8Array>;
 }
 
 /** One field of a message. */

@@ -102,7 +102,7 @@ const enums: ReadonlyMap<string, JsonEnum> = new Map(
     typeName,
     {
       typeName,
-      names: new Map(values),
+      quoted: new Map(values.map(([number, name]) => [number, fromLatin1(`"${name}"`).slice()])),
       numbers: new Map(values.map(([number, name]) => [name, number])),
     },
   ]),
