@@ -21,6 +21,7 @@ import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
@@ -158,7 +159,8 @@ async function open(
     ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
     maxRequestBytes: maxMessageBytes(config),
   });
-  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway)]));
+  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
+  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway), ...v2]));
   const http = controlAccess(router, config.http, { clock: deps.clock, logger });
   const server = clientServer(config, deps, resources, { services, http, observer });
   const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));

@@ -2,13 +2,16 @@
  * Calls of the v2 API into the services of v3, on behalf of an HTTP client. All that holds for a
  * call of v3 holds for them: users and roles, quota, audit, tracing, metrics, fairness.
  */
-import type { HttpExchange, HttpHead } from "@quorate/host";
-import type { MethodDescriptor } from "@quorate/proto";
+import type { Clock, HttpExchange, HttpHead } from "@quorate/host";
+import { GrpcCode, type MethodDescriptor } from "@quorate/proto";
 import {
   type CallContext,
   joinMessage,
+  type RpcObserver,
   type ServiceTable,
   type Status,
+  StatusError,
+  type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
 
@@ -32,20 +35,25 @@ export interface OpenStream {
   close(): void;
 }
 
+/** Where calls go, and what counts them. */
+export interface CallServices {
+  /** What a client of gRPC reaches too, with audit and tracing around it. */
+  readonly services: ServiceTable;
+  readonly observer?: RpcObserver | undefined;
+  readonly clock: Clock;
+}
+
 /** The client of one HTTP request. */
 export class HttpCaller {
-  readonly #services: ServiceTable;
+  readonly #to: CallServices;
   readonly #head: HttpHead;
-  readonly #deadlineMs: number | undefined;
   #token: string | undefined;
   #cancelled = false;
   readonly #listeners = new Set<() => void>();
 
-  /** @param deadlineMs in the clock's monotonic milliseconds */
-  constructor(services: ServiceTable, { head }: HttpExchange, deadlineMs: number | undefined) {
-    this.#services = services;
+  constructor(to: CallServices, { head }: HttpExchange) {
+    this.#to = to;
     this.#head = head;
-    this.#deadlineMs = deadlineMs;
     const authorization = head.headers.get("authorization");
     this.#token = authorization?.startsWith("Basic ") === true ? undefined : authorization;
   }
@@ -75,26 +83,49 @@ export class HttpCaller {
 
   /** Calls a method. Rejects with StatusError. */
   async call<M extends MethodDescriptor>(method: M, request: RequestOf<M>): Promise<ResponseOf<M>> {
-    const handler = this.#services.unary.get(method.path)!;
+    const { path } = method;
     const bytes = method.requestType.encode(request as object);
-    const { context, release } = this.#context(method.path, this.#deadlineMs);
+    const { context, release } = this.#context(path);
+    const handled = this.#started(path, bytes.length);
     try {
-      const response = await handler(bytes, context);
-      return method.responseType.decode(joinMessage(response)) as ResponseOf<M>;
+      const response = joinMessage(await this.#to.services.unary.get(path)!(bytes, context));
+      this.#to.observer?.messageSent(path, response.length);
+      handled(GrpcCode.OK);
+      return method.responseType.decode(response) as ResponseOf<M>;
+    } catch (error) {
+      handled(error instanceof StatusError ? error.code : GrpcCode.Unknown);
+      throw error;
     } finally {
       release();
     }
   }
 
-  /** Opens a stream. */
-  open(method: MethodDescriptor, sink: StreamSink): OpenStream {
-    const handler = this.#services.stream.get(method.path)!;
-    const { context, release } = this.#context(method.path, undefined);
+  /** Notifies the observer of a call; the function that it returns, of its end. */
+  #started(path: string, sizeBytes: number): (code: number) => void {
+    const { observer, clock } = this.#to;
+    const startedMs = clock.monotonicMs();
+    observer?.started(path);
+    observer?.messageReceived(path, sizeBytes);
+    return (code) => observer?.handled(path, code, startedMs);
+  }
+
+  /** Opens a stream. @throws StatusError */
+  open({ path }: MethodDescriptor, sink: StreamSink): OpenStream {
+    const { context, release } = this.#context(path);
+    const handled = this.#started(path, 0);
     let isOver = false;
-    const listener = handler({
+    const over = (code: number) => {
+      isOver = true;
+      release();
+      handled(code);
+    };
+    const call: StreamCall = {
       context,
       send: (message) => {
-        if (!isOver) sink.message(joinMessage(message));
+        if (isOver) return true;
+        const bytes = joinMessage(message);
+        this.#to.observer?.messageSent(path, bytes.length);
+        sink.message(bytes);
         return sink.hasSpace();
       },
       get bufferedBytes() {
@@ -102,31 +133,32 @@ export class HttpCaller {
       },
       end: (status) => {
         if (isOver) return;
-        isOver = true;
-        release();
+        over(status?.code ?? GrpcCode.OK);
         sink.ended(status);
       },
       pause: () => {},
       resume: () => {},
-    });
-    const close = () => {
-      if (isOver) return;
-      isOver = true;
-      release();
-      listener.cancelled?.();
     };
-    return { listener, close };
+    try {
+      const listener = this.#to.services.stream.get(path)!(call);
+      const close = () => {
+        if (isOver) return;
+        over(GrpcCode.Canceled);
+        listener.cancelled?.();
+      };
+      return { listener, close };
+    } catch (error) {
+      over(error instanceof StatusError ? error.code : GrpcCode.Unknown);
+      throw error;
+    }
   }
 
   /** The caller of the ways into the member. */
   context(path: string): CallContext {
-    return this.#context(path, this.#deadlineMs).context;
+    return this.#context(path).context;
   }
 
-  #context(
-    path: string,
-    deadlineMs: number | undefined,
-  ): { context: CallContext; release: () => void } {
+  #context(path: string): { context: CallContext; release: () => void } {
     const { headers, peerAddress, peerCommonName } = this.#head;
     const isCancelled = () => this.#cancelled;
     let own: (() => void) | undefined;
@@ -136,7 +168,7 @@ export class HttpCaller {
         if (key === "authorization" || key === "token") return this.#token;
         return headers.get(key);
       },
-      deadlineMs,
+      deadlineMs: undefined,
       peerAddress,
       peerCommonName,
       get cancelled() {

@@ -1,9 +1,9 @@
 /** /v2/keys (etcd 3.4: etcdserver/api/v2http/client.go, keysHandler). */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
 import { fromLatin1, fromUtf8, idToHex, KVService, RangeRequest } from "@quorate/proto";
-import { type ServiceTable, StatusError } from "@quorate/rpc";
+import { StatusError } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
-import { HttpCaller } from "./calls.ts";
+import { type CallServices, HttpCaller } from "./calls.ts";
 import { type Counted, countedAs, type StoreCounters } from "./counters.ts";
 import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
@@ -30,7 +30,7 @@ const JSON_PIECE_CHARS: number = 64 << 10;
 
 export interface KeysDeps {
   readonly member: Member;
-  readonly services: ServiceTable;
+  readonly to: CallServices;
   readonly counters: StoreCounters;
   readonly logins: Logins;
 }
@@ -57,7 +57,7 @@ class Keys {
 
   serve(it: V2Exchange): void {
     const { exchange } = it;
-    const caller = new HttpCaller(this.#deps.services, exchange, undefined);
+    const caller = new HttpCaller(this.#deps.to, exchange);
     it.listen({ aborted: () => caller.cancel() });
     let counted: Counted | undefined;
     const run = async () => {

@@ -8,10 +8,9 @@ import {
   toUtf8,
   type Member as WireMember,
 } from "@quorate/proto";
-import type { ServiceTable } from "@quorate/rpc";
 import { plainError } from "../http/health.ts";
 import type { Member } from "../member/member.ts";
-import { HttpCaller } from "./calls.ts";
+import { type CallServices, HttpCaller } from "./calls.ts";
 import { isRefusal, messageError, served, type V2Exchange } from "./http.ts";
 import { goString } from "./json.ts";
 import type { Logins } from "./logins.ts";
@@ -22,7 +21,7 @@ export const MAX_MEMBER_BODY_BYTES: number = 128 << 10;
 
 export interface MembersDeps {
   readonly member: Member;
-  readonly services: ServiceTable;
+  readonly to: CallServices;
   readonly logins: Logins;
 }
 
@@ -56,11 +55,11 @@ export function machinesHandler(deps: MembersDeps): HttpExchangeHandler {
 }
 
 function answer(
-  { member, services, logins }: MembersDeps,
+  { member, to, logins }: MembersDeps,
   { exchange, listen }: V2Exchange,
   respond: (caller: HttpCaller) => Promise<HttpResponse>,
 ): void {
-  const caller = new HttpCaller(services, exchange, undefined);
+  const caller = new HttpCaller(to, exchange);
   listen({ aborted: () => caller.cancel() });
   const run = async () => {
     if (member.auth.authority.isEnforced) await logins.authenticate(caller);

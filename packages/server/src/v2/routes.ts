@@ -6,9 +6,9 @@
  *     stats-handler.ts    /v2/stats/
  */
 import type { HttpExchangeHandler } from "@quorate/host";
-import type { ServiceTable } from "@quorate/rpc";
 import { plainError } from "../http/health.ts";
 import type { Member } from "../member/member.ts";
+import type { CallServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";
 import { messageError, served } from "./http.ts";
 import { keysHandler } from "./keys-handler.ts";
@@ -18,18 +18,16 @@ import { statsHandlers } from "./stats-handler.ts";
 
 const NO_USERS = "the users and roles of v2 are not served: use those of v3 (etcdctl user, role)";
 
-/**
- * The handlers, by path; those that end in "/" take all paths below.
- * @param services what a client of gRPC reaches too, with its audit and tracing around it
- */
+/** The handlers, by path; those that end in "/" take all paths below. */
 export function v2Routes(
   member: Member,
-  services: ServiceTable,
+  calls: Omit<CallServices, "clock">,
 ): ReadonlyMap<string, HttpExchangeHandler> {
+  const to = { ...calls, clock: member.clock };
   const counters = new StoreCounters();
   const logins = new Logins(member.clock);
-  const keys = keysHandler({ member, services, counters, logins });
-  const members = membersHandler({ member, services, logins });
+  const keys = keysHandler({ member, to, counters, logins });
+  const members = membersHandler({ member, to, logins });
   const methods = ["GET", "HEAD", "PUT", "POST", "DELETE"];
   const notFound = served(methods, Number.MAX_SAFE_INTEGER, ({ exchange }) =>
     exchange.respond(plainError(404, "404 page not found")),
@@ -45,7 +43,7 @@ export function v2Routes(
     ["/v2/keys/", keys],
     ["/v2/members", members],
     ["/v2/members/", members],
-    ["/v2/machines", machinesHandler({ member, services, logins })],
+    ["/v2/machines", machinesHandler({ member, to, logins })],
     ...statsHandlers(member, counters),
     ["/v2/auth/", auth],
     ["/v2/", notFound],

@@ -47,7 +47,7 @@ export class V2Client {
 
   constructor(world: World, member: Member, headers: Readonly<Record<string, string>> = {}) {
     this.#world = world;
-    this.#routes = v2Routes(member, serviceTable(member));
+    this.#routes = v2Routes(member, { services: serviceTable(member) });
     this.#headers = headers;
   }
 
