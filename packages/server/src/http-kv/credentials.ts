@@ -5,8 +5,8 @@
  *     Basic -> kept for this client? -> its token
  *           -> Auth/Authenticate, through the limits of failed logins -> a token, kept
  *
- * A client with too many failed logins does not get kept tokens either; else they would tell a
- * right password from a wrong one as often as it asks.
+ * A client with too many failed logins does not get kept tokens either; else they would show
+ * it whether a password is right, as often as it asks.
  */
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";

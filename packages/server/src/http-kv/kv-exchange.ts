@@ -12,9 +12,6 @@ import { Problem, problemOf } from "./problems.ts";
 /** Serves a request whose body is complete. Rejects with what the client gets as a problem. */
 export type KvAction = (exchange: KvExchange) => Promise<void>;
 
-/** Thrown in an action whose client is gone. */
-class ClientGone extends Error {}
-
 /** Sent with every response: a value is data, whatever a browser makes of its type. */
 const SAFE_HEADERS = {
   "x-content-type-options": "nosniff",
@@ -136,14 +133,13 @@ export class KvExchange implements HttpExchangeListener {
     return this.#isOver || this.#exchange.send(piece);
   }
 
-  /** Sends a piece, and resolves when the client takes more. Rejects if it is gone. */
-  async sendAndWait(piece: Uint8Array): Promise<void> {
-    if (this.#isOver) throw new ClientGone();
-    if (this.#exchange.send(piece)) return;
-    await new Promise<void>((resolve) => {
-      this.#waiting = resolve;
-    });
-    if (this.#isOver) throw new ClientGone();
+  /** Sends a piece, and resolves when the client takes more; with false if it is gone. */
+  async sendAndWait(piece: Uint8Array): Promise<boolean> {
+    if (!this.#isOver && !this.#exchange.send(piece))
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    return !this.#isOver;
   }
 
   end(): void {
@@ -154,7 +150,7 @@ export class KvExchange implements HttpExchangeListener {
 
   /** Ends with the problem that an error is; cuts off a response that has begun. */
   fail(error: unknown): void {
-    if (this.#isOver || error instanceof ClientGone) return;
+    if (this.#isOver) return;
     const problem = problemOf(error);
     if (!this.#hasStarted) this.respond(problem.status, problem.headers, this.#bodyOf(problem));
     else {

@@ -1,8 +1,10 @@
 /**
  * Conditional requests (RFC 9110 section 13): a key's ETag is its mod revision.
  *
- *     If-Match: "7"            the key is at revision 7          If-Match: *        it exists
- *     If-None-Match: "7"       it is at another one, or none     If-None-Match: *   it does not exist
+ *     If-Match: "7"         the key is at revision 7
+ *     If-Match: *           it exists
+ *     If-None-Match: "7"    it is at another revision, or does not exist
+ *     If-None-Match: *      it does not exist
  *
  * A revision may be written without quotes. For writes, the conditions become comparisons of a
  * transaction.

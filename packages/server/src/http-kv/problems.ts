@@ -1,15 +1,15 @@
 /**
  * Errors of the HTTP interface for keys: RFC 9457 problem documents.
  *
- *     {"type":"urn:quorate:problem:precondition-failed",     stable, for programs
- *      "title":"The key is not in the state ...",             the same for each of its type
+ *     {"type":"urn:quorate:problem:precondition-failed",    stable, for programs
+ *      "title":"The key is not in the state ...",           the same for each of its type
  *      "status":412,
- *      "detail":"key \"a\" is at revision 7, ...; ...",       what was wrong; what would be right
- *      "code":"..."}                                          etcd's name of the error, if it has one
+ *      "detail":"the key is at revision 7, ...; ...",       what was wrong; what would be right
+ *      "code":"..."}                                        etcd's name of the error, if any
  *
  * docs/http.md lists the types; a test compares the two.
  */
-import { type ErrorName, EtcdError, errorNameOf, GrpcCode } from "@quorate/proto";
+import { CodedError, type ErrorName, EtcdError, errorNameOf, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { toStatusError } from "../services/status.ts";
 
@@ -226,9 +226,7 @@ export interface ProblemExtras {
 }
 
 /** Ends a request with a problem. */
-export class Problem extends Error {
-  override readonly name = "Problem";
-  readonly type: ProblemName;
+export class Problem extends CodedError<ProblemName> {
   readonly extras: ProblemExtras;
 
   /**
@@ -236,19 +234,18 @@ export class Problem extends Error {
    * @param right what would be right; undefined: the advice of the type
    */
   constructor(type: ProblemName, what: string, right?: string, extras: ProblemExtras = {}) {
-    super(`${what}; ${right ?? PROBLEMS[type].advice}`);
-    this.type = type;
+    super("Problem", type, `${what}; ${right ?? PROBLEMS[type].advice}`);
     this.extras = extras;
   }
 
   get status(): number {
-    return PROBLEMS[this.type].status;
+    return PROBLEMS[this.code].status;
   }
 
   /** The document, without its line's end. */
   get document(): string {
-    const { status, title } = PROBLEMS[this.type];
-    const type = `urn:quorate:problem:${this.type}`;
+    const { status, title } = PROBLEMS[this.code];
+    const type = `urn:quorate:problem:${this.code}`;
     return JSON.stringify({ type, title, status, detail: this.message, ...this.extras.members });
   }
 
@@ -257,7 +254,7 @@ export class Problem extends Error {
     return {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
-      ...HEADERS[this.type as keyof typeof HEADERS],
+      ...HEADERS[this.code as keyof typeof HEADERS],
       ...this.extras.headers,
     };
   }

@@ -201,7 +201,7 @@ async function readList(
   if (exchange.isOver) return;
   try {
     for (let page = first; ; page = await pages.next()) {
-      for (const piece of await encoded(page.kvs)) await exchange.sendAndWait(piece);
+      for (const piece of await encoded(page.kvs)) if (!(await exchange.sendAndWait(piece))) return;
       if (!pages.hasMore) break;
     }
   } catch (error) {

@@ -13,11 +13,13 @@ import { Heartbeats } from "./heartbeats.ts";
 import { type KvAction, KvExchange } from "./kv-exchange.ts";
 import { Problem, problemOf } from "./problems.ts";
 import { read } from "./read.ts";
+import { txn } from "./txn.ts";
 import { KEEP_ALIVE_MS, watch } from "./watch.ts";
 import { put, remove } from "./write.ts";
 
 const KV = "/kv/";
 const WATCH = "/watch/";
+const TXN = "/txn";
 
 export interface HttpKvDeps extends Pick<CredentialsDeps, "isEnforced" | "mayLogin" | "hashKey"> {
   readonly clock: Clock;
@@ -65,7 +67,12 @@ export function httpKvRoutes(deps: HttpKvDeps): ReadonlyMap<string, HttpExchange
     actions: { GET: (exchange) => watch(exchange, WATCH, watches) },
     withBody: new Set(),
   };
+  const transactions: Route = {
+    actions: { POST: (exchange) => txn(exchange, { calls, turns, maxOps: deps.maxTxnOps }) },
+    withBody: new Set(["POST"]),
+  };
   return new Map([
+    [TXN, handlerOf(transactions, credentials, deps)],
     [KV, handlerOf(keys, credentials, deps)],
     [WATCH, handlerOf(events, credentials, deps)],
   ]);
@@ -102,7 +109,7 @@ function withCredentials(action: KvAction, credentials: Credentials): KvAction {
     try {
       await action(exchange);
     } catch (error) {
-      const isRefused = problemOf(error).type === "unauthenticated";
+      const isRefused = problemOf(error).code === "unauthenticated";
       if (!isRefused || !credentials.forget(sent, caller)) throw error;
       caller.authorization = sent;
       await credentials.prove(caller);
