@@ -68,16 +68,13 @@ export interface ServeDeps extends ProcessDeps {
  */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const resources = await acquire(config, deps);
-  const servers: EngineServer[] = [];
+  const opened: Opened = { servers: [], audit: undefined };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     onEnd: (error) => {
       resources.release();
-      Promise.all(servers.map((server) => server.close(0))).then(
-        () => deps.onEnd(error),
-        () => deps.onEnd(error),
-      );
+      closeAtOnce(opened).finally(() => deps.onEnd(error));
     },
   }).catch((error) => {
     resources.release();
@@ -85,7 +82,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   });
   peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
   try {
-    const serving = await startServing(config, deps, resources, member, servers);
+    const serving = await startServing(config, deps, resources, member, opened);
     logServing(config, deps.logger);
     return serving;
   } catch (error) {
@@ -93,6 +90,18 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     resources.release();
     throw error;
   }
+}
+
+/** What a member that ends by itself has still to close. */
+interface Opened {
+  readonly servers: EngineServer[];
+  audit: RunningAudit | undefined;
+}
+
+/** Ends all connections, then writes the lines that the audit log holds. Never rejects. */
+async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
+  await Promise.allSettled(servers.map((server) => server.close(0)));
+  await audit?.stop().catch(() => {});
 }
 
 function versionOf(member: Member) {
@@ -105,21 +114,22 @@ function versionOf(member: Member) {
 
 /**
  * Makes the member observable and opens its ports.
- * @param servers the server is added, for the member's own end
+ * @param opened what is opened is added, for the member's own end
  */
 async function startServing(
   config: ServerConfig,
   deps: ServeDeps,
   resources: Resources,
   member: Member,
-  servers: EngineServer[],
+  opened: Opened,
 ): Promise<ServingMember> {
   await untilReady(member, deps);
-  addMetrics(config, deps, resources, member, () => servers[0].counters());
+  addMetrics(config, deps, resources, member, () => opened.servers[0].counters());
   const tracing = await tracingOf(config, deps, resources, member);
   const audit = await auditOf(config, deps, member);
+  opened.audit = audit;
   try {
-    return await open(config, deps, resources, member, servers, { tracing, audit });
+    return await open(config, deps, resources, member, opened.servers, { tracing, audit });
   } catch (error) {
     await audit?.stop();
     throw error;
