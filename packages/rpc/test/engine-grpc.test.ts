@@ -713,7 +713,7 @@ describe("what is no gRPC", () => {
       http: async () => {
         throw new Error("oops");
       },
-      grpcLimits: { maxHttpBodyBytes: 10 },
+      maxHttpBodyBytes: 10,
       limits: { maxHeaderListBytes: 500 },
     });
     client.send(client.headers(1, GET, true));

@@ -260,7 +260,7 @@ describe("node:http2", () => {
   });
 
   test("lives with an early answer to a body that goes on", async (t) => {
-    const { port } = await startEngine(t, { options: { maxHttpBodyBytes: 1000 } });
+    const { port } = await startEngine(t, { maxHttpBodyBytes: 1000 });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     t.after(() => session.destroy());
     const stream = session.request({ ":path": "/", ":method": "POST" });

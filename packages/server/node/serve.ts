@@ -10,7 +10,10 @@ import type { HttpHandler } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
+import { controlAccess } from "../src/http/access.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
+import { exchangeRouter } from "../src/http/exchange-router.ts";
+import { memberGateway } from "../src/http/gateway.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
@@ -20,9 +23,9 @@ import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { clientServer } from "./client-port.ts";
+import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
-import { httpEndpoints } from "./http-endpoints.ts";
+import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
@@ -147,13 +150,20 @@ async function open(
 ): Promise<ServingMember> {
   const own = serviceTable(member);
   const standard = withStandardServices(audit?.around(own) ?? own);
-  const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
-  const server = clientServer(config, deps, resources, member, {
-    services: tracing?.around(standard.services) ?? standard.services,
-    http: httpRouter(endpoints),
+  const services = tracing?.around(standard.services) ?? standard.services;
+  const observer = callObserver(config, deps, member);
+  const logger = deps.logger.child("etcdhttp");
+  const plain = plainEndpoints(member, versionOf(member), logger);
+  const gateway = memberGateway(config, {
+    ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
+    maxRequestBytes: maxMessageBytes(config),
   });
-  servers.push(server);
-  await server.listen();
+  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway)]));
+  const http = controlAccess(router, config.http, { clock: deps.clock, logger });
+  const server = clientServer(config, deps, resources, { services, http, observer });
+  const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));
+  servers.push(server, ...(metrics === undefined ? [] : [metrics]));
+  for (const one of servers) await one.listen();
   return {
     member,
     stop: async () => {
@@ -161,7 +171,8 @@ async function open(
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
       member.watches.end(toStatusError(errorOf("Stopped")));
-      await server.close(CLOSE_GRACE_MS);
+      await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
+      gateway?.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();

@@ -273,6 +273,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "tls-min-version": "TLS1.3",
     "tls-max-version": "TLS1.3",
     "cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    cors: "http://a.example",
     metrics: "extensive",
     logger: "zap",
     "log-outputs": "stdout",
@@ -385,25 +386,20 @@ test("what may not be ignored is refused until it is there", async () => {
   await refused("NotAvailable", /^--discovery cannot be used: /, [
     "--discovery=http://discovery.example/token",
   ]);
-  for (const flag of [
-    "--cors=https://a.example",
-    "--cors=*,https://a.example",
-    "--host-whitelist=db.example",
-    "--host-whitelist=*,a",
-  ]) {
-    await refused(
-      "NotAvailable",
-      new RegExp(`^${flag.split("=")[0]} cannot be used: .*a restriction would have no effect$`),
-      [flag],
-    );
+});
+
+test("origins and hosts of HTTP requests are all, or those of a list", async () => {
+  for (const flag of ["--cors=", "--cors=*", "--host-whitelist=", "--host-whitelist=*,a"]) {
+    const { http } = (await run([flag])).config;
+    assert.deepEqual([http.allowedOrigins, http.allowedHosts], [undefined, undefined], flag);
   }
-  await assert.rejects(
-    run([], { ETCD_HOST_WHITELIST: "db.example" }),
-    /--host-whitelist cannot be used/,
-  );
-  // These ask for nothing.
-  for (const flag of ["--cors=", "--cors=*", "--host-whitelist=", "--host-whitelist=*"])
-    await run([flag]);
+  const flags = ["--cors=https://A.example,http://b.example:8080", "--enable-grpc-gateway=false"];
+  const { http } = (await run(flags, { ETCD_HOST_WHITELIST: "DB.example,db2" })).config;
+  assert.deepEqual([...http.allowedOrigins!], ["http://b.example:8080", "https://a.example"]);
+  assert.deepEqual([...http.allowedHosts!], ["db.example", "db2"]);
+  assert.equal(http.isGatewayOn, false);
+  for (const origin of ["*,https://a.example", "a.example", "https://a.example/path"])
+    await refused("BadValue", /for flag -cors: ".*" is no origin/, [`--cors=${origin}`]);
 });
 
 test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {

@@ -4,7 +4,8 @@ import { type ChannelCredentials, Client, type ClientOptions, credentials } from
 import type { LogFields, Logger } from "@quorate/host";
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import type { HttpExchangeHandler, HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { exchangeHandler } from "./exchange-handler.ts";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 
 export interface LogLine {
@@ -53,6 +54,9 @@ export interface ServerUnderTest {
   readonly unary?: Record<string, UnaryHandler>;
   readonly stream?: Record<string, StreamHandler>;
   readonly http?: HttpHandler;
+  /** Instead of `http`, for requests and responses as streams. */
+  readonly exchange?: HttpExchangeHandler;
+  readonly maxHttpBodyBytes?: number;
   readonly observer?: RpcObserver;
   readonly options?: Partial<EngineServerOptions>;
   readonly tls?: TlsOptions | TlsSource;
@@ -82,7 +86,7 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
         unary: new Map(Object.entries(what.unary ?? {})),
         stream: new Map(Object.entries(what.stream ?? {})),
       },
-      http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+      http: exchangeHandler(what, logger),
       clock,
       logger,
       observer: what.observer,

@@ -171,7 +171,6 @@ export const memberOptions = {
   "enable-grpc-gateway": boolOption(true, {
     group,
     doc: "Serve the v3 API as JSON over HTTP under /v3/.",
-    stage: planned("the JSON gateway is not implemented yet"),
   }),
   "raft-read-timeout": durationOption(5000, {
     group,

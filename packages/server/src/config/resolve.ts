@@ -7,6 +7,7 @@ import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveHttp } from "./resolve-http.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -483,6 +484,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
+    http: resolveHttp(values),
     jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],

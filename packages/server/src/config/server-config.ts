@@ -199,6 +199,8 @@ export interface ServerConfig {
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 
+  readonly http: HttpConfig;
+
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
   readonly authTokenTtlSeconds: number;
@@ -210,6 +212,16 @@ export interface ServerConfig {
   readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
   readonly featureGates: Gates;
+}
+
+/** What the HTTP side of the client port serves, and to whom. */
+export interface HttpConfig {
+  /** Whether /v3/ is served. */
+  readonly isGatewayOn: boolean;
+  /** Origins whose pages may call, as browsers send them; undefined for all. */
+  readonly allowedOrigins: ReadonlySet<string> | undefined;
+  /** Host names that requests without TLS may be for; undefined for all. */
+  readonly allowedHosts: ReadonlySet<string> | undefined;
 }
 
 /** A log line for the operator, written once there is a logger. */
