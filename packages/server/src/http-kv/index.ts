@@ -2,10 +2,13 @@
 import type { HttpExchangeHandler } from "@quorate/host";
 import { KVService, RangeRequest } from "@quorate/proto";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
+import { crossOrigin } from "../http/access.ts";
 import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { contextOf, type ExchangeCaller } from "./exchange-call.ts";
 import { httpKvRoutes } from "./routes.ts";
+
+const NO_ORIGINS: ReadonlySet<string> = new Set();
 
 export interface HttpKvParts {
   /** All services of the member, with what goes on around calls (audit, tracing). */
@@ -39,6 +42,8 @@ export function httpKv(
     maxRequestBytes: member.config.maxRequestBytes,
     maxTxnOps: member.config.maxTxnOps,
     mayRead,
+    // By default pages of all origins may call, as in etcd. They may not write here.
+    crossOrigin: (head) => crossOrigin(head, member.config.http.allowedOrigins ?? NO_ORIGINS),
     isEnforced: () => authority.isEnforced,
     mayLogin: (user, client) => logins.mayTry(user, client, member.clock.monotonicMs()),
   });

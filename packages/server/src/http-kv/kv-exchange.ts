@@ -12,12 +12,6 @@ import { Problem, problemOf } from "./problems.ts";
 /** Serves a request whose body is complete. Rejects with what the client gets as a problem. */
 export type KvAction = (exchange: KvExchange) => Promise<void>;
 
-/** Sent with every response: a value is data, whatever a browser makes of its type. */
-const SAFE_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "content-security-policy": "sandbox; default-src 'none'",
-} as const;
-
 export interface KvExchangeDeps {
   readonly action: KvAction;
   /** 0: the method has no body, and what comes is dropped. */
@@ -117,14 +111,14 @@ export class KvExchange implements HttpExchangeListener {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#chunks = [];
-    this.#exchange.respond({ status, headers: { ...SAFE_HEADERS, ...headers }, body });
+    this.#exchange.respond({ status, headers, body });
   }
 
   /** Begins a response in pieces; of a HEAD it is all there is. */
   start(status: number, headers: Readonly<Record<string, string>>): void {
     if (this.#isOver) return;
     this.#hasStarted = true;
-    this.#exchange.start(status, { ...SAFE_HEADERS, ...headers });
+    this.#exchange.start(status, headers);
     if (this.isHead) this.end();
   }
 

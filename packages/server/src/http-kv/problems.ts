@@ -62,6 +62,11 @@ export const PROBLEMS = {
     title: "The user may not do this",
     advice: "ask for a role that permits it; `quoratectl auth can-i` explains",
   },
+  "cross-site": {
+    status: 403,
+    title: "A browser sent the request for a page of another site",
+    advice: "name the page's origin in --cors; * lets pages read only",
+  },
   "key-not-found": {
     status: 404,
     title: "The key does not exist",

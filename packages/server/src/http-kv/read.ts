@@ -19,6 +19,12 @@ const LIST = ["prefix", "limit", "after", "rev", "keys", "serializable"];
 const PIECE_CHARS: number = 64 << 10;
 const ZERO = new Uint8Array(1);
 
+/** Sent with a value: it is data, whatever a browser makes of its type. */
+const SAFE_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox; default-src 'none'",
+  "accept-ranges": "none",
+};
 const LINES = { "content-type": "application/jsonl; charset=utf-8", "cache-control": "no-store" };
 
 export interface ReadDeps {
@@ -64,13 +70,13 @@ async function readOne(
   if (verdict === "failed") throw failed(conditions, kv, current);
   if (kv === undefined) throw notFound(key, current);
   const headers = { ...pairHeaders(kv, current), "cache-control": "private, no-cache" };
-  if (verdict === "not modified") exchange.respond(304, headers);
-  else if (!exchange.isHead)
-    exchange.respond(200, { ...headers, "content-type": type, "accept-ranges": "none" }, kv.value);
-  else {
-    const length = { "content-length": String(kv.value.length) };
-    exchange.start(200, { ...headers, ...length, "content-type": type, "accept-ranges": "none" });
+  if (verdict === "not modified") {
+    exchange.respond(304, headers);
+    return;
   }
+  const all = { ...headers, ...SAFE_HEADERS, "content-type": type };
+  if (!exchange.isHead) exchange.respond(200, all, kv.value);
+  else exchange.start(200, { ...all, "content-length": String(kv.value.length) });
 }
 
 /** The problem of a precondition that does not hold, with the present ETag. */

@@ -1,9 +1,9 @@
 /**
  * Keys for people: /kv/KEY, /watch/KEY and /txn on the client port (docs/http.md).
  *
- *     exchange -> method? -> password to token -> read, put, remove, watch, txn
+ *     exchange -> cross-site? -> method? -> password to token -> read, put, remove, watch, txn
  */
-import type { Clock, HttpExchangeHandler } from "@quorate/host";
+import type { Clock, HttpExchangeHandler, HttpHead } from "@quorate/host";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { Credentials, type CredentialsDeps } from "./credentials.ts";
@@ -34,6 +34,8 @@ export interface HttpKvDeps extends Pick<CredentialsDeps, "isEnforced" | "mayLog
   readonly maxTxnOps: number;
   /** Whether a caller may read a key, as users and roles are now. */
   readonly mayRead: (caller: ExchangeCaller, key: Uint8Array) => Promise<boolean>;
+  /** Why a request may change something for a page of another site; undefined: it may not. */
+  readonly crossOrigin: (head: HttpHead) => string | undefined;
 }
 
 /** The actions of a path by method. */
@@ -83,10 +85,13 @@ function handlerOf(route: Route, credentials: Credentials, deps: HttpKvDeps): Ht
   return (exchange) => {
     const { method } = exchange.head;
     const action = Object.hasOwn(route.actions, method) ? route.actions[method] : undefined;
-    return new KvExchange(exchange, {
+    const why = deps.crossOrigin(exchange.head);
+    const served = new KvExchange(exchange, {
       action: withCredentials(action ?? noMethod(method, allow), credentials),
       maxBodyBytes: route.withBody.has(method) ? deps.maxRequestBytes : 0,
     });
+    if (why !== undefined) served.fail(new Problem("cross-site", why));
+    return served;
   };
 }
 
