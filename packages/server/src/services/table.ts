@@ -17,6 +17,7 @@ import { kvService } from "./kv.ts";
 import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
+import { pageHandler } from "./pages.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
@@ -82,6 +83,18 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
         .add();
     },
   });
+}
+
+/**
+ * Range page by page, for lists over HTTP: the method Range of a table of its own, with the rules
+ * of every method. A response has the first records of the range, and `more`; the request's limit,
+ * order and filters are ignored, and `count` is 0.
+ */
+export function pageTable(member: Member): ServiceTable {
+  const { Range } = KVService.methods;
+  const check = requestCheck(Range, member.config.maxTxnOps);
+  const handler = unary(member, pageHandler(member), new ClientVersions(), check);
+  return { unary: new Map([[Range.path, handler]]), stream: new Map() };
 }
 
 /**
