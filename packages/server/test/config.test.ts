@@ -335,6 +335,7 @@ test("a variable beside its flag is refused, an unknown one is warned of, an emp
     ETCD_NAEM: "x",
     ETCD_NAME: "",
     ETCD_UNSUPPORTED_ARCH: "arm64",
+    ETCD_VERIFY: "all",
     OTHER: "x",
   });
   assert.equal(result.config.name, "default");
