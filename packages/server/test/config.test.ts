@@ -67,7 +67,12 @@ test("without any flag it is one member named default on localhost", async () =>
   assert.equal(config.maxTxnOps, 128);
   assert.equal(config.quotaBackendBytes, 2 * 1024 ** 3);
   assert.deepEqual(config.autoCompaction, { mode: "off" });
-  assert.deepEqual(config.log, { level: "info", format: "auto", outputs: [{ kind: "stderr" }] });
+  assert.deepEqual(config.log, {
+    level: "info",
+    format: "auto",
+    outputs: [{ kind: "stderr" }],
+    rotation: undefined,
+  });
   assert.equal(config.clientTls, undefined);
   // Only the two notes about defaults; nothing that is at its default is warned of.
   assert.deepEqual(
@@ -256,6 +261,7 @@ test("every option has its variable, and flags and variables give the same", asy
       "feature-gates",
       "auto-compaction-mode",
       "discovery-srv-name",
+      "log-rotation-config-json",
     ];
     if (!silent.includes(name)) assert.notDeepEqual(byFlag.config, (await run([])).config, name);
   }
@@ -697,6 +703,7 @@ test("log outputs are distinguished", async () => {
     level: "fatal",
     format: "json",
     outputs: [{ kind: "file", path: "/var/log/q.log" }, { kind: "stderr" }, { kind: "stdout" }],
+    rotation: undefined,
   });
   await refused("Contradiction", 'multi logoutput for "default" is not supported yet', [
     "--log-outputs=default,stdout",
@@ -746,4 +753,32 @@ test("what is wrong with tokens is said before the member starts", async () => {
   await refused("Contradiction", /user-claim must not be empty/, [jwt, "--auth-jwt-user-claim="]);
   await refused("Contradiction", /^--auth-token: jwt needs sign-method/, ["--auth-token=jwt"]);
   await refused("Contradiction", /read-sampling must be >0/, ["--audit-read-sampling=0"]);
+});
+
+test("log rotation is read from its JSON, and what is wrong with it is named", async () => {
+  const json = (text: string) => [
+    "--enable-log-rotation",
+    "--log-outputs=/var/log/q.log",
+    `--log-rotation-config-json=${text}`,
+  ];
+  const all = '{"maxsize":2,"maxage":3,"maxbackups":4,"localtime":true,"compress":true}';
+  assert.deepEqual((await run(json(all))).config.log.rotation, {
+    maxFileBytes: 2 << 20,
+    maxAgeMs: 3 * 86_400_000,
+    keepFiles: 4,
+    localTime: true,
+    compress: true,
+  });
+  const { rotation } = (await run(json("{}"))).config.log;
+  assert.equal(rotation?.maxFileBytes, 100 << 20);
+  for (const [text, why] of [
+    ["{", /^improperly formatted log rotation config: /],
+    ["[]", /^invalid log rotation config: it must be an object/],
+    ['{"maxsize":"1"}', /^invalid log rotation config: maxsize must be a number$/],
+    ['{"maxsize":-1}', /maxsize must be a whole number from 0 to 1000000, got -1$/],
+    ['{"maxage":1.5}', /maxage must be a whole number/],
+    ['{"compress":1}', /compress must be a boolean$/],
+    ['{"maxSize":1}', /unknown field maxSize; the fields are maxsize, maxage, maxbackups, /],
+  ] as const)
+    await refused("BadValue", why, json(text));
 });

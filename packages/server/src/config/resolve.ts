@@ -5,6 +5,7 @@
 import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
+import { parseLogRotation } from "./log-rotation.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
 import { resolveHttp } from "./resolve-http.ts";
@@ -224,20 +225,16 @@ function resolveLog(settings: Settings, values: OptionValues): LogConfig {
         "--log-outputs requires a single file path when --log-rotate-config-json is defined",
       );
     }
-    try {
-      JSON.parse(values["log-rotation-config-json"]);
-    } catch (error) {
-      throw new ConfigError(
-        "BadValue",
-        `improperly formatted log rotation config: ${(error as Error).message}`,
-      );
-    }
   }
+  const rotation = values["enable-log-rotation"]
+    ? parseLogRotation(values["log-rotation-config-json"])
+    : undefined;
   const level = values["log-level"];
   return {
     level: (level === "panic" || level === "dpanic" ? "fatal" : level) as LogThreshold,
     format: settings.isSet("log-format") ? (values["log-format"] as "json" | "console") : "auto",
     outputs,
+    rotation,
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
+import type { LogRotationConfig } from "./log-rotation.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
 /** TLS for one side of the member. Paths name PEM files; an empty path means none. */
@@ -79,6 +80,8 @@ export interface LogConfig {
   readonly format: "json" | "console" | "auto";
   /** At least one; each once. */
   readonly outputs: readonly LogOutput[];
+  /** When the file among them is moved away; undefined for never. */
+  readonly rotation: LogRotationConfig | undefined;
 }
 
 /** The audit log. */
