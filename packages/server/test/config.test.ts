@@ -325,6 +325,18 @@ function extra(name: string): string[] {
       "--peer-client-cert-file=x",
     ],
   };
+  const token = ["--discovery-token=t"];
+  const service = ["--discovery-endpoints=a:1"];
+  const discovery: Record<string, string[]> = {
+    "discovery-endpoints": token,
+    "discovery-token": service,
+    "discovery-cert": [...service, ...token, "--discovery-key=x"],
+    "discovery-key": [...service, ...token, "--discovery-cert=x"],
+    "discovery-user": [...service, ...token, "--discovery-password=x"],
+    "discovery-password": [...service, ...token, "--discovery-user=x"],
+  };
+  if (name.startsWith("discovery-") && !name.includes("srv") && name !== "discovery-fallback")
+    return discovery[name] ?? [...service, ...token];
   if (name.startsWith("auth-jwt-")) return ["--auth-token=jwt,sign-method=RS256,pub-key=x"];
   if (name.startsWith("audit-") && name !== "audit-log") return ["--audit-log=x"];
   return partners[name] ?? [];
@@ -781,4 +793,29 @@ test("log rotation is read from its JSON, and what is wrong with it is named", a
     ['{"maxSize":1}', /unknown field maxSize; the fields are maxsize, maxage, maxbackups, /],
   ] as const)
     await refused("BadValue", why, json(text));
+});
+
+test("the discovery service's settings, and what contradicts itself in them", async () => {
+  const flags = (...more: readonly string[]) => [
+    "--discovery-endpoints=https://b:1,a:2",
+    "--discovery-token=t",
+    ...more,
+  ];
+  const { config } = await run(flags("--discovery-user=ann:se:cret", "--discovery-cacert=ca.pem"));
+  assert.deepEqual(config.discovery?.endpoints, ["a:2", "https://b:1"]);
+  assert.deepEqual(config.discovery?.auth, { name: "ann", password: "se:cret" });
+  assert.equal(config.initialClusterToken, "t");
+  for (const [more, why] of [
+    [["--initial-cluster=a=http://a:1"], /^multiple discovery or bootstrap flags are set/],
+    [["--discovery-cert=x"], /--discovery-cert and --discovery-key must be set together/],
+    [["--discovery-user=ann"], /^--discovery-user needs a password/],
+    [["--discovery-user=a:b", "--discovery-password=c"], /contains a password/],
+    [["--discovery-password=c"], /^--discovery-password needs --discovery-user/],
+    [["--discovery-request-timeout=0s"], /^--discovery-request-timeout must be >0/],
+    [["--discovery-keepalive-time=-1s"], /must not be negative/],
+    [["--discovery-token=a/b"], /must not contain a slash/],
+    [["--discovery-endpoints=a:1,,b:2"], /must not contain empty endpoints/],
+    [["--discovery-token="], /^both --discovery-token and --discovery-endpoints must be set/],
+  ] as const)
+    await refused("Contradiction", why, flags(...more));
 });

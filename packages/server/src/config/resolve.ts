@@ -8,6 +8,7 @@ import { type Gates, gates, parseGates } from "./features.ts";
 import { parseLogRotation } from "./log-rotation.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveDiscovery } from "./resolve-discovery.ts";
 import { resolveHttp } from "./resolve-http.ts";
 import type {
   AutoCompaction,
@@ -399,6 +400,7 @@ export function resolveConfig(
     surroundings,
   );
   const initialCluster = resolveCluster(settings, values, advertisePeerUrls);
+  const discovery = resolveDiscovery(values);
   checkTiming(values);
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
@@ -441,8 +443,10 @@ export function resolveConfig(
     clientTls,
     peerTls,
     initialCluster,
-    initialClusterToken: values["initial-cluster-token"],
+    // As in etcd: the token of the service takes the place of the cluster's.
+    initialClusterToken: discovery?.token ?? values["initial-cluster-token"],
     isNewCluster: values["initial-cluster-state"] === "new",
+    discovery,
     discoverySrv:
       values["discovery-srv"] === ""
         ? undefined

@@ -5,6 +5,7 @@
 import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
 import type { LogRotationConfig } from "./log-rotation.ts";
+import type { DiscoveryConfig } from "./resolve-discovery.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
 /** TLS for one side of the member. Paths name PEM files; an empty path means none. */
@@ -158,6 +159,8 @@ export interface ServerConfig {
    * Where SRV records name the initial cluster, in place of `initialCluster`; undefined if
    * --discovery-srv is not given.
    */
+  /** The service by which the members of a new cluster find each other; undefined for none. */
+  readonly discovery: DiscoveryConfig | undefined;
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
   /** Form a cluster of this member alone, from the data it has. */
   readonly forceNewCluster: boolean;
