@@ -9,6 +9,7 @@ export class Http1Tunnel implements HttpTunnel, CarriedTunnel {
   #onData: ((bytes: Uint8Array) => void) | undefined;
   #onClose: () => void = () => {};
   #onDrain: () => void = () => {};
+  #heldBytes = 0;
   #isClosed = false;
 
   constructor(connection: Carrier, sendBudgetBytes: number) {
@@ -58,6 +59,22 @@ export class Http1Tunnel implements HttpTunnel, CarriedTunnel {
     this.#connection.pump();
   }
 
+  hold(sizeBytes: number): boolean {
+    if (this.#isClosed) return false;
+    if (!this.#connection.held.take(sizeBytes)) {
+      this.#connection.shared.budgetCounters.heldBytesRefusals++;
+      return false;
+    }
+    this.#heldBytes += sizeBytes;
+    return true;
+  }
+
+  release(sizeBytes: number): void {
+    const size = Math.min(sizeBytes, this.#heldBytes);
+    this.#heldBytes -= size;
+    this.#connection.held.give(size);
+  }
+
   end(): void {
     if (!this.#isClosed) this.#connection.finish();
   }
@@ -77,6 +94,7 @@ export class Http1Tunnel implements HttpTunnel, CarriedTunnel {
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.release(this.#heldBytes);
     this.#onClose();
   }
 }
