@@ -1,5 +1,5 @@
 /**
- * The OpenAPI 3.1 document of etcd's gateway, from the annotations and comments of the .proto files.
+ * The OpenAPI 3.1 document of etcd's gateway, from the annotations and comments in proto/.
  */
 import type protobufjs from "protobufjs";
 import { fullName, loadRoot, messagesOf, pathsOf, servicesOf } from "./json.ts";
