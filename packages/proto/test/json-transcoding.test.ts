@@ -212,6 +212,44 @@ test("a number of a million digits is refused", () => {
   assert.throws(() => jsonToWire(type, fromLatin1(`{"revision":"${digits}"}`)), JsonError);
 });
 
+test("an error quotes a part of a long value", () => {
+  const type = typeOf("PutRequest");
+  const value = `"*${"é".repeat(5000)}"`;
+  const whole = `proto: (line 1:8): invalid value for bytes field key: ${value}`;
+  assert.throws(
+    () => jsonToWire(type, fromUtf8(`{"key":${value}}`)),
+    ({ message }: Error) =>
+      message.endsWith("...") && whole.startsWith(message.slice(0, -3)) && message.length < 2200,
+  );
+});
+
+/** In how many slices of 4 KiB a body is transcoded, or refused. */
+function slices(type: JsonMessage, body: string): number {
+  const transcoding = transcodeRequest(type, fromUtf8(body));
+  for (let count = 1; ; count++) {
+    try {
+      if (transcoding.run(4096) !== undefined) return count;
+    } catch (error) {
+      assert.ok(error instanceof JsonError);
+      return count;
+    }
+  }
+}
+
+test("slow parts of a body count for more than their bytes", () => {
+  const list = (item: string) => `[${`${item},`.repeat(20_000)}0]`;
+  const filters = (item: string) =>
+    slices(typeOf("WatchCreateRequest"), `{"filters":${list(item)}}`);
+  // 80,000 bytes, which a plain reader would take in 20 slices.
+  assert.ok(filters("111") >= 50);
+  assert.ok(filters("1e0") >= 300);
+  const put = (body: string) => slices(typeOf("PutRequest"), body);
+  assert.ok(put(`{"unknown":${list("111")}}`) >= 35);
+  assert.ok(put(`{"unknown":${list('"a"')}}`) >= 35);
+  assert.ok(put(`{"unknown":${list("111")},"key":1}`) >= 75, "the scanner's slices come on top");
+  assert.ok(put(`{${'"a":1,'.repeat(10_000)}"b":1}`) >= 50);
+});
+
 test("the splitter bounds a value, and fails for good", () => {
   const splitter = new JsonSplitter(10);
   splitter.push(fromLatin1('  {"a":12} {"a":'));
