@@ -1,7 +1,7 @@
 /** The HTTP endpoints of the client and metrics ports. */
-import { type HttpExchangeHandler, type Logger, wholeBody } from "@quorate/host";
+import type { HttpExchangeHandler, Logger } from "@quorate/host";
 import type { Gateway, HttpHandler } from "@quorate/rpc";
-import { versionEndpoint } from "../src/http/endpoints.ts";
+import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
@@ -9,9 +9,6 @@ import { SharedAnswer } from "../src/http/shared-answer.ts";
 import type { Member } from "../src/member/member.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
-
-/** The endpoints of health and metrics take no body. */
-const MAX_BODY_BYTES: number = 64 << 10;
 
 /** The endpoints of the client port that have data, by path. */
 export function dataEndpoints(
@@ -26,14 +23,7 @@ export function plainEndpoints(
   version: Parameters<typeof versionEndpoint>[0],
   logger: Logger,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const failed: Parameters<typeof wholeBody>[2] = ({ method, path }, error) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    logger.warn("failed to handle HTTP request", { method, path, error: reason });
-  };
-  const handlers = [...httpEndpoints(member, version, logger)];
-  return new Map(
-    handlers.map(([path, handler]) => [path, wholeBody(handler, MAX_BODY_BYTES, failed)]),
-  );
+  return new Map(plainRoutes(httpEndpoints(member, version, logger), logger));
 }
 
 function httpEndpoints(
