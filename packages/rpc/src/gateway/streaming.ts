@@ -205,7 +205,12 @@ export class GatewayStream extends GatewayCall implements StreamCall {
     const { exchange } = this;
     this.releaseTo(0);
     this.#body.clear();
-    if (this.cancelled) this.#writer.stop();
+    if (this.cancelled) {
+      // A line that is not whole cannot be followed by another one.
+      const isInside = this.#writer.isInside;
+      this.#writer.stop();
+      if (isInside) exchange.abort();
+    }
     this.#writer.whenEmpty(() => {
       if (status.code !== OK.code) endStream(exchange, this.#hasStarted, status);
       else if (this.#hasStarted) exchange.end();
