@@ -11,8 +11,7 @@ import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { controlAccess } from "../src/http/access.ts";
-import { httpRouter } from "../src/http/endpoints.ts";
-import { exchangeRouter } from "../src/http/exchange-router.ts";
+import { exchangeRouter, httpRouter } from "../src/http/endpoints.ts";
 import { memberGateway } from "../src/http/gateway.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
@@ -21,6 +20,7 @@ import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
@@ -160,8 +160,9 @@ async function open(
     ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
     maxRequestBytes: maxMessageBytes(config),
   });
+  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
   const data = dataEndpoints(gateway, member, { services, pages, observer });
-  const router = exchangeRouter(new Map([...plain, ...data]));
+  const router = exchangeRouter(new Map([...plain, ...data, ...v2]));
   const http = controlAccess(router, config.http, { clock: deps.clock, logger });
   const server = clientServer(config, deps, resources, { services, http, observer });
   const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));

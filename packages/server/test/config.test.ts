@@ -371,13 +371,13 @@ test("old names still work and are warned of", async () => {
 
 test("retired flags and those without a feature are accepted with the reason, those at their default in silence", async () => {
   const result = await run([
-    "--enable-v2",
+    "--v2-deprecation=not-yet",
     "--max-snapshots=5",
     "--memory-mlock",
     "--enable-pprof=false",
     "--unsafe-no-fsync",
   ]);
-  for (const name of ["enable-v2", "max-snapshots", "memory-mlock", "unsafe-no-fsync"])
+  for (const name of ["v2-deprecation", "max-snapshots", "memory-mlock", "unsafe-no-fsync"])
     assert.ok(warned(result, name)?.fields["reason"], name);
   assert.equal(warned(result, "enable-pprof"), undefined);
 });

@@ -125,7 +125,7 @@ function broken(random: SeededRandom, body: string): string {
     case 1:
       return body.slice(0, at) + body.slice(at + 1);
     case 2:
-      return body.slice(0, at) + random.pick([..."{}[]:,\"\\0x-.e tn\t\n\u0001é"]) + body.slice(at);
+      return body.slice(0, at) + random.pick([...'{}[]:,"\\0x-.e tn\t\n\u0001é']) + body.slice(at);
     case 3:
       return `${body}${random.pick(["}", "{}", " x", "\n\n", "\0"])}`;
     case 4:
@@ -133,7 +133,10 @@ function broken(random: SeededRandom, body: string): string {
     case 5:
       return body.replace("{", random.pick(['{"":1,', '{"key":null,"key":null,', '{"x":[1,{}],']));
     case 6:
-      return body.replace(/"[^"]*"(?=[,}])/, random.pick(["{}", "[]", "true", "null", "1.5", '"*"']));
+      return body.replace(
+        /"[^"]*"(?=[,}])/,
+        random.pick(["{}", "[]", "true", "null", "1.5", '"*"']),
+      );
     default:
       return body.replace(/":/, random.pick(['"', '";', '" :', '\\u0022":', '":\n', '"::']));
   }

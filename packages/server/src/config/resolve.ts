@@ -470,6 +470,7 @@ export function resolveConfig(
     corruptCheckMs: values["corrupt-check-time"],
     compactHashCheckMs: values["compact-hash-check-time"],
     selfHeal: values["self-heal"],
+    enableV2: values["enable-v2"],
     compactionBatchLimit: values["compaction-batch-limit"] || 1000,
     compactionSleepIntervalMs: values["compaction-sleep-interval"] || 10,
     maxTxnOps: values["max-txn-ops"],

@@ -186,6 +186,8 @@ export interface ServerConfig {
   readonly compactHashCheckMs: number;
   /** If a member that differs rebuilds its store. */
   readonly selfHeal: boolean;
+  /** --enable-v2: serve /v2/. */
+  readonly enableV2: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
 

@@ -18,6 +18,7 @@ import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { pageHandler } from "./pages.ts";
+import { rangeStreams } from "./range-stream.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
@@ -114,6 +115,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...authService(member),
   ]);
   const streamHandlers = new Map([
+    ...rangeStreams(member),
     ...watchService(member),
     ...leaseStreams(member),
     ...electionStreams(member),

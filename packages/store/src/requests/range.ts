@@ -365,14 +365,14 @@ function* answer(
   }
 }
 
-/** A record without its value. */
+/** A record as keys_only has it. */
 export function withoutValue(record: Uint8Array): Uint8Array {
   const kv = KeyValue.decode(record);
   kv.value = EMPTY;
   return KeyValue.encode(kv);
 }
 
-/** The record of a known key (isKnown), without its value. */
+/** The record of a key that is known from the index, without its value. */
 export function keyOf(key: string, index: KeyIndex): Uint8Array {
   return KeyValue.encode({
     key: fromLatin1(key),
