@@ -186,6 +186,8 @@ export interface ServerConfig {
   readonly compactHashCheckMs: number;
   /** If a member that differs rebuilds its store. */
   readonly selfHeal: boolean;
+  /** --enable-v2: serve /v2/. */
+  readonly enableV2: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
 
@@ -218,6 +220,8 @@ export interface ServerConfig {
 export interface HttpConfig {
   /** Whether /v3/ is served. */
   readonly isGatewayOn: boolean;
+  /** Whether /kv/, /watch/ and /txn are served. */
+  readonly areKeysOn: boolean;
   /** Origins whose pages may call, as browsers send them; undefined for all. */
   readonly allowedOrigins: ReadonlySet<string> | undefined;
   /** Host names that requests without TLS may be for; undefined for all. */

@@ -44,6 +44,7 @@ const KEY_CORS: Headers = {
     "Quorate-Version, Quorate-Lease, Quorate-Ttl",
 };
 const KEY_PATHS = /^\/(kv|watch|txn)(\/|$)/;
+const NO_HEADERS: Headers = {};
 const ANY_ORIGIN: Headers = { ...ETCD_CORS, "access-control-allow-origin": "*" };
 
 function corsHeaders({ path }: HttpHead, origin: string): Headers {
@@ -109,8 +110,12 @@ This requirement has been added to help prevent "DNS Rebinding" attacks (CVE-201
 }
 
 function headersFor(head: HttpHead, allowed: ReadonlySet<string> | undefined): Headers {
-  if (allowed === undefined) return KEY_PATHS.test(head.path) ? corsHeaders(head, "*") : ANY_ORIGIN;
   const origin = head.headers.get("origin");
+  if (allowed === undefined) {
+    if (!KEY_PATHS.test(head.path)) return ANY_ORIGIN;
+    // A person who calls by hand is not to look for what is theirs among these.
+    return origin === undefined && head.method !== "OPTIONS" ? NO_HEADERS : corsHeaders(head, "*");
+  }
   // The response depends on the origin, so caches must keep one for each.
   if (origin === undefined || !allowed.has(origin.toLowerCase())) return { vary: "Origin" };
   return { ...corsHeaders(head, origin), vary: "Origin" };
