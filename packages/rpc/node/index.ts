@@ -6,3 +6,10 @@ export {
   type ServerCounters,
 } from "./engine/server.ts";
 export type { BoundAddress, ListenAddress, RpcServerOptions } from "./options.ts";
+export {
+  ABNORMAL_CLOSURE,
+  asksForWebSocket,
+  type ServerWebSocket,
+  serveWebSocket,
+  type WebSocketOptions,
+} from "./websocket/index.ts";
