@@ -1,4 +1,4 @@
-/** JSON strings with escapes or characters beyond ASCII; plain ones are read where they are needed. */
+/** JSON strings with escapes or characters beyond ASCII; plain ones are read in place. */
 import { alloc, fromUtf8, toUtf8 } from "../bytes.ts";
 import { ESCAPE_BYTES, Refusal } from "./refusal.ts";
 import { isHex } from "./scanner.ts";
