@@ -1,7 +1,8 @@
 /** The HTTP endpoints of the client and metrics ports. */
 import { randomBytes } from "node:crypto";
 import type { HttpExchangeHandler, Logger } from "@quorate/host";
-import type { Gateway, HttpHandler } from "@quorate/rpc";
+import type { HttpHandler } from "@quorate/rpc";
+import type { SocketGateway } from "@quorate/rpc/node";
 import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
@@ -14,13 +15,13 @@ import { prometheusExposition } from "./prometheus.ts";
 
 /** The endpoints of the client port that have data, by path. */
 export function dataEndpoints(
-  gateway: Gateway | undefined,
+  gateway: SocketGateway | undefined,
   member: Member,
   parts: Omit<HttpKvParts, "hashKey">,
 ): ReadonlyMap<string, HttpExchangeHandler> {
   const { areKeysOn } = member.config.http;
   return new Map([
-    ...(gateway === undefined ? [] : gatewayEndpoints(gateway)),
+    ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
     ...(areKeysOn ? httpKv(member, { ...parts, hashKey: randomBytes(32) }) : []),
   ]);
 }
