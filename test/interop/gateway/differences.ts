@@ -46,7 +46,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     reason: "without --cors, pages of other sites write nothing; etcd executes their requests",
-    applies: ({ headers, method }, etcd, ours) =>
+    applies: ({ headers, method }, _etcd, ours) =>
       headers["origin"] !== undefined && method !== "GET" && ours.status === 403,
   },
   {
