@@ -125,18 +125,20 @@ export class ScalarReader {
 
   /** Escapes in the text, line breaks in the base64, or neither: an error. */
   #unusualBytes(field: JsonField, listed: boolean, out: WireOutput): void {
-    const close = this.#stringEnd();
-    const text = decodeString(this.json, this.pos, close);
-    const chars = text.filter((byte) => byte !== 0x0a && byte !== 0x0d);
+    const open = this.pos;
+    const text = this.text();
+    const chars = withoutLineBreaks(text);
     // Go skips line breaks, but counts them where it decides whether there is padding.
     const padded = text.length % 4 === 0;
     const whole = chars.length % 4 === 0;
     const fits = padded ? whole : !whole || !chars.includes(PAD);
     const size = fits ? decodedLength(chars, 0, chars.length) : -1;
     const value = new Uint8Array(Math.max(0, size));
-    if (size < 0 || !readBase64(chars, 0, chars.length, value, 0, size)) throw this.#invalid(field);
+    if (size < 0 || !readBase64(chars, 0, chars.length, value, 0, size)) {
+      this.pos = open;
+      throw this.#invalid(field);
+    }
     this.#writeBytes(field, listed, out, value);
-    this.pos = close + 1;
   }
 
   #writeBytes(field: JsonField, listed: boolean, out: WireOutput, value: Uint8Array): void {
@@ -252,6 +254,14 @@ function putDecoded(
   }
   out.at += size;
   return true;
+}
+
+function withoutLineBreaks(text: Uint8Array): Uint8Array {
+  if (!text.includes(0x0a) && !text.includes(0x0d)) return text;
+  const kept = new Uint8Array(text.length);
+  let size = 0;
+  for (const byte of text) if (byte !== 0x0a && byte !== 0x0d) kept[size++] = byte;
+  return kept.subarray(0, size);
 }
 
 function endsNumber(byte: number | undefined): boolean {

@@ -13,7 +13,7 @@ export interface Http1Limits {
   readonly maxChunkExtensionBytes: number;
   /** Requests that arrived before the response to an earlier one: beyond, reading stops. */
   readonly maxPipelinedBytes: number;
-  /** The rest of a body that is read and dropped after the response; beyond, the connection ends. */
+  /** The rest of a body that is dropped behind the response; beyond, the connection ends. */
   readonly maxDiscardedBytes: number;
   /** Bytes of requests that are being received or processed; requests beyond are refused. */
   readonly maxHeldBytes: number;

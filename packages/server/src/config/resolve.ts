@@ -485,7 +485,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
-    http: resolveHttp(values),
+    http: resolveHttp(settings, values),
     jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],

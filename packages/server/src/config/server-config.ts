@@ -224,6 +224,8 @@ export interface HttpConfig {
   readonly areKeysOn: boolean;
   /** Origins whose pages may call, as browsers send them; undefined for all. */
   readonly allowedOrigins: ReadonlySet<string> | undefined;
+  /** Whether --cors was given: by default, pages of other sites may not write. */
+  readonly areOriginsGiven: boolean;
   /** Host names that requests without TLS may be for; undefined for all. */
   readonly allowedHosts: ReadonlySet<string> | undefined;
 }
