@@ -73,7 +73,7 @@ export function decodeEscapes(text: string, isQuery: boolean): string {
   if (!plain.includes("%")) return plain;
   return plain.replace(ESCAPES, (sequence, at: number) => {
     if (sequence.length === 3) return String.fromCharCode(Number.parseInt(sequence.slice(1), 16));
-    throw new FormError(`invalid URL sequence ${goQuoted(plain.slice(at, at + 3))}`);
+    throw new FormError(`invalid URL escape ${goQuoted(plain.slice(at, at + 3))}`);
   });
 }
 

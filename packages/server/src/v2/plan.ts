@@ -141,7 +141,7 @@ export class Planner {
     } else {
       // What a program of v3 left below a directory that it deleted must not come back.
       compare.push(absent(nodeKey(top)));
-      success.push(...without(range, keys.sort()).map(removeAll));
+      success.push(...without(range, keys).map(removeAll));
     }
     return { compare, success };
   }

@@ -4,6 +4,7 @@ import { fromUtf8 } from "@quorate/proto";
 import type { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { v2Routes } from "../../src/v2/routes.ts";
+import { type Fields, formText } from "./v2-form.ts";
 import type { World } from "./world.ts";
 
 export interface V2Answer {
@@ -15,17 +16,7 @@ export interface V2Answer {
   readonly text: string;
 }
 
-/** Fields of a form; those that are undefined are left out. */
-export type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
-
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
-
-export function formText(fields: Fields): string {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
-    .join("&");
-}
 
 export function answerOf(exchange: MemoryExchange): V2Answer {
   const { status, headers, text } = exchange;
