@@ -10,5 +10,8 @@ export const KEPT_COUNT = 300;
 /** etcd's responses, in the order of the requests. */
 export function keptResponses(): GatewayResponse[] {
   const text = readFileSync(join(import.meta.dirname, "etcd-3.7.jsonl"), "utf8");
-  return text.trimEnd().split("\n").map((line) => JSON.parse(line) as GatewayResponse);
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as GatewayResponse);
 }

@@ -2,8 +2,9 @@
  * What differs between two members that do the same: the spaces of etcd's build, which its JSON
  * library puts behind commas or not by a hash of the executable, and values of one member alone.
  */
-import type { GatewayRequest } from "./requests.ts";
+
 import type { GatewayResponse } from "./exchange.ts";
+import type { GatewayRequest } from "./requests.ts";
 
 /** Sizes and positions of one member's own files and log, by path. */
 const OWN_VALUES: readonly (readonly [path: RegExp, value: RegExp])[] = [

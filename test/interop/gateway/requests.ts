@@ -3,7 +3,7 @@
  * from the fields of each message type, with the forms of values that JSON allows and with those
  * that it does not; broken JSON; HTTP methods, paths and headers.
  */
-import { type JsonField, type JsonMessage } from "@quorate/proto";
+import type { JsonField, JsonMessage } from "@quorate/proto";
 import { httpRoutes } from "../../../packages/proto/src/json/routes.ts";
 import { SeededRandom } from "../../support/random.ts";
 import { script } from "./script.ts";
@@ -126,7 +126,7 @@ function broken(random: SeededRandom, body: string): string {
     case 1:
       return body.slice(0, at) + body.slice(at + 1);
     case 2:
-      return body.slice(0, at) + random.pick([..."{}[]:,\"\\0x-.e tn\t\n\u0001é"]) + body.slice(at);
+      return body.slice(0, at) + random.pick([...'{}[]:,"\\0x-.e tn\t\n\u0001é']) + body.slice(at);
     case 3:
       return `${body}${random.pick(["}", "{}", " x", "\n\n", "\0"])}`;
     case 4:
@@ -134,7 +134,10 @@ function broken(random: SeededRandom, body: string): string {
     case 5:
       return body.replace("{", random.pick(['{"":1,', '{"key":null,"key":null,', '{"x":[1,{}],']));
     case 6:
-      return body.replace(/"[^"]*"(?=[,}])/, random.pick(["{}", "[]", "true", "null", "1.5", '"*"']));
+      return body.replace(
+        /"[^"]*"(?=[,}])/,
+        random.pick(["{}", "[]", "true", "null", "1.5", '"*"']),
+      );
     default:
       return body.replace(/":/, random.pick(['"', '";', '" :', '\\u0022":', '":\n', '"::']));
   }

@@ -49,7 +49,7 @@ export class HttpTarget {
       method: one.method,
       dispatcher: this.#agent,
       ...(one.body !== undefined && { body: one.body, headers: { "content-type": type } }),
-      signal: AbortSignal.timeout(one.query.includes("wait=true") ? WAIT_TIMEOUT_MS : TIMEOUT_MS),
+      signal: AbortSignal.timeout(one.query.includes("waitIndex=") ? WAIT_TIMEOUT_MS : TIMEOUT_MS),
     });
     const body = await response.body.text();
     const headers: Record<string, string> = {};

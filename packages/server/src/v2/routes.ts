@@ -36,7 +36,7 @@ export function v2Routes(
     if (path === "/v2/auth/enable" && exchange.head.method === "GET") {
       const body = `{"enabled":${member.store.auth.isEnabled}}\n`;
       exchange.respond({ status: 200, headers: { "content-type": "application/json" }, body });
-    } else exchange.respond(messageError(501, NO_USERS));
+    } else exchange.respond(messageError(403, NO_USERS));
   });
   return new Map([
     ["/v2/keys", keys],
