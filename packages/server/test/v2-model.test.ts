@@ -82,12 +82,14 @@ test(`random requests agree with a naive store (seed ${SEED})`, async (t) => {
       const shown = `round ${round}, request ${i}: ${JSON.stringify(request)}`;
       assert.deepEqual({ status, json: timeless(json) }, expected, shown);
       assert.equal(headers["x-etcd-index"], String(model.index), shown);
+      // Two TTLs that end within one look of the leader's may end in any order.
+      if (request.ttl) await world.run(150);
     }
     await agreeOnWaits(world, client, model, random, first);
     // A round is shorter than the TTL, and this is longer: everything with a TTL ends now.
     await world.run((TTL_SECONDS + 30) * 1000);
-    const expired = model.expireAll();
-    assert.equal(member.store.mvcc.currentRevision, model.index, `expired: ${expired}`);
+    model.expireAll();
+    assert.equal(member.store.mvcc.currentRevision, model.index, `round ${round}`);
   }
 });
 

@@ -146,8 +146,13 @@ export function isRefusal(error: unknown): boolean {
   return (
     code === GrpcCode.PermissionDenied ||
     code === GrpcCode.Unauthenticated ||
-    REFUSALS.test(error.message)
+    isRefusalText(error.message)
   );
+}
+
+/** The same for the text of an error, such as a watch's cancel reason. */
+export function isRefusalText(text: string): boolean {
+  return REFUSALS.test(text);
 }
 
 /** An error as /v2/members has it (etcd 3.4: httptypes/errors.go). */

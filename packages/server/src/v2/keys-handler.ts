@@ -9,7 +9,7 @@ import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
 import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText } from "./keys.ts";
-import { listChildren } from "./listing.ts";
+import { type ListingLimits, listChildren } from "./listing.ts";
 import type { Logins } from "./logins.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
@@ -33,6 +33,7 @@ export interface KeysDeps {
   readonly to: CallServices;
   readonly counters: StoreCounters;
   readonly logins: Logins;
+  readonly limits: ListingLimits;
 }
 
 /** Serves the keys. */
@@ -140,7 +141,8 @@ class Keys {
       };
     }
     const nextTurn = () => new Promise<void>((resolve) => clock.endOfTurn(resolve));
-    const nodes = await listChildren({ caller, wallMs, nextTurn }, path, index, isRecursive);
+    const listing = { caller, wallMs, nextTurn, limits: this.#deps.limits };
+    const nodes = await listChildren(listing, path, index, isRecursive);
     const view =
       found.kind === "root"
         ? { path, isDir: true, modifiedIndex: 0, createdIndex: 0 }

@@ -12,6 +12,7 @@ import type { CallServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";
 import { messageError, served } from "./http.ts";
 import { keysHandler } from "./keys-handler.ts";
+import { LISTING_LIMITS, type ListingLimits } from "./listing.ts";
 import { Logins } from "./logins.ts";
 import { machinesHandler, membersHandler } from "./members-handler.ts";
 import { statsHandlers } from "./stats-handler.ts";
@@ -22,11 +23,12 @@ const NO_USERS = "the users and roles of v2 are not served: use those of v3 (etc
 export function v2Routes(
   member: Member,
   calls: Omit<CallServices, "clock">,
+  limits: ListingLimits = LISTING_LIMITS,
 ): ReadonlyMap<string, HttpExchangeHandler> {
   const to = { ...calls, clock: member.clock };
   const counters = new StoreCounters();
   const logins = new Logins(member.clock);
-  const keys = keysHandler({ member, to, counters, logins });
+  const keys = keysHandler({ member, to, counters, logins, limits });
   const members = membersHandler({ member, to, logins });
   const methods = ["GET", "HEAD", "PUT", "POST", "DELETE"];
   const notFound = served(methods, Number.MAX_SAFE_INTEGER, ({ exchange }) =>

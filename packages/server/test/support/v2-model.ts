@@ -8,7 +8,8 @@ interface ModelNode {
   children: Map<string, ModelNode> | undefined;
   created: number;
   modified: number;
-  expires: boolean;
+  /** The index of the write that set its TTL, which is the same for all; 0: it has none. */
+  expires: number;
 }
 
 export interface ModelRequest {
@@ -66,7 +67,7 @@ export class V2Model {
 
   constructor(index: number) {
     this.index = index;
-    this.#root = { value: "", children: new Map(), created: 0, modified: 0, expires: false };
+    this.#root = { value: "", children: new Map(), created: 0, modified: 0, expires: 0 };
   }
 
   answer(request: ModelRequest): ModelAnswer {
@@ -149,7 +150,7 @@ export class V2Model {
     const next = ++this.index;
     const fresh = (isDir: boolean, text: string, expires: boolean): ModelNode => ({
       ...{ value: text, children: isDir ? new Map() : undefined, created: next },
-      ...{ modified: next, expires },
+      ...{ modified: next, expires: expires ? next : 0 },
     });
     let parent = this.#root;
     for (const name of path.slice(0, -1)) {
@@ -191,7 +192,7 @@ export class V2Model {
       node.modified = next;
       if (!refresh) node.value = value;
     }
-    node.expires = ttl;
+    node.expires = ttl ? next : 0;
     const view = { ...this.#view(path, node, false, false), modifiedIndex: next };
     const json = { action, node: view, prevNode };
     this.#note(path, json, refresh);
@@ -231,19 +232,16 @@ export class V2Model {
     return [textOf(path), ...below];
   }
 
-  /** The time is up for all nodes that have a TTL. Returns their number, of those on top. */
-  expireAll(): number {
-    let count = 0;
+  /** The time is up for all nodes that have a TTL, in the order in which they got it. */
+  expireAll(): void {
+    const due: { path: readonly string[]; node: ModelNode }[] = [];
     const walk = (path: readonly string[], node: ModelNode): void => {
-      for (const [name, child] of [...(node.children ?? [])].sort(([a], [b]) => (a < b ? -1 : 1))) {
-        if (child.expires) {
-          this.#remove([...path, name], child, "expire");
-          count++;
-        } else walk([...path, name], child);
-      }
+      if (node.expires > 0) due.push({ path, node });
+      for (const [name, child] of node.children ?? []) walk([...path, name], child);
     };
     walk([], this.#root);
-    return count;
+    for (const { path, node } of due.sort((a, b) => a.node.expires - b.node.expires))
+      if (this.#find(path) === node) this.#remove(path, node, "expire");
   }
 
   #view(
