@@ -12,9 +12,9 @@ export { HealthService } from "./src/grpc/health.ts";
 export { Inflater } from "./src/grpc/inflater.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
-export { HttpDate } from "./src/http/context.ts";
 export { HpackDecoder } from "./src/hpack/decoder.ts";
 export { HpackEncoder } from "./src/hpack/encoder.ts";
+export { HttpDate } from "./src/http/context.ts";
 export {
   type ConnectionOwner,
   Http2Connection,

@@ -387,11 +387,13 @@ describe("HTTP/1.1", () => {
   });
 
   test("that does not come to an end is cut off", async (t) => {
-    const { socket } = await startEngine(t, { options: { handshakeTimeoutMs: 50 } });
+    const { socket, clock, server } = await startEngine(t, {});
     const slow = await socket();
     let text = "";
     slow.on("data", (chunk) => (text += chunk));
     slow.write("GET / HTTP/1.1\r\nhost: x\r\n");
+    await until(() => server.counters().http1.openConnections === 1);
+    clock.advance(10_000);
     await new Promise((resolve) => slow.on("close", resolve));
     assert.match(text, /^HTTP\/1\.1 408 Request Timeout/);
   });

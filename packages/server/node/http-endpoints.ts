@@ -1,4 +1,5 @@
 /** The HTTP endpoints of the client and metrics ports. */
+import { randomBytes } from "node:crypto";
 import { type HttpExchangeHandler, type Logger, wholeBody } from "@quorate/host";
 import type { Gateway, HttpHandler } from "@quorate/rpc";
 import { versionEndpoint } from "../src/http/endpoints.ts";
@@ -6,6 +7,7 @@ import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
+import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
@@ -16,8 +18,14 @@ const MAX_BODY_BYTES: number = 64 << 10;
 /** The endpoints of the client port that have data, by path. */
 export function dataEndpoints(
   gateway: Gateway | undefined,
+  member: Member,
+  parts: Omit<HttpKvParts, "hashKey">,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  return new Map(gateway === undefined ? [] : gatewayEndpoints(gateway));
+  const { areKeysOn } = member.config.http;
+  return new Map([
+    ...(gateway === undefined ? [] : gatewayEndpoints(gateway)),
+    ...(areKeysOn ? httpKv(member, { ...parts, hashKey: randomBytes(32) }) : []),
+  ]);
 }
 
 /** The endpoints without data, of the client and metrics ports, by path. */

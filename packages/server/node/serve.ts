@@ -6,13 +6,12 @@
  */
 import type { Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { HttpHandler } from "@quorate/rpc";
+import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { controlAccess } from "../src/http/access.ts";
-import { httpRouter } from "../src/http/endpoints.ts";
-import { exchangeRouter } from "../src/http/exchange-router.ts";
+import { exchangeRouter, httpRouter } from "../src/http/endpoints.ts";
 import { memberGateway } from "../src/http/gateway.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
@@ -20,7 +19,7 @@ import { Member } from "../src/member/member.ts";
 import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { pageTable, serviceTable } from "../src/services/table.ts";
 import { v2Routes } from "../src/v2/routes.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
@@ -149,9 +148,11 @@ async function open(
   servers: EngineServer[],
   { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
 ): Promise<ServingMember> {
-  const own = serviceTable(member);
-  const standard = withStandardServices(audit?.around(own) ?? own);
-  const services = tracing?.around(standard.services) ?? standard.services;
+  const audited = (table: ServiceTable) => audit?.around(table) ?? table;
+  const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
+  const standard = withStandardServices(audited(serviceTable(member)));
+  const services = traced(standard.services);
+  const pages = traced(audited(pageTable(member)));
   const observer = callObserver(config, deps, member);
   const logger = deps.logger.child("etcdhttp");
   const plain = plainEndpoints(member, versionOf(member), logger);
@@ -160,7 +161,8 @@ async function open(
     maxRequestBytes: maxMessageBytes(config),
   });
   const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
-  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway), ...v2]));
+  const data = dataEndpoints(gateway, member, { services, pages, observer });
+  const router = exchangeRouter(new Map([...plain, ...data, ...v2]));
   const http = controlAccess(router, config.http, { clock: deps.clock, logger });
   const server = clientServer(config, deps, resources, { services, http, observer });
   const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));

@@ -3,8 +3,7 @@
  * from the fields of each message type, with the forms of values that JSON allows and with those
  * that it does not; broken JSON; HTTP methods, paths and headers.
  */
-import type { JsonField, JsonMessage } from "@quorate/proto";
-import { httpRoutes } from "../../../packages/proto/src/json/routes.ts";
+import { httpRoutes, type JsonField, type JsonMessage } from "@quorate/proto";
 import { SeededRandom } from "../../support/random.ts";
 import { script } from "./script.ts";
 
@@ -176,7 +175,7 @@ function singleOf(random: SeededRandom, field: JsonField, depth: number): string
     case "bytes":
       return bytesOf(random);
     case "enum": {
-      const [number, name] = random.pick([...field.enumType!.names]);
+      const [name, number] = random.pick([...field.enumType!.numbers]);
       return random.pick([`"${name}"`, String(number), random.oneIn(8) ? "9" : String(number)]);
     }
     case "message":

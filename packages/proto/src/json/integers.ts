@@ -9,8 +9,8 @@ const MAX_DIGITS = 20;
 const INT32_MAX = 0x7fff_ffff;
 /** [-+._a-zA-Z0-9]: what may not follow a number at once. */
 const NOT_DELIMITER = /[-+._a-zA-Z0-9]/;
-// As protojson's lexer: an exponent may lack its digits.
-const NUMBER = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]*))?/;
+// As protojson's lexer: an exponent may lack its digits where another character follows.
+const NUMBER = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE](?=[\s\S])([-+]?[0-9]*))?/;
 /** Go's unicode.IsSpace at the ends of a string. */
 const SPACE_AT_END =
   /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;

@@ -20,6 +20,7 @@ import { type Opened, WireOutput } from "./wire-output.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
+const CLOSED = -1;
 /** The wire type of a packed list, whose single values are varints. */
 const PACKED = 2;
 
@@ -136,15 +137,15 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   }
 
   /**
-   * The first byte of the next name or element, behind the comma; undefined if the bracket `close`
-   * was there.
+   * The first byte of the next name or element, behind the comma; CLOSED if the bracket `close` was
+   * there.
    */
-  #next(frame: Frame, close: number): number | undefined {
+  #next(frame: Frame, close: number): number {
     const byte = this.#space();
     if (byte === close) {
       this.pos++;
       this.#depth--;
-      return undefined;
+      return CLOSED;
     }
     if (frame.first) {
       frame.first = false;
@@ -162,7 +163,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
 
   #member(frame: Frame): void {
     const first = this.#next(frame, 0x7d);
-    if (first === undefined) {
+    if (first === CLOSED) {
       this.#closeMessage(frame);
       return;
     }
@@ -239,7 +240,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
 
   #element(frame: Frame, field: JsonField): void {
     const first = this.#next(frame, 0x5d);
-    if (first === undefined) {
+    if (first === CLOSED) {
       if (frame.packed !== undefined) this.#out.close(frame.packed);
       frame.packed = frame.list = undefined;
       frame.first = false;

@@ -87,7 +87,8 @@ export class ScalarReader {
   /** The offset behind a literal that must be at `pos`. */
   literalEnd(literal: string): number {
     const end = this.pos + literal.length;
-    if (toLatin1(this.json, this.pos, end) !== literal) throw Refusal.grammar;
+    if (end > this.json.length || toLatin1(this.json, this.pos, end) !== literal)
+      throw Refusal.grammar;
     return end;
   }
 

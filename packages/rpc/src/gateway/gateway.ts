@@ -86,7 +86,10 @@ export class Gateway {
     const stream = this.#services.stream.get(path);
     if (stream !== undefined)
       return new GatewayStream(this.#shared, exchange, route, timeoutMs, stream);
-    return this.#refuse(exchange, { code: GrpcCode.Unimplemented, message: `unknown method ${path}` });
+    return this.#refuse(exchange, {
+      code: GrpcCode.Unimplemented,
+      message: `unknown method ${path}`,
+    });
   }
 
   /** A path that is none of the table's as it stands. */

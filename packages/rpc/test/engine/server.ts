@@ -6,8 +6,8 @@ import { silentLogger } from "@quorate/host";
 import type { TlsOptions } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
 import type { HttpExchangeHandler, HttpHandler, StreamHandler, UnaryHandler } from "@quorate/rpc";
-import { exchangeHandler } from "../helpers/exchange-handler.ts";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { exchangeHandler } from "../helpers/exchange-handler.ts";
 
 export interface EngineUnderTest {
   readonly unary?: Record<string, UnaryHandler>;

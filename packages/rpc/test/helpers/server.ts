@@ -4,9 +4,15 @@ import { type ChannelCredentials, Client, type ClientOptions, credentials } from
 import type { LogFields, Logger } from "@quorate/host";
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type { HttpExchangeHandler, HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
-import { exchangeHandler } from "./exchange-handler.ts";
+import type {
+  HttpExchangeHandler,
+  HttpHandler,
+  RpcObserver,
+  StreamHandler,
+  UnaryHandler,
+} from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { exchangeHandler } from "./exchange-handler.ts";
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";

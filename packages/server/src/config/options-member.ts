@@ -172,6 +172,10 @@ export const memberOptions = {
     group,
     doc: "Serve the v3 API as JSON over HTTP under /v3/.",
   }),
+  "enable-http-kv": boolOption(true, {
+    group,
+    doc: "Serve keys over HTTP under /kv/, /watch/ and /txn (docs/http.md).",
+  }),
   "raft-read-timeout": durationOption(5000, {
     group,
     doc: "Read timeout of connections between members. At least 5s.",

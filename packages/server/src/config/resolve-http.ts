@@ -12,6 +12,7 @@ export function resolveHttp(values: OptionValues): HttpConfig {
   const hosts = values["host-whitelist"];
   return {
     isGatewayOn: values["enable-grpc-gateway"],
+    areKeysOn: values["enable-http-kv"],
     allowedOrigins: originsOf(values.cors),
     allowedHosts:
       hosts.length === 0 || hosts.includes(ALL) ? undefined : new Set(hosts.map(lowerCase)),

@@ -303,13 +303,6 @@ function checkAddresses(settings: Settings, values: OptionValues, fromFile: bool
   ] as const) {
     if (values[name].length === 0) contradiction(`--${name} must not be empty`);
   }
-  for (const name of ["listen-peer-urls", "initial-advertise-peer-urls"] as const) {
-    const socket = values[name].find((url) => url.path !== "");
-    if (socket !== undefined)
-      contradiction(
-        `--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`,
-      );
-  }
   for (const [name, form] of [
     ["initial-advertise-peer-urls", '"host:port"'],
     [

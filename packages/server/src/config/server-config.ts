@@ -220,6 +220,8 @@ export interface ServerConfig {
 export interface HttpConfig {
   /** Whether /v3/ is served. */
   readonly isGatewayOn: boolean;
+  /** Whether /kv/, /watch/ and /txn are served. */
+  readonly areKeysOn: boolean;
   /** Origins whose pages may call, as browsers send them; undefined for all. */
   readonly allowedOrigins: ReadonlySet<string> | undefined;
   /** Host names that requests without TLS may be for; undefined for all. */

@@ -81,10 +81,7 @@ function answer(exchange: HttpExchange, response: HttpResponse): HttpExchangeLis
 }
 
 /** The host name of a request that is not served for it; undefined if it is. */
-function refusedHost(
-  head: HttpHead,
-  allowed: ReadonlySet<string> | undefined,
-): string | undefined {
+function refusedHost(head: HttpHead, allowed: ReadonlySet<string> | undefined): string | undefined {
   if (allowed === undefined || head.isSecure === true) return undefined;
   const host = hostName(head.headers.get("host") ?? "");
   return allowed.has(host.toLowerCase()) ? undefined : host;
@@ -112,8 +109,7 @@ This requirement has been added to help prevent "DNS Rebinding" attacks (CVE-201
 }
 
 function headersFor(head: HttpHead, allowed: ReadonlySet<string> | undefined): Headers {
-  if (allowed === undefined)
-    return KEY_PATHS.test(head.path) ? corsHeaders(head, "*") : ANY_ORIGIN;
+  if (allowed === undefined) return KEY_PATHS.test(head.path) ? corsHeaders(head, "*") : ANY_ORIGIN;
   const origin = head.headers.get("origin");
   // The response depends on the origin, so caches must keep one for each.
   if (origin === undefined || !allowed.has(origin.toLowerCase())) return { vary: "Origin" };
