@@ -20,7 +20,6 @@ import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
-import { v2Routes } from "../src/v2/routes.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
@@ -160,9 +159,8 @@ async function open(
     ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
     maxRequestBytes: maxMessageBytes(config),
   });
-  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
   const data = dataEndpoints(gateway, member, { services, pages, observer });
-  const router = exchangeRouter(new Map([...plain, ...data, ...v2]));
+  const router = exchangeRouter(new Map([...plain, ...data]));
   const http = controlAccess(router, config.http, { clock: deps.clock, logger });
   const server = clientServer(config, deps, resources, { services, http, observer });
   const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));

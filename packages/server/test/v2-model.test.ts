@@ -10,7 +10,7 @@ import { formText } from "./support/v2-form.ts";
 import { type ModelRequest, V2Model } from "./support/v2-model.ts";
 import { World } from "./support/world.ts";
 
-const ROUNDS = Number(process.env["QUORATE_V2_ROUNDS"] ?? 3);
+const ROUNDS = Number(process.env["QUORATE_V2_ROUNDS"] ?? 2);
 const SEED = BigInt(process.env["QUORATE_V2_SEED"] ?? 1);
 /** Requests of a round; they take less simulated time than the shortest TTL. */
 const REQUESTS = 40;
@@ -108,7 +108,7 @@ async function agreeOnWaits(
     const expected = model.eventFrom(path, recursive, waitIndex);
     const key = path.map((name) => `/${name}`).join("");
     const exchange = client.wait(key, { recursive, waitIndex });
-    await world.run(200);
+    await world.run(60);
     const shown = `wait ${key} ${recursive} from ${waitIndex}`;
     assert.equal(exchange.status, 200, shown);
     if (expected === undefined) assert.equal(exchange.text, "", shown);

@@ -8,11 +8,11 @@ import type {
 import { EtcdError, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { plainError } from "../http/health.ts";
+import { Problem } from "../http-kv/problems.ts";
 import { V2Error } from "./errors.ts";
 import { decodeEscapes } from "./form.ts";
 import { goString } from "./json.ts";
 import { cleanPath } from "./keys.ts";
-import { unauthorized } from "./logins.ts";
 
 /** A request whose body is complete. */
 export interface V2Exchange {
@@ -129,6 +129,11 @@ function escapePath(path: string): string {
   );
 }
 
+/** v2's response to a caller that may not (etcd 3.4: writeKeyNoAuth). */
+export function unauthorized(): V2Error {
+  return new V2Error("Unauthorized", "Insufficient credentials");
+}
+
 /** The error of v2 for what a call of v3 failed with. */
 export function toV2Error(error: unknown): V2Error {
   if (error instanceof V2Error) return error;
@@ -141,6 +146,7 @@ const REFUSALS =
 
 /** Whether an error says that the caller may not, or was not recognised. */
 export function isRefusal(error: unknown): boolean {
+  if (error instanceof Problem) return error.code === "unauthenticated";
   if (!(error instanceof StatusError || error instanceof EtcdError)) return false;
   const code = error instanceof EtcdError ? error.grpcCode : error.code;
   return (

@@ -25,9 +25,8 @@ import type { Mvcc } from "@quorate/store";
 import type { HttpCaller, OpenStream } from "./calls.ts";
 import { V2Error } from "./errors.ts";
 import { eventOf, type KeyChange, type Watched } from "./events.ts";
-import { isRefusalText } from "./http.ts";
+import { isRefusalText, unauthorized } from "./http.ts";
 import { directoryKey, nodeKey, pathOfKey, type Range, subtree } from "./keys.ts";
-import { unauthorized } from "./logins.ts";
 
 /** How long a stream that has still to catch up is left before it is asked again. */
 const PROGRESS_RETRY_MS = 20;

@@ -17,6 +17,7 @@ export interface V2Answer {
   readonly text: string;
 }
 
+const HASH_KEY = new Uint8Array(32);
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 export function answerOf(exchange: MemoryExchange): V2Answer {
@@ -44,7 +45,7 @@ export class V2Client {
     limits?: ListingLimits,
   ) {
     this.#world = world;
-    this.#routes = v2Routes(member, { services: serviceTable(member) }, limits);
+    this.#routes = v2Routes(member, { services: serviceTable(member), hashKey: HASH_KEY }, limits);
     this.#headers = headers;
   }
 
