@@ -1,4 +1,4 @@
-/** Differences between etcd 3.4's v2 API and ours that are intended; docs/divergence.md has them. */
+/** Intended differences between etcd 3.4's v2 API and ours; docs/v2.md has them. */
 import type { Known } from "./compare.ts";
 
 const isWait = (request: string): boolean => request.includes("wait=true");

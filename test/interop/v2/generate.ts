@@ -2,7 +2,6 @@
  * Random requests of the v2 API. A few names meet often; indexes are given as places in the history
  * of the writes, because each server counts on its own.
  */
-import { formText } from "../../../packages/server/test/support/v2-form.ts";
 import type { V2Request } from "./target.ts";
 
 /** What generating needs of randomness. */
@@ -136,4 +135,11 @@ export function requestOf(one: Draft, indexOf: (ago: number) => number): V2Reque
   const hasBody = one.inBody && (one.method === "PUT" || one.method === "POST");
   const { method, path } = one;
   return { method, path, query: hasBody ? "" : text, body: hasBody ? text : undefined };
+}
+
+function formText(fields: Draft["fields"]): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
+    .join("&");
 }

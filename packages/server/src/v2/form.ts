@@ -5,13 +5,17 @@
  * Everything is latin1, one char a byte.
  */
 import type { HttpHead } from "@quorate/host";
-import { toLatin1 } from "@quorate/proto";
+import { CodedError, toLatin1 } from "@quorate/proto";
 
 /** Values by name, in their order. */
 export type Form = ReadonlyMap<string, readonly string[]>;
 
 /** A form that is not well formed; `message` is Go's text. */
-export class FormError extends Error {}
+export class FormError extends CodedError<"InvalidForm"> {
+  constructor(message: string) {
+    super("FormError", "InvalidForm", message);
+  }
+}
 
 /** Fields that a form may have. v2 knows 15. */
 export const MAX_FORM_FIELDS = 1000;

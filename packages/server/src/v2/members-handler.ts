@@ -2,6 +2,7 @@
 import type { HttpExchangeHandler, HttpResponse } from "@quorate/host";
 import {
   ClusterService,
+  CodedError,
   fromUtf8,
   idToHex,
   toLatin1,
@@ -24,11 +25,11 @@ export interface MembersDeps {
 }
 
 /** A request that is answered with an error. */
-class Refused extends Error {
+class Refused extends CodedError<"Refused"> {
   readonly response: HttpResponse;
 
   constructor(response: HttpResponse) {
-    super(`HTTP ${response.status}`);
+    super("Refused", "Refused", `HTTP ${response.status}`);
     this.response = response;
   }
 }

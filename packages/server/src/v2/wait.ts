@@ -28,7 +28,7 @@ import { eventOf, type KeyChange, type Watched } from "./events.ts";
 import { isRefusalText, unauthorized } from "./http.ts";
 import { directoryKey, nodeKey, pathOfKey, type Range, subtree } from "./keys.ts";
 
-/** How long a stream that has still to catch up is left before it is asked again. */
+/** Pause between two requests for the progress of a stream that has still to catch up. */
 const PROGRESS_RETRY_MS = 20;
 /**
  * Revisions that are held back at the most while one of two watches catches up; beyond them the
