@@ -1,6 +1,6 @@
 /**
  * Writes packages/proto/src/gen/ from proto/: an interface and a codec for each message, a const
- * for each enum, and the services.
+ * for each enum, the services, and the tables of the JSON mapping.
  *
  *   node scripts/gen-proto.ts           write what changed
  *   node scripts/gen-proto.ts --check   write nothing; exit 1 if something would change
@@ -11,6 +11,7 @@ import protobuf from "protobufjs";
 import { readMode } from "./generator.ts";
 import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
+import { emitJson } from "./proto/json.ts";
 import { loadModel } from "./proto/model.ts";
 import { emitServices } from "./proto/services.ts";
 
@@ -29,6 +30,7 @@ export function generate(): Map<string, string> {
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
   out.set("services.ts", emitServices(model));
   out.set("descriptors.ts", emitDescriptors(protobuf, sources));
+  out.set("json.ts", emitJson(protobuf, sources));
   return out;
 }
 

@@ -60,8 +60,8 @@ function peerTransport(
       clusterId: request.clusterId,
       localUrls: config.advertisePeerUrls.map((url) => url.text),
       listen: config.listenPeerUrls.map((url) => {
-        const { host, port, secure } = listenAddress(url);
-        return { host: host ?? "", port: port ?? 0, secure };
+        const { host, port, path, secure } = listenAddress(url);
+        return { host: host ?? "", port: port ?? 0, path, secure };
       }),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,

@@ -6,23 +6,26 @@
  */
 import type { Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { HttpHandler } from "@quorate/rpc";
+import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
-import { httpRouter } from "../src/http/endpoints.ts";
+import { controlAccess } from "../src/http/access.ts";
+import { exchangeRouter, httpRouter } from "../src/http/endpoints.ts";
+import { memberGateway } from "../src/http/gateway.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { pageTable, serviceTable } from "../src/services/table.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { clientServer } from "./client-port.ts";
+import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
-import { httpEndpoints } from "./http-endpoints.ts";
+import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
@@ -68,16 +71,13 @@ export interface ServeDeps extends ProcessDeps {
  */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const resources = await acquire(config, deps);
-  const servers: EngineServer[] = [];
+  const opened: Opened = { servers: [], audit: undefined };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     onEnd: (error) => {
       resources.release();
-      Promise.all(servers.map((server) => server.close(0))).then(
-        () => deps.onEnd(error),
-        () => deps.onEnd(error),
-      );
+      closeAtOnce(opened).finally(() => deps.onEnd(error));
     },
   }).catch((error) => {
     resources.release();
@@ -85,7 +85,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   });
   peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
   try {
-    const serving = await startServing(config, deps, resources, member, servers);
+    const serving = await startServing(config, deps, resources, member, opened);
     logServing(config, deps.logger);
     return serving;
   } catch (error) {
@@ -93,6 +93,18 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     resources.release();
     throw error;
   }
+}
+
+/** What a member that ends by itself has still to close. */
+interface Opened {
+  readonly servers: EngineServer[];
+  audit: RunningAudit | undefined;
+}
+
+/** Ends all connections, then writes the lines that the audit log holds. Never rejects. */
+async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
+  await Promise.allSettled(servers.map((server) => server.close(0)));
+  await audit?.stop().catch(() => {});
 }
 
 function versionOf(member: Member) {
@@ -105,21 +117,22 @@ function versionOf(member: Member) {
 
 /**
  * Makes the member observable and opens its ports.
- * @param servers the server is added, for the member's own end
+ * @param opened what is opened is added, for the member's own end
  */
 async function startServing(
   config: ServerConfig,
   deps: ServeDeps,
   resources: Resources,
   member: Member,
-  servers: EngineServer[],
+  opened: Opened,
 ): Promise<ServingMember> {
   await untilReady(member, deps);
-  addMetrics(config, deps, resources, member, () => servers[0].counters());
+  addMetrics(config, deps, resources, member, () => opened.servers[0].counters());
   const tracing = await tracingOf(config, deps, resources, member);
   const audit = await auditOf(config, deps, member);
+  opened.audit = audit;
   try {
-    return await open(config, deps, resources, member, servers, { tracing, audit });
+    return await open(config, deps, resources, member, opened.servers, { tracing, audit });
   } catch (error) {
     await audit?.stop();
     throw error;
@@ -135,15 +148,26 @@ async function open(
   servers: EngineServer[],
   { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
 ): Promise<ServingMember> {
-  const own = serviceTable(member);
-  const standard = withStandardServices(audit?.around(own) ?? own);
-  const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
-  const server = clientServer(config, deps, resources, member, {
-    services: tracing?.around(standard.services) ?? standard.services,
-    http: httpRouter(endpoints),
+  const audited = (table: ServiceTable) => audit?.around(table) ?? table;
+  const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
+  const standard = withStandardServices(audited(serviceTable(member)));
+  const services = traced(standard.services);
+  const pages = traced(audited(pageTable(member)));
+  const observer = callObserver(config, deps, member);
+  const logger = deps.logger.child("etcdhttp");
+  const plain = plainEndpoints(member, versionOf(member), logger);
+  const gateway = memberGateway(config, {
+    ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
+    maxRequestBytes: maxMessageBytes(config),
   });
-  servers.push(server);
-  await server.listen();
+  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
+  const data = dataEndpoints(gateway, member, { services, pages, observer });
+  const router = exchangeRouter(new Map([...plain, ...data, ...v2]));
+  const http = controlAccess(router, config.http, { clock: deps.clock, logger });
+  const server = clientServer(config, deps, resources, { services, http, observer });
+  const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));
+  servers.push(server, ...(metrics === undefined ? [] : [metrics]));
+  for (const one of servers) await one.listen();
   return {
     member,
     stop: async () => {
@@ -151,7 +175,8 @@ async function open(
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
       member.watches.end(toStatusError(errorOf("Stopped")));
-      await server.close(CLOSE_GRACE_MS);
+      await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
+      gateway?.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();

@@ -18,6 +18,7 @@ export { type Invocation, loadConfig } from "./load.ts";
 export type {
   AuditConfig,
   AutoCompaction,
+  HttpConfig,
   KeepaliveConfig,
   LogConfig,
   LogOutput,

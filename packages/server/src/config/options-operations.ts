@@ -136,6 +136,12 @@ export const operationsOptions = {
       "feature gate CompactHashCheck.",
     aliases: ["experimental-compact-hash-check-time"],
   }),
+  "enable-v2": boolOption(false, {
+    group: features,
+    doc:
+      "Serve etcd's v2 API under /v2/ (docs/v2.md), which etcd ended in 3.6; its keys are " +
+      "kept in the store of v3.",
+  }),
   "self-heal": boolOption(false, {
     group: features,
     doc:

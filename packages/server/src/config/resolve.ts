@@ -7,6 +7,7 @@ import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveHttp } from "./resolve-http.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -302,13 +303,6 @@ function checkAddresses(settings: Settings, values: OptionValues, fromFile: bool
   ] as const) {
     if (values[name].length === 0) contradiction(`--${name} must not be empty`);
   }
-  for (const name of ["listen-peer-urls", "initial-advertise-peer-urls"] as const) {
-    const socket = values[name].find((url) => url.path !== "");
-    if (socket !== undefined)
-      contradiction(
-        `--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`,
-      );
-  }
   for (const [name, form] of [
     ["initial-advertise-peer-urls", '"host:port"'],
     [
@@ -476,6 +470,7 @@ export function resolveConfig(
     corruptCheckMs: values["corrupt-check-time"],
     compactHashCheckMs: values["compact-hash-check-time"],
     selfHeal: values["self-heal"],
+    enableV2: values["enable-v2"],
     compactionBatchLimit: values["compaction-batch-limit"] || 1000,
     compactionSleepIntervalMs: values["compaction-sleep-interval"] || 10,
     maxTxnOps: values["max-txn-ops"],
@@ -490,6 +485,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
+    http: resolveHttp(values),
     jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],

@@ -186,6 +186,8 @@ export interface ServerConfig {
   readonly compactHashCheckMs: number;
   /** If a member that differs rebuilds its store. */
   readonly selfHeal: boolean;
+  /** --enable-v2: serve /v2/. */
+  readonly enableV2: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
 
@@ -199,6 +201,8 @@ export interface ServerConfig {
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 
+  readonly http: HttpConfig;
+
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
   readonly authTokenTtlSeconds: number;
@@ -210,6 +214,18 @@ export interface ServerConfig {
   readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
   readonly featureGates: Gates;
+}
+
+/** What the HTTP side of the client port serves, and to whom. */
+export interface HttpConfig {
+  /** Whether /v3/ is served. */
+  readonly isGatewayOn: boolean;
+  /** Whether /kv/, /watch/ and /txn are served. */
+  readonly areKeysOn: boolean;
+  /** Origins whose pages may call, as browsers send them; undefined for all. */
+  readonly allowedOrigins: ReadonlySet<string> | undefined;
+  /** Host names that requests without TLS may be for; undefined for all. */
+  readonly allowedHosts: ReadonlySet<string> | undefined;
 }
 
 /** A log line for the operator, written once there is a logger. */

@@ -111,9 +111,14 @@ export interface KeeperDeps {
    */
   propose(
     term: number,
-    kind: "leaseRevoke" | "leaseCheckpoint",
+    kind: "leaseRevoke" | "leaseCheckpoint" | "txn",
     requests: readonly Uint8Array[],
   ): readonly Promise<AppliedEntry>[];
+  /**
+   * The transaction that must be applied before a lease is revoked: what ends with its keys, and is
+   * not attached to it. Undefined for most leases.
+   */
+  beforeRevoke?(id: bigint): Uint8Array | undefined;
 }
 
 /**
@@ -459,6 +464,34 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #revoke(epoch: Epoch, due: readonly Counted[]): void {
+    const ready: Counted[] = [];
+    for (const lease of due) {
+      const before = this.#deps.beforeRevoke?.(lease.id);
+      if (before === undefined) ready.push(lease);
+      else this.#revokeAfter(epoch, lease, before);
+    }
+    if (ready.length > 0) this.#revokeNow(epoch, ready);
+  }
+
+  /** Revokes a lease when a transaction is applied. */
+  #revokeAfter(epoch: Epoch, lease: Counted, before: Uint8Array): void {
+    const [result] = this.#deps.propose(epoch.term, "txn", [before]);
+    result.then(
+      ({ error }) => {
+        if (error === undefined) this.#revokeNow(epoch, [lease]);
+        else {
+          this.#inflightRevokes--;
+          this.#revokeAgain(epoch, lease, REFUSED_RETRY_MS);
+        }
+      },
+      () => {
+        this.#inflightRevokes--;
+        this.#revokeAgain(epoch, lease, REVOKE_RETRY_MS);
+      },
+    );
+  }
+
+  #revokeNow(epoch: Epoch, due: readonly Counted[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
     this.#deps.propose(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(

@@ -4,6 +4,7 @@ export { applyCompaction } from "./compaction.ts";
 export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
 export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
+export { type PageBounds, type PageSummary, pageInto } from "./page.ts";
 export { applyPut } from "./put.ts";
 export {
   applyRange,
@@ -14,6 +15,7 @@ export {
   rangeIfSmall,
   rangeInto,
 } from "./range.ts";
+export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./range-chunk.ts";
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
 export {
