@@ -19,7 +19,7 @@ export class HealthChecks {
     this.#loop = this.#run();
   }
 
-  /** From now on these paths of the node's REST API must be answered with 200; none to ask nothing. */
+  /** From now on these paths of the node's REST API must respond with 200; none to ask nothing. */
   expect(node: PatroniNode, ...paths: string[]): void {
     this.#expected.set(node, paths);
   }

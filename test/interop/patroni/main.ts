@@ -22,6 +22,9 @@ await withCluster({ size: 3, flags }, async (cluster) => {
     await story.loseBoth();
     await story.stopThePrimary();
     await story.verdict();
+    console.log(
+      `\nPatroni's log lines, without its regular rounds:\n${story.logLines().join("\n")}`,
+    );
   } catch (error) {
     console.error(story.logTails());
     throw error;

@@ -1,4 +1,4 @@
-/** One node of PostgreSQL under Patroni, as a machine of its own: it starts, stops and dies whole. */
+/** A node of PostgreSQL under Patroni, as a machine of its own: it starts, stops and dies whole. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
@@ -87,8 +87,8 @@ export class PatroniNode {
   }
 
   /**
-   * Status code of a path of Patroni's REST API, as a load balancer asks: 200 on /primary where this
-   * is the primary. 0 if nothing responds within `limitMs`.
+   * Status code of a path of Patroni's REST API, as a load balancer asks: 200 on /primary where
+   * this is the primary. 0 if nothing responds within `limitMs`.
    */
   async asks(path: string, limitMs = 2000): Promise<number> {
     try {

@@ -18,6 +18,12 @@ import { postgresPrograms } from "./installed.ts";
 import { PatroniNode } from "./node.ts";
 import { RowWriter, rowsOf } from "./row-writer.ts";
 
+/** A line that Patroni logs in each round, or while it waits. */
+const ROUND =
+  /: no action\. |: Lock owner: |imeline=| in progress$|heartbeat connection|_size = |Loop time|pg_controldata:/;
+/** The time in a line of `logLines`: node names are between date and time. */
+const timeOf = (line: string): string => line.replace(/ pg\d /, " ");
+
 const page = readFileSync(join(import.meta.dirname, "../../../docs/patroni.md"), "utf8");
 
 /** The page's commands and its configuration of a node. */
@@ -113,7 +119,7 @@ export class Story {
     return this.#writer;
   }
 
-  /** The first node initialises the cluster, the second joins it; rows are inserted from then on. */
+  /** The first node initialises the cluster, the second joins it; rows are inserted from then. */
   async initialise(): Promise<void> {
     const [first, second] = this.#nodes as [PatroniNode, PatroniNode];
     first.start();
@@ -146,23 +152,23 @@ export class Story {
     const leader = await this.#ourLeader();
     const [primary] = await this.#roles();
     const failuresBefore = this.writer.failures.length;
+    const at = primary.log().length;
     await leader.kill();
     this.say(`${leader.name}, the leader of our cluster, is killed`);
     await this.#ourLeader();
-    const at = primary.log().length;
+    const elected = primary.log().length;
     // Patroni has written its key several times since.
-    await this.#until(`${primary.name} has held its lock through 5 rounds`, () =>
-      Promise.resolve(
-        (
-          primary
-            .log()
-            .slice(at)
-            .match(/the leader with the lock/g) ?? []
-        ).length >= 5,
-      ),
-    );
+    const rounds = () =>
+      primary
+        .log()
+        .slice(elected)
+        .match(/the leader with the lock/g) ?? [];
+    await this.#until(`${primary.name} has held its lock through 5 rounds`, async () => {
+      return rounds().length >= 5;
+    });
     await this.writer.more(50);
     assert.deepEqual(this.writer.failures.slice(failuresBefore), []);
+    assert.doesNotMatch(primary.log().slice(at), /demot/i);
     leader.start();
     await leader.waitReady();
     this.say(`${leader.name} is back`);
@@ -211,6 +217,19 @@ export class Story {
     this.say(
       `${rows.length} rows acknowledged, none lost; longest gap ${gap} ms; ${this.checks.count} health checks, none failed`,
     );
+  }
+
+  /** What Patroni logged on both nodes, in order, without its regular rounds. */
+  logLines(): string[] {
+    return this.#nodes
+      .flatMap((node) =>
+        node
+          .log()
+          .split("\n")
+          .filter((line) => /^\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+: /.test(line) && !ROUND.test(line))
+          .map((line) => line.replace(" ", ` ${node.name} `)),
+      )
+      .sort((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
   }
 
   /** The ends of both logs, for the report of a failure. */

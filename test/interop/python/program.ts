@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
  */
 const PROGRAM_LIMIT_MS = 120_000;
 
-/** A program of this directory as it runs: the lines that it has printed, and what it complained of. */
+/** A program of this directory as it runs: its lines, and what it complained of. */
 export class Program {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
