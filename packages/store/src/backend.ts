@@ -67,6 +67,14 @@ export function prefixed(bucket: number, key: Uint8Array): Uint8Array {
   return full;
 }
 
+/** The keys of a bucket in the keyspace. */
+export function bucketRange(bucket: Bucket): {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+} {
+  return { from: new Uint8Array([bucket]), to: new Uint8Array([bucket + 1]) };
+}
+
 function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
   return sliceBytes === undefined ? {} : { sliceBytes };
 }

@@ -286,6 +286,7 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     stepKeys: deps.stepKeys,
+    disk: deps.disk,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;
