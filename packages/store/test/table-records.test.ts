@@ -10,7 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { type KeyspaceWrite, SeededRandom } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
-import { openRecords, type TableRange } from "../src/level-files/records.ts";
+import { openTables, type TableRange } from "../src/level-files/records.ts";
 import { WINDOW_BYTES } from "../src/level-files/table-run.ts";
 import { RecordHead } from "../src/mvcc/record-head.ts";
 
@@ -46,7 +46,8 @@ async function fromBinding({ from, to }: TableRange): Promise<string[]> {
 }
 
 async function fromTables(range: TableRange): Promise<string[]> {
-  const records = openRecords(nodeDisk, directory, range)!;
+  const tables = openTables(nodeDisk, directory, range)!;
+  const records = tables.records();
   const found: string[] = [];
   try {
     do {
@@ -57,7 +58,7 @@ async function fromTables(range: TableRange): Promise<string[]> {
       }
     } while (await records.refill());
   } finally {
-    records.close();
+    tables.close();
   }
   return found;
 }
@@ -96,7 +97,7 @@ describe("records of tables", () => {
 
   it("of a directory that has no LevelDB, or lacks a table, are not read", () => {
     const range = { from: fromLatin1("a"), to: fromLatin1("z") };
-    assert.equal(openRecords(nodeDisk, join(directory, "none"), range), undefined);
+    assert.equal(openTables(nodeDisk, join(directory, "none"), range), undefined);
     const lacking = mkdtempSync(join(tmpdir(), "quorate-table-records-"));
     after(() => rmSync(lacking, { recursive: true }));
     for (const name of readdirSync(directory).filter((one) => !one.endsWith(".ldb"))) {
@@ -105,7 +106,7 @@ describe("records of tables", () => {
       file.write([nodeDisk.readAll(join(directory, name))], 0);
       file.close();
     }
-    assert.equal(openRecords(nodeDisk, lacking, range), undefined);
+    assert.equal(openTables(nodeDisk, lacking, range), undefined);
   });
 
   it("of a table that is cut short end with an error", async () => {

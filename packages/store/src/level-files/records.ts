@@ -26,9 +26,30 @@ export interface TableRange {
   readonly to: Uint8Array;
 }
 
+/** The open tables of a range, whose records can be read any number of times. */
+export class TableFiles {
+  readonly #runs: readonly (readonly OpenTable[])[];
+  readonly #range: TableRange;
+
+  constructor(runs: readonly (readonly OpenTable[])[], range: TableRange) {
+    this.#runs = runs;
+    this.#range = range;
+  }
+
+  /** The records from the first one on. */
+  records(): TableRecords {
+    return new TableRecords(this.#runs, this.#range);
+  }
+
+  /** Closes the files. */
+  close(): void {
+    for (const { file } of this.#runs.flat()) file.close();
+  }
+}
+
 /** Reads the records of a range in key order. */
 export class TableRecords {
-  readonly #tables: readonly OpenTable[];
+  readonly #from: Uint8Array;
   readonly #to: Uint8Array;
   #runs: TableRun[];
   #current: TableRun | undefined;
@@ -41,12 +62,10 @@ export class TableRecords {
   #isBegun = false;
 
   constructor(runs: readonly (readonly OpenTable[])[], { from, to }: TableRange) {
-    this.#tables = runs.flat();
     this.#runs = runs.map((tables) => new TableRun(tables, from));
     this.#to = to;
     this.#from = from;
   }
-  readonly #from: Uint8Array;
 
   /** The run that has the present record: its key without the mark, and its value. */
   get record(): TableRun {
@@ -113,11 +132,6 @@ export class TableRecords {
     } while (!run.isDone);
   }
 
-  /** Closes the files. */
-  close(): void {
-    for (const { file } of this.#tables) file.close();
-  }
-
   #drop(run: TableRun): void {
     this.#runs = this.#runs.filter((one) => one !== run);
     this.#choose();
@@ -170,16 +184,16 @@ function compareRecords(a: TableRun, b: TableRun): number {
  * there is no LevelDB, or the files cannot be opened together: then the records are read through
  * the binding. The caller closes the result. @throws DiskError
  */
-export function openRecords(
+export function openTables(
   disk: Disk,
   directory: string,
   range: TableRange,
-): TableRecords | undefined {
+): TableFiles | undefined {
   if (disk.stat(`${directory}/CURRENT`) === undefined) return undefined;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const runs = openRuns(disk, directory, range);
     if (runs === "too many") return undefined;
-    if (runs !== "replaced") return new TableRecords(runs, range);
+    if (runs !== "replaced") return new TableFiles(runs, range);
   }
   return undefined;
 }
