@@ -213,9 +213,10 @@ function openRuns(
     );
     if (tables.length > MAX_OPEN_TABLES) return "too many";
     return runsOf(tables).map((run) =>
-      run.map(([number, { sizeBytes }]) => {
+      run.map(([number, { sizeBytes, smallest }]) => {
         const path = `${directory}/${String(number).padStart(6, "0")}.ldb`;
-        const table = { file: disk.open(path, "read"), sizeBytes };
+        const isWithin = compareUserKeys(smallest, smallest.length, from, from.length) >= 0;
+        const table = { file: disk.open(path, "read"), sizeBytes, isWithin };
         opened.push(table);
         return table;
       }),

@@ -11,7 +11,7 @@
  */
 import type { DiskFile } from "@quorate/host";
 import { ByteReader, BytesDamage, word } from "./bytes.ts";
-import { uncompress } from "./snappy.ts";
+import { uncompress, uncompressedLength, uncompressInto } from "./snappy.ts";
 import { FOOT_BYTES, handleAt, TRAILER_BYTES } from "./table.ts";
 
 /** Bytes of blocks that are read together; one block always fits. */
@@ -26,6 +26,8 @@ const MAX_BLOCK_BYTES = 256 << 20;
 export interface OpenTable {
   readonly file: DiskFile;
   readonly sizeBytes: number;
+  /** None of its keys is below the range. */
+  readonly isWithin: boolean;
 }
 
 /** Where the blocks of a table are. */
@@ -54,6 +56,8 @@ export class TableRun {
   /** The next block of the table that is not in a window yet. */
   #block = 0;
   #buffer: Uint8Array = new Uint8Array(0);
+  /** The content of the present block, if that is compressed. */
+  #plain: Uint8Array = new Uint8Array(0);
   /** Blocks of the window: the next one, and the one behind the last. */
   #inWindow = 0;
   #windowEnd = 0;
@@ -134,11 +138,14 @@ export class TableRun {
     const length = this.#places.lengths[block];
     const buffer = this.#buffer;
     if (buffer[start + length] === COMPRESSED) {
-      const plain = uncompress(buffer.subarray(start, start + length), MAX_BLOCK_BYTES);
-      if (plain === undefined) throw this.#damage("a block cannot be uncompressed");
-      this.bytes = plain;
+      const plainBytes = uncompressedLength(buffer, start, start + length);
+      if (!(plainBytes <= MAX_BLOCK_BYTES)) throw this.#damage("a block cannot be uncompressed");
+      if (plainBytes > this.#plain.length) this.#plain = new Uint8Array(2 * plainBytes);
+      if (!uncompressInto(this.#plain, buffer, start, start + length))
+        throw this.#damage("a block cannot be uncompressed");
+      this.bytes = this.#plain;
       this.#at = 0;
-      this.#end = recordsEnd(plain, 0, plain.length);
+      this.#end = recordsEnd(this.#plain, 0, plainBytes);
     } else {
       this.bytes = buffer;
       this.#at = start;
@@ -183,7 +190,10 @@ async function readFully(file: DiskFile, target: Uint8Array, position: number): 
 }
 
 /** The blocks of a table but for those whose keys are all below `from`. */
-async function placesIn({ file, sizeBytes }: OpenTable, from: Uint8Array): Promise<BlockPlaces> {
+async function placesIn(
+  { file, sizeBytes, isWithin }: OpenTable,
+  from: Uint8Array,
+): Promise<BlockPlaces> {
   const foot = new Uint8Array(FOOT_BYTES);
   await readFully(file, foot, sizeBytes - FOOT_BYTES);
   const reader = new ByteReader(foot, sizeBytes - FOOT_BYTES);
@@ -194,10 +204,10 @@ async function placesIn({ file, sizeBytes }: OpenTable, from: Uint8Array): Promi
   const raw = stored.subarray(0, length);
   const index = stored[length] === COMPRESSED ? uncompress(raw, MAX_BLOCK_BYTES) : raw;
   if (index === undefined) throw new BytesDamage(offset, "a block cannot be uncompressed");
-  return placesOf(index, offset, from);
+  return placesOf(index, offset, isWithin ? undefined : from);
 }
 
-function placesOf(index: Uint8Array, offset: number, from: Uint8Array): BlockPlaces {
+function placesOf(index: Uint8Array, offset: number, from: Uint8Array | undefined): BlockPlaces {
   const places: BlockPlaces = { offsets: [], lengths: [] };
   const reader = new ByteReader(index, offset, 0, recordsEnd(index, 0, index.length));
   let key = new Uint8Array(0);
@@ -205,14 +215,17 @@ function placesOf(index: Uint8Array, offset: number, from: Uint8Array): BlockPla
     const shared = reader.varint();
     const own = reader.varint();
     reader.varint();
-    const next = new Uint8Array(shared + own);
-    next.set(key.subarray(0, shared));
-    next.set(index.subarray(reader.at, reader.at + own), shared);
+    if (from !== undefined) {
+      const next = new Uint8Array(shared + own);
+      next.set(key.subarray(0, shared));
+      next.set(index.subarray(reader.at, reader.at + own), shared);
+      key = next;
+    }
     reader.skip(own);
-    key = next;
     const place = handleAt(reader);
     // The entry's key is not below any key of its block.
-    if (compareUserKeys(key, key.length - MARK_BYTES, from, from.length) < 0) continue;
+    if (from !== undefined && compareUserKeys(key, key.length - MARK_BYTES, from, from.length) < 0)
+      continue;
     places.offsets.push(place.offset);
     places.lengths.push(place.length);
   }
