@@ -1,6 +1,6 @@
 /**
- * The server engine for clients and the client engine: a service's view of a call, and the HTTP/2 and gRPC engine without
- * its sockets, which are in ./node.
+ * The engine for gRPC: a service's view of a call, the HTTP/2 and gRPC server, and the client's
+ * side of both, without sockets, which are in ./node.
  */
 export { ClientCall, type ClientCallEvents } from "./src/client/client-call.ts";
 export { type CallStart, ClientConnection } from "./src/client/client-connection.ts";

@@ -25,6 +25,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
     store: "all",
     transport: "all",
   },
+  proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all" },
   client: { proto: "all" },
   ctl: {
     client: "all",

@@ -1,6 +1,6 @@
 /**
- * Endpoints by SRV records for both commands (etcd: etcdmain/util.go, discoverEndpoints; client/pkg/
- * transport, ValidateSecureEndpoints).
+ * Endpoints by SRV records for both commands (etcd: etcdmain/util.go, discoverEndpoints;
+ * client/pkg/transport, ValidateSecureEndpoints).
  */
 import { connect as connectTls } from "node:tls";
 import { discoverEndpoints as clientEndpoints } from "@quorate/ctl";

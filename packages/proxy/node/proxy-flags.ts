@@ -1,11 +1,16 @@
 /** The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go). */
 import type { FlagValues } from "@quorate/ctl";
 import type { TlsVersion } from "@quorate/host/node";
+import { CodedError } from "@quorate/proto";
 import { nodeCiphers } from "@quorate/server";
 import { splitHostPort } from "./host-port.ts";
 
 /** A flag that is refused: the text is printed as it is. */
-export class FlagRefusal extends Error {}
+export class FlagRefusal extends CodedError<"BadFlag"> {
+  constructor(message: string) {
+    super("FlagRefusal", "BadFlag", message);
+  }
+}
 
 /** Go's default of --max-send-bytes and the most that a server there receives. */
 const SERVER_RECEIVE_BYTES = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /** A stream to the cluster: opened at the first member that can be reached, and not resumed. */
 import { GrpcCode } from "@quorate/proto";
 import type { CallStart, ClientCall, ClientConnection, Status, StatusError } from "@quorate/rpc";
-import type { MemberChannel, Upstream } from "./upstream.ts";
+import type { MemberChannel, MemberChannels } from "./member-channel.ts";
 
 /** Callbacks of a stream. */
 export interface UpstreamStreamListener {
@@ -16,7 +16,7 @@ export interface UpstreamStreamListener {
 const MAX_EARLY_BYTES = 4 * 1024 * 1024;
 
 export class UpstreamStream {
-  readonly #upstream: Upstream;
+  readonly #upstream: MemberChannels;
   readonly #start: CallStart;
   readonly #listener: UpstreamStreamListener;
   #call: ClientCall | undefined;
@@ -27,7 +27,7 @@ export class UpstreamStream {
   #isOver = false;
   #attempts = 0;
 
-  constructor(upstream: Upstream, start: CallStart, listener: UpstreamStreamListener) {
+  constructor(upstream: MemberChannels, start: CallStart, listener: UpstreamStreamListener) {
     this.#upstream = upstream;
     this.#start = start;
     this.#listener = listener;
@@ -68,7 +68,7 @@ export class UpstreamStream {
     this.#call?.finish();
   }
 
-  /** Gives the stream up. Nothing is called any more. */
+  /** Cancels the stream. Nothing is called any more. */
   cancel(): void {
     this.#isOver = true;
     this.#early = [];

@@ -13,18 +13,8 @@ import {
   StatusError,
 } from "@quorate/rpc";
 import { type Metadata, passedOn } from "./caller.ts";
+import type { MemberChannel, MemberChannels } from "./member-channel.ts";
 import { UpstreamStream, type UpstreamStreamListener } from "./upstream-stream.ts";
-
-/** The connection to one member. */
-export interface MemberChannel {
-  /** The endpoint as the user wrote it. */
-  readonly endpoint: string;
-  /** The connection, if it takes calls now. */
-  readonly ready: ClientConnection | undefined;
-  /** Dials if needed. Rejects with StatusError. */
-  connect(): Promise<ClientConnection>;
-  close(): void;
-}
 
 /** How the calls of one method are made. */
 export interface MethodRules {
@@ -43,7 +33,7 @@ const DEFAULT_RETRY_MS = 5000;
 /** Calls that wait for responses at one time; more are refused. */
 export const MAX_PENDING_CALLS = 65_536;
 
-export class Upstream {
+export class Upstream implements MemberChannels {
   readonly clock: Clock;
   #channels: readonly MemberChannel[];
   readonly #maxRequestBytes: number;

@@ -3,7 +3,7 @@ import { EMPTY, Event, KeyValue, type ResponseHeader, WatchResponse } from "@quo
 import { fragments, headerField, idField, responsePieces } from "@quorate/server";
 import type { Receiver } from "./receiver.ts";
 
-/** Longer responses go in fragments to a client that takes them: etcd's request limit and 512 KiB. */
+/** Longer responses go in fragments to a client that takes them (as etcd's members). */
 export const MAX_FRAGMENT_BYTES = 2 * 1024 * 1024;
 
 /** Removes the namespace from a key-value pair. */

@@ -124,7 +124,7 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
     this.#sendCheck(name, made, request);
   }
 
-  /** Gives a receiver a broadcast. */
+  /** Lets a receiver listen to a broadcast. */
   add(receiver: Receiver, start: number): void {
     const key = groupKey(receiver.request);
     let group = this.#groups.get(key);

@@ -1,7 +1,6 @@
 /** One watch of one client, as the watches that are shared upstream see it. */
 import type { WatchCreateRequest } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
-import type { Broadcast } from "./broadcast.ts";
 
 /** The client's stream, as its watches see it. */
 export interface ReceiverStream {
@@ -35,7 +34,7 @@ export class Receiver {
   /** Older events are not for it. */
   nextRevision: number;
   /** The broadcast that it listens to; undefined while it listens to none. */
-  broadcast: Broadcast | undefined = undefined;
+  broadcast: { readonly id: number } | undefined = undefined;
 
   constructor(
     stream: ReceiverStream,

@@ -41,7 +41,7 @@ export class WatchGroup implements BroadcastOwner {
   }
 
   /**
-   * Gives a receiver a broadcast that has not passed its next revision: the one that is nearest, or
+   * Lets a receiver listen to a broadcast that has not passed its next revision: the one that is nearest, or
    * a new one.
    * @param start where a new broadcast begins: the next revision, or the one before for a watch
    * from now on (a member reports no progress to a watch that begins in the future)
@@ -64,7 +64,7 @@ export class WatchGroup implements BroadcastOwner {
 
   /** Takes a receiver out of its broadcast. */
   delete(receiver: Receiver): void {
-    const { broadcast } = receiver;
+    const broadcast = this.#broadcasts.find((one) => one === receiver.broadcast);
     if (broadcast === undefined) return;
     broadcast.delete(receiver);
     this.#tidy(broadcast);

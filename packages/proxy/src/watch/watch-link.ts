@@ -38,7 +38,7 @@ export class WatchLink {
   readonly #owner: WatchLinkOwner;
   readonly #broadcasts = new Map<number, Broadcast>();
   readonly #backoff = new Backoff();
-  /** Ids of creations that the member has not confirmed, in order; a refusal does not name its id. */
+  /** Ids of creations that the member has not confirmed, in order: a refusal has no id. */
   #creating: number[] = [];
   #stream: UpstreamStream | undefined;
   #retry: Timer | undefined;
@@ -168,7 +168,7 @@ export class WatchLink {
   }
 }
 
-/** Whether another attempt may succeed (etcd: isHaltErr in client/v3; GOAWAY ends with CANCELED). */
+/** Whether another attempt may succeed (etcd: client/v3, isHaltErr). */
 function isTransient({ code }: Status): boolean {
   return (
     code === GrpcCode.OK ||

@@ -6,7 +6,7 @@ import type { RequestHead } from "../http2/request-head.ts";
 import { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, PREFIX_BYTES } from "../messages.ts";
 import { type Status, StatusError } from "../service.ts";
-import type { ClientState } from "./client-state.ts";
+import type { ClientState, OpenCall } from "./client-state.ts";
 import { refusedHead, responseFields, statusOf } from "./response-head.ts";
 
 /** Callbacks of a call, within the connection's `receive`, `sweep` or `lost`. */
@@ -38,7 +38,7 @@ const NO_HEAD: RequestHead = {
 /** Bytes of a call that may wait to be sent before `send` returns false. */
 const SEND_BUDGET_BYTES = 1024 * 1024;
 
-export class ClientCall {
+export class ClientCall implements OpenCall {
   /** @internal */
   readonly stream: Http2Stream;
   readonly #connection: ClientState;
@@ -94,7 +94,7 @@ export class ClientCall {
     if (!this.isEnded) this.#connection.finish(this.stream);
   }
 
-  /** Gives the call up. Nothing is called any more. */
+  /** Abandons the call. Nothing is called any more. */
   cancel(): void {
     if (this.isEnded) return;
     this.#release();

@@ -173,7 +173,7 @@ export class ClientConnection {
     this.#state.touched();
   }
 
-  /** The socket is gone, or the owner gives the connection up: every call ends. */
+  /** The socket is gone, or the owner abandons the connection: every call ends. */
   lost(reason: string): void {
     this.#state.lost(reason);
   }

@@ -4,13 +4,14 @@
  * is ending, so that a handler of frames can return their result.
  */
 import { GrpcCode } from "../codes.ts";
+import type { HeaderField } from "../hpack/header-field.ts";
 import { type ByteBudget, SharedBudget } from "../http2/byte-budget.ts";
 import { ErrorCode } from "../http2/constants.ts";
 import { writeGoAway, writeRstStream, writeWindowUpdate } from "../http2/frames.ts";
 import { Output } from "../http2/output.ts";
 import { Sender } from "../http2/sender.ts";
 import type { Http2Stream } from "../http2/stream.ts";
-import type { ClientCall } from "./client-call.ts";
+import type { Status } from "../service.ts";
 import type { ClientLimits } from "./client-limits.ts";
 
 /** The owner of the socket, as its connection sees it. */
@@ -21,12 +22,26 @@ export interface ClientConnectionOwner {
   settled(): void;
 }
 
+/** A call that has not ended, as its connection sees it. */
+export interface OpenCall {
+  readonly stream: Http2Stream;
+  readonly isEnded: boolean;
+  /** A header block. */
+  headers(fields: readonly HeaderField[], end: boolean): void;
+  /** Body bytes. */
+  data(bytes: Uint8Array): void;
+  /** The body ended without trailers. */
+  endedPlainly(): void;
+  /** The stream was reset, or the connection is gone. */
+  aborted(status: Status, wasSent: boolean): void;
+}
+
 export class ClientState {
   readonly limits: ClientLimits;
   readonly owner: ClientConnectionOwner;
   readonly out = new Output();
   readonly sender: Sender;
-  readonly calls = new Map<number, ClientCall>();
+  readonly calls = new Map<number, OpenCall>();
   /** Bytes of responses that are being received. */
   readonly held: ByteBudget;
   nextId = 1;
@@ -78,7 +93,7 @@ export class ClientState {
   }
 
   /** Resets the stream of a call that is given up. */
-  cancel(call: ClientCall): void {
+  cancel(call: OpenCall): void {
     if (!this.calls.delete(call.stream.id)) return;
     this.close(call.stream);
     if (!this.ending) writeRstStream(this.out, call.stream.id, ErrorCode.Cancel);
@@ -86,7 +101,7 @@ export class ClientState {
   }
 
   /** The call has ended. A server that ended before the client needs no more of it. */
-  over(call: ClientCall): void {
+  over(call: OpenCall): void {
     if (!this.calls.delete(call.stream.id)) return;
     const isWhole = call.stream.localEnded;
     this.close(call.stream);
