@@ -20,6 +20,7 @@ const executed = new Set([
   "docs/install.md",
   "docs/migration.md",
   "docs/operations.md",
+  "docs/proxy.md",
   "docs/users-and-roles.md",
 ]);
 

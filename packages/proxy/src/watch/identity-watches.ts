@@ -86,6 +86,11 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
     return this.#link.size;
   }
 
+  /** Number of watches that share another's. */
+  get coalesced(): number {
+    return this.#link.coalesced;
+  }
+
   /** Whether the last member that was tried had no leader. */
   get hasNoLeader(): boolean {
     return this.#link.hasNoLeader;

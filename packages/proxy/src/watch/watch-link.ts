@@ -60,6 +60,13 @@ export class WatchLink {
     return this.#broadcasts.size;
   }
 
+  /** Number of watches of clients beyond the first of each watch upstream. */
+  get coalesced(): number {
+    let count = 0;
+    for (const { receivers } of this.#broadcasts.values()) count += Math.max(0, receivers.size - 1);
+    return count;
+  }
+
   begin(broadcast: Broadcast): void {
     this.#broadcasts.set(broadcast.id, broadcast);
     if (this.#stream !== undefined) this.#create(broadcast);

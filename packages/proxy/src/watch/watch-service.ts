@@ -28,7 +28,7 @@ export class WatchProxy {
     this.#upstream = upstream;
     this.#metrics = metrics;
     this.#namespace = namespace;
-    metrics.coalescedWatches(() => Math.max(0, this.#watches - this.broadcasts));
+    metrics.coalescedWatches(() => this.#sum((identity) => identity.coalesced));
   }
 
   /** Number of watches of clients. */
@@ -38,9 +38,7 @@ export class WatchProxy {
 
   /** Number of watches upstream. */
   get broadcasts(): number {
-    let count = 0;
-    for (const identity of this.#identities.values()) count += identity.broadcasts;
-    return count;
+    return this.#sum((identity) => identity.broadcasts);
   }
 
   /** The handler, by path. */
@@ -67,6 +65,12 @@ export class WatchProxy {
   /** The watches without an identity, for the proxy's own. */
   anonymous(): IdentityWatches {
     return this.#identity({ identity: "", credentials: [], requiresLeader: false });
+  }
+
+  #sum(count: (identity: IdentityWatches) => number): number {
+    let sum = 0;
+    for (const identity of this.#identities.values()) sum += count(identity);
+    return sum;
   }
 
   #identity(caller: Caller): IdentityWatches {
