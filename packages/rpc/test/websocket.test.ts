@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { describe, type TestContext, test } from "node:test";
-import type { HttpExchangeHandler } from "@quorate/host";
+import type { HttpExchangeHandler, HttpTunnel } from "@quorate/host";
+import { MemoryExchange } from "@quorate/host/testing";
 import { ABNORMAL_CLOSURE, type ServerWebSocket, serveWebSocket } from "@quorate/rpc/node";
 import { WebSocket } from "ws";
 import { type RunningEngine, startEngine, unchanged, until } from "./engine/server.ts";
@@ -225,5 +226,33 @@ describe("frames that lie", () => {
     assert.equal(bytes().readUInt16BE(2), 1013);
     assert.equal(bed.server.counters().http2.heldBytesRefusals, 1);
     assert.equal(bed.server.counters().heldBytes, 0);
+  });
+
+  test("that arrive in too many parts close the connection", async () => {
+    const sent: Uint8Array[] = [];
+    let deliver: (bytes: Uint8Array) => void = () => {};
+    const tunnel: HttpTunnel = {
+      ...{ bufferedBytes: 0, onClose() {}, onDrain() {}, pause() {}, resume() {} },
+      ...{ hold: () => true, release() {}, end() {}, destroy() {} },
+      onData: (listener) => {
+        deliver = listener;
+      },
+      send: (bytes) => sent.push(bytes) > 0,
+    };
+    const headers = new Map([
+      ["upgrade", "websocket"],
+      ["sec-websocket-version", "13"],
+      ["sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="],
+    ]);
+    const exchange = new MemoryExchange({ path: "/", headers });
+    const codes: number[] = [];
+    const upgradable = Object.assign(exchange, { upgrade: () => tunnel });
+    const options = { maxMessageBytes: MAX_MESSAGE_BYTES, onMessage() {} };
+    serveWebSocket(upgradable, { ...options, onClose: (code) => void codes.push(code) });
+    await until(() => String(deliver) !== "() => {}");
+    for (const byte of frame(0x02, Buffer.alloc(5000))) deliver(Uint8Array.of(byte));
+    await until(() => codes.length > 0);
+    assert.deepEqual(codes, [1008]);
+    assert.equal(Buffer.from(sent[1]).readUInt16BE(0), 1008);
   });
 });

@@ -10,6 +10,7 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
@@ -19,10 +20,12 @@ export function dataEndpoints(
   member: Member,
   parts: Omit<HttpKvParts, "hashKey">,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const { areKeysOn } = member.config.http;
+  const { enableV2, http } = member.config;
+  const hashKey = randomBytes(32);
   return new Map([
     ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
-    ...(areKeysOn ? httpKv(member, { ...parts, hashKey: randomBytes(32) }) : []),
+    ...(http.areKeysOn ? httpKv(member, { ...parts, hashKey }) : []),
+    ...(enableV2 ? v2Routes(member, { ...parts, hashKey }) : []),
   ]);
 }
 

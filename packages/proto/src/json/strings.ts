@@ -1,7 +1,7 @@
 /** JSON strings with escapes or characters beyond ASCII; plain ones are read in place. */
 import { alloc, fromUtf8, toUtf8 } from "../bytes.ts";
 import { ESCAPE_BYTES, Refusal } from "./refusal.ts";
-import { isHex } from "./scanner.ts";
+import { hexValue } from "./scanner.ts";
 import { putCodePoint, sequenceLength } from "./utf8.ts";
 
 const QUOTE = 0x22;
@@ -27,9 +27,12 @@ export function plainEnd(json: Uint8Array, from: number, end: number): number {
   return -1;
 }
 
-/** The offset of the closing quote of the string whose opening quote is at `open`; -1 without one. */
-export function closingQuote(json: Uint8Array, open: number): number {
-  for (let at = open + 1; at < json.length; at++) {
+/**
+ * The offset of the closing quote of the string whose opening quote is at `open`; -1 if there is
+ * none before `end`.
+ */
+export function closingQuote(json: Uint8Array, open: number, end: number): number {
+  for (let at = open + 1; at < end; at++) {
     const byte = json[at];
     if (byte === QUOTE) return at;
     if (byte === BACKSLASH) at++;
@@ -96,23 +99,28 @@ function codePoint(json: Uint8Array, at: number, open: number): number {
   return 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
 }
 
-/** Four hexadecimal digits, or -1. */
+/** Four hexadecimal digits, or a negative number. */
 function hex4(json: Uint8Array, at: number): number {
-  let value = 0;
-  for (let i = at; i < at + 4; i++) {
-    const byte = json[i];
-    if (!isHex(byte)) return -1;
-    value = (value << 4) | (byte <= 0x39 ? byte & 15 : (byte & 7) + 9);
-  }
-  return value;
+  if (at + 4 > json.length) return -1;
+  return (
+    (hexValue(json[at]) << 12) |
+    (hexValue(json[at + 1]) << 8) |
+    (hexValue(json[at + 2]) << 4) |
+    hexValue(json[at + 3])
+  );
 }
 
-/** Checks the strings of a skipped value, as protojson does. Throws Refusal. */
-export function checkStrings(json: Uint8Array, start: number, end: number): void {
+/**
+ * Checks the strings in json[start, end), as protojson does in values that it skips. Returns where
+ * to go on: the opening quote of a string that does not end there, or `end`. Throws Refusal.
+ */
+export function checkStrings(json: Uint8Array, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     if (json[at] !== QUOTE) continue;
-    const close = closingQuote(json, at);
+    const close = closingQuote(json, at, end);
+    if (close < 0) return at;
     if (plainEnd(json, at + 1, close + 1) < 0) decodeString(json, at, close);
     at = close;
   }
+  return end;
 }

@@ -32,6 +32,9 @@ export interface Http1Owner {
   destroy(): void;
 }
 
+/** Estimated memory of an open request besides its head. */
+const REQUEST_BYTES = 1024;
+
 export class Http1Connection implements Carrier {
   readonly peer: Peer;
   readonly shared: Http1Shared;
@@ -45,6 +48,7 @@ export class Http1Connection implements Carrier {
   ending = false;
   readonly #owner: Http1Owner;
   readonly #pending: ByteBudget;
+  readonly #heads: ByteBudget;
   readonly #reader: Http1Reader;
   #exchange: Http1Exchange | undefined;
   #tunnel: CarriedTunnel | undefined;
@@ -66,6 +70,9 @@ export class Http1Connection implements Carrier {
   #isAwake = false;
   #isLost = false;
   #discardedBytes = 0;
+  /** Bytes in the reader, and of the present head, as the budgets count them. */
+  #inputBytes = 0;
+  #headBytes = 0;
   /** When the latest response was complete. */
   #respondedMs = 0;
 
@@ -86,6 +93,7 @@ export class Http1Connection implements Carrier {
     };
     this.held = shared.held.join(shared.limits.maxHeldBytes, identity, cut);
     this.#pending = shared.pending.join(shared.limits.maxPendingBytes, identity, cut);
+    this.#heads = shared.heads.join(shared.limits.maxHeadBytes, identity, cut);
     shared.counters.connections++;
     shared.counters.openConnections++;
   }
@@ -118,6 +126,7 @@ export class Http1Connection implements Carrier {
     this.#nowMs = nowMs;
     this.#reader.push(chunk);
     this.pump();
+    if (!this.#holdInput()) this.#owner.destroy();
   }
 
   /** Enforces timeouts; to be called about once a second. */
@@ -160,7 +169,10 @@ export class Http1Connection implements Carrier {
       if (this.#tunnel !== undefined) this.#tunnel.drained();
       else this.#exchange?.drained();
     }
-    if (this.#reader.bufferedBytes > 0) this.pump();
+    if (this.#reader.bufferedBytes > 0) {
+      this.pump();
+      this.#holdInput();
+    }
   }
 
   /** Takes no more requests, and ends when the present one has. */
@@ -179,8 +191,13 @@ export class Http1Connection implements Carrier {
     this.#leave();
     this.#pending.give(this.#unsentBytes);
     this.#unsentBytes = 0;
+    this.held.give(this.#inputBytes);
+    this.#inputBytes = 0;
+    this.#heads.give(this.#headBytes);
+    this.#headBytes = 0;
     this.held.leave();
     this.#pending.leave();
+    this.#heads.leave();
   }
 
   pump(): void {
@@ -286,6 +303,7 @@ export class Http1Connection implements Carrier {
     this.#discardedBytes = 0;
     counters.requests++;
     counters.openRequests++;
+    if (!this.#holdHead()) return;
     const exchange = new Http1Exchange(this, head);
     this.#exchange = exchange;
     exchange.begin();
@@ -293,9 +311,37 @@ export class Http1Connection implements Carrier {
 
   #complete(): boolean {
     this.#exchange = undefined;
+    this.#heads.give(this.#headBytes);
+    this.#headBytes = 0;
     this.shared.counters.openRequests--;
     this.#begunMs = this.#nowMs;
     if (this.#isDraining) this.#end();
+    return true;
+  }
+
+  /** Counts the present head; false if there is no budget left, and then all is over. */
+  #holdHead(): boolean {
+    const size = REQUEST_BYTES + this.#reader.headBytes;
+    if (this.#heads.take(size)) {
+      this.#headBytes = size;
+      return true;
+    }
+    this.shared.counters.openRequests--;
+    this.shared.budgetCounters.headBytesRefusals++;
+    this.#owner.destroy();
+    return false;
+  }
+
+  /** Counts what waits in the reader; false if there is no budget left. */
+  #holdInput(): boolean {
+    const size = this.ending ? 0 : this.#reader.bufferedBytes;
+    const more = size - this.#inputBytes;
+    if (more > 0 && !this.held.take(more)) {
+      this.shared.budgetCounters.heldBytesRefusals++;
+      return false;
+    }
+    if (more < 0) this.held.give(-more);
+    this.#inputBytes = size;
     return true;
   }
 

@@ -9,8 +9,7 @@ import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
 import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText } from "./keys.ts";
-import { listChildren } from "./listing.ts";
-import type { Logins } from "./logins.ts";
+import { type ListingLimits, listChildren } from "./listing.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
@@ -32,7 +31,7 @@ export interface KeysDeps {
   readonly member: Member;
   readonly to: CallServices;
   readonly counters: StoreCounters;
-  readonly logins: Logins;
+  readonly limits: ListingLimits;
 }
 
 /** Serves the keys. */
@@ -63,33 +62,17 @@ class Keys {
     const run = async () => {
       const request = parseKeyRequest(exchange.head, it.path.slice(PREFIX.length), it.body);
       if (request.isWait && !request.isQuorum) {
-        await this.#wait(it, caller, request);
+        await caller.proved(() => this.#wait(it, caller, request));
         return;
       }
       counted = countedAs(request);
-      await this.#authenticated(caller, () => this.#respond(exchange, caller, request));
+      await caller.proved(() => this.#respond(exchange, caller, request));
       this.#deps.counters.count(counted, true);
     };
     run().catch((error: unknown) => {
       if (counted !== undefined) this.#deps.counters.count(counted, false);
       exchange.respond(toV2Error(error).response(this.#clusterId()));
     });
-  }
-
-  /** Runs work with the caller's login, once more with another where a kept one has ended. */
-  async #authenticated(caller: HttpCaller, work: () => Promise<void>): Promise<void> {
-    const { logins, member } = this.#deps;
-    // A member that knows of no users and roles yet may be behind: the calls find out.
-    if (!member.auth.authority.isEnforced) return work();
-    await logins.authenticate(caller);
-    try {
-      await work();
-    } catch (error) {
-      const isToken = error instanceof StatusError && /invalid auth token/.test(error.message);
-      if (!isToken || !logins.forget(caller)) throw error;
-      await logins.authenticate(caller);
-      await work();
-    }
   }
 
   async #respond(exchange: HttpExchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
@@ -140,7 +123,8 @@ class Keys {
       };
     }
     const nextTurn = () => new Promise<void>((resolve) => clock.endOfTurn(resolve));
-    const nodes = await listChildren({ caller, wallMs, nextTurn }, path, index, isRecursive);
+    const listing = { caller, wallMs, nextTurn, limits: this.#deps.limits };
+    const nodes = await listChildren(listing, path, index, isRecursive);
     const view =
       found.kind === "root"
         ? { path, isDir: true, modifiedIndex: 0, createdIndex: 0 }
@@ -184,7 +168,6 @@ class Keys {
   async #wait(it: V2Exchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
     const { exchange } = it;
     if (!this.#member.isServable) await this.#member.current();
-    if (this.#member.auth.authority.isEnforced) await this.#deps.logins.authenticate(caller);
     const mvcc = () => this.#member.store.mvcc;
     const { currentRevision, compactRevision } = mvcc();
     const { waitIndex } = request;

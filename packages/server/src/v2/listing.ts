@@ -19,8 +19,20 @@ const PAGE_KEYS = 1000;
 /** Nodes of a tree that are written in one turn of the event loop. */
 const NODES_PER_TURN = 2000;
 
+/** Bounds of a listing. */
+export interface ListingLimits {
+  readonly maxNodes: number;
+  readonly maxBytes: number;
+}
+
+export const LISTING_LIMITS: ListingLimits = {
+  maxNodes: MAX_LISTED_NODES,
+  maxBytes: MAX_LISTED_BYTES,
+};
+
 /** What a listing needs. */
 export interface ListingDeps {
+  readonly limits: ListingLimits;
   readonly caller: HttpCaller;
   readonly wallMs: number;
   /** Resolves in the next turn of the event loop. */
@@ -46,6 +58,7 @@ export async function listChildren(
 ): Promise<string[]> {
   const root: Directory = { view: { path, modifiedIndex: 0, createdIndex: 0 }, nodes: [] };
   const directories = new Map<string, Directory>([[path.join("/"), root]]);
+  const { maxNodes, maxBytes } = deps.limits;
   let nodes = 0;
   let bytes = 0;
   // Deeper keys may come before those of the directories above them.
@@ -60,7 +73,7 @@ export async function listChildren(
       const isOpen = view.isDir === true && isRecursive;
       const node = isOpen ? { view, nodes: [] } : nodeJson(view);
       bytes += typeof node === "string" ? node.length : 100 + kv.key.length;
-      if (++nodes > MAX_LISTED_NODES || bytes > MAX_LISTED_BYTES) throw tooMany(revision);
+      if (++nodes > maxNodes || bytes > maxBytes) throw tooMany(deps.limits, revision);
       if (typeof node !== "string") directories.set(name.join("/"), node);
       const above = directories.get(parent);
       if (above === undefined) early.push({ parent, node });
@@ -72,8 +85,8 @@ export async function listChildren(
   return written(deps, root);
 }
 
-function tooMany(revision: number): V2Error {
-  const reason = `the directory has more than ${MAX_LISTED_NODES} nodes or ${MAX_LISTED_BYTES} bytes`;
+function tooMany({ maxNodes, maxBytes }: ListingLimits, revision: number): V2Error {
+  const reason = `the directory has more than ${maxNodes} nodes or ${maxBytes} bytes`;
   return new V2Error("RaftInternal", reason, revision);
 }
 
