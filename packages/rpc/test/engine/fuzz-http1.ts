@@ -171,7 +171,10 @@ async function byNode(text: string): Promise<{ requests: string[]; error: string
     incoming.on("data", (piece: Buffer) => pieces.push(piece));
     incoming.on("end", () => {
       open--;
-      const target = (incoming.url ?? "").replace(/^https?:\/\/[^/?]+/i, "").replace(/\?$/, "");
+      // A "?" without a query is the same for the engine.
+      const target = (incoming.url ?? "")
+        .replace(/^https?:\/\/[^/?]+/i, "")
+        .replace(/^([^?]*)\?$/, "$1");
       const path = target.startsWith("/") || target === "*" ? target : `/${target}`;
       requests.push(`${incoming.method} ${path} ${Buffer.concat(pieces).toString("latin1")}`);
     });
