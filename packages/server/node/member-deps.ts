@@ -26,6 +26,9 @@ export function memberDeps(
   const { budgets, random } = resources;
   return {
     ...{ clock, random, logger, disk: nodeDisk, keyspaces: levelKeyspaces, names: nodeNames },
+    // The client library and gRPC are loaded only by a member that is to find others.
+    openRegistry: async (discovery) =>
+      (await import("./discovery-registry.ts")).openRegistry(discovery),
     answerLimits: answerLimitsFor(budgets),
     makeTransport: (request) => peerTransport(config, logger, clock, resources, request, peerHttp),
     callPeer: resources.peerCalls.call,

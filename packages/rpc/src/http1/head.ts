@@ -267,7 +267,7 @@ function lowerCase(name: string): string {
   return KNOWN_NAMES.get(name) ?? name.toLowerCase();
 }
 
-/** Whether bytes[start, end) are fields of trailers: lines that end with CRLF, the last one empty. */
+/** Whether bytes[start, end) are trailers: fields that end with CRLF, and an empty line. */
 export function areTrailers(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start;
   while (bytes[at] !== CR) {

@@ -63,6 +63,9 @@ export class Http1Reader {
     return this.#state === "sized" || this.#state === "done" ? this.#left : undefined;
   }
 
+  /** The size of the latest head. */
+  headBytes = 0;
+
   /** Takes bytes from the client, which must not change any more. */
   push(chunk: Uint8Array): void {
     const moved = this.#input.push(chunk);
@@ -83,8 +86,9 @@ export class Http1Reader {
       const first = input.bytes[input.start];
       if (first !== CR && !mayBegin(first)) return first === LF ? BARE_LF : NOT_HTTP;
     }
-    const end = this.#findEmptyLine(this.#limits.maxHeadBytes, HEAD_TOO_LARGE);
+    const end = this.#findEmptyLine(this.#limits.maxHeaderListBytes, HEAD_TOO_LARGE);
     if (typeof end !== "number") return end;
+    this.headBytes = end - input.start;
     const head = parseHead(input.bytes, input.start, end, this.#limits.maxFields);
     this.#consumeLines(end);
     if (!("method" in head)) return head;

@@ -4,6 +4,7 @@ import type { Raft } from "@quorate/raft";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { Secrets } from "../auth/access-control.ts";
 import type { LinkQuestions } from "../membership/index.ts";
+import type { OpenRegistry } from "../membership/token-discovery.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
 import type { SliceLimits } from "../reads/slices.ts";
@@ -60,6 +61,8 @@ export interface MemberDeps {
   readonly callPeer?: PeerCall | undefined;
   /** For --discovery-srv. */
   readonly names?: Names | undefined;
+  /** For --discovery-endpoints. */
+  readonly openRegistry?: OpenRegistry | undefined;
   /**
    * The member has stopped by itself: it cannot go on (an error), or it was removed from the
    * cluster (undefined).

@@ -62,6 +62,7 @@ export class Member {
       stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
       names: deps.names,
+      openRegistry: deps.openRegistry,
       ...walObserver(metrics),
     });
     member = new Member({ config, deps, metrics, state });
