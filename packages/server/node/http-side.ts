@@ -9,7 +9,6 @@ import { memberGateway } from "../src/http/gateway.ts";
 import { versionOf } from "../src/http/peer-endpoints.ts";
 import type { HttpKvParts } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
-import { v2Routes } from "../src/v2/routes.ts";
 import { maxMessageBytes } from "./client-port.ts";
 import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
@@ -50,10 +49,7 @@ export function httpSide(
       maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes >>> 2, 2 * maxRequestBytes),
     });
   const plain = plainEndpoints(member, versionOf(member), logger);
-  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
-  const router = exchangeRouter(
-    new Map([...plain, ...dataEndpoints(gateway, member, parts), ...v2]),
-  );
+  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway, member, parts)]));
   return {
     client: controlAccess(router, config.http, { clock, logger }),
     metrics: exchangeRouter(plain),
