@@ -21,6 +21,7 @@ const executed = new Set([
   "docs/install.md",
   "docs/migration.md",
   "docs/operations.md",
+  "docs/patroni.md",
   "docs/users-and-roles.md",
 ]);
 

@@ -159,7 +159,7 @@ async function shrink(cluster: TestCluster, member: TestMember): Promise<void> {
   const before = member.log().length;
   member.start();
   assert.notEqual((await member.exited).code, null);
-  // Its data say so, or the others do where they stopped sending to it before it applied its removal.
+  // Its data say so, or the others do, which may have stopped sending before it applied that.
   assert.match(
     member.log().slice(before),
     /permanently removed from the cluster(; its data in .* cannot be used again: move it away and add a new member|",)/,

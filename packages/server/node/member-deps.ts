@@ -1,5 +1,5 @@
 /** A member's transport and limits among real sockets and files. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { levelKeyspaces, nodeDisk, nodeNames } from "@quorate/host/node";
 import type { HttpHandler } from "@quorate/rpc";
 import { Http2Transport } from "@quorate/transport/node";
@@ -30,6 +30,7 @@ export function memberDeps(
     openRegistry: async (discovery) =>
       (await import("./discovery-registry.ts")).openRegistry(discovery),
     answerLimits: answerLimitsFor(budgets),
+    sha256: () => createHash("sha256"),
     makeTransport: (request) => peerTransport(config, logger, clock, resources, request, peerHttp),
     callPeer: resources.peerCalls.call,
     watchLimits: {

@@ -28,6 +28,7 @@ import {
   type Member,
   memberId,
   recoverDirectories,
+  type Sha256,
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
@@ -64,6 +65,8 @@ export interface BootstrapDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
@@ -316,6 +319,8 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     stepKeys: deps.stepKeys,
+    disk: deps.disk,
+    sha256: deps.sha256,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;
