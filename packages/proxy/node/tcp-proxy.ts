@@ -131,8 +131,9 @@ export class TcpProxy {
     ] as const) {
       one.on("error", destroy);
       one.once("close", () => {
-        // A socket that closed after its end has passed all on.
-        if (!one.readableEnded) other.destroy();
+        // A socket that closed after its end has passed all on, and takes nothing any more.
+        if (one.readableEnded) other.destroySoon();
+        else other.destroy();
       });
       one.once("end", () => {
         // What remains is bounded: a side that neither sends nor ends must not stay for ever.
