@@ -4,6 +4,8 @@
  */
 export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
+export { Gateway } from "./src/gateway/gateway.ts";
+export type { GatewayCounters, GatewayDeps, GatewayLimits } from "./src/gateway/settings.ts";
 export type { Compressor } from "./src/grpc/compressor.ts";
 export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";

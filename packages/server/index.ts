@@ -7,6 +7,7 @@ export * from "./src/config/index.ts";
 export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
 export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
+export { type HttpKvParts, httpKv } from "./src/http-kv/index.ts";
 export { BootstrapError } from "./src/member/bootstrap.ts";
 export type { MemberDeps, MemberTransport, TransportRequest } from "./src/member/deps.ts";
 export {
@@ -18,5 +19,5 @@ export {
 export { Member } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";
-export { serviceTable } from "./src/services/table.ts";
+export { pageTable, serviceTable } from "./src/services/table.ts";
 export * from "./src/version.ts";

@@ -6,6 +6,7 @@ export {
   type ServerCounters,
 } from "./engine/server.ts";
 export type { BoundAddress, ListenAddress, RpcServerOptions } from "./options.ts";
+export { SocketGateway, type SocketGatewayOptions } from "./websocket/gateway.ts";
 export {
   ABNORMAL_CLOSURE,
   asksForWebSocket,

@@ -6,23 +6,22 @@
  */
 import type { Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { HttpHandler } from "@quorate/rpc";
+import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
-import { exchangeRouter, httpRouter, plainRoutes } from "../src/http/endpoints.ts";
+import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
-import { peerEndpoints } from "../src/http/peer-endpoints.ts";
+import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
-import { serviceTable } from "../src/services/table.ts";
-import { SERVER_VERSION } from "../src/version.ts";
+import { pageTable, serviceTable } from "../src/services/table.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { clientServer } from "./client-port.ts";
+import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
-import { httpEndpoints } from "./http-endpoints.ts";
+import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
@@ -104,14 +103,6 @@ async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
   await audit?.stop().catch(() => {});
 }
 
-function versionOf(member: Member) {
-  return {
-    serverVersion: SERVER_VERSION,
-    clusterVersion: () => member.store.membership.clusterVersion ?? "not_decided",
-    storageVersion: SERVER_VERSION,
-  };
-}
-
 /**
  * Makes the member observable and opens its ports.
  * @param opened what is opened is added, for the member's own end
@@ -145,15 +136,17 @@ async function open(
   servers: EngineServer[],
   { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
 ): Promise<ServingMember> {
-  const own = serviceTable(member);
-  const standard = withStandardServices(audit?.around(own) ?? own);
-  const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
-  const server = clientServer(config, deps, resources, member, {
-    services: tracing?.around(standard.services) ?? standard.services,
-    http: exchangeRouter(new Map(plainRoutes(endpoints, deps.logger.child("rpc")))),
-  });
-  servers.push(server);
-  await server.listen();
+  const audited = (table: ServiceTable) => audit?.around(table) ?? table;
+  const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
+  const standard = withStandardServices(audited(serviceTable(member)));
+  const services = traced(standard.services);
+  const pages = traced(audited(pageTable(member)));
+  const observer = callObserver(config, deps, member);
+  const http = httpSide(config, deps, resources, member, { services, pages, observer });
+  servers.push(clientServer(config, deps, resources, { services, http: http.client, observer }));
+  const metrics = metricsServer(config, deps, resources, http.metrics);
+  if (metrics !== undefined) servers.push(metrics);
+  await listenAll(servers);
   return {
     member,
     stop: async () => {
@@ -161,7 +154,8 @@ async function open(
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
       member.watches.end(toStatusError(errorOf("Stopped")));
-      await server.close(CLOSE_GRACE_MS);
+      await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
+      http.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();
@@ -173,6 +167,16 @@ async function open(
       await Promise.all([peerTls?.check(), clientTls?.check(), signedTokens?.keys.check()]);
     },
   };
+}
+
+/** Opens the ports of all servers, or none. */
+async function listenAll(servers: readonly EngineServer[]): Promise<void> {
+  try {
+    for (const one of servers) await one.listen();
+  } catch (error) {
+    await Promise.all(servers.map((one) => one.close(0)));
+    throw error;
+  }
 }
 
 /** Resolves when the member is ready, or when that takes too long. */

@@ -27,12 +27,15 @@ import {
   type SlotCounters,
 } from "@quorate/host";
 import {
+  addressOf,
   alternativeNames,
   commonName,
   demandsClientCertificate,
   handshakeFailure,
+  hostOf,
   OpenTlsSockets,
   refuseCertificate,
+  removeStaleSocket,
   serverTlsOptions,
   type TlsSource,
 } from "@quorate/host/node";
@@ -40,7 +43,6 @@ import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
-import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
 import { readFirstBytes } from "./first-bytes.ts";
 
 /**
