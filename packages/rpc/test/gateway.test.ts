@@ -26,6 +26,7 @@ import {
   type StreamListener,
   type UnaryHandler,
 } from "../index.ts";
+import { CallSlots } from "../src/gateway/call-slots.ts";
 
 const RANGE = KVService.methods.Range.path;
 const PUT = KVService.methods.Put.path;
@@ -475,4 +476,21 @@ test("a method with one request takes the whole body", async () => {
   exchange.listener.ended?.();
   assert.deepEqual(recorder.seen, ["message", "halfClosed"]);
   assert.equal(concat(recorder.messages).length, 3);
+});
+
+test("the calls that wait for a slot have a bound", () => {
+  const slots = new CallSlots(1, 2);
+  const ran: number[] = [];
+  assert.equal(slots.takeFree(), true);
+  assert.equal(slots.takeFree(), false);
+  const [first, second, third] = [1, 2, 3].map((n) => () => void ran.push(n));
+  assert.deepEqual(
+    [first, second, third].map((run) => slots.wait(run)),
+    [true, true, false],
+  );
+  assert.equal(slots.leave(first), true);
+  slots.release();
+  assert.deepEqual([ran, slots.used, slots.leave(second)], [[2], 1, false]);
+  slots.release();
+  assert.equal(slots.used, 0);
 });
