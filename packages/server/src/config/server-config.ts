@@ -222,7 +222,7 @@ export interface ServerConfig {
   readonly featureGates: Gates;
 }
 
-/** What the HTTP side of the client port serves, and to whom. */
+/** What the HTTP side of the client port serves, and to which pages and hosts. */
 export interface HttpConfig {
   /** Whether /v3/ is served. */
   readonly isGatewayOn: boolean;
