@@ -33,16 +33,16 @@ before(async () => {
   const perm = { permType: 2, key: fromUtf8("/v2/keys/app/"), rangeEnd: fromUtf8("/v2/keys/app0") };
   const { RoleGrantPermission } = AuthService.methods;
   await world.settled(callAs(member, rootToken, RoleGrantPermission, { name: "app", perm }));
-  app = new V2Client(world, member, basic("app", PASSWORD));
-  root = new V2Client(world, member, { authorization: rootToken });
+  app = new V2Client(world, member, { headers: basic("app", PASSWORD) });
+  root = new V2Client(world, member, { headers: { authorization: rootToken } });
 });
 
 after(() => world.stopAll());
 
 test("without a user, and with a wrong password: 401, whether the key exists or not", async () => {
-  const wrong = new V2Client(world, member, basic("unknown", "wrong"));
-  const garbled = new V2Client(world, member, { authorization: "Basic !" });
-  const unknown = new V2Client(world, member, { authorization: "no.such.token" });
+  const wrong = new V2Client(world, member, { headers: basic("unknown", "wrong") });
+  const garbled = new V2Client(world, member, { headers: { authorization: "Basic !" } });
+  const unknown = new V2Client(world, member, { headers: { authorization: "no.such.token" } });
   for (const client of [anonymous, wrong, garbled, unknown]) {
     for (const answer of [
       await client.get("/app/f"),
@@ -119,6 +119,6 @@ test("a wait whose permission is taken ends; a kept login that has ended is made
   const change = { name: "app", password: "another" };
   await world.settled(callAs(member, admin, UserChangePassword, change));
   assert.equal((await app.get("/app/f")).status, 401);
-  const renewed = new V2Client(world, member, basic("app", "another"));
+  const renewed = new V2Client(world, member, { headers: basic("app", "another") });
   assert.equal((await renewed.get("/app/f")).json.node.value, "3");
 });

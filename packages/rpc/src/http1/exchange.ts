@@ -190,7 +190,7 @@ export class Http1Exchange extends Exchange {
     return this.isBodiless ? "none" : "until-close";
   }
 
-  /** Whether the connection can be kept: its framing allows it, and the rest of the body is short. */
+  /** Whether the connection can be kept: by its framing, and because the body's rest is short. */
   #mayKeep(): boolean {
     if (this.#framing === "until-close" || this.#connection.isLast) return false;
     if (this.isBodyEnded) return true;

@@ -7,6 +7,7 @@
  *     both -> undefined   more bytes are needed
  *          -> Refusal     a rule is broken; nothing more can be read
  */
+import { toLatin1 } from "@quorate/proto";
 import { areTrailers, type Http1Head, mayBegin, parseHead } from "./head.ts";
 import { Input } from "./input.ts";
 import type { Http1Limits } from "./limits.ts";
@@ -26,6 +27,9 @@ const LF = 10;
 const SEMICOLON = 59;
 /** More digits than any chunk needs, and few enough for an exact number. */
 const MAX_CHUNK_DIGITS = 12;
+/** Extensions of a chunk (RFC 9112 section 7.1.1), without the optional spaces. */
+const EXTENSIONS =
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*"))?)+$/;
 /** The end of a request line: " HTTP/1.1" and CR. */
 const VERSION_BYTES = 10;
 
@@ -165,7 +169,10 @@ export class Http1Reader {
       this.#scanned = at;
       if (this.#extensionBytes + at - digitsEnd > this.#limits.maxChunkExtensionBytes)
         return EXTENSIONS_TOO_LARGE;
-      if (at < end && bytes[at] === CR && at + 1 < end) this.#extensionBytes += at - digitsEnd;
+      if (at + 1 < end) {
+        this.#extensionBytes += at - digitsEnd;
+        if (!EXTENSIONS.test(toLatin1(bytes, digitsEnd, at))) return BAD_CHUNK;
+      }
     }
     if (at < end && bytes[at] !== CR) return BAD_CHUNK;
     if (at + 1 >= end) return undefined;
