@@ -13,24 +13,32 @@ import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
 import { emitJson } from "./proto/json.ts";
 import { loadModel } from "./proto/model.ts";
+import { emitOpenApi, openApi } from "./proto/openapi.ts";
 import { emitServices } from "./proto/services.ts";
 
 const root = join(import.meta.dirname, "..");
 const protoDir = join(root, "proto");
 const genDir = join(root, "packages/proto/src/gen");
 
-/** The generated files by name. */
-export function generate(): Map<string, string> {
+/** The .proto files by name. */
+export function protoSources(): Map<string, string> {
   const sources = new Map<string, string>();
   for (const name of readdirSync(protoDir).sort()) {
     if (name.endsWith(".proto")) sources.set(name, readFileSync(join(protoDir, name), "utf8"));
   }
+  return sources;
+}
+
+/** The generated files by name. */
+export function generate(): Map<string, string> {
+  const sources = protoSources();
   const model = loadModel(protobuf, sources);
   const out = new Map<string, string>();
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
   out.set("services.ts", emitServices(model));
   out.set("descriptors.ts", emitDescriptors(protobuf, sources));
   out.set("json.ts", emitJson(protobuf, sources));
+  out.set("openapi.ts", emitOpenApi(openApi(protobuf, sources)));
   return out;
 }
 

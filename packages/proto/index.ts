@@ -18,6 +18,7 @@ export * as mvccpb from "./src/gen/kv.ts";
 export * from "./src/gen/kv.ts";
 export * as leasepb from "./src/gen/lease.ts";
 export * as membershippb from "./src/gen/membership.ts";
+export { openApiDocument } from "./src/gen/openapi.ts";
 export * as raftpb from "./src/gen/raft.ts";
 export * from "./src/gen/raft_internal.ts";
 export * from "./src/gen/rpc.ts";

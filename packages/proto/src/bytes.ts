@@ -109,8 +109,8 @@ export function toBase64(bytes: Uint8Array, start = 0, end = bytes.length): stri
 }
 
 /**
- * Decodes base64 of either alphabet into bytes at offset, where there must be space, and returns the
- * number of bytes written. Characters that are not base64 are skipped, so that fewer bytes are
+ * Decodes base64 of either alphabet into bytes at offset, where there must be space, and returns
+ * the number of bytes written. Characters that are not base64 are skipped, so that fewer bytes are
  * written than the text's length promises.
  */
 export function writeFromBase64(bytes: Uint8Array, text: string, offset: number): number {

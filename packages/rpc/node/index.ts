@@ -1,4 +1,5 @@
 /** The RPC engine on sockets. */
+export { Channel, type ChannelOptions, splitAddress } from "./client/channel.ts";
 export type { EngineServerOptions, ServerLimits } from "./engine/options.ts";
 export {
   EngineServer,
@@ -6,3 +7,11 @@ export {
   type ServerCounters,
 } from "./engine/server.ts";
 export type { BoundAddress, ListenAddress, RpcServerOptions } from "./options.ts";
+export { SocketGateway, type SocketGatewayOptions } from "./websocket/gateway.ts";
+export {
+  ABNORMAL_CLOSURE,
+  asksForWebSocket,
+  type ServerWebSocket,
+  serveWebSocket,
+  type WebSocketOptions,
+} from "./websocket/index.ts";

@@ -1,30 +1,31 @@
 /** The HTTP endpoints of the client and metrics ports. */
 import { randomBytes } from "node:crypto";
-import { type HttpExchangeHandler, type Logger, wholeBody } from "@quorate/host";
-import type { Gateway, HttpHandler } from "@quorate/rpc";
-import { versionEndpoint } from "../src/http/endpoints.ts";
+import type { HttpExchangeHandler, Logger } from "@quorate/host";
+import type { HttpHandler } from "@quorate/rpc";
+import type { SocketGateway } from "@quorate/rpc/node";
+import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
-/** The endpoints of health and metrics take no body. */
-const MAX_BODY_BYTES: number = 64 << 10;
-
 /** The endpoints of the client port that have data, by path. */
 export function dataEndpoints(
-  gateway: Gateway | undefined,
+  gateway: SocketGateway | undefined,
   member: Member,
   parts: Omit<HttpKvParts, "hashKey">,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const { areKeysOn } = member.config.http;
+  const { enableV2, http } = member.config;
+  const hashKey = randomBytes(32);
   return new Map([
-    ...(gateway === undefined ? [] : gatewayEndpoints(gateway)),
-    ...(areKeysOn ? httpKv(member, { ...parts, hashKey: randomBytes(32) }) : []),
+    ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
+    ...(http.areKeysOn ? httpKv(member, { ...parts, hashKey }) : []),
+    ...(enableV2 ? v2Routes(member, { ...parts, hashKey }) : []),
   ]);
 }
 
@@ -34,14 +35,7 @@ export function plainEndpoints(
   version: Parameters<typeof versionEndpoint>[0],
   logger: Logger,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const failed: Parameters<typeof wholeBody>[2] = ({ method, path }, error) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    logger.warn("failed to handle HTTP request", { method, path, error: reason });
-  };
-  const handlers = [...httpEndpoints(member, version, logger)];
-  return new Map(
-    handlers.map(([path, handler]) => [path, wholeBody(handler, MAX_BODY_BYTES, failed)]),
-  );
+  return new Map(plainRoutes(httpEndpoints(member, version, logger), logger));
 }
 
 function httpEndpoints(

@@ -38,6 +38,7 @@ export async function main(): Promise<void> {
         level: loggerLevel(config.log),
         outputs: outputNames(config.log),
         format: config.log.format,
+        rotation: config.log.rotation,
       });
     } catch (error) {
       process.stderr.write(

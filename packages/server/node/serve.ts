@@ -10,22 +10,18 @@ import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
-import { controlAccess } from "../src/http/access.ts";
-import { exchangeRouter, httpRouter } from "../src/http/endpoints.ts";
-import { memberGateway } from "../src/http/gateway.ts";
+import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
-import { peerEndpoints } from "../src/http/peer-endpoints.ts";
+import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
-import { v2Routes } from "../src/v2/routes.ts";
-import { SERVER_VERSION } from "../src/version.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { callObserver, clientServer, maxMessageBytes, metricsServer } from "./client-port.ts";
+import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
-import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
+import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
@@ -107,14 +103,6 @@ async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
   await audit?.stop().catch(() => {});
 }
 
-function versionOf(member: Member) {
-  return {
-    serverVersion: SERVER_VERSION,
-    clusterVersion: () => member.store.membership.clusterVersion ?? "not_decided",
-    storageVersion: SERVER_VERSION,
-  };
-}
-
 /**
  * Makes the member observable and opens its ports.
  * @param opened what is opened is added, for the member's own end
@@ -154,20 +142,11 @@ async function open(
   const services = traced(standard.services);
   const pages = traced(audited(pageTable(member)));
   const observer = callObserver(config, deps, member);
-  const logger = deps.logger.child("etcdhttp");
-  const plain = plainEndpoints(member, versionOf(member), logger);
-  const gateway = memberGateway(config, {
-    ...{ services, observer, clock: deps.clock, budgets: resources.budgets },
-    maxRequestBytes: maxMessageBytes(config),
-  });
-  const v2 = config.enableV2 ? v2Routes(member, { services, observer }) : [];
-  const data = dataEndpoints(gateway, member, { services, pages, observer });
-  const router = exchangeRouter(new Map([...plain, ...data, ...v2]));
-  const http = controlAccess(router, config.http, { clock: deps.clock, logger });
-  const server = clientServer(config, deps, resources, { services, http, observer });
-  const metrics = metricsServer(config, deps, resources, exchangeRouter(plain));
-  servers.push(server, ...(metrics === undefined ? [] : [metrics]));
-  for (const one of servers) await one.listen();
+  const http = httpSide(config, deps, resources, member, { services, pages, observer });
+  servers.push(clientServer(config, deps, resources, { services, http: http.client, observer }));
+  const metrics = metricsServer(config, deps, resources, http.metrics);
+  if (metrics !== undefined) servers.push(metrics);
+  await listenAll(servers);
   return {
     member,
     stop: async () => {
@@ -176,7 +155,7 @@ async function open(
       // They would last until the grace is over: their clients go on at another member at once.
       member.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
-      gateway?.close();
+      http.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();
@@ -188,6 +167,16 @@ async function open(
       await Promise.all([peerTls?.check(), clientTls?.check(), signedTokens?.keys.check()]);
     },
   };
+}
+
+/** Opens the ports of all servers, or none. */
+async function listenAll(servers: readonly EngineServer[]): Promise<void> {
+  try {
+    for (const one of servers) await one.listen();
+  } catch (error) {
+    await Promise.all(servers.map((one) => one.close(0)));
+    throw error;
+  }
 }
 
 /** Resolves when the member is ready, or when that takes too long. */

@@ -67,7 +67,12 @@ test("without any flag it is one member named default on localhost", async () =>
   assert.equal(config.maxTxnOps, 128);
   assert.equal(config.quotaBackendBytes, 2 * 1024 ** 3);
   assert.deepEqual(config.autoCompaction, { mode: "off" });
-  assert.deepEqual(config.log, { level: "info", format: "auto", outputs: [{ kind: "stderr" }] });
+  assert.deepEqual(config.log, {
+    level: "info",
+    format: "auto",
+    outputs: [{ kind: "stderr" }],
+    rotation: undefined,
+  });
   assert.equal(config.clientTls, undefined);
   // Only the two notes about defaults; nothing that is at its default is warned of.
   assert.deepEqual(
@@ -256,6 +261,7 @@ test("every option has its variable, and flags and variables give the same", asy
       "feature-gates",
       "auto-compaction-mode",
       "discovery-srv-name",
+      "log-rotation-config-json",
     ];
     if (!silent.includes(name)) assert.notDeepEqual(byFlag.config, (await run([])).config, name);
   }
@@ -319,6 +325,18 @@ function extra(name: string): string[] {
       "--peer-client-cert-file=x",
     ],
   };
+  const token = ["--discovery-token=t"];
+  const service = ["--discovery-endpoints=a:1"];
+  const discovery: Record<string, string[]> = {
+    "discovery-endpoints": token,
+    "discovery-token": service,
+    "discovery-cert": [...service, ...token, "--discovery-key=x"],
+    "discovery-key": [...service, ...token, "--discovery-cert=x"],
+    "discovery-user": [...service, ...token, "--discovery-password=x"],
+    "discovery-password": [...service, ...token, "--discovery-user=x"],
+  };
+  if (name.startsWith("discovery-") && !name.includes("srv") && name !== "discovery-fallback")
+    return discovery[name] ?? [...service, ...token];
   if (name.startsWith("auth-jwt-")) return ["--auth-token=jwt,sign-method=RS256,pub-key=x"];
   if (name.startsWith("audit-") && name !== "audit-log") return ["--audit-log=x"];
   return partners[name] ?? [];
@@ -335,6 +353,7 @@ test("a variable beside its flag is refused, an unknown one is warned of, an emp
     ETCD_NAEM: "x",
     ETCD_NAME: "",
     ETCD_UNSUPPORTED_ARCH: "arm64",
+    ETCD_VERIFY: "all",
     OTHER: "x",
   });
   assert.equal(result.config.name, "default");
@@ -696,6 +715,7 @@ test("log outputs are distinguished", async () => {
     level: "fatal",
     format: "json",
     outputs: [{ kind: "file", path: "/var/log/q.log" }, { kind: "stderr" }, { kind: "stdout" }],
+    rotation: undefined,
   });
   await refused("Contradiction", 'multi logoutput for "default" is not supported yet', [
     "--log-outputs=default,stdout",
@@ -745,4 +765,57 @@ test("what is wrong with tokens is said before the member starts", async () => {
   await refused("Contradiction", /user-claim must not be empty/, [jwt, "--auth-jwt-user-claim="]);
   await refused("Contradiction", /^--auth-token: jwt needs sign-method/, ["--auth-token=jwt"]);
   await refused("Contradiction", /read-sampling must be >0/, ["--audit-read-sampling=0"]);
+});
+
+test("log rotation is read from its JSON, and what is wrong with it is named", async () => {
+  const json = (text: string) => [
+    "--enable-log-rotation",
+    "--log-outputs=/var/log/q.log",
+    `--log-rotation-config-json=${text}`,
+  ];
+  const all = '{"maxsize":2,"maxage":3,"maxbackups":4,"localtime":true,"compress":true}';
+  assert.deepEqual((await run(json(all))).config.log.rotation, {
+    maxFileBytes: 2 << 20,
+    maxAgeMs: 3 * 86_400_000,
+    keepFiles: 4,
+    localTime: true,
+    compress: true,
+  });
+  const { rotation } = (await run(json("{}"))).config.log;
+  assert.equal(rotation?.maxFileBytes, 100 << 20);
+  for (const [text, why] of [
+    ["{", /^improperly formatted log rotation config: /],
+    ["[]", /^invalid log rotation config: it must be an object/],
+    ['{"maxsize":"1"}', /^invalid log rotation config: maxsize must be a number$/],
+    ['{"maxsize":-1}', /maxsize must be a whole number from 0 to 1000000, got -1$/],
+    ['{"maxage":1.5}', /maxage must be a whole number/],
+    ['{"compress":1}', /compress must be a boolean$/],
+    ['{"maxSize":1}', /unknown field maxSize; the fields are maxsize, maxage, maxbackups, /],
+  ] as const)
+    await refused("BadValue", why, json(text));
+});
+
+test("the discovery service's settings, and what contradicts itself in them", async () => {
+  const flags = (...more: readonly string[]) => [
+    "--discovery-endpoints=https://b:1,a:2",
+    "--discovery-token=t",
+    ...more,
+  ];
+  const { config } = await run(flags("--discovery-user=ann:se:cret", "--discovery-cacert=ca.pem"));
+  assert.deepEqual(config.discovery?.endpoints, ["a:2", "https://b:1"]);
+  assert.deepEqual(config.discovery?.auth, { name: "ann", password: "se:cret" });
+  assert.equal(config.initialClusterToken, "t");
+  for (const [more, why] of [
+    [["--initial-cluster=a=http://a:1"], /^multiple discovery or bootstrap flags are set/],
+    [["--discovery-cert=x"], /--discovery-cert and --discovery-key must be set together/],
+    [["--discovery-user=ann"], /^--discovery-user needs a password/],
+    [["--discovery-user=a:b", "--discovery-password=c"], /contains a password/],
+    [["--discovery-password=c"], /^--discovery-password needs --discovery-user/],
+    [["--discovery-request-timeout=0s"], /^--discovery-request-timeout must be >0/],
+    [["--discovery-keepalive-time=-1s"], /must not be negative/],
+    [["--discovery-token=a/b"], /must not contain a slash/],
+    [["--discovery-endpoints=a:1,,b:2"], /must not contain empty endpoints/],
+    [["--discovery-token="], /^both --discovery-token and --discovery-endpoints must be set/],
+  ] as const)
+    await refused("Contradiction", why, flags(...more));
 });

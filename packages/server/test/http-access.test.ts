@@ -6,15 +6,22 @@ import { controlAccess } from "../src/http/access.ts";
 
 type Config = Parameters<typeof controlAccess>[1];
 
-/** The status and headers of a request to a port with these settings; 204: the endpoint served. */
+interface Asked {
+  readonly method?: string;
+  readonly isSecure?: boolean;
+  readonly path?: string;
+}
+
+/** The status and headers of a request to a port with these settings; 204: the endpoint served it. */
 function ask(
   config: Partial<Config>,
   headers: Readonly<Record<string, string>>,
-  { method = "POST", isSecure = false }: { method?: string; isSecure?: boolean } = {},
+  { method = "POST", isSecure = false, path = "/v3/kv/put" }: Asked = {},
 ): MemoryExchange {
   const logged: string[] = [];
   const logger = { ...silentLogger, warn: (msg: string) => void logged.push(msg) };
-  const settings = { allowedHosts: undefined, allowedOrigins: undefined, ...config };
+  const all = { allowedHosts: undefined, allowedOrigins: undefined, areOriginsGiven: true };
+  const settings: Config = { ...all, ...config };
   const handler = controlAccess(
     (exchange) => {
       exchange.respond({ status: 204, headers: { own: "1" }, body: "" });
@@ -23,7 +30,7 @@ function ask(
     settings,
     { clock: new ManualClock(), logger },
   );
-  const head = { path: "/v3/kv/put", method, isSecure, headers: new Map(Object.entries(headers)) };
+  const head = { path, method, isSecure, headers: new Map(Object.entries(headers)) };
   return new MemoryExchange(head).serve(handler);
 }
 
@@ -69,4 +76,25 @@ test("a page of another site changes nothing where origins are listed", () => {
   assert.equal(from({ "sec-fetch-site": "same-origin" }), 204);
   assert.equal(from({ "content-type": "application/x-www-form-urlencoded" }), 204);
   assert.equal(from({ origin: "http://b.example" }, { method: "GET" }), 204);
+});
+
+test("by default pages of other sites read what etcd lets them read, and write nothing", () => {
+  const config = { areOriginsGiven: false };
+  const headers = { origin: "http://a.example", host: "db.example" };
+  assert.equal(ask(config, headers).status, 403);
+  const read = ask(config, headers, { method: "GET" });
+  assert.deepEqual([read.status, read.headers["access-control-allow-origin"]], [204, "*"]);
+  assert.equal(ask(config, { ...headers, origin: "http://db.example" }).status, 204);
+  assert.equal(ask(config, { host: "db.example" }).status, 204);
+});
+
+test("keys by path are for pages of other sites only where --cors is given", () => {
+  const from = (config: Partial<Config>, headers: Readonly<Record<string, string>>) =>
+    ask(config, headers, { method: "GET", path: "/kv/a" }).headers["access-control-allow-origin"];
+  const headers = { origin: "http://a.example" };
+  assert.equal(from({ areOriginsGiven: false }, headers), undefined);
+  assert.equal(from({ areOriginsGiven: true }, headers), "*");
+  assert.equal(from({ areOriginsGiven: true }, {}), undefined);
+  const listed = { areOriginsGiven: true, allowedOrigins: new Set(["http://a.example"]) };
+  assert.equal(from(listed, headers), "http://a.example");
 });

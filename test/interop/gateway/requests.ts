@@ -36,6 +36,11 @@ const FIXED_BODIES: ReadonlyMap<string, readonly string[]> = new Map([
   ],
   ["/v3/lock/lock", ['{"name":"bA==","lease":"77"}', '{"name":"","lease":1e2}']],
   ["/v3/election/campaign", ['{"name":"ZQ==","lease":77,"value":"MQ=="}', '{"lease":"6"}']],
+  // Without a lease of its own, one with a random id would be made, and stored with the key.
+  [
+    "/v3/election/proclaim",
+    ['{"leader":{"name":"ZQ==","key":"ZS80ZA==","rev":"9","lease":"77"}}', '{"value":"Mg=="}'],
+  ],
   ["/v3/election/observe", ['{"name":"ZQ=="}']],
   ["/v3/auth/user/add", ['{"name":"u"}', '{"name":"v","password":"v"}', '{"password":"x"}', "{}"]],
 ]);
@@ -153,12 +158,12 @@ function objectOf(random: SeededRandom, type: JsonMessage, depth: number): strin
     }
     if (field.kind === "message" && depth >= MAX_DEPTH) continue;
     const name = random.oneIn(2) ? field.name : field.jsonName;
-    parts.push(`"${name}":${valueOf(random, field, depth)}`);
+    parts.push(`"${name}":${fieldValueOf(random, field, depth)}`);
   }
   return `{${parts.join(random.oneIn(4) ? " ,\n " : ",")}}`;
 }
 
-function valueOf(random: SeededRandom, field: JsonField, depth: number): string {
+function fieldValueOf(random: SeededRandom, field: JsonField, depth: number): string {
   if (random.oneIn(40)) return "null";
   if (!field.repeated) return singleOf(random, field, depth);
   const values = Array.from({ length: random.below(3) }, () => singleOf(random, field, depth));

@@ -122,6 +122,8 @@ function readNative(
   size: number,
 ): boolean {
   const chars = toLatin1(text, start, end);
+  // The native code takes long over what is not base64; an escape is the usual case.
+  if (chars.includes("\\")) return false;
   if (writeFromBase64(out, chars, at) !== size) return false;
   const url = chars.includes("-") || chars.includes("_");
   return !url || !(chars.includes("+") || chars.includes("/"));

@@ -5,7 +5,7 @@ const HEX = "0123456789abcdef";
 /** The most bytes that one byte of a string becomes. */
 export const MAX_ESCAPE_BYTES = 6;
 
-/** What a byte needs: 0 nothing, 1 an escape, 2 an escape in streams only, 3 a look at its sequence. */
+/** A byte needs: 0 nothing, 1 an escape, 2 an escape in streams only, 3 a look at its sequence. */
 const CLASSES = new Uint8Array(256);
 CLASSES.fill(1, 0, 0x20);
 CLASSES[0x22] = CLASSES[0x5c] = 1;

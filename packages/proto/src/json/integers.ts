@@ -12,8 +12,9 @@ const NOT_DELIMITER = /[-+._a-zA-Z0-9]/;
 // As protojson's lexer: an exponent may lack its digits where another character follows.
 const NUMBER = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE](?=[\s\S])([-+]?[0-9]*))?/;
 /** Go's unicode.IsSpace at the ends of a string. */
-const SPACE_AT_END =
-  /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
+const SPACE =
+  "[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+const SPACE_AT_END = new RegExp(`^${SPACE}|${SPACE}$`);
 
 /** The integer that a number's text stands for; undefined if it is none of up to 20 digits. */
 export function integerOfNumber(text: string): bigint | undefined {
@@ -27,7 +28,7 @@ export function integerOfNumber(text: string): bigint | undefined {
   return sign === "-" ? -BigInt(digits) : BigInt(digits);
 }
 
-/** The integer in a string: its text up to the first delimiter behind a number, as protojson reads. */
+/** The integer in a string: a number at its start, up to a delimiter, as protojson reads it. */
 export function integerOfString(text: string): bigint | undefined {
   return SPACE_AT_END.test(text) ? undefined : integerOfNumber(text);
 }

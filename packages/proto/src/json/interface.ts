@@ -26,8 +26,8 @@ export interface RequestTranscoding {
   /**
    * Works for about `sliceBytes` bytes of the body (0.3 ms for 64 KiB) and returns the encoded
    * message when it is complete, undefined while there is more to do. Its fields are in the order
-   * of the body, without defaults. Throws JsonError with etcd's text,
-   * for the caller to send as INVALID_ARGUMENT.
+   * of the body, without defaults. Throws JsonError with etcd's text, for the caller to send as
+   * INVALID_ARGUMENT.
    */
   run(sliceBytes: number): Uint8Array | undefined;
 }
@@ -58,8 +58,8 @@ export interface ResponseTranscoding {
 }
 
 /**
- * Cuts the body of a stream request into its JSON values, as Go's json.Decoder does: with or without
- * spaces between them.
+ * Cuts the body of a stream request into its JSON values, as Go's json.Decoder does: with or
+ * without spaces between them.
  */
 export interface RequestSplitting {
   /** Adds bytes of the body, which must not change. */

@@ -9,6 +9,17 @@ type Kind = "syntax" | "value" | "half" | "grammar";
 /** Bytes of an escape with a code. */
 export const ESCAPE_BYTES = 6;
 
+/** The longest part of the input that an error quotes; etcd quotes all of a token. */
+const MAX_QUOTED_BYTES = 4096;
+
+/** The token json[start, end), which is UTF-8, for an error's text. */
+export function quoted(json: Uint8Array, start: number, end: number): string {
+  if (end - start <= MAX_QUOTED_BYTES) return toUtf8(json, start, end);
+  let cut = start + MAX_QUOTED_BYTES;
+  while ((json[cut] & 0xc0) === 0x80) cut--;
+  return `${toUtf8(json, start, cut)}...`;
+}
+
 /** Thrown inside of the decoder, and turned into a JsonError at its edge. */
 export class Refusal {
   readonly #kind: Kind;
@@ -29,7 +40,7 @@ export class Refusal {
 
   /** A value of another form than the message's: the token at [start, end). */
   static unexpectedToken(json: Uint8Array, start: number, end: number): Refusal {
-    return new Refusal("syntax", start, `unexpected token ${toUtf8(json, start, end)}`);
+    return new Refusal("syntax", start, `unexpected token ${quoted(json, start, end)}`);
   }
 
   /** A string, whose token begins at `start`, with malformed UTF-8. */

@@ -11,7 +11,7 @@
 import { EMPTY, toUtf8 } from "../bytes.ts";
 import type { RequestTranscoding } from "./interface.ts";
 import { JsonError } from "./json-error.ts";
-import { Refusal } from "./refusal.ts";
+import { quoted, Refusal } from "./refusal.ts";
 import { ScalarReader } from "./scalars.ts";
 import { isSpace, JsonScanner, MAX_JSON_DEPTH, UNEXPECTED_EOF } from "./scanner.ts";
 import { hashStep, type JsonField, type JsonMessage } from "./schema.ts";
@@ -21,6 +21,11 @@ import { type Opened, WireOutput } from "./wire-output.ts";
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const CLOSED = -1;
+/** extraWork of a name or an element, and of a value of an unknown field. */
+const STEP_WORK = 8;
+const SKIP_WORK = 16;
+/** What the scanner takes for a byte, in the same unit. */
+const SCAN_WORK = 2;
 /** The wire type of a packed list, whose single values are varints. */
 const PACKED = 2;
 
@@ -68,9 +73,9 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   #isObject = true;
   /** Open objects and lists. */
   #depth = 1;
-  /** Reads a value that is skipped; where it began. */
+  /** Reads a value that is skipped; up to where its strings are checked. */
   #skipping: JsonScanner | undefined;
-  #skipped = 0;
+  #checked = 0;
   /** Why the value is refused, once it is. */
   #refusal: Refusal | undefined;
   #scanner: JsonScanner | undefined;
@@ -88,12 +93,14 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   }
 
   run(sliceBytes: number): Uint8Array | undefined {
-    const stop = this.pos + sliceBytes;
+    const end = this.pos + this.extraWork + sliceBytes;
     if (this.#refusal === undefined) {
       try {
         if (!this.#isObject) throw this.#unexpected(this.#start);
         while (this.#frame !== undefined) {
+          const stop = end - this.extraWork;
           if (this.pos >= stop) return undefined;
+          this.extraWork += STEP_WORK;
           this.#step(this.#frame, stop);
         }
         return this.#out.at === 0 ? this.#empty() : this.#out.finish();
@@ -104,7 +111,8 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
         this.pos = this.#start;
       }
     }
-    return this.#explain(this.#refusal, Math.min(this.pos + sliceBytes, this.json.length));
+    const half = Math.max(1, Math.ceil(sliceBytes / SCAN_WORK));
+    return this.#explain(this.#refusal, Math.min(this.pos + half, this.json.length));
   }
 
   #empty(): Uint8Array {
@@ -176,7 +184,8 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
     const value = this.#space();
     if (field === undefined) {
       this.#skipping = new JsonScanner(this.#depth);
-      this.#skipped = this.pos;
+      this.#checked = this.pos;
+      this.extraWork += SKIP_WORK;
       return;
     }
     if (!frame.name(field))
@@ -195,7 +204,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   }
 
   #badName(at: number, end: number, text: (name: string) => string): Refusal {
-    return Refusal.value(at, text(toUtf8(this.json, at, end)));
+    return Refusal.value(at, text(quoted(this.json, at, end)));
   }
 
   /** The field that the string at `pos` names; moves behind it. */
@@ -257,7 +266,9 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
 
   /** Goes on with a value of an unknown field. */
   #skip(scanner: JsonScanner, stop: number): void {
-    const limit = Math.min(Math.max(stop, this.pos + 1), this.json.length);
+    const part = Math.max(1, (stop - this.pos) / SCAN_WORK);
+    const limit = Math.min(Math.ceil(this.pos + part), this.json.length);
+    const start = this.pos;
     let end: number;
     try {
       end = scanner.scan(this.json, this.pos, limit);
@@ -265,14 +276,13 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
       if (!(error instanceof JsonError)) throw error;
       throw Refusal.grammar;
     }
-    if (end < 0) {
-      if (limit === this.json.length) throw Refusal.grammar;
-      this.pos = limit;
-      return;
-    }
-    checkStrings(this.json, this.#skipped, end);
-    this.pos = end;
-    this.#skipping = undefined;
+    if (end < 0 && limit === this.json.length) throw Refusal.grammar;
+    this.pos = end < 0 ? limit : end;
+    this.extraWork += this.pos - start;
+    const checked = checkStrings(this.json, this.#checked, this.pos);
+    this.extraWork += checked - this.#checked;
+    this.#checked = checked;
+    if (end >= 0) this.#skipping = undefined;
   }
 }
 

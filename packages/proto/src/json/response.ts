@@ -1,7 +1,7 @@
 /**
- * A response's protobuf to JSON, straight from bytes to bytes, as etcd's gateway writes it: names of
- * the .proto file, defaults left out, 64-bit integers in quotes, bytes in base64, enums by name, in
- * the order of declaration. No space stands between tokens.
+ * A response's protobuf to JSON, straight from bytes to bytes, as etcd's gateway writes it: names
+ * of the .proto file, defaults left out, 64-bit integers in quotes, bytes in base64, enums by name,
+ * in the order of declaration. No space stands between tokens.
  *
  * The fields of the message must come in that order too, each once: as every encoder writes them.
  */
@@ -15,7 +15,7 @@ import type { JsonForm, ResponseTranscoding, WirePieces } from "./interface.ts";
 import type { JsonField, JsonMessage } from "./schema.ts";
 import { WireInput } from "./wire-input.ts";
 
-/** Output of one call. A field begins only below it, so that a piece is longer by one value at most. */
+/** Output of one call. A field begins only below it: a piece is longer by one value at most. */
 const PIECE_BYTES: number = 64 << 10;
 /** Space beyond, for the fields around a boundary. */
 const SPARE_BYTES = 4096;

@@ -2,7 +2,7 @@
 import { EMPTY, toLatin1, toUtf8 } from "../bytes.ts";
 import { decodedLength, readBase64 } from "./base64.ts";
 import { integerOfNumber, integerOfString, numberEnd } from "./integers.ts";
-import { Refusal } from "./refusal.ts";
+import { quoted, Refusal } from "./refusal.ts";
 import { isDigit } from "./scanner.ts";
 import type { JsonField } from "./schema.ts";
 import { closingQuote, decodeString, plainEnd } from "./strings.ts";
@@ -16,6 +16,10 @@ const SHORT_STRING_BYTES = 172;
 const EXACT_DIGITS = 15;
 /** A varint, and a tag or a length before it. */
 const MAX_PREFIX_BYTES = 20;
+
+/** extraWork of an enum's name, and of a number that is not a plain integer. */
+const ENUM_WORK = 16;
+const NUMBER_WORK = 64;
 
 const TRUE = "true";
 const FALSE = "false";
@@ -40,6 +44,8 @@ export class ScalarReader {
   readonly json: Uint8Array;
   /** The next byte. */
   pos: number;
+  /** Work beside the bytes that were read, in the time that a byte takes (about 5 ns). */
+  extraWork = 0;
 
   constructor(json: Uint8Array) {
     this.json = json;
@@ -96,14 +102,14 @@ export class ScalarReader {
   #stringEnd(): number {
     const plain = plainEnd(this.json, this.pos + 1, this.json.length);
     if (plain >= 0) return plain;
-    const close = closingQuote(this.json, this.pos);
+    const close = closingQuote(this.json, this.pos, this.json.length);
     if (close < 0) throw Refusal.grammar;
     decodeString(this.json, this.pos, close);
     return close;
   }
 
   #invalid(field: JsonField): Refusal {
-    const token = toUtf8(this.json, this.pos, this.tokenEnd());
+    const token = quoted(this.json, this.pos, this.tokenEnd());
     const { kind, jsonName } = field;
     return Refusal.value(this.pos, `invalid value for ${kind} field ${jsonName}: ${token}`);
   }
@@ -125,18 +131,20 @@ export class ScalarReader {
 
   /** Escapes in the text, line breaks in the base64, or neither: an error. */
   #unusualBytes(field: JsonField, listed: boolean, out: WireOutput): void {
-    const close = this.#stringEnd();
-    const text = decodeString(this.json, this.pos, close);
-    const chars = text.filter((byte) => byte !== 0x0a && byte !== 0x0d);
+    const open = this.pos;
+    const text = this.text();
+    const chars = withoutLineBreaks(text);
     // Go skips line breaks, but counts them where it decides whether there is padding.
     const padded = text.length % 4 === 0;
     const whole = chars.length % 4 === 0;
     const fits = padded ? whole : !whole || !chars.includes(PAD);
     const size = fits ? decodedLength(chars, 0, chars.length) : -1;
     const value = new Uint8Array(Math.max(0, size));
-    if (size < 0 || !readBase64(chars, 0, chars.length, value, 0, size)) throw this.#invalid(field);
+    if (size < 0 || !readBase64(chars, 0, chars.length, value, 0, size)) {
+      this.pos = open;
+      throw this.#invalid(field);
+    }
     this.#writeBytes(field, listed, out, value);
-    this.pos = close + 1;
   }
 
   #writeBytes(field: JsonField, listed: boolean, out: WireOutput, value: Uint8Array): void {
@@ -154,10 +162,12 @@ export class ScalarReader {
   text(): Uint8Array {
     const { json, pos } = this;
     const plain = plainEnd(json, pos + 1, json.length);
-    const close = plain < 0 ? closingQuote(json, pos) : plain;
+    const close = plain < 0 ? closingQuote(json, pos, json.length) : plain;
     if (close < 0) throw Refusal.grammar;
     this.pos = close + 1;
-    return plain < 0 ? decodeString(json, pos, close) : json.subarray(pos + 1, close);
+    if (plain >= 0) return json.subarray(pos + 1, close);
+    this.extraWork += close - pos;
+    return decodeString(json, pos, close);
   }
 
   #bool(field: JsonField, listed: boolean, out: WireOutput): void {
@@ -173,6 +183,7 @@ export class ScalarReader {
       this.#integer(field, listed, out);
       return;
     }
+    this.extraWork += ENUM_WORK;
     const text = this.text();
     const number = field.enumType!.numbers.get(toUtf8(text));
     // An unknown name counts as absent, as etcd's gateway is configured.
@@ -208,6 +219,7 @@ export class ScalarReader {
 
   #unusualInteger(field: JsonField, listed: boolean, out: WireOutput): void {
     const { json, pos } = this;
+    this.extraWork += NUMBER_WORK;
     const end = this.tokenEnd();
     const value =
       json[pos] === QUOTE
@@ -252,6 +264,17 @@ function putDecoded(
   }
   out.at += size;
   return true;
+}
+
+function withoutLineBreaks(text: Uint8Array): Uint8Array {
+  if (!text.includes(0x0a) && !text.includes(0x0d)) return text;
+  const kept = new Uint8Array(text.length);
+  let size = 0;
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at];
+    if (byte !== 0x0a && byte !== 0x0d) kept[size++] = byte;
+  }
+  return kept.subarray(0, size);
 }
 
 function endsNumber(byte: number | undefined): boolean {

@@ -221,7 +221,7 @@ export class JsonScanner {
   }
 
   #hexDigit(byte: number): void {
-    if (!isHex(byte)) this.#fail(byte, "in \\u hexadecimal character escape");
+    if (hexValue(byte) < 0) this.#fail(byte, "in \\u hexadecimal character escape");
     this.#state = this.#state === State.Hex4 ? State.String : this.#state + 1;
   }
 
@@ -288,10 +288,15 @@ export function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** A hexadecimal digit of either case. */
-export function isHex(byte: number): boolean {
-  const lower = byte | 0x20;
-  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66);
+const HEX_DIGITS = "0123456789abcdef";
+const HEX_VALUES = new Int8Array(256).fill(-1);
+for (let i = 0; i < 16; i++)
+  for (const digit of [HEX_DIGITS[i], HEX_DIGITS[i].toUpperCase()])
+    HEX_VALUES[digit.charCodeAt(0)] = i;
+
+/** The value of a hexadecimal digit of either case; negative for any other byte. */
+export function hexValue(byte: number): number {
+  return HEX_VALUES[byte];
 }
 
 /** The letter or sign behind the backslash of an escape other than \u. */

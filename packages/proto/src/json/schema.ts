@@ -36,7 +36,7 @@ export interface JsonField {
   readonly jsonName: string;
   readonly kind: JsonKind;
   readonly repeated: boolean;
-  /** Full name of the oneof that the field belongs to, such as "etcdserverpb.Compare.target_union". */
+  /** Full name of the oneof that it belongs to, such as "etcdserverpb.Compare.target_union". */
   readonly oneof: string | undefined;
   /** A bit for the oneof within its message, 0 for none. A default value of a member is present. */
   readonly oneofBit: number;

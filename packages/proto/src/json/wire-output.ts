@@ -1,7 +1,7 @@
 /**
  * The protobuf side of a request's transcoding. An embedded message gets one byte for its length;
- * the few that turn out longer than 127 bytes are widened together at the end, so that nesting costs
- * no repeated moves.
+ * the few that turn out longer than 127 bytes are widened together at the end, so that nesting
+ * costs no repeated moves.
  */
 import { alloc } from "../bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "../wire/int64.ts";

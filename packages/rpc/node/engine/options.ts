@@ -60,11 +60,12 @@ export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngi
     keepAliveTimeoutMs: server.grpcKeepAliveTimeoutMs,
     ...given,
   };
-  const { maxHeldBytes, maxPendingBytes, outputTargetBytes, sendStallTimeoutMs } = http2;
+  const { maxHeldBytes, maxHeadBytes, maxPendingBytes } = http2;
+  const { outputTargetBytes, sendStallTimeoutMs } = http2;
   const http1: Http1Limits = {
     ...FIXED_HTTP1_LIMITS,
-    ...{ maxHeldBytes, maxPendingBytes, outputTargetBytes, sendStallTimeoutMs },
-    maxHeadBytes: server.maxHeaderListBytes,
+    ...{ maxHeldBytes, maxHeadBytes, maxPendingBytes, outputTargetBytes, sendStallTimeoutMs },
+    maxHeaderListBytes: server.maxHeaderListBytes,
     headTimeoutMs: server.handshakeTimeoutMs,
     idleTimeoutMs: server.httpIdleTimeoutMs,
     ...given,

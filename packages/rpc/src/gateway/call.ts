@@ -97,8 +97,15 @@ export abstract class GatewayCall implements CallContext, Expiring, HttpExchange
   /** Called when the call ended without the service's involvement. */
   protected abstract abandoned(): void;
 
-  /** Calls `run` with the call's slot taken and the observer notified. */
+  /**
+   * Calls `run` with the call's slot taken and the observer notified, unless its time is over: a
+   * body that is wrong has been refused before, as by etcd.
+   */
   protected begin(run: () => void): void {
+    if (this.deadlineMs !== undefined && this.deadlineMs <= this.shared.clock.monotonicMs()) {
+      this.cancel(EXPIRED);
+      return;
+    }
     this.#run = () => {
       this.#slot = "taken";
       this.#isObserved = true;

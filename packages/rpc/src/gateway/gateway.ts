@@ -21,7 +21,6 @@ import { GatewayUnary } from "./unary.ts";
 const NOT_FOUND: Status = { code: GrpcCode.NotFound, message: "Not Found" };
 const BAD_REQUEST: Status = { code: GrpcCode.InvalidArgument, message: "Bad Request" };
 const WRONG_METHOD: Status = { code: GrpcCode.Unimplemented, message: "Method Not Allowed" };
-const EXPIRED: Status = { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" };
 /** A listener for an exchange that has its response. */
 const DONE: HttpExchangeListener = {};
 
@@ -78,7 +77,6 @@ export class Gateway {
     if (method !== route.httpMethod) return this.#refuse(exchange, WRONG_METHOD);
     const { timeoutMs, error } = callHead(headers);
     if (error !== undefined) return refuse(exchange, error);
-    if (timeoutMs !== undefined && timeoutMs <= 0) return refuse(exchange, EXPIRED);
     const { path } = route.rpc;
     const unary = this.#services.unary.get(path);
     if (unary !== undefined)

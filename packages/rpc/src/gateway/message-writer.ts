@@ -54,6 +54,11 @@ export class MessageWriter {
     return !this.#isFull && this.waitingBytes === 0;
   }
 
+  /** True while a part of a message is written and the rest is not. */
+  get isInside(): boolean {
+    return this.#current !== undefined;
+  }
+
   /** Writes a message now, or behind those that wait. */
   write(message: UnaryResponse): void {
     const sizeBytes = messageSize(message);

@@ -5,6 +5,14 @@
 import type { HttpHead, HttpResponse } from "@quorate/host";
 import { toUtf8 } from "@quorate/proto";
 
+/** Go's html.EscapeString. */
+const HTML: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&#34;",
+  "'": "&#39;",
+};
 const UNCLEAN = /\/\/|\/\.\.?(\/|$)/;
 
 /** The decoded path; undefined if its percent-encoding is broken. */
@@ -34,7 +42,7 @@ export function redirect({ method, query }: HttpHead, path: string): HttpRespons
   const location = encodeURI(path) + (query === "" ? "" : `?${query}`);
   if (method !== "GET" && method !== "HEAD")
     return { status: 307, headers: { location }, body: "" };
-  const shown = location.replaceAll("&", "&amp;").replaceAll('"', "&#34;").replaceAll("'", "&#39;");
+  const shown = location.replace(/[&<>"']/g, (char) => HTML[char]);
   return {
     status: 307,
     headers: { "content-type": "text/html; charset=utf-8", location },

@@ -23,7 +23,7 @@ import type {
 import { CollectedBody, decodeBody } from "./body.ts";
 import { GatewayCall, OK, statusOf } from "./call.ts";
 import { MessageWriter } from "./message-writer.ts";
-import { EMPTY_STREAM_HEADERS, endStream, MESSAGE_HEADERS } from "./responses.ts";
+import { endStream, MESSAGE_HEADERS } from "./responses.ts";
 import type { GatewayShared } from "./settings.ts";
 
 export class GatewayStream extends GatewayCall implements StreamCall {
@@ -205,11 +205,16 @@ export class GatewayStream extends GatewayCall implements StreamCall {
     const { exchange } = this;
     this.releaseTo(0);
     this.#body.clear();
-    if (this.cancelled) this.#writer.stop();
+    if (this.cancelled) {
+      // A line that is not whole cannot be followed by another one.
+      const isInside = this.#writer.isInside;
+      this.#writer.stop();
+      if (isInside) exchange.abort();
+    }
     this.#writer.whenEmpty(() => {
       if (status.code !== OK.code) endStream(exchange, this.#hasStarted, status);
       else if (this.#hasStarted) exchange.end();
-      else exchange.respond({ status: 200, headers: EMPTY_STREAM_HEADERS, body: "" });
+      else exchange.respond({ status: 200, headers: {}, body: "" });
     });
   }
 

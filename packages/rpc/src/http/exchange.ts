@@ -1,6 +1,6 @@
 /**
- * The part of an HttpExchange that does not depend on the HTTP version: its phases, the calls of the
- * handler's listener, and what the handler holds.
+ * The part of an HttpExchange that does not depend on the HTTP version: its phases, the calls of
+ * the handler's listener, and what the handler holds.
  *
  *     open -- respond --------------> ended
  *     open -- start --> started -- end --> ended

@@ -12,13 +12,13 @@
 import type { ByteBudget } from "../http2/byte-budget.ts";
 import { Output } from "../http2/output.ts";
 import { clientOf, type Peer } from "../http2/peer.ts";
+import type { CarriedTunnel, Carrier } from "./carrier.ts";
 import { Http1Exchange } from "./exchange.ts";
 import type { Http1Head } from "./head.ts";
 import { BODY_END, Http1Reader } from "./reader.ts";
 import { BODY_TIMEOUT, HEAD_TIMEOUT, type Refusal } from "./refusal.ts";
 import { refusalText, writeText } from "./response-head.ts";
 import type { Http1Shared } from "./shared.ts";
-import { Http1Tunnel } from "./tunnel.ts";
 
 /** The owner of the socket, as its connection sees it. */
 export interface Http1Owner {
@@ -32,7 +32,10 @@ export interface Http1Owner {
   destroy(): void;
 }
 
-export class Http1Connection {
+/** Estimated memory of an open request besides its head. */
+const REQUEST_BYTES = 1024;
+
+export class Http1Connection implements Carrier {
   readonly peer: Peer;
   readonly shared: Http1Shared;
   readonly out: Output;
@@ -45,14 +48,15 @@ export class Http1Connection {
   ending = false;
   readonly #owner: Http1Owner;
   readonly #pending: ByteBudget;
+  readonly #heads: ByteBudget;
   readonly #reader: Http1Reader;
   #exchange: Http1Exchange | undefined;
-  #tunnel: Http1Tunnel | undefined;
+  #tunnel: CarriedTunnel | undefined;
   /** Bytes taken from the budget: in the output, or waiting for the socket. */
   #unsentBytes = 0;
   /** When the client last took some of them. */
   #sentMs: number;
-  /** If 0 or more, whoever sends is notified once no more bytes than this wait. */
+  /** If 0 or more, the exchange or tunnel is notified once no more bytes than this wait. */
   #drainBytes = -1;
   #nowMs: number;
   /** When the present request, or the wait for one, began. */
@@ -66,6 +70,11 @@ export class Http1Connection {
   #isAwake = false;
   #isLost = false;
   #discardedBytes = 0;
+  /** Bytes in the reader, and of the present head, as the budgets count them. */
+  #inputBytes = 0;
+  #headBytes = 0;
+  /** When the latest response was complete. */
+  #respondedMs = 0;
 
   /** @param nowMs the clock's monotonic milliseconds. */
   constructor(shared: Http1Shared, owner: Http1Owner, peer: Peer, nowMs: number) {
@@ -84,6 +93,7 @@ export class Http1Connection {
     };
     this.held = shared.held.join(shared.limits.maxHeldBytes, identity, cut);
     this.#pending = shared.pending.join(shared.limits.maxPendingBytes, identity, cut);
+    this.#heads = shared.heads.join(shared.limits.maxHeadBytes, identity, cut);
     shared.counters.connections++;
     shared.counters.openConnections++;
   }
@@ -93,7 +103,6 @@ export class Http1Connection {
     return this.#exchange === undefined && this.#tunnel === undefined ? this.#begunMs : undefined;
   }
 
-  /** Bytes that were sent and that the socket has not taken. */
   get unsentBytes(): number {
     return this.#unsentBytes;
   }
@@ -103,12 +112,10 @@ export class Http1Connection {
     return this.#drainBytes >= 0;
   }
 
-  /** Whether the connection closes behind the present response. */
   get isLast(): boolean {
     return this.#isDraining;
   }
 
-  /** Bytes of the present body that are still to come; undefined in a chunked one. */
   get bodyLeftBytes(): number | undefined {
     return this.#reader.leftBytes;
   }
@@ -119,6 +126,7 @@ export class Http1Connection {
     this.#nowMs = nowMs;
     this.#reader.push(chunk);
     this.pump();
+    if (!this.#holdInput()) this.#owner.destroy();
   }
 
   /** Enforces timeouts; to be called about once a second. */
@@ -135,7 +143,7 @@ export class Http1Connection {
     else if (exchange.isBodyDue && nowMs - this.#begunMs >= limits.requestTimeoutMs) {
       this.shared.counters.requestTimeouts++;
       this.#refuse(BODY_TIMEOUT);
-    } else if (exchange.isDiscarding && nowMs - exchange.respondedMs >= limits.discardTimeoutMs)
+    } else if (exchange.isDiscarding && nowMs - this.#respondedMs >= limits.discardTimeoutMs)
       this.#end();
     if (this.#unsentBytes === 0 && exchange === undefined) this.out.shrink();
   }
@@ -161,7 +169,10 @@ export class Http1Connection {
       if (this.#tunnel !== undefined) this.#tunnel.drained();
       else this.#exchange?.drained();
     }
-    if (this.#reader.bufferedBytes > 0) this.pump();
+    if (this.#reader.bufferedBytes > 0) {
+      this.pump();
+      this.#holdInput();
+    }
   }
 
   /** Takes no more requests, and ends when the present one has. */
@@ -180,11 +191,15 @@ export class Http1Connection {
     this.#leave();
     this.#pending.give(this.#unsentBytes);
     this.#unsentBytes = 0;
+    this.held.give(this.#inputBytes);
+    this.#inputBytes = 0;
+    this.#heads.give(this.#headBytes);
+    this.#headBytes = 0;
     this.held.leave();
     this.#pending.leave();
+    this.#heads.leave();
   }
 
-  /** @internal Called by the exchange: reads on after `pause`, or after the response. */
   pump(): void {
     // A handler that responds within its call is inside this loop already.
     if (this.#isPumping) return;
@@ -197,7 +212,6 @@ export class Http1Connection {
     this.#read(!isHeldUp && this.#reader.bufferedBytes <= maxPipelinedBytes);
   }
 
-  /** @internal Counts bytes that are about to be written to the output; false ends everything. */
   take(sizeBytes: number): boolean {
     if (this.ending) return false;
     if (!this.#pending.take(sizeBytes)) {
@@ -210,40 +224,32 @@ export class Http1Connection {
     return true;
   }
 
-  /** @internal Notifies the owner of new output, once. */
   touched(): void {
     if (this.#isAwake) return;
     this.#isAwake = true;
     this.#owner.wake();
   }
 
-  /** @internal Notifies the exchange or tunnel once no more bytes than this wait. */
   awaitDrain(sizeBytes: number): void {
     this.#drainBytes = sizeBytes;
   }
 
-  /** @internal The response is complete, or was cut off (`isCut`). */
-  responded(exchange: Http1Exchange, isCut: boolean): void {
-    if (exchange !== this.#exchange || this.ending) return;
-    exchange.respondedMs = this.#nowMs;
-    if (isCut || !exchange.isKept) this.#end();
-    else this.pump();
+  responded(isKept: boolean): void {
+    this.#respondedMs = this.#nowMs;
+    if (isKept) this.pump();
+    else this.#end();
   }
 
-  /** @internal Hands the connection over; behind the head, `pump` delivers what follows. */
-  takenOver(sendBudgetBytes: number): Http1Tunnel {
+  takenOver(tunnel: CarriedTunnel): void {
     this.#exchange = undefined;
     this.shared.counters.upgrades++;
-    this.#tunnel = new Http1Tunnel(this, sendBudgetBytes);
-    return this.#tunnel;
+    this.#tunnel = tunnel;
   }
 
-  /** @internal Ends the connection after the output. */
   finish(): void {
     this.#end();
   }
 
-  /** @internal Ends the connection at once. */
   destroy(): void {
     this.#owner.destroy();
   }
@@ -297,6 +303,7 @@ export class Http1Connection {
     this.#discardedBytes = 0;
     counters.requests++;
     counters.openRequests++;
+    if (!this.#holdHead()) return;
     const exchange = new Http1Exchange(this, head);
     this.#exchange = exchange;
     exchange.begin();
@@ -304,13 +311,41 @@ export class Http1Connection {
 
   #complete(): boolean {
     this.#exchange = undefined;
+    this.#heads.give(this.#headBytes);
+    this.#headBytes = 0;
     this.shared.counters.openRequests--;
     this.#begunMs = this.#nowMs;
     if (this.#isDraining) this.#end();
     return true;
   }
 
-  #feedTunnel(tunnel: Http1Tunnel): boolean {
+  /** Counts the present head; false if there is no budget left, and then all is over. */
+  #holdHead(): boolean {
+    const size = REQUEST_BYTES + this.#reader.headBytes;
+    if (this.#heads.take(size)) {
+      this.#headBytes = size;
+      return true;
+    }
+    this.shared.counters.openRequests--;
+    this.shared.budgetCounters.headBytesRefusals++;
+    this.#owner.destroy();
+    return false;
+  }
+
+  /** Counts what waits in the reader; false if there is no budget left. */
+  #holdInput(): boolean {
+    const size = this.ending ? 0 : this.#reader.bufferedBytes;
+    const more = size - this.#inputBytes;
+    if (more > 0 && !this.held.take(more)) {
+      this.shared.budgetCounters.heldBytesRefusals++;
+      return false;
+    }
+    if (more < 0) this.held.give(-more);
+    this.#inputBytes = size;
+    return true;
+  }
+
+  #feedTunnel(tunnel: CarriedTunnel): boolean {
     if (!tunnel.isOpen || this.#reader.bufferedBytes === 0) return false;
     tunnel.data(this.#reader.takeAll());
     return true;

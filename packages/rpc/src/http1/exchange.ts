@@ -3,7 +3,7 @@ import type { HttpHead } from "@quorate/host";
 import { Exchange } from "../http/exchange.ts";
 import { promisedLength, type ResponseFields, responseFields } from "../http/fields.ts";
 import type { ByteBudget } from "../http2/byte-budget.ts";
-import type { Http1Connection } from "./connection.ts";
+import type { Carrier } from "./carrier.ts";
 import type { Http1Head } from "./head.ts";
 import {
   CHUNK_FRAME_BYTES,
@@ -16,7 +16,7 @@ import {
   writeChunk,
   writeText,
 } from "./response-head.ts";
-import type { Http1Tunnel } from "./tunnel.ts";
+import { Http1Tunnel } from "./tunnel.ts";
 
 export class Http1Exchange extends Exchange {
   readonly head: HttpHead;
@@ -24,22 +24,20 @@ export class Http1Exchange extends Exchange {
   isPaused = false;
   /** The body was read to its end. */
   isBodyEnded = false;
-  /** When the response was complete. */
-  respondedMs = 0;
-  /** The connection stays open behind the response. */
-  isKept: boolean;
-  readonly #connection: Http1Connection;
+  readonly #connection: Carrier;
   readonly #request: Http1Head;
+  /** The connection stays open behind the response. */
+  #isKept: boolean;
   #framing: Framing = "none";
   /** Bytes of the body that the head has promised and that were not sent. */
   #promisedBytes = 0;
   #isContinueDue: boolean;
 
-  constructor(connection: Http1Connection, request: Http1Head) {
+  constructor(connection: Carrier, request: Http1Head) {
     super(connection.shared.context);
     this.#connection = connection;
     this.#request = request;
-    this.isKept = request.keepAlive;
+    this.#isKept = request.keepAlive;
     this.#isContinueDue = request.expectsContinue && request.contentLength !== 0;
     const { peerAddress, peerCommonName, isSecure = false } = connection.peer;
     const { method, path, query, headers } = request;
@@ -110,7 +108,8 @@ export class Http1Exchange extends Exchange {
     if (!this.#write(switchingText(protocol, pairs))) return undefined;
     this.phase = "ended";
     this.release(Number.POSITIVE_INFINITY);
-    const tunnel = this.#connection.takenOver(this.context.sendBudgetBytes);
+    const tunnel = new Http1Tunnel(this.#connection, this.context.sendBudgetBytes);
+    this.#connection.takenOver(tunnel);
     this.#connection.touched();
     return tunnel;
   }
@@ -127,7 +126,7 @@ export class Http1Exchange extends Exchange {
     const length = promisedLength(status, fields, this.isBodiless, body);
     this.#framing = this.#framingOf(status, length);
     this.#promisedBytes = this.isBodiless ? 0 : (length ?? 0);
-    this.isKept &&= this.#mayKeep();
+    this.#isKept &&= this.#mayKeep();
     const text = headText(
       status,
       fields,
@@ -142,7 +141,7 @@ export class Http1Exchange extends Exchange {
         writeText(this.#connection.out, text);
         if (size > 0) this.#connection.out.append(body, 0, size);
       }
-      this.#connection.responded(this, false);
+      this.#connection.responded(this.#isKept);
     }
     this.#connection.touched();
   }
@@ -169,14 +168,14 @@ export class Http1Exchange extends Exchange {
   protected sendEnd(): void {
     const isShort = typeof this.#framing === "object" && this.#promisedBytes !== 0;
     if (this.#framing === "chunked" && !this.isBodiless) this.#write(LAST_CHUNK);
-    this.#connection.responded(this, isShort);
+    this.#connection.responded(this.#isKept && !isShort);
     this.#connection.touched();
   }
 
   protected cut(): void {
     // Without a length or chunks, only an error of the connection shows that the body is cut off.
     if (this.#framing === "until-close") this.#connection.destroy();
-    else this.#connection.responded(this, true);
+    else this.#connection.responded(false);
   }
 
   protected awaitDrain(sizeBytes: number): void {
@@ -191,18 +190,17 @@ export class Http1Exchange extends Exchange {
     return this.isBodiless ? "none" : "until-close";
   }
 
-  /** Whether the connection can be kept: its framing allows it, and the rest of the body is short. */
+  /** Whether the connection can be kept: by its framing, and because the body's rest is short. */
   #mayKeep(): boolean {
     if (this.#framing === "until-close" || this.#connection.isLast) return false;
     if (this.isBodyEnded) return true;
     if (this.#isContinueDue) return false;
-    return (
-      (this.#connection.bodyLeftBytes ?? 0) <= this.#connection.shared.limits.maxDiscardedBytes
-    );
+    const { bodyLeftBytes = 0, shared } = this.#connection;
+    return bodyLeftBytes <= shared.limits.maxDiscardedBytes;
   }
 
   #persistence(): Persistence {
-    if (!this.isKept) return "close";
+    if (!this.#isKept) return "close";
     return this.#request.isOld ? "kept" : "default";
   }
 

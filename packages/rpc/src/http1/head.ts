@@ -186,7 +186,8 @@ class HeadParser {
       const wrong = this.#add(headers, name, text.slice(valueAt, valueEnd));
       if (wrong !== undefined) return wrong;
     }
-    return undefined;
+    // A line that begins with CR is not yet the empty one.
+    return at + 2 === text.length ? undefined : refusal(400, "malformed header name");
   }
 
   #add(headers: Map<string, string>, name: string, value: string): Refusal | undefined {
@@ -267,8 +268,11 @@ function lowerCase(name: string): string {
   return KNOWN_NAMES.get(name) ?? name.toLowerCase();
 }
 
-/** Whether bytes[start, end) are fields of trailers: lines that end with CRLF, the last one empty. */
+/** Whether bytes[start, end) are trailers: fields that end with CRLF, and an empty line. */
 export function areTrailers(bytes: Uint8Array, start: number, end: number): boolean {
+  // Fields that say how long a body is, or for whom, come too late (RFC 9110 section 6.5.1).
+  if (/(?:^|\n)(?:content-length|transfer-encoding|host):/i.test(toLatin1(bytes, start, end)))
+    return false;
   let at = start;
   while (bytes[at] !== CR) {
     const nameAt = at;

@@ -4,7 +4,7 @@
  */
 export interface Http1Limits {
   /** A request's head, from the request line to the empty line; longer ones get 431. */
-  readonly maxHeadBytes: number;
+  readonly maxHeaderListBytes: number;
   /** Header fields of a request; more get 431. */
   readonly maxFields: number;
   /** The trailers of a chunked body; longer ones get 431. */
@@ -13,8 +13,10 @@ export interface Http1Limits {
   readonly maxChunkExtensionBytes: number;
   /** Requests that arrived before the response to an earlier one: beyond, reading stops. */
   readonly maxPipelinedBytes: number;
-  /** The rest of a body that is read and dropped after the response; beyond, the connection ends. */
+  /** The rest of a body that is dropped behind the response; beyond, the connection ends. */
   readonly maxDiscardedBytes: number;
+  /** Bytes that a request takes by itself, mostly its head; the connection ends beyond. */
+  readonly maxHeadBytes: number;
   /** Bytes of requests that are being received or processed; requests beyond are refused. */
   readonly maxHeldBytes: number;
   /** Bytes of responses that wait for the client; the connection is cut off beyond. */

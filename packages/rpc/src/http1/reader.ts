@@ -7,6 +7,7 @@
  *     both -> undefined   more bytes are needed
  *          -> Refusal     a rule is broken; nothing more can be read
  */
+import { toLatin1 } from "@quorate/proto";
 import { areTrailers, type Http1Head, mayBegin, parseHead } from "./head.ts";
 import { Input } from "./input.ts";
 import type { Http1Limits } from "./limits.ts";
@@ -26,6 +27,9 @@ const LF = 10;
 const SEMICOLON = 59;
 /** More digits than any chunk needs, and few enough for an exact number. */
 const MAX_CHUNK_DIGITS = 12;
+/** Extensions of a chunk (RFC 9112 section 7.1.1), without the optional spaces. */
+const EXTENSIONS =
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*"))?)+$/;
 /** The end of a request line: " HTTP/1.1" and CR. */
 const VERSION_BYTES = 10;
 
@@ -63,6 +67,9 @@ export class Http1Reader {
     return this.#state === "sized" || this.#state === "done" ? this.#left : undefined;
   }
 
+  /** The size of the latest head. */
+  headBytes = 0;
+
   /** Takes bytes from the client, which must not change any more. */
   push(chunk: Uint8Array): void {
     const moved = this.#input.push(chunk);
@@ -83,8 +90,9 @@ export class Http1Reader {
       const first = input.bytes[input.start];
       if (first !== CR && !mayBegin(first)) return first === LF ? BARE_LF : NOT_HTTP;
     }
-    const end = this.#findEmptyLine(this.#limits.maxHeadBytes, HEAD_TOO_LARGE);
+    const end = this.#findEmptyLine(this.#limits.maxHeaderListBytes, HEAD_TOO_LARGE);
     if (typeof end !== "number") return end;
+    this.headBytes = end - input.start;
     const head = parseHead(input.bytes, input.start, end, this.#limits.maxFields);
     this.#consumeLines(end);
     if (!("method" in head)) return head;
@@ -161,7 +169,10 @@ export class Http1Reader {
       this.#scanned = at;
       if (this.#extensionBytes + at - digitsEnd > this.#limits.maxChunkExtensionBytes)
         return EXTENSIONS_TOO_LARGE;
-      if (at < end && bytes[at] === CR && at + 1 < end) this.#extensionBytes += at - digitsEnd;
+      if (at + 1 < end) {
+        this.#extensionBytes += at - digitsEnd;
+        if (!EXTENSIONS.test(toLatin1(bytes, digitsEnd, at))) return BAD_CHUNK;
+      }
     }
     if (at < end && bytes[at] !== CR) return BAD_CHUNK;
     if (at + 1 >= end) return undefined;

@@ -16,17 +16,20 @@ export class Http1Shared {
   readonly held: SharedBudget;
   /** Bytes of responses that wait to be sent, over all connections. */
   readonly pending: SharedBudget;
+  /** Bytes that open requests take by themselves, mostly their heads, over all connections. */
+  readonly heads: SharedBudget;
   readonly buffers: BufferPool;
 
   constructor(
     limits: Http1Limits,
     context: HttpContext,
-    { held, pending, buffers, counters }: SharedWithHttp2,
+    { held, pending, heads, buffers, counters }: SharedWithHttp2,
   ) {
     this.limits = limits;
     this.context = context;
     this.held = held;
     this.pending = pending;
+    this.heads = heads;
     this.buffers = buffers;
     this.budgetCounters = counters;
   }
@@ -36,6 +39,7 @@ export class Http1Shared {
 export interface SharedWithHttp2 {
   readonly held: SharedBudget;
   readonly pending: SharedBudget;
+  readonly heads: SharedBudget;
   readonly buffers: BufferPool;
   readonly counters: EngineCounters;
 }

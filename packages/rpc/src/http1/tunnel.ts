@@ -1,22 +1,22 @@
 /** A connection that another protocol has taken over (RFC 9110 section 7.8). */
 import type { HttpTunnel } from "@quorate/host";
-import type { Http1Connection } from "./connection.ts";
+import type { CarriedTunnel, Carrier } from "./carrier.ts";
 
-export class Http1Tunnel implements HttpTunnel {
+export class Http1Tunnel implements HttpTunnel, CarriedTunnel {
   isPaused = false;
-  readonly #connection: Http1Connection;
+  readonly #connection: Carrier;
   readonly #sendBudgetBytes: number;
   #onData: ((bytes: Uint8Array) => void) | undefined;
   #onClose: () => void = () => {};
   #onDrain: () => void = () => {};
+  #heldBytes = 0;
   #isClosed = false;
 
-  constructor(connection: Http1Connection, sendBudgetBytes: number) {
+  constructor(connection: Carrier, sendBudgetBytes: number) {
     this.#connection = connection;
     this.#sendBudgetBytes = sendBudgetBytes;
   }
 
-  /** Whether bytes can be delivered now. */
   get isOpen(): boolean {
     return !this.isPaused && this.#onData !== undefined;
   }
@@ -59,6 +59,22 @@ export class Http1Tunnel implements HttpTunnel {
     this.#connection.pump();
   }
 
+  hold(sizeBytes: number): boolean {
+    if (this.#isClosed) return false;
+    if (!this.#connection.held.take(sizeBytes)) {
+      this.#connection.shared.budgetCounters.heldBytesRefusals++;
+      return false;
+    }
+    this.#heldBytes += sizeBytes;
+    return true;
+  }
+
+  release(sizeBytes: number): void {
+    const size = Math.min(sizeBytes, this.#heldBytes);
+    this.#heldBytes -= size;
+    this.#connection.held.give(size);
+  }
+
   end(): void {
     if (!this.#isClosed) this.#connection.finish();
   }
@@ -67,20 +83,18 @@ export class Http1Tunnel implements HttpTunnel {
     if (!this.#isClosed) this.#connection.destroy();
   }
 
-  /** @internal Called by the connection. */
   data(bytes: Uint8Array): void {
     this.#onData?.(bytes);
   }
 
-  /** @internal Called by the connection. */
   drained(): void {
     this.#onDrain();
   }
 
-  /** @internal Called by the connection. */
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.release(this.#heldBytes);
     this.#onClose();
   }
 }

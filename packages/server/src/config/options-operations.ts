@@ -16,7 +16,6 @@ const logging = "Logging";
 const tracing = "Distributed tracing";
 const features = "Features";
 const unsafe = "Unsafe features";
-const noRotation = planned("log rotation is not implemented yet; use logrotate");
 
 export const operationsOptions = {
   "enable-pprof": boolOption(false, {
@@ -79,7 +78,6 @@ export const operationsOptions = {
   "enable-log-rotation": boolOption(false, {
     group: logging,
     doc: "Rotate the log file. Requires exactly one file in --log-outputs.",
-    stage: noRotation,
   }),
   "log-rotation-config-json": stringOption(
     '{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}',
@@ -88,7 +86,6 @@ export const operationsOptions = {
       doc:
         "Log rotation: maxsize in MB, maxage in days, maxbackups in files (0: unlimited), " +
         "localtime for local time in file names, compress for gzip.",
-      stage: noRotation,
     },
   ),
   "warning-unary-request-duration": durationOption(300, {

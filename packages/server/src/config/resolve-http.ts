@@ -2,18 +2,20 @@
 import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
 import type { HttpConfig } from "./server-config.ts";
+import type { Settings } from "./settings.ts";
 
 /** scheme://host[:port], as browsers send it in Origin. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i;
 const ALL = "*";
 
 /** The settings of the HTTP endpoints. Throws ConfigError. */
-export function resolveHttp(values: OptionValues): HttpConfig {
+export function resolveHttp(settings: Settings, values: OptionValues): HttpConfig {
   const hosts = values["host-whitelist"];
   return {
     isGatewayOn: values["enable-grpc-gateway"],
     areKeysOn: values["enable-http-kv"],
     allowedOrigins: originsOf(values.cors),
+    areOriginsGiven: settings.isSet("cors"),
     allowedHosts:
       hosts.length === 0 || hosts.includes(ALL) ? undefined : new Set(hosts.map(lowerCase)),
   };

@@ -5,8 +5,10 @@
 import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
+import { parseLogRotation } from "./log-rotation.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveDiscovery } from "./resolve-discovery.ts";
 import { resolveHttp } from "./resolve-http.ts";
 import type {
   AutoCompaction,
@@ -224,20 +226,16 @@ function resolveLog(settings: Settings, values: OptionValues): LogConfig {
         "--log-outputs requires a single file path when --log-rotate-config-json is defined",
       );
     }
-    try {
-      JSON.parse(values["log-rotation-config-json"]);
-    } catch (error) {
-      throw new ConfigError(
-        "BadValue",
-        `improperly formatted log rotation config: ${(error as Error).message}`,
-      );
-    }
   }
+  const rotation = values["enable-log-rotation"]
+    ? parseLogRotation(values["log-rotation-config-json"])
+    : undefined;
   const level = values["log-level"];
   return {
     level: (level === "panic" || level === "dpanic" ? "fatal" : level) as LogThreshold,
     format: settings.isSet("log-format") ? (values["log-format"] as "json" | "console") : "auto",
     outputs,
+    rotation,
   };
 }
 
@@ -402,6 +400,7 @@ export function resolveConfig(
     surroundings,
   );
   const initialCluster = resolveCluster(settings, values, advertisePeerUrls);
+  const discovery = resolveDiscovery(values);
   checkTiming(values);
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
@@ -444,8 +443,10 @@ export function resolveConfig(
     clientTls,
     peerTls,
     initialCluster,
-    initialClusterToken: values["initial-cluster-token"],
+    // As in etcd: the token of the service takes the place of the cluster's.
+    initialClusterToken: discovery?.token ?? values["initial-cluster-token"],
     isNewCluster: values["initial-cluster-state"] === "new",
+    discovery,
     discoverySrv:
       values["discovery-srv"] === ""
         ? undefined
@@ -469,8 +470,7 @@ export function resolveConfig(
     autoCompaction,
     corruptCheckMs: values["corrupt-check-time"],
     compactHashCheckMs: values["compact-hash-check-time"],
-    selfHeal: values["self-heal"],
-    enableV2: values["enable-v2"],
+    ...{ selfHeal: values["self-heal"], enableV2: values["enable-v2"] },
     compactionBatchLimit: values["compaction-batch-limit"] || 1000,
     compactionSleepIntervalMs: values["compaction-sleep-interval"] || 10,
     maxTxnOps: values["max-txn-ops"],
@@ -485,7 +485,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
-    http: resolveHttp(values),
+    http: resolveHttp(settings, values),
     jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],

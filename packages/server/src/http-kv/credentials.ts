@@ -13,9 +13,9 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import type { Clock } from "@quorate/host";
 import { AuthService, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
-import { decodeBase64 } from "@quorate/store";
 import type { ExchangeCaller, ServiceCalls } from "./exchange-call.ts";
 import { Problem } from "./problems.ts";
+import { bytesOfBase64 } from "./records.ts";
 
 /** Logins that are kept; beyond, the one that was used longest ago is forgotten. */
 export const MAX_KEPT_LOGINS = 1024;
@@ -128,7 +128,7 @@ export class Credentials {
 /** @throws Problem unauthenticated */
 function parsed(sent: string): { readonly name: string; readonly password: string } {
   const bytes =
-    sent.length <= MAX_CREDENTIAL_CHARS ? decodeBase64(sent.replace(BASIC, "").trim()) : undefined;
+    sent.length <= MAX_CREDENTIAL_CHARS ? bytesOfBase64(sent.replace(BASIC, "").trim()) : undefined;
   const text = bytes === undefined ? "" : toUtf8(bytes);
   const colon = text.indexOf(":");
   if (colon > 0) return { name: text.slice(0, colon), password: text.slice(colon + 1) };

@@ -36,14 +36,16 @@ export function httpKv(
       return false;
     }
   };
+  const { allowedOrigins, areOriginsGiven } = member.config.http;
+  const writers = areOriginsGiven ? allowedOrigins : NO_ORIGINS;
   return httpKvRoutes({
     ...parts,
     clock: member.clock,
     maxRequestBytes: member.config.maxRequestBytes,
     maxTxnOps: member.config.maxTxnOps,
     mayRead,
-    // By default pages of all origins may call, as in etcd. They may not write here.
-    crossOrigin: (head) => crossOrigin(head, member.config.http.allowedOrigins ?? NO_ORIGINS),
+    // As for all paths; here the refusal is a problem document.
+    crossOrigin: (head) => crossOrigin(head, writers),
     isEnforced: () => authority.isEnforced,
     mayLogin: (user, client) => logins.mayTry(user, client, member.clock.monotonicMs()),
   });

@@ -65,7 +65,7 @@ export const PROBLEMS = {
   "cross-site": {
     status: 403,
     title: "A browser sent the request for a page of another site",
-    advice: "name the page's origin in --cors; * lets pages read only",
+    advice: "allow the page's origin with --cors",
   },
   "key-not-found": {
     status: 404,

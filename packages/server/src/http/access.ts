@@ -6,8 +6,9 @@
  *                       rebound to this address cannot call (CVE-2018-5702)
  *     OPTIONS           200 for a browser's question whether it may call
  *     Access-Control-*  in every response to an origin of --cors
- *     Origin            of another site that is not in --cors: it changes nothing. Browsers send
- *                       simple posts without a question before, and etcd executes them
+ *     Origin            of another site: the request changes nothing unless --cors is given and
+ *                       allows it. Browsers send simple posts without a question before, and etcd
+ *                       executes them
  */
 import {
   type Clock,
@@ -44,7 +45,9 @@ const KEY_CORS: Headers = {
     "Quorate-Version, Quorate-Lease, Quorate-Ttl",
 };
 const KEY_PATHS = /^\/(kv|watch|txn)(\/|$)/;
-const ANY_ORIGIN: Headers = { ...ETCD_CORS, "access-control-allow-origin": "*" };
+const NO_HEADERS: Headers = {};
+const NO_ORIGINS: ReadonlySet<string> = new Set();
+const ANY_ORIGIN: Headers = Object.freeze({ ...ETCD_CORS, "access-control-allow-origin": "*" });
 
 function corsHeaders({ path }: HttpHead, origin: string): Headers {
   const cors = KEY_PATHS.test(path) ? KEY_CORS : ETCD_CORS;
@@ -54,10 +57,11 @@ function corsHeaders({ path }: HttpHead, origin: string): Headers {
 /** The endpoint behind the checks of access. Refused hosts are logged, as in etcd. */
 export function controlAccess(
   endpoint: HttpExchangeHandler,
-  config: Pick<HttpConfig, "allowedHosts" | "allowedOrigins">,
+  config: Pick<HttpConfig, "allowedHosts" | "allowedOrigins" | "areOriginsGiven">,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
 ): HttpExchangeHandler {
   const lines = new LineLimit();
+  const writers = config.areOriginsGiven ? config.allowedOrigins : NO_ORIGINS;
   return (exchange) => {
     const { head } = exchange;
     const host = refusedHost(head, config.allowedHosts);
@@ -66,9 +70,10 @@ export function controlAccess(
       if (fields !== undefined) logger.warn(REBINDING, { host, ...fields });
       return answer(exchange, plainError(421, whitelistText(host)));
     }
-    const headers = headersFor(head, config.allowedOrigins);
+    const headers = headersFor(head, config);
     if (head.method === "OPTIONS") return answer(exchange, { status: 200, headers, body: "" });
-    const why = crossOrigin(head, config.allowedOrigins);
+    // Keys by path refuse for themselves, in their own form.
+    const why = KEY_PATHS.test(head.path) ? undefined : crossOrigin(head, writers);
     if (why !== undefined)
       return answer(exchange, plainError(403, `--cors does not allow this request: ${why}`));
     return endpoint(new ExchangeWithHeaders(exchange, headers));
@@ -108,11 +113,17 @@ This requirement has been added to help prevent "DNS Rebinding" attacks (CVE-201
 `;
 }
 
-function headersFor(head: HttpHead, allowed: ReadonlySet<string> | undefined): Headers {
-  if (allowed === undefined) return KEY_PATHS.test(head.path) ? corsHeaders(head, "*") : ANY_ORIGIN;
+function headersFor(
+  head: HttpHead,
+  { allowedOrigins, areOriginsGiven }: Pick<HttpConfig, "allowedOrigins" | "areOriginsGiven">,
+): Headers {
   const origin = head.headers.get("origin");
+  const isKeyPath = KEY_PATHS.test(head.path);
+  // Keys by path are not etcd's: a page may read them only where --cors says so.
+  if (isKeyPath && (origin === undefined || !areOriginsGiven)) return NO_HEADERS;
+  if (allowedOrigins === undefined) return isKeyPath ? corsHeaders(head, "*") : ANY_ORIGIN;
   // The response depends on the origin, so caches must keep one for each.
-  if (origin === undefined || !allowed.has(origin.toLowerCase())) return { vary: "Origin" };
+  if (origin === undefined || !allowedOrigins.has(origin.toLowerCase())) return { vary: "Origin" };
   return { ...corsHeaders(head, origin), vary: "Origin" };
 }
 
@@ -144,6 +155,19 @@ function isOwn(origin: string, head: HttpHead): boolean {
   return origin === `${scheme}://${(head.headers.get("host") ?? "").toLowerCase()}`;
 }
 
+/** Headers of responses with those that nearly all requests get: both are constants. */
+const mergedWithAny = new WeakMap<object, Headers>();
+
+function merged(added: Headers, headers: Headers): Headers {
+  if (added !== ANY_ORIGIN || !Object.isFrozen(headers)) return { ...added, ...headers };
+  let both = mergedWithAny.get(headers);
+  if (both === undefined) {
+    both = Object.freeze({ ...added, ...headers });
+    mergedWithAny.set(headers, both);
+  }
+  return both;
+}
+
 /** An exchange whose responses all have some headers more. */
 class ExchangeWithHeaders implements HttpExchange {
   readonly head: HttpHead;
@@ -157,11 +181,11 @@ class ExchangeWithHeaders implements HttpExchange {
   }
 
   respond({ status, headers, body }: HttpResponse): void {
-    this.#exchange.respond({ status, headers: { ...this.#headers, ...headers }, body });
+    this.#exchange.respond({ status, headers: merged(this.#headers, headers), body });
   }
 
   start(status: number, headers: Headers): void {
-    this.#exchange.start(status, { ...this.#headers, ...headers });
+    this.#exchange.start(status, merged(this.#headers, headers));
   }
 
   send(piece: Uint8Array): boolean {

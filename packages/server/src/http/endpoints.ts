@@ -1,7 +1,7 @@
 /**
  * The plain HTTP side of the client port and of --listen-metrics-urls: health, version and metrics.
  */
-import type { HttpExchangeHandler } from "@quorate/host";
+import { type HttpExchangeHandler, type HttpHead, type Logger, wholeBody } from "@quorate/host";
 import type { HttpHandler } from "@quorate/rpc";
 import { plainError } from "./health.ts";
 import { refuseCrossSite } from "./same-site.ts";
@@ -64,4 +64,22 @@ export function exchangeRouter(
     exchange.respond(NOT_FOUND);
     return {};
   };
+}
+
+/** Longest body of a request to a plain endpoint. */
+const MAX_PLAIN_BODY_BYTES = 2 * 1024 * 1024;
+
+/** Endpoints as routes; what browsers send to them across sites changes nothing. */
+export function plainRoutes(
+  endpoints: ReadonlyMap<string, HttpHandler>,
+  logger: Logger,
+): [string, HttpExchangeHandler][] {
+  const failed = ({ method, path }: HttpHead, error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn("failed to handle HTTP request", { method, path, error: reason });
+  };
+  return [...endpoints].map(([path, handler]) => [
+    path,
+    wholeBody(refuseCrossSite(handler), MAX_PLAIN_BODY_BYTES, failed),
+  ]);
 }

@@ -1,8 +1,9 @@
 /** The JSON gateway of a member: etcd's paths under /v3/, over the services of the member. */
 import type { Clock, HttpExchangeHandler } from "@quorate/host";
-import { httpRoutes } from "@quorate/proto";
+import { fromUtf8, httpRoutes, openApiDocument } from "@quorate/proto";
 import { Gateway, type RpcObserver, type ServiceTable } from "@quorate/rpc";
 import type { Budgets, ServerConfig } from "../config/index.ts";
+import { plainError } from "./health.ts";
 
 /**
  * JSON text of a message in bytes of the message: base64 takes 4/3, numbers as decimal text and
@@ -41,12 +42,27 @@ export function memberGateway(
   });
 }
 
-/** The paths of the gateway. */
-export function gatewayEndpoints(gateway: Gateway): ReadonlyMap<string, HttpExchangeHandler> {
-  const { handler } = gateway;
+/** The document of the paths under /v3/, made for the first request. */
+const openApi: HttpExchangeHandler = (exchange) => {
+  const { method } = exchange.head;
+  openApiBytes ??= fromUtf8(openApiDocument).slice();
+  exchange.respond(
+    method === "GET" || method === "HEAD"
+      ? { status: 200, headers: { "content-type": "application/json" }, body: openApiBytes }
+      : plainError(405, "Method Not Allowed", { allow: "GET" }),
+  );
+  return {};
+};
+let openApiBytes: Uint8Array | undefined;
+
+/** The paths of the gateway. @param handler serves them */
+export function gatewayEndpoints(
+  handler: HttpExchangeHandler,
+): ReadonlyMap<string, HttpExchangeHandler> {
   return new Map([
     ["/v3", handler],
     ["/v3/", handler],
     ["/v3beta/", handler],
+    ["/openapi.json", openApi],
   ]);
 }

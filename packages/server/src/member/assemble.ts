@@ -222,6 +222,7 @@ function stateParts(core: Core) {
   const exchange = new StoreExchange({
     ...{ disk: deps.disk, keyspaces: deps.keyspaces, storeDir: config.storeDir, faults, store },
     stepKeys: deps.applyLimits?.stepKeys,
+    sha256: deps.sha256,
     fatal: lifetime.end,
   });
   const flusher = new Flusher(config.backendBatchIntervalMs, {

@@ -28,11 +28,18 @@ import {
   type Member,
   memberId,
   recoverDirectories,
+  type Sha256,
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
-import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+import {
+  type DiscoveryConfig,
+  detectForeignData,
+  type InitialCluster,
+  type ServerConfig,
+  verifyBootstrap,
+} from "../config/index.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,
@@ -42,6 +49,7 @@ import {
 } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
 import { discoverBySrv } from "../membership/srv-discovery.ts";
+import { discoverByToken, type OpenRegistry } from "../membership/token-discovery.ts";
 import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
@@ -57,11 +65,14 @@ export interface BootstrapDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
   readonly names?: Names | undefined;
+  readonly openRegistry?: OpenRegistry | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number, durationMs?: number) => void;
 }
@@ -102,7 +113,14 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
     onSync: deps.onWalSync,
     onWrite: deps.onWalWrite,
   };
-  if (Wal.exists(deps.disk, config.walDir)) return reopen(config, deps, walOptions);
+  if (Wal.exists(deps.disk, config.walDir)) {
+    if (config.discovery !== undefined)
+      deps.logger.warn(
+        "discovery token is ignored since cluster already initialized; valid logs are found",
+        { "wal-dir": config.walDir },
+      );
+    return reopen(config, deps, walOptions);
+  }
   return begin(config, deps, walOptions);
 }
 
@@ -195,6 +213,8 @@ async function begin(
 
 /** The configuration with the members that SRV records name, if it is to be found that way. */
 async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<ServerConfig> {
+  if (config.discovery !== undefined && config.isNewCluster)
+    return { ...config, initialCluster: await byToken(config, config.discovery, deps) };
   const where = config.discoverySrv;
   if (where === undefined) return config;
   if (deps.names === undefined)
@@ -203,6 +223,19 @@ async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<Se
     ...config,
     initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }),
   };
+}
+
+/** The members that register with the discovery service; this one among them. */
+function byToken(
+  config: ServerConfig,
+  where: DiscoveryConfig,
+  deps: BootstrapDeps,
+): Promise<InitialCluster> {
+  const { openRegistry: open, clock, logger } = deps;
+  if (open === undefined) throw new BootstrapError("this member has no discovery service");
+  const own = new Map([[config.name, config.advertisePeerUrls]]);
+  const [{ id }] = initialMembers({ ...config, initialCluster: own });
+  return discoverByToken(config, where, id, { open, clock, logger });
 }
 
 /** The members of a new cluster; this one must not have been started before. */
@@ -286,6 +319,8 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     stepKeys: deps.stepKeys,
+    disk: deps.disk,
+    sha256: deps.sha256,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;

@@ -88,7 +88,7 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
 
 /**
  * Range page by page, for lists over HTTP: the method Range of a table of its own, with the rules
- * of every method. A response has the first records of the range, and `more`; the request's limit,
+ * of every method. A response has the first records of the range, and `more`; the request's
  * order and filters are ignored, and `count` is 0.
  */
 export function pageTable(member: Member): ServiceTable {

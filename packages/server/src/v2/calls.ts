@@ -1,19 +1,21 @@
 /**
  * Calls of the v2 API into the services of v3, on behalf of an HTTP client. All that holds for a
- * call of v3 holds for them: users and roles, quota, audit, tracing, metrics, fairness.
+ * call of v3 holds for them: users and roles, quota, audit, tracing, metrics, fairness. HTTP basic
+ * authentication, as v2 had it, is a login of v3's Auth whose token is kept for a while.
  */
-import type { Clock, HttpExchange, HttpHead } from "@quorate/host";
-import { GrpcCode, type MethodDescriptor } from "@quorate/proto";
+import type { HttpExchange } from "@quorate/host";
+import type { MethodDescriptor } from "@quorate/proto";
 import {
   type CallContext,
   joinMessage,
   type RpcObserver,
   type ServiceTable,
   type Status,
-  StatusError,
-  type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
+import { Credentials } from "../http-kv/credentials.ts";
+import { contextOf, ExchangeCaller, ServiceCalls } from "../http-kv/exchange-call.ts";
+import type { Member } from "../member/member.ts";
 
 type RequestOf<M extends MethodDescriptor> = Parameters<M["requestType"]["encode"]>[0];
 type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"]["decode"]>;
@@ -35,155 +37,108 @@ export interface OpenStream {
   close(): void;
 }
 
-/** Where calls go, and what counts them. */
-export interface CallServices {
+/** What calls need from the outside. */
+export interface CallParts {
   /** What a client of gRPC reaches too, with audit and tracing around it. */
   readonly services: ServiceTable;
   readonly observer?: RpcObserver | undefined;
-  readonly clock: Clock;
+  /** Random bytes, secret to this process. */
+  readonly hashKey: Uint8Array;
+}
+
+/** Where calls go. */
+export interface CallServices {
+  readonly calls: ServiceCalls;
+  readonly credentials: Credentials;
+}
+
+/** The services of a member. */
+export function callServices(member: Member, parts: CallParts): CallServices {
+  const { clock } = member;
+  const { authority, logins } = member.auth;
+  const { services, observer, hashKey } = parts;
+  const calls = new ServiceCalls(services, { clock, observer });
+  const credentials = new Credentials({
+    ...{ clock, calls, hashKey },
+    isEnforced: () => authority.isEnforced,
+    mayLogin: (user, client) => logins.mayTry(user, client, clock.monotonicMs()),
+  });
+  return { calls, credentials };
 }
 
 /** The client of one HTTP request. */
 export class HttpCaller {
   readonly #to: CallServices;
-  readonly #head: HttpHead;
-  #token: string | undefined;
-  #cancelled = false;
-  readonly #listeners = new Set<() => void>();
+  readonly #caller: ExchangeCaller;
 
   constructor(to: CallServices, { head }: HttpExchange) {
     this.#to = to;
-    this.#head = head;
-    const authorization = head.headers.get("authorization");
-    this.#token = authorization?.startsWith("Basic ") === true ? undefined : authorization;
+    this.#caller = new ExchangeCaller(head);
   }
 
-  /** User and password of HTTP basic authentication, latin1; undefined without them. */
-  get credentials(): string | undefined {
-    const authorization = this.#head.headers.get("authorization");
-    return authorization?.startsWith("Basic ") === true ? authorization.slice(6) : undefined;
-  }
-
-  /** The following calls are made with a token of a login. */
-  useToken(token: string): void {
-    this.#token = token;
+  /**
+   * Runs work for the user that a password proves, once more where the token of a login that was
+   * kept has ended. Work that was refused for its token has changed nothing.
+   */
+  async proved<T>(work: () => Promise<T>): Promise<T> {
+    const { credentials } = this.#to;
+    const sent = this.#caller.authorization;
+    await credentials.prove(this.#caller);
+    try {
+      return await work();
+    } catch (error) {
+      const isToken = error instanceof Error && /invalid auth token/.test(error.message);
+      if (!isToken || !credentials.forget(sent, this.#caller)) throw error;
+      this.#caller.authorization = sent;
+      await credentials.prove(this.#caller);
+      return work();
+    }
   }
 
   /** The client is gone. */
   cancel(): void {
-    if (this.#cancelled) return;
-    this.#cancelled = true;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
+    this.#caller.cancel();
   }
 
   get cancelled(): boolean {
-    return this.#cancelled;
+    return this.#caller.isCancelled;
   }
 
   /** Calls a method. Rejects with StatusError. */
-  async call<M extends MethodDescriptor>(method: M, request: RequestOf<M>): Promise<ResponseOf<M>> {
-    const { path } = method;
-    const bytes = method.requestType.encode(request as object);
-    const { context, release } = this.#context(path);
-    const handled = this.#started(path, bytes.length);
-    try {
-      const response = joinMessage(await this.#to.services.unary.get(path)!(bytes, context));
-      this.#to.observer?.messageSent(path, response.length);
-      handled(GrpcCode.OK);
-      return method.responseType.decode(response) as ResponseOf<M>;
-    } catch (error) {
-      handled(error instanceof StatusError ? error.code : GrpcCode.Unknown);
-      throw error;
-    } finally {
-      release();
-    }
-  }
-
-  /** Notifies the observer of a call; the function that it returns, of its end. */
-  #started(path: string, sizeBytes: number): (code: number) => void {
-    const { observer, clock } = this.#to;
-    const startedMs = clock.monotonicMs();
-    observer?.started(path);
-    observer?.messageReceived(path, sizeBytes);
-    return (code) => observer?.handled(path, code, startedMs);
+  call<M extends MethodDescriptor>(method: M, request: RequestOf<M>): Promise<ResponseOf<M>> {
+    return this.#to.calls.unary(method, request, this.#caller);
   }
 
   /** Opens a stream. @throws StatusError */
-  open({ path }: MethodDescriptor, sink: StreamSink): OpenStream {
-    const { context, release } = this.#context(path);
-    const handled = this.#started(path, 0);
+  open(method: MethodDescriptor, sink: StreamSink): OpenStream {
     let isOver = false;
-    const over = (code: number) => {
-      isOver = true;
-      release();
-      handled(code);
-    };
-    const call: StreamCall = {
-      context,
-      send: (message) => {
-        if (isOver) return true;
-        const bytes = joinMessage(message);
-        this.#to.observer?.messageSent(path, bytes.length);
-        sink.message(bytes);
+    const call = {
+      send: (message: Parameters<typeof joinMessage>[0]) => {
+        if (!isOver) sink.message(joinMessage(message));
         return sink.hasSpace();
       },
       get bufferedBytes() {
         return sink.bufferedBytes();
       },
-      end: (status) => {
+      end: (status?: Status) => {
         if (isOver) return;
-        over(status?.code ?? GrpcCode.OK);
+        isOver = true;
         sink.ended(status);
       },
       pause: () => {},
       resume: () => {},
     };
-    try {
-      const listener = this.#to.services.stream.get(path)!(call);
-      const close = () => {
-        if (isOver) return;
-        over(GrpcCode.Canceled);
-        listener.cancelled?.();
-      };
-      return { listener, close };
-    } catch (error) {
-      over(error instanceof StatusError ? error.code : GrpcCode.Unknown);
-      throw error;
-    }
+    const listener = this.#to.calls.stream(method, call, this.#caller, {});
+    const close = () => {
+      if (isOver) return;
+      isOver = true;
+      listener.cancelled();
+    };
+    return { listener, close };
   }
 
   /** The caller of the ways into the member. */
   context(path: string): CallContext {
-    return this.#context(path).context;
-  }
-
-  #context(path: string): { context: CallContext; release: () => void } {
-    const { headers, peerAddress, peerCommonName } = this.#head;
-    const isCancelled = () => this.#cancelled;
-    let own: (() => void) | undefined;
-    const context: CallContext = {
-      path,
-      metadata: (key) => {
-        if (key === "authorization" || key === "token") return this.#token;
-        return headers.get(key);
-      },
-      deadlineMs: undefined,
-      peerAddress,
-      peerCommonName,
-      get cancelled() {
-        return isCancelled();
-      },
-      onCancel: (listener) => {
-        if (isCancelled()) return listener();
-        own = listener;
-        this.#listeners.add(listener);
-      },
-      trace: undefined,
-    };
-    const release = () => {
-      if (own !== undefined) this.#listeners.delete(own);
-    };
-    return { context, release };
+    return contextOf(path, this.#caller);
   }
 }

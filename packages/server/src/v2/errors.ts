@@ -1,5 +1,6 @@
 /** The errors of the v2 API (etcd 3.4: etcdserver/api/v2error/error.go). */
 import type { HttpResponse } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 import { goString } from "./json.ts";
 
 interface Row {
@@ -36,8 +37,7 @@ export const V2_ERRORS = {
 export type V2ErrorName = keyof typeof V2_ERRORS;
 
 /** An error with v2's body. */
-export class V2Error extends Error {
-  readonly code: V2ErrorName;
+export class V2Error extends CodedError<V2ErrorName> {
   /** Latin1. */
   readonly reason: string;
   readonly index: number;
@@ -47,9 +47,7 @@ export class V2Error extends Error {
    * @param index the store's revision; 0 where the request did not reach the store
    */
   constructor(code: V2ErrorName, reason: string, index = 0) {
-    super(`${V2_ERRORS[code].message} (${reason})`);
-    this.name = "V2Error";
-    this.code = code;
+    super("V2Error", code, `${V2_ERRORS[code].message} (${reason})`);
     this.reason = reason;
     this.index = index;
   }

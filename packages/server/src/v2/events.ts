@@ -4,7 +4,7 @@
  *     a node written             its record says by which action
  *     nodes deleted              the topmost one is the event's; the action is
  *                                - that of the note which the same revision wrote, if any
- *                                - "expire" if the node had a lease, whose end deletes without a note
+ *                                - "expire" if the node had a lease: its end leaves no note
  *                                - "delete"
  */
 import { KeyValue, toLatin1 } from "@quorate/proto";

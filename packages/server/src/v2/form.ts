@@ -5,13 +5,17 @@
  * Everything is latin1, one char a byte.
  */
 import type { HttpHead } from "@quorate/host";
-import { toLatin1 } from "@quorate/proto";
+import { CodedError, toLatin1 } from "@quorate/proto";
 
 /** Values by name, in their order. */
 export type Form = ReadonlyMap<string, readonly string[]>;
 
 /** A form that is not well formed; `message` is Go's text. */
-export class FormError extends Error {}
+export class FormError extends CodedError<"InvalidForm"> {
+  constructor(message: string) {
+    super("FormError", "InvalidForm", message);
+  }
+}
 
 /** Fields that a form may have. v2 knows 15. */
 export const MAX_FORM_FIELDS = 1000;
@@ -62,19 +66,37 @@ function parseInto(values: Map<string, string[]>, text: string): string | undefi
   return problem;
 }
 
-const ESCAPES = /%(?:[0-9a-fA-F]{2})?/g;
+const PERCENT = 0x25;
+const PLUS = 0x2b;
+const SPACE = 0x20;
 
 /**
  * Decodes percent escapes, and a plus as a space in a query.
  * @throws FormError with Go's text (url.EscapeError)
  */
 export function decodeEscapes(text: string, isQuery: boolean): string {
-  const plain = isQuery && text.includes("+") ? text.replaceAll("+", " ") : text;
-  if (!plain.includes("%")) return plain;
-  return plain.replace(ESCAPES, (sequence, at: number) => {
-    if (sequence.length === 3) return String.fromCharCode(Number.parseInt(sequence.slice(1), 16));
-    throw new FormError(`invalid URL sequence ${goQuoted(plain.slice(at, at + 3))}`);
-  });
+  if (!text.includes("%")) return isQuery ? text.replaceAll("+", " ") : text;
+  const bytes = new Uint8Array(text.length);
+  let size = 0;
+  for (let at = 0; at < text.length; at++) {
+    const byte = text.charCodeAt(at);
+    if (byte === PERCENT) {
+      const high = hexDigit(text.charCodeAt(at + 1));
+      const low = hexDigit(text.charCodeAt(at + 2));
+      if (high < 0 || low < 0)
+        throw new FormError(`invalid URL escape ${goQuoted(text.slice(at, at + 3))}`);
+      bytes[size++] = (high << 4) | low;
+      at += 2;
+    } else bytes[size++] = byte === PLUS && isQuery ? SPACE : byte;
+  }
+  return toLatin1(bytes, 0, size);
+}
+
+/** The value of a hexadecimal digit; less than 0 for any other char, and none. */
+function hexDigit(char: number): number {
+  if (char >= 0x30 && char <= 0x39) return char - 0x30;
+  const letter = char | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
 /** %q of a short text. */

@@ -8,11 +8,11 @@ import type {
 import { EtcdError, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { plainError } from "../http/health.ts";
+import { Problem } from "../http-kv/problems.ts";
 import { V2Error } from "./errors.ts";
 import { decodeEscapes } from "./form.ts";
 import { goString } from "./json.ts";
 import { cleanPath } from "./keys.ts";
-import { unauthorized } from "./logins.ts";
 
 /** A request whose body is complete. */
 export interface V2Exchange {
@@ -129,6 +129,11 @@ function escapePath(path: string): string {
   );
 }
 
+/** v2's response to a caller that may not (etcd 3.4: writeKeyNoAuth). */
+export function unauthorized(): V2Error {
+  return new V2Error("Unauthorized", "Insufficient credentials");
+}
+
 /** The error of v2 for what a call of v3 failed with. */
 export function toV2Error(error: unknown): V2Error {
   if (error instanceof V2Error) return error;
@@ -136,18 +141,33 @@ export function toV2Error(error: unknown): V2Error {
   return new V2Error("RaftInternal", error instanceof Error ? error.message : String(error));
 }
 
-const REFUSALS =
-  /user name is empty|invalid auth token|authentication failed|permission denied|user name not found|revision of auth store is old|too many failed logins|authentication is not enabled/;
+/** Texts of the errors that say so. */
+const REFUSALS: readonly string[] = [
+  "user name is empty",
+  "invalid auth token",
+  "authentication failed",
+  "permission denied",
+  "user name not found",
+  "revision of auth store is old",
+  "too many failed logins",
+  "authentication is not enabled",
+];
 
 /** Whether an error says that the caller may not, or was not recognised. */
 export function isRefusal(error: unknown): boolean {
+  if (error instanceof Problem) return error.code === "unauthenticated";
   if (!(error instanceof StatusError || error instanceof EtcdError)) return false;
   const code = error instanceof EtcdError ? error.grpcCode : error.code;
   return (
     code === GrpcCode.PermissionDenied ||
     code === GrpcCode.Unauthenticated ||
-    REFUSALS.test(error.message)
+    isRefusalText(error.message)
   );
+}
+
+/** The same for the text of an error, such as a watch's cancel reason. */
+export function isRefusalText(text: string): boolean {
+  return REFUSALS.some((part) => text.includes(part));
 }
 
 /** An error as /v2/members has it (etcd 3.4: httptypes/errors.go). */

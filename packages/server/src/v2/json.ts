@@ -1,7 +1,20 @@
 /** JSON as Go's encoding/json writes it, which the v2 API's clients have always seen. */
+import { toUtf8 } from "@quorate/proto";
 
-const REPLACEMENT = "\\ufffd";
 const SIMPLE = /^[ !#-%'-;=?-[\]-~]*$/;
+const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
+/** Bytes of an escape: a backslash, u, four digits. */
+const MAX_ESCAPE_BYTES = 6;
+const REPLACEMENT = 0xfffd;
+/** Escapes of two characters. */
+const SHORT: ReadonlyMap<number, number> = new Map([
+  [0x22, 0x22],
+  [BACKSLASH, BACKSLASH],
+  [0x0a, 0x6e],
+  [0x0d, 0x72],
+  [0x09, 0x74],
+]);
 
 /**
  * A string of bytes as JSON. Bytes that are not UTF-8 become U+FFFD, one each; <, >, &, U+2028 and
@@ -10,48 +23,50 @@ const SIMPLE = /^[ !#-%'-;=?-[\]-~]*$/;
  */
 export function goString(latin1: string): string {
   if (SIMPLE.test(latin1)) return `"${latin1}"`;
-  let out = '"';
-  for (let i = 0; i < latin1.length; ) {
-    const byte = latin1.charCodeAt(i);
-    if (byte < 0x80) {
-      out += escaped(byte);
-      i++;
-      continue;
-    }
-    const length = sequenceLength(latin1, i);
+  const out = new Uint8Array(latin1.length * MAX_ESCAPE_BYTES);
+  let size = 0;
+  for (let at = 0; at < latin1.length; ) {
+    const byte = latin1.charCodeAt(at);
+    const length = byte < 0x80 ? 1 : sequenceLength(latin1, at);
     if (length === 0) {
-      out += REPLACEMENT;
-      i++;
+      size = writeEscape(out, size, REPLACEMENT);
+      at++;
       continue;
     }
-    const char = decodeURIComponent(
-      [...latin1.slice(i, i + length)].map((c) => `%${c.charCodeAt(0).toString(16)}`).join(""),
-    );
-    out += char === "\u2028" ? "\\u2028" : char === "\u2029" ? "\\u2029" : char;
-    i += length;
+    if (length === 1 && isEscaped(byte)) size = writeEscape(out, size, byte);
+    else if (length === 3 && isSeparator(latin1, at))
+      size = writeEscape(out, size, 0x2000 | (latin1.charCodeAt(at + 2) & 0x3f));
+    else for (let i = 0; i < length; i++) out[size++] = latin1.charCodeAt(at + i);
+    at += length;
   }
-  return `${out}"`;
+  return `"${toUtf8(out, 0, size)}"`;
 }
 
-function escaped(byte: number): string {
-  switch (byte) {
-    case 0x22:
-      return '\\"';
-    case 0x5c:
-      return "\\\\";
-    case 0x0a:
-      return "\\n";
-    case 0x0d:
-      return "\\r";
-    case 0x09:
-      return "\\t";
-    case 0x3c:
-    case 0x3e:
-    case 0x26:
-      return `\\u00${byte.toString(16)}`;
-    default:
-      return byte < 0x20 ? `\\u00${byte.toString(16).padStart(2, "0")}` : String.fromCharCode(byte);
+function isEscaped(byte: number): boolean {
+  if (byte < 0x20) return true;
+  return byte === 0x22 || byte === 0x26 || byte === 0x3c || byte === 0x3e || byte === BACKSLASH;
+}
+
+/** U+2028 or U+2029. */
+function isSeparator(s: string, at: number): boolean {
+  if (s.charCodeAt(at) !== 0xe2 || s.charCodeAt(at + 1) !== 0x80) return false;
+  return (s.charCodeAt(at + 2) & 0xfe) === 0xa8;
+}
+
+/** Writes the escape of a code below 0x10000; returns the place behind it. */
+function writeEscape(out: Uint8Array, at: number, code: number): number {
+  out[at] = BACKSLASH;
+  const short = SHORT.get(code);
+  if (short !== undefined) {
+    out[at + 1] = short;
+    return at + 2;
   }
+  out[at + 1] = LOWER_U;
+  for (let i = 0; i < 4; i++) {
+    const digit = (code >> (12 - 4 * i)) & 0xf;
+    out[at + 2 + i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
+  }
+  return at + MAX_ESCAPE_BYTES;
 }
 
 /** Length of the UTF-8 sequence at `at`; 0 if there is none (Unicode 15, table 3-7). */

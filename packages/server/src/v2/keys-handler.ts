@@ -9,8 +9,8 @@ import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
 import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText } from "./keys.ts";
+import type { V2Limits } from "./limits.ts";
 import { listChildren } from "./listing.ts";
-import type { Logins } from "./logins.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
@@ -18,9 +18,6 @@ import { cleared, Wait } from "./wait.ts";
 import { Writes } from "./writes.ts";
 
 const PREFIX = "/v2/keys";
-/** Waits of one connection, and of all. */
-export const MAX_CONNECTION_WAITS = 1024;
-export const MAX_WAITS = 20_000;
 /** A form needs up to three bytes for a byte of a value, and some for its other fields. */
 const FORM_FACTOR = 3;
 const FORM_OVERHEAD_BYTES: number = 64 << 10;
@@ -32,7 +29,7 @@ export interface KeysDeps {
   readonly member: Member;
   readonly to: CallServices;
   readonly counters: StoreCounters;
-  readonly logins: Logins;
+  readonly limits: V2Limits;
 }
 
 /** Serves the keys. */
@@ -63,33 +60,17 @@ class Keys {
     const run = async () => {
       const request = parseKeyRequest(exchange.head, it.path.slice(PREFIX.length), it.body);
       if (request.isWait && !request.isQuorum) {
-        await this.#wait(it, caller, request);
+        await caller.proved(() => this.#wait(it, caller, request));
         return;
       }
       counted = countedAs(request);
-      await this.#authenticated(caller, () => this.#respond(exchange, caller, request));
+      await caller.proved(() => this.#respond(exchange, caller, request));
       this.#deps.counters.count(counted, true);
     };
     run().catch((error: unknown) => {
       if (counted !== undefined) this.#deps.counters.count(counted, false);
       exchange.respond(toV2Error(error).response(this.#clusterId()));
     });
-  }
-
-  /** Runs work with the caller's login, once more with another where a kept one has ended. */
-  async #authenticated(caller: HttpCaller, work: () => Promise<void>): Promise<void> {
-    const { logins, member } = this.#deps;
-    // A member that knows of no users and roles yet may be behind: the calls find out.
-    if (!member.auth.authority.isEnforced) return work();
-    await logins.authenticate(caller);
-    try {
-      await work();
-    } catch (error) {
-      const isToken = error instanceof StatusError && /invalid auth token/.test(error.message);
-      if (!isToken || !logins.forget(caller)) throw error;
-      await logins.authenticate(caller);
-      await work();
-    }
   }
 
   async #respond(exchange: HttpExchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
@@ -140,7 +121,8 @@ class Keys {
       };
     }
     const nextTurn = () => new Promise<void>((resolve) => clock.endOfTurn(resolve));
-    const nodes = await listChildren({ caller, wallMs, nextTurn }, path, index, isRecursive);
+    const listing = { caller, wallMs, nextTurn, limits: this.#deps.limits };
+    const nodes = await listChildren(listing, path, index, isRecursive);
     const view =
       found.kind === "root"
         ? { path, isDir: true, modifiedIndex: 0, createdIndex: 0 }
@@ -184,7 +166,6 @@ class Keys {
   async #wait(it: V2Exchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
     const { exchange } = it;
     if (!this.#member.isServable) await this.#member.current();
-    if (this.#member.auth.authority.isEnforced) await this.#deps.logins.authenticate(caller);
     const mvcc = () => this.#member.store.mvcc;
     const { currentRevision, compactRevision } = mvcc();
     const { waitIndex } = request;
@@ -201,6 +182,7 @@ class Keys {
         { ...request, from },
         {
           clock: this.#member.clock,
+          maxHeldRevisions: this.#deps.limits.maxHeldRevisions,
           mvcc,
           headers: (index) => this.#headers(index),
           refuse: (error) => exchange.respond(error.response(this.#clusterId())),
@@ -222,9 +204,9 @@ class Keys {
 
   /** @throws V2Error for one too many */
   #countWait(connection: string): () => void {
-    const { counters } = this.#deps;
+    const { counters, limits } = this.#deps;
     const waits = this.#waits.get(connection) ?? 0;
-    if (waits >= MAX_CONNECTION_WAITS || counters.watchers >= MAX_WAITS)
+    if (waits >= limits.maxConnectionWaits || counters.watchers >= limits.maxWaits)
       throw new V2Error("RaftInternal", "too many waits");
     this.#waits.set(connection, waits + 1);
     counters.watchers++;

@@ -86,11 +86,12 @@ export function childrenWithoutDeletion(path: Path): readonly Range[] {
   ];
 }
 
-/** What of a range lies between sorted keys. */
+/** A range without the keys, some of which may be outside of it. */
 export function without(range: Range, keys: readonly string[]): Range[] {
   const ranges: Range[] = [];
   let from = range.key;
-  for (const key of keys) {
+  for (const key of [...keys].sort()) {
+    if (key < from || key >= range.rangeEnd) continue;
     if (from < key) ranges.push({ key: from, rangeEnd: key });
     from = `${key}\0`;
   }

@@ -2,6 +2,7 @@
 import type { HttpExchangeHandler, HttpResponse } from "@quorate/host";
 import {
   ClusterService,
+  CodedError,
   fromUtf8,
   idToHex,
   toLatin1,
@@ -13,7 +14,6 @@ import type { Member } from "../member/member.ts";
 import { type CallServices, HttpCaller } from "./calls.ts";
 import { isRefusal, messageError, served, type V2Exchange } from "./http.ts";
 import { goString } from "./json.ts";
-import type { Logins } from "./logins.ts";
 
 const PREFIX = "/v2/members";
 /** Bytes of a body: 64 URLs of a member. */
@@ -22,15 +22,14 @@ export const MAX_MEMBER_BODY_BYTES: number = 128 << 10;
 export interface MembersDeps {
   readonly member: Member;
   readonly to: CallServices;
-  readonly logins: Logins;
 }
 
 /** A request that is answered with an error. */
-class Refused extends Error {
+class Refused extends CodedError<"Refused"> {
   readonly response: HttpResponse;
 
   constructor(response: HttpResponse) {
-    super(`HTTP ${response.status}`);
+    super("Refused", "Refused", `HTTP ${response.status}`);
     this.response = response;
   }
 }
@@ -55,26 +54,23 @@ export function machinesHandler(deps: MembersDeps): HttpExchangeHandler {
 }
 
 function answer(
-  { member, to, logins }: MembersDeps,
+  { to }: MembersDeps,
   { exchange, listen }: V2Exchange,
   respond: (caller: HttpCaller) => Promise<HttpResponse>,
 ): void {
   const caller = new HttpCaller(to, exchange);
   listen({ aborted: () => caller.cancel() });
-  const run = async () => {
-    if (member.auth.authority.isEnforced) await logins.authenticate(caller);
-    return respond(caller);
-  };
-  run().then(
-    (response) => exchange.respond(response),
-    (error: unknown) => exchange.respond(errorResponse(error)),
-  );
+  caller
+    .proved(() => respond(caller))
+    .then(
+      (response) => exchange.respond(response),
+      (error: unknown) => exchange.respond(errorResponse(error)),
+    );
 }
 
 function errorResponse(error: unknown): HttpResponse {
   if (error instanceof Refused) return error.response;
-  if (isRefusal(error) || (error as { code?: unknown }).code === "Unauthorized")
-    return messageError(401, "Insufficient credentials");
+  if (isRefusal(error)) return messageError(401, "Insufficient credentials");
   return messageError(500, "Internal Server Error");
 }
 

@@ -141,7 +141,7 @@ export class Planner {
     } else {
       // What a program of v3 left below a directory that it deleted must not come back.
       compare.push(absent(nodeKey(top)));
-      success.push(...without(range, keys.sort()).map(removeAll));
+      success.push(...without(range, keys).map(removeAll));
     }
     return { compare, success };
   }
@@ -339,7 +339,7 @@ function note(path: Path, action: "delete" | "compareAndDelete"): RequestOp {
   return put(deletionKey(path.slice(0, -1)), fromLatin1(`${action} ${path[path.length - 1]}`));
 }
 
-/** Gives another value to the put of `key` in a list. */
+/** Replaces the value of the put of `key` in a list. */
 function replacePut(ops: RequestOp[], key: string, value: Uint8Array): void {
   const at = ops.findIndex(
     ({ request }) => request?.case === "requestPut" && toLatin1(request.value.key) === key,

@@ -48,8 +48,13 @@ export interface NewNode {
   readonly isRefresh?: boolean | undefined;
 }
 
-const HEAD =
-  /^(file|dir) (set|create|update|compareAndSwap|-)(?: created=(\d{1,16}))?(?: modified=(\d{1,16}))?(?: ttl=(\d{1,10}) expires=(\d{1,16}))?( refresh)?$/;
+const HEAD: RegExp = new RegExp(
+  [
+    "^(file|dir) (set|create|update|compareAndSwap|-)",
+    "(?: created=(\\d{1,16}))?(?: modified=(\\d{1,16}))?",
+    "(?: ttl=(\\d{1,10}) expires=(\\d{1,16}))?( refresh)?$",
+  ].join(""),
+);
 /** The longest head has some 120 characters. */
 const MAX_HEAD_CHARS = 200;
 

@@ -8,11 +8,11 @@
 import type { HttpExchangeHandler } from "@quorate/host";
 import { plainError } from "../http/health.ts";
 import type { Member } from "../member/member.ts";
-import type { CallServices } from "./calls.ts";
+import { type CallParts, callServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";
 import { messageError, served } from "./http.ts";
 import { keysHandler } from "./keys-handler.ts";
-import { Logins } from "./logins.ts";
+import { V2_LIMITS, type V2Limits } from "./limits.ts";
 import { machinesHandler, membersHandler } from "./members-handler.ts";
 import { statsHandlers } from "./stats-handler.ts";
 
@@ -21,13 +21,13 @@ const NO_USERS = "the users and roles of v2 are not served: use those of v3 (etc
 /** The handlers, by path; those that end in "/" take all paths below. */
 export function v2Routes(
   member: Member,
-  calls: Omit<CallServices, "clock">,
+  parts: CallParts,
+  limits: V2Limits = V2_LIMITS,
 ): ReadonlyMap<string, HttpExchangeHandler> {
-  const to = { ...calls, clock: member.clock };
+  const to = callServices(member, parts);
   const counters = new StoreCounters();
-  const logins = new Logins(member.clock);
-  const keys = keysHandler({ member, to, counters, logins });
-  const members = membersHandler({ member, to, logins });
+  const keys = keysHandler({ member, to, counters, limits });
+  const members = membersHandler({ member, to });
   const methods = ["GET", "HEAD", "PUT", "POST", "DELETE"];
   const notFound = served(methods, Number.MAX_SAFE_INTEGER, ({ exchange }) =>
     exchange.respond(plainError(404, "404 page not found")),
@@ -36,14 +36,14 @@ export function v2Routes(
     if (path === "/v2/auth/enable" && exchange.head.method === "GET") {
       const body = `{"enabled":${member.store.auth.isEnabled}}\n`;
       exchange.respond({ status: 200, headers: { "content-type": "application/json" }, body });
-    } else exchange.respond(messageError(501, NO_USERS));
+    } else exchange.respond(messageError(403, NO_USERS));
   });
   return new Map([
     ["/v2/keys", keys],
     ["/v2/keys/", keys],
     ["/v2/members", members],
     ["/v2/members/", members],
-    ["/v2/machines", machinesHandler({ member, to, logins })],
+    ["/v2/machines", machinesHandler({ member, to })],
     ...statsHandlers(member, counters),
     ["/v2/auth/", auth],
     ["/v2/", notFound],

@@ -20,24 +20,19 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import { GrpcCode, type Status } from "@quorate/rpc";
+import type { Status } from "@quorate/rpc";
 import type { Mvcc } from "@quorate/store";
 import type { HttpCaller, OpenStream } from "./calls.ts";
 import { V2Error } from "./errors.ts";
 import { eventOf, type KeyChange, type Watched } from "./events.ts";
+import { isRefusalText, unauthorized } from "./http.ts";
 import { directoryKey, nodeKey, pathOfKey, type Range, subtree } from "./keys.ts";
 
-/** How long a stream that has still to catch up is left before it is asked again. */
+/** Pause between two requests for the progress of a stream that has still to catch up. */
 const PROGRESS_RETRY_MS = 20;
-/**
- * Revisions that are held back at the most while one of two watches catches up; beyond them the
- * wait ends, and the client goes on with another.
- */
-export const MAX_HELD_REVISIONS = 20_000;
-const PERMISSION_DENIED = "permission denied";
-
 export interface WaitDeps {
   readonly clock: Clock;
+  readonly maxHeldRevisions: number;
   /** The store as it is now. */
   mvcc(): Mvcc;
   /** Headers of a response, with the index of the store. */
@@ -137,9 +132,7 @@ export class Wait {
     if (this.#isOver) return;
     if (this.#created === this.#ranges.length) this.#finish();
     else {
-      const isForbidden =
-        status?.code === GrpcCode.PermissionDenied || status?.code === GrpcCode.Unauthenticated;
-      this.#refuse(refusal(isForbidden ? PERMISSION_DENIED : (status?.message ?? "")));
+      this.#refuse(refusal(status?.message ?? ""));
     }
   }
 
@@ -161,7 +154,7 @@ export class Wait {
       revision = change.kv.modRevision;
       this.#hold(revision, change);
     }
-    if (this.#held.size > MAX_HELD_REVISIONS) {
+    if (this.#held.size > this.#deps.maxHeldRevisions) {
       this.#finish();
       return;
     }
@@ -223,7 +216,5 @@ export function cleared(compactRevision: number, index: number, current: number)
 }
 
 function refusal(reason: string): V2Error {
-  return reason.includes(PERMISSION_DENIED)
-    ? new V2Error("Unauthorized", "Insufficient credentials")
-    : new V2Error("RaftInternal", reason);
+  return isRefusalText(reason) ? unauthorized() : new V2Error("RaftInternal", reason);
 }

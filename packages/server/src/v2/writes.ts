@@ -14,6 +14,7 @@ import {
   TxnRequest,
   type TxnResponse,
 } from "@quorate/proto";
+import { StatusError } from "@quorate/rpc";
 import { runSteps } from "@quorate/store";
 import { callerOf, MEMBER_CALLER } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
@@ -101,11 +102,7 @@ class Write {
     const plan = await this.#plan();
     if (plan === undefined) return undefined;
     const leases = this.#leasesBelow(plan);
-    const response = await this.#caller.call(KVService.methods.Txn, {
-      compare: [...plan.compare],
-      success: [...plan.success],
-      failure: [...plan.failure],
-    });
+    const response = await this.#transact(plan);
     if (!response.succeeded) {
       // This member has applied the transaction: what came before it can be seen now.
       this.#isCurrent = true;
@@ -116,6 +113,20 @@ class Write {
       return undefined;
     }
     return this.#written(plan, response, leases);
+  }
+
+  /** A full store still takes deletions; their notes are puts, and are left out then. */
+  async #transact({ compare, success, failure, node }: Plan): Promise<TxnResponse> {
+    const { Txn } = KVService.methods;
+    const request = { compare: [...compare], success: [...success], failure: [...failure] };
+    try {
+      return await this.#caller.call(Txn, request);
+    } catch (error) {
+      const isFull = error instanceof StatusError && /space exceeded/.test(error.message);
+      const deletions = success.filter((op) => op.request?.case === "requestDeleteRange");
+      if (!isFull || node !== undefined || deletions.length === success.length) throw error;
+      return this.#caller.call(Txn, { ...request, success: deletions });
+    }
   }
 
   /** The lease that was made for nothing. */

@@ -1,8 +1,9 @@
 /** The HTTP interface for keys of members in memory: requests in, responses out. */
+import assert from "node:assert/strict";
 import type { HttpExchangeHandler } from "@quorate/host";
 import { MemoryExchange } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
-import { httpKv } from "../../src/http-kv/index.ts";
+import { type HttpKvParts, httpKv } from "../../src/http-kv/index.ts";
 import type { Member } from "../../src/member/member.ts";
 import { pageTable, serviceTable } from "../../src/services/table.ts";
 import { World } from "./world.ts";
@@ -19,12 +20,14 @@ export class KvClient {
   readonly #world: World;
   readonly #routes: ReadonlyMap<string, HttpExchangeHandler>;
 
-  constructor(world: World, member: Member) {
+  /** @param parts in place of the member's own */
+  constructor(world: World, member: Member, parts: Partial<HttpKvParts> = {}) {
     this.#world = world;
     this.#routes = httpKv(member, {
       services: serviceTable(member),
       pages: pageTable(member),
       observer: undefined,
+      ...parts,
       hashKey: fromUtf8("secret of this process"),
     });
   }
@@ -70,4 +73,24 @@ export async function startedKv(
   await world.startAll();
   const member = world.nodes[0].member!;
   return { world, member, kv: new KvClient(world, member) };
+}
+
+/** The problem that a request comes to: its type's name, its document and its headers. */
+export async function problemIn(
+  kv: KvClient,
+  method: string,
+  target: string,
+  request: KvRequest = {},
+): Promise<{
+  readonly type: string;
+  readonly detail: string;
+  readonly mod_revision?: number;
+  readonly headers: Readonly<Record<string, string>>;
+}> {
+  const { status, headers, text } = await kv.ask(method, target, request);
+  const where = `${method} ${target}: ${status}`;
+  assert.equal(headers["content-type"], "application/problem+json", where);
+  const document = JSON.parse(text);
+  assert.equal(document.status, status);
+  return { ...document, type: document.type.replace("urn:quorate:problem:", ""), headers };
 }

@@ -1,9 +1,12 @@
 /** Requests of the v2 API to members in memory. */
 import { MemoryExchange } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
+import type { ServiceTable } from "@quorate/rpc";
 import type { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
+import { V2_LIMITS, type V2Limits } from "../../src/v2/limits.ts";
 import { v2Routes } from "../../src/v2/routes.ts";
+import { type Fields, formText } from "./v2-form.ts";
 import type { World } from "./world.ts";
 
 export interface V2Answer {
@@ -15,17 +18,8 @@ export interface V2Answer {
   readonly text: string;
 }
 
-/** Fields of a form; those that are undefined are left out. */
-export type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
-
+const HASH_KEY = new Uint8Array(32);
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
-
-export function formText(fields: Fields): string {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
-    .join("&");
-}
 
 export function answerOf(exchange: MemoryExchange): V2Answer {
   const { status, headers, text } = exchange;
@@ -38,6 +32,14 @@ export function answerOf(exchange: MemoryExchange): V2Answer {
   return { status: status ?? 0, headers, json, text };
 }
 
+export interface V2ClientOptions {
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly limits?: Partial<V2Limits>;
+  /** In place of the member's. */
+  readonly services?: ServiceTable;
+}
+
 /** A client of one member. */
 export class V2Client {
   readonly #world: World;
@@ -45,18 +47,34 @@ export class V2Client {
   readonly #headers: Readonly<Record<string, string>>;
   peerAddress = "127.0.0.1:1";
 
-  constructor(world: World, member: Member, headers: Readonly<Record<string, string>> = {}) {
+  constructor(world: World, member: Member, options: V2ClientOptions = {}) {
+    const { headers = {}, services = serviceTable(member) } = options;
+    const limits = { ...V2_LIMITS, ...options.limits };
     this.#world = world;
-    this.#routes = v2Routes(member, { services: serviceTable(member) });
+    this.#routes = v2Routes(member, { services, hashKey: HASH_KEY }, limits);
     this.#headers = headers;
   }
 
-  /** Begins a request. */
+  /** Sends a request. */
   open(
     method: string,
     path: string,
     query = "",
     body: string | Uint8Array = "",
+    headers: Readonly<Record<string, string>> = FORM,
+  ): MemoryExchange {
+    const exchange = this.begin(method, path, query, headers);
+    const bytes = typeof body === "string" ? fromUtf8(body) : body;
+    if (bytes.length > 0) exchange.listener.data?.(bytes);
+    exchange.listener.ended?.();
+    return exchange;
+  }
+
+  /** Sends the head of a request. */
+  begin(
+    method: string,
+    path: string,
+    query = "",
     headers: Readonly<Record<string, string>> = FORM,
   ): MemoryExchange {
     const prefixes = [...this.#routes.keys()].filter((one) => one.endsWith("/"));
@@ -67,8 +85,7 @@ export class V2Client {
       ...{ method, path, query, peerAddress: this.peerAddress },
       headers: new Map(Object.entries({ ...headers, ...this.#headers })),
     });
-    const bytes = typeof body === "string" ? fromUtf8(body) : body;
-    return exchange.serve(handler, bytes.length === 0 ? [] : [bytes]);
+    return exchange.serve(handler, [], true);
   }
 
   async send(...request: Parameters<V2Client["open"]>): Promise<V2Answer> {

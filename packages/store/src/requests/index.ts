@@ -4,7 +4,6 @@ export { applyCompaction } from "./compaction.ts";
 export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
 export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
-export { type PageBounds, type PageSummary, pageInto } from "./page.ts";
 export { applyPut } from "./put.ts";
 export {
   applyRange,
