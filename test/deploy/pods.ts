@@ -23,42 +23,12 @@ import { request } from "undici";
 import { bundledMember } from "../support/bundled.ts";
 import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
+import type { Container, Manifest, PodSpec } from "./manifest.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 /** Later ones of Kubernetes wait longer; what matters is that it comes again. */
 const RESTART_MS = 300;
 const READY_POLL_MS = 200;
-
-export interface Container {
-  readonly command: readonly string[];
-  readonly args?: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value?: string }[];
-  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
-  readonly readinessProbe?: { readonly httpGet: { readonly path: string } };
-}
-export interface PodSpec {
-  readonly terminationGracePeriodSeconds?: number;
-  readonly containers: readonly Container[];
-  readonly volumes: readonly {
-    readonly name: string;
-    readonly configMap?: { readonly name: string };
-    readonly secret?: { readonly secretName: string };
-    readonly emptyDir?: object;
-  }[];
-}
-export interface Manifest {
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly data?: Readonly<Record<string, string>>;
-  readonly spec: {
-    readonly replicas: number;
-    readonly serviceName: string;
-    readonly template: { readonly spec: PodSpec };
-  };
-}
 
 /** How the machine is set up for this: throws with what cannot be done here. */
 export function makeBridge(): void {
