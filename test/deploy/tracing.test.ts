@@ -54,6 +54,38 @@ function call(
   });
 }
 
+/** Streams a range to its end, and watches until the watch is created. */
+async function streamAndWatch(
+  channel: grpc.Client,
+  key: Uint8Array,
+  traceparent: string,
+): Promise<void> {
+  const metadata = new grpc.Metadata();
+  metadata.set("traceparent", traceparent);
+  const parts = channel.makeServerStreamRequest(
+    KVService.methods.RangeStream.path,
+    (bytes: Uint8Array) => Buffer.from(bytes),
+    (bytes) => bytes,
+    RangeRequest.encode({ key, limit: 3 }),
+    metadata,
+  );
+  parts.resume();
+  await new Promise((resolve) => parts.once("end", resolve));
+  const watch = channel.makeBidiStreamRequest(
+    WatchService.methods.Watch.path,
+    (bytes: Uint8Array) => Buffer.from(bytes),
+    (bytes) => bytes,
+    metadata,
+  );
+  watch.on("error", () => {});
+  const create = WatchRequest.create({
+    requestUnion: { case: "createRequest", value: WatchCreateRequest.create({ key }) },
+  });
+  watch.write(WatchRequest.encode(create));
+  await new Promise((resolve) => watch.once("data", resolve));
+  watch.cancel();
+}
+
 test("spans of calls arrive under their callers' traces, with what etcd's say of the request", async (t) => {
   const collector = new OtlpCollector();
   const address = await collector.listen();
@@ -127,30 +159,7 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
     );
     assert.equal(await call(channel, KVService.methods.Put, PutRequest.encode({ key })), 0);
 
-    const metadata = new grpc.Metadata();
-    metadata.set("traceparent", sampled);
-    const parts = channel.makeServerStreamRequest(
-      KVService.methods.RangeStream.path,
-      (bytes: Uint8Array) => Buffer.from(bytes),
-      (bytes) => bytes,
-      RangeRequest.encode({ key, limit: 3 }),
-      metadata,
-    );
-    parts.resume();
-    await new Promise((resolve) => parts.once("end", resolve));
-    const watch = channel.makeBidiStreamRequest(
-      WatchService.methods.Watch.path,
-      (bytes: Uint8Array) => Buffer.from(bytes),
-      (bytes) => bytes,
-      metadata,
-    );
-    watch.on("error", () => {});
-    const create = WatchRequest.create({
-      requestUnion: { case: "createRequest", value: WatchCreateRequest.create({ key }) },
-    });
-    watch.write(WatchRequest.encode(create));
-    await new Promise((resolve) => watch.once("data", resolve));
-    watch.cancel();
+    await streamAndWatch(channel, key, sampled);
 
     const named = (name: string): CollectedSpan[] =>
       collector.spans.filter((span) => span.name === name);
