@@ -25,8 +25,7 @@ import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** Later ones of Kubernetes wait longer; what matters is that it comes again. */
-const RESTART_MS = 300;
+const RESTART_MS = 300; // Kubernetes' later ones wait longer.
 const READY_POLL_MS = 200;
 
 export interface Container {
