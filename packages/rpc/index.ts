@@ -1,7 +1,11 @@
 /**
- * The server engine for clients: a service's view of a call, and the HTTP/2 and gRPC engine without
- * its sockets, which are in ./node.
+ * The engine for gRPC: a service's view of a call, the HTTP/2 and gRPC server, and the client's
+ * side of both, without sockets, which are in ./node.
  */
+export { ClientCall, type ClientCallEvents } from "./src/client/client-call.ts";
+export { type CallStart, ClientConnection } from "./src/client/client-connection.ts";
+export { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "./src/client/client-limits.ts";
+export type { ClientConnectionOwner } from "./src/client/client-state.ts";
 export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
 export { Gateway } from "./src/gateway/gateway.ts";

@@ -4,8 +4,14 @@
  */
 export { RPC_RULES } from "./src/auth/rpc-rules.ts";
 export * from "./src/config/index.ts";
+export { nodeCiphers } from "./src/config/tls.ts";
 export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
-export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";
+export {
+  checkEndpoints,
+  type HealthSource,
+  healthEndpoint,
+  plainError,
+} from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
 export { type HttpKvParts, httpKv } from "./src/http-kv/index.ts";
 export { BootstrapError } from "./src/member/bootstrap.ts";
@@ -18,6 +24,15 @@ export {
 } from "./src/member/fault-points.ts";
 export { Member } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export { Counter, Gauge, MetricRegistry } from "./src/metrics/registry.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";
 export { pageTable, serviceTable } from "./src/services/table.ts";
 export * from "./src/version.ts";
+export { ClientBudget } from "./src/watch/client-budget.ts";
+export { WATCH_BYTES, WATCH_KEY_FACTOR } from "./src/watch/limits.ts";
+export {
+  fragments,
+  headerField,
+  idField,
+  responsePieces,
+} from "./src/watch/responses.ts";

@@ -22,6 +22,7 @@ const executed = new Set([
   "docs/migration.md",
   "docs/operations.md",
   "docs/patroni.md",
+  "docs/proxy.md",
   "docs/users-and-roles.md",
 ]);
 

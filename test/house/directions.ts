@@ -27,6 +27,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
     // For discovery, which is another cluster.
     client: "all",
   },
+  proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all" },
   client: { proto: "all" },
   ctl: {
     client: "all",

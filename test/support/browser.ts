@@ -1,6 +1,6 @@
 /**
- * A headless Chromium, driven over its pipe (Chrome DevTools Protocol): JSON messages, each ended by
- * a zero byte, on file descriptors 3 (to the browser) and 4 (from it).
+ * A headless Chromium, driven over its pipe (Chrome DevTools Protocol): JSON messages, each ended
+ * by a zero byte, on file descriptors 3 (to the browser) and 4 (from it).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -15,7 +15,12 @@ export const nodeNames: Names = {
     const records = await resolver.resolveSrv(`_${service}._tcp.${domain}`);
     return records
       .sort((a, b) => a.priority - b.priority || b.weight - a.weight)
-      .map(({ name, port }) => ({ host: name.replace(/\.$/, ""), port }));
+      .map(({ name, port, priority, weight }) => ({
+        host: name.replace(/\.$/, ""),
+        port,
+        priority,
+        weight,
+      }));
   },
   async resolveHost(host) {
     return (await lookup(host)).address;

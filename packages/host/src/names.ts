@@ -5,6 +5,10 @@ export interface SrvTarget {
   /** Without the trailing dot. */
   readonly host: string;
   readonly port: number;
+  /** Smaller is better; 0 if unknown. */
+  readonly priority?: number;
+  /** Its share among records of one priority; 0 if unknown. */
+  readonly weight?: number;
 }
 
 export interface Names {

@@ -10,6 +10,7 @@ import { versionOf } from "../src/http/peer-endpoints.ts";
 import type { HttpKvParts } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
 import { maxMessageBytes } from "./client-port.ts";
+import { gatewayMetrics } from "./gateway-metrics.ts";
 import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 
@@ -48,6 +49,8 @@ export function httpSide(
       maxMessageBytes: 2 * maxRequestBytes,
       maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes >>> 2, 2 * maxRequestBytes),
     });
+  if (calls !== undefined && gateway !== undefined)
+    gatewayMetrics(member.metrics.registry, calls, gateway);
   const plain = plainEndpoints(member, versionOf(member), logger);
   const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway, member, parts)]));
   return {

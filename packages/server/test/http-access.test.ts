@@ -12,7 +12,7 @@ interface Asked {
   readonly path?: string;
 }
 
-/** The status and headers of a request to a port with these settings; 204: the endpoint served it. */
+/** A request to a port with these settings; status 204 is the endpoint's. */
 function ask(
   config: Partial<Config>,
   headers: Readonly<Record<string, string>>,

@@ -57,7 +57,7 @@ test("Basic, Bearer, a token alone; none, and wrong ones", async () => {
   for (const headers of [
     {},
     basic("ann", "wrong"),
-    basic("nobody", PASSWORD),
+    basic("eve", PASSWORD),
     { authorization: "Basic !" },
     { authorization: `Basic ${Buffer.from("no colon").toString("base64")}` },
     { authorization: `Basic ${"A".repeat(100_000)}` },

@@ -3,12 +3,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { CompactionRequest, fromLatin1 } from "@quorate/proto";
+import { CompactionRequest, fromLatin1, GrpcCode, WatchService } from "@quorate/proto";
+import { Audit } from "../src/audit/audit.ts";
 import { MAX_TAGS } from "../src/http-kv/preconditions.ts";
 import { PROBLEMS } from "../src/http-kv/problems.ts";
 import type { Member } from "../src/member/member.ts";
 import { PAGE_BOUNDS } from "../src/services/pages.ts";
-import { type KvClient, type KvRequest, problemIn, startedKv } from "./support/http-kv.ts";
+import { pageTable, serviceTable } from "../src/services/table.ts";
+import { KvClient, type KvRequest, problemIn, startedKv } from "./support/http-kv.ts";
 import { call, type World } from "./support/world.ts";
 
 let world: World;
@@ -301,6 +303,56 @@ test("a list of many pages is sent at the client's pace, at one revision, and st
   assert.equal(cut.state, "aborted");
   const last = JSON.parse(cut.text.split("\n").at(-2)!);
   assert.equal(last.error.type, "urn:quorate:problem:compacted");
+});
+
+test("each request is calls of the services, with what is around them, and is counted", async () => {
+  const calls: string[] = [];
+  const lines: string[] = [];
+  const audit = new Audit(
+    { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
+    {
+      clock: world.clock,
+      sink: { write: (line) => void lines.push(line), isWritable: true },
+      identityOf: () => undefined,
+      hashValue: () => "",
+    },
+  );
+  const client = new KvClient(world, member, {
+    services: audit.around(serviceTable(member)),
+    pages: audit.around(pageTable(member)),
+    observer: {
+      started: (path) => void calls.push(`started ${path}`),
+      handled: (path, code) => void calls.push(`${code} ${path}`),
+      messageReceived: () => {},
+      messageSent: () => {},
+    },
+  });
+  for (const [method, target, paths] of [
+    ["PUT", "/kv/audited", ["0 KV/Put"]],
+    ["GET", "/kv/audited", ["0 KV/Range"]],
+    ["GET", "/kv/audited?prefix", ["0 KV/Range"]],
+    ["GET", "/kv/audited?rev=1000000", ["11 KV/Range"]],
+    ["PUT", "/kv/audited?ttl=60", ["0 Lease/LeaseGrant", "0 KV/Put"]],
+    ["DELETE", "/kv/audited", ["0 KV/DeleteRange"]],
+  ] as const) {
+    calls.length = 0;
+    lines.length = 0;
+    await client.ask(method, target, { peerAddress: "10.1.2.3:4" });
+    const wanted = paths.flatMap((one) => {
+      const [code, name] = one.split(" ");
+      return [`started /etcdserverpb.${name}`, `${code} /etcdserverpb.${name}`];
+    });
+    assert.deepEqual(calls, wanted, `${method} ${target}`);
+    assert.equal(lines.length, paths.length, "one line for each call");
+    assert.ok(lines.every((line) => line.includes("10.1.2.3:4")));
+  }
+  calls.length = 0;
+  const stream = client.start("GET", "/watch/audited");
+  await world.run(5);
+  stream.listener.aborted?.();
+  await world.run(5);
+  const { path } = WatchService.methods.Watch;
+  assert.deepEqual(calls, [`started ${path}`, `${GrpcCode.Canceled} ${path}`]);
 });
 
 test("clients that race to compare and swap lose no increment", async () => {

@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AuthService, fromUtf8 } from "@quorate/proto";
+import { Audit } from "../src/audit/audit.ts";
+import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { Member } from "../src/member/member.ts";
+import { serviceTable } from "../src/services/table.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";
 import { World } from "./support/world.ts";
@@ -33,16 +36,16 @@ before(async () => {
   const perm = { permType: 2, key: fromUtf8("/v2/keys/app/"), rangeEnd: fromUtf8("/v2/keys/app0") };
   const { RoleGrantPermission } = AuthService.methods;
   await world.settled(callAs(member, rootToken, RoleGrantPermission, { name: "app", perm }));
-  app = new V2Client(world, member, basic("app", PASSWORD));
-  root = new V2Client(world, member, { authorization: rootToken });
+  app = new V2Client(world, member, { headers: basic("app", PASSWORD) });
+  root = new V2Client(world, member, { headers: { authorization: rootToken } });
 });
 
 after(() => world.stopAll());
 
 test("without a user, and with a wrong password: 401, whether the key exists or not", async () => {
-  const wrong = new V2Client(world, member, basic("unknown", "wrong"));
-  const garbled = new V2Client(world, member, { authorization: "Basic !" });
-  const unknown = new V2Client(world, member, { authorization: "no.such.token" });
+  const wrong = new V2Client(world, member, { headers: basic("unknown", "wrong") });
+  const garbled = new V2Client(world, member, { headers: { authorization: "Basic !" } });
+  const unknown = new V2Client(world, member, { headers: { authorization: "no.such.token" } });
   for (const client of [anonymous, wrong, garbled, unknown]) {
     for (const answer of [
       await client.get("/app/f"),
@@ -103,6 +106,33 @@ test("a directory with a TTL ends while users and roles are enforced", async () 
   assert.equal((await app.get("/app/ends")).json.errorCode, 100);
 });
 
+test("the audit log has the calls of v3, with the user and the verdict", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const sink = { isWritable: true, write: (line: string) => void lines.push(JSON.parse(line)) };
+  const audit = new Audit(
+    { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
+    {
+      ...{ clock: member.clock, sink, hashValue: () => "" },
+      identityOf: (context) => servedIdentity(member.auth.authority, context),
+    },
+  );
+  const services = audit.around(serviceTable(member));
+  const audited = new V2Client(world, member, { headers: basic("app", PASSWORD), services });
+  await audited.put("/app/audited", { value: "x" });
+  await audited.put("/other/audited", { value: "x" });
+  await audited.get("/other/f");
+  assert.deepEqual(
+    lines.map(({ user, method, verdict }) => [user, method, verdict]),
+    [
+      [undefined, "etcdserverpb.Auth/Authenticate", "ok"],
+      ["app", "etcdserverpb.KV/Txn", "ok"],
+      ["app", "etcdserverpb.KV/Txn", "denied"],
+      ["app", "etcdserverpb.KV/Range", "denied"],
+    ],
+  );
+  assert.ok(!JSON.stringify(lines).includes(PASSWORD));
+});
+
 test("a wait whose permission is taken ends; a kept login that has ended is made again", async () => {
   const wait = app.wait("/app/f");
   await world.run(10);
@@ -119,6 +149,6 @@ test("a wait whose permission is taken ends; a kept login that has ended is made
   const change = { name: "app", password: "another" };
   await world.settled(callAs(member, admin, UserChangePassword, change));
   assert.equal((await app.get("/app/f")).status, 401);
-  const renewed = new V2Client(world, member, basic("app", "another"));
+  const renewed = new V2Client(world, member, { headers: basic("app", "another") });
   assert.equal((await renewed.get("/app/f")).json.node.value, "3");
 });

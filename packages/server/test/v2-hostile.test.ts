@@ -1,14 +1,15 @@
 /** Requests of the v2 API that no honest client sends, and what one that asks too much gets. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { fromUtf8, KVService, PutRequest } from "@quorate/proto";
+import { fromUtf8, KVService, LeaseService, PutRequest, TxnResponse } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
+import { serviceTable } from "../src/services/table.ts";
 import { MAX_FORM_FIELDS } from "../src/v2/form.ts";
 import { MAX_PATH_BYTES, MAX_PATH_NAMES } from "../src/v2/key-request.ts";
 import { Lanes, MAX_LANE_WAITING } from "../src/v2/lanes.ts";
-import { MAX_LISTED_NODES } from "../src/v2/listing.ts";
 import { MAX_MEMBER_BODY_BYTES } from "../src/v2/members-handler.ts";
 import { encodeNode } from "../src/v2/record.ts";
+import { MAX_PLANS, MAX_REVOKED_LEASES } from "../src/v2/writes.ts";
 import { callAs } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";
 import { World } from "./support/world.ts";
@@ -131,25 +132,19 @@ test("a client that goes away in the middle leaves nothing behind", async () => 
 });
 
 test("a large directory is listed in pages, up to a bound", async () => {
-  const { Txn } = KVService.methods;
-  const value = encodeNode({ isDir: false, action: "set", value: "x" });
   await v2.put("/large", { dir: true });
-  for (let from = 0; from < 3000; from += 100) {
-    const success = Array.from({ length: 100 }, (_, i) => {
-      const key = fromUtf8(`/v2/keys/large//${String(from + i).padStart(6, "0")}`);
-      return { request: { case: "requestPut" as const, value: PutRequest.create({ key, value }) } };
-    });
-    await world.settled(callAs(member, undefined, Txn, { success }));
-  }
+  const names = Array.from({ length: 3000 }, (_, i) => String(i).padStart(6, "0"));
+  await fill("/large", names);
   const { nodes } = (await v2.get("/large")).json.node;
   assert.equal(nodes.length, 3000);
   assert.equal(nodes[2999].key, "/large/002999");
-  const limits = { maxNodes: 2999, maxBytes: 1e9 };
-  const bounded = new V2Client(world, member, {}, limits);
-  const refused = await bounded.get("/large", { recursive: true });
-  assert.deepEqual([refused.status, refused.json.errorCode], [500, 300]);
-  assert.match(refused.json.cause, /more than 2999 nodes/);
-  assert.ok(MAX_LISTED_NODES >= 100_000);
+  for (const limits of [{ maxListedNodes: 2999 }, { maxListedBytes: 100_000 }]) {
+    const bounded = new V2Client(world, member, { limits });
+    const refused = await bounded.get("/large", { recursive: true });
+    assert.deepEqual([refused.status, refused.json.errorCode], [500, 300]);
+    assert.match(refused.json.cause, /the directory has more than/);
+  }
+  assert.equal((await v2.delete("/large", { recursive: true })).status, 200);
 });
 
 test("work that waits for a key is bounded and in order", async () => {
@@ -172,4 +167,54 @@ test("work that waits for a key is bounded and in order", async () => {
   const failed = lanes.run("k", () => Promise.reject(new Error("x")));
   await assert.rejects(failed);
   assert.equal(await lanes.run("k", async () => 7), 7);
+});
+
+/** Puts nodes in a directory by v3, a hundred in a transaction. */
+async function fill(directory: string, names: readonly string[], leases: readonly bigint[] = []) {
+  const value = encodeNode({ isDir: false, action: "set", value: "x" });
+  for (let from = 0; from < names.length; from += 100) {
+    const success = names.slice(from, from + 100).map((name, i) => {
+      const key = fromUtf8(`/v2/keys${directory}//${name}`);
+      const put = PutRequest.create({ key, value, lease: leases[from + i] ?? 0n });
+      return { request: { case: "requestPut" as const, value: put } };
+    });
+    await world.settled(callAs(member, undefined, KVService.methods.Txn, { success }));
+  }
+}
+
+test("POST passes over names that are taken, up to a bound", async () => {
+  await v2.put("/taken", { dir: true });
+  const first = member.store.mvcc.currentRevision + 1;
+  const names = Array.from({ length: 1200 }, (_, i) => String(first + i).padStart(20, "0"));
+  await fill("/taken", names.slice(0, 100));
+  const { node } = (await v2.post("/taken", { value: "x" })).json;
+  assert.equal(node.key, `/taken/${String(first + 100).padStart(20, "0")}`);
+  await fill("/taken", names.slice(101));
+  assert.equal((await v2.post("/taken", { value: "x" })).json.errorCode, 105);
+});
+
+test("a deletion revokes a bounded number of leases", async () => {
+  await v2.put("/leases", { dir: true });
+  const ids = Array.from({ length: MAX_REVOKED_LEASES + 1 }, (_, i) => BigInt(1000 + i));
+  const { LeaseGrant } = LeaseService.methods;
+  const grants = ids.map((ID) => callAs(member, undefined, LeaseGrant, { ID, TTL: 1000 }));
+  await world.settled(Promise.all(grants));
+  await fill("/leases", ids.map(String), ids);
+  await v2.delete("/leases", { recursive: true });
+  await world.run(100);
+  assert.equal(member.store.lessor.count, 1);
+});
+
+test("a write that others always overtake ends after a bounded number of plans", async () => {
+  const table = serviceTable(member);
+  const { path } = KVService.methods.Txn;
+  let tries = 0;
+  const unary = new Map(table.unary).set(path, () => {
+    tries++;
+    return TxnResponse.encode({ header: member.header(1), succeeded: false, responses: [] });
+  });
+  const client = new V2Client(world, member, { services: { ...table, unary } });
+  const { json } = await client.put("/overtaken", { value: "x" });
+  assert.deepEqual([json.errorCode, json.cause], [300, "too many concurrent changes of the key"]);
+  assert.equal(tries, MAX_PLANS);
 });

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { MemoryExchange } from "@quorate/host/testing";
-import { KVService } from "@quorate/proto";
+import { Event, fromUtf8, KeyValue, KVService, WatchResponse, WatchService } from "@quorate/proto";
+import type { StreamHandler } from "@quorate/rpc";
 import type { Member } from "../src/member/member.ts";
-import { MAX_CONNECTION_WAITS } from "../src/v2/keys-handler.ts";
+import { serviceTable } from "../src/services/table.ts";
 import { callAs } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";
 import { World } from "./support/world.ts";
@@ -173,13 +174,21 @@ test("a client that does not read holds no more than the budget of its watch", a
   slow.listener.aborted?.();
 });
 
-test("waits of one connection are bounded, and end with it", async () => {
-  const one = new V2Client(world, member);
-  const waits = Array.from({ length: MAX_CONNECTION_WAITS }, () => one.wait("/bound"));
+test("waits of one connection, and of all, are bounded, and end with it", async () => {
+  const limits = { maxConnectionWaits: 20, maxWaits: 30 };
+  const one = new V2Client(world, member, { limits });
+  const waits = Array.from({ length: 30 }, (_, i) => {
+    one.peerAddress = `127.0.0.1:${i < 20 ? 1 : 2}`;
+    return one.wait("/bound");
+  });
   await world.run(10);
-  const refused = await one.get("/bound", { wait: true });
-  assert.deepEqual([refused.status, refused.json.cause], [500, "too many waits"]);
-  one.peerAddress = "127.0.0.1:2";
+  assert.ok(waits.every(({ status }) => status === 200));
+  for (const peerAddress of ["127.0.0.1:1", "127.0.0.1:3"]) {
+    one.peerAddress = peerAddress;
+    const refused = await one.get("/bound", { wait: true });
+    assert.deepEqual([refused.status, refused.json.cause], [500, "too many waits"]);
+  }
+  waits.pop()!.listener.aborted?.();
   const other = one.wait("/bound");
   await world.run(10);
   assert.equal(other.status, 200);
@@ -187,4 +196,32 @@ test("waits of one connection are bounded, and end with it", async () => {
   await world.run(10);
   assert.equal((await one.send("GET", "/v2/stats/store")).json.watchers, 0);
   assert.equal(member.watches.watcherCount, 0);
+});
+
+test("a wait whose one watch never catches up holds a bounded number of revisions", async () => {
+  const table = serviceTable(member);
+  const created = { header: member.header(1), created: true };
+  const event = (modRevision: number) => ({
+    header: member.header(modRevision),
+    events: [
+      Event.encode({
+        type: 0,
+        kv: KeyValue.encode({ key: fromUtf8("/v2/keys/held//f"), modRevision }),
+        prevKv: undefined,
+      }),
+    ],
+  });
+  let sent = 0;
+  const Watch: StreamHandler = (call) => ({
+    message: () => {
+      if (sent === 0 || sent === 1) call.send(WatchResponse.encode(created));
+      if (++sent !== 2) return;
+      for (let i = 2; i < 20; i++) call.send(WatchResponse.encode(event(i)));
+    },
+  });
+  const services = { ...table, stream: new Map([[WatchService.methods.Watch.path, Watch]]) };
+  const client = new V2Client(world, member, { services, limits: { maxHeldRevisions: 10 } });
+  const wait = client.wait("/held", { recursive: true, stream: true });
+  await world.run(100);
+  assert.deepEqual([wait.status, wait.state, wait.text], [200, "ended", ""]);
 });

@@ -5,7 +5,7 @@ import type { Executable } from "../../support/executables.ts";
 import { KNOWN_DIFFERENCES } from "./differences.ts";
 import { type GatewayResponse, type Patience, send } from "./exchange.ts";
 import { normalised } from "./normalise.ts";
-import type { GatewayRequest } from "./requests.ts";
+import type { GatewayRequest } from "./request.ts";
 
 /** A stream that sends nothing for so long has sent what it has. */
 const QUIET_MS = 400;

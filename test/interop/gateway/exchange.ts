@@ -1,6 +1,6 @@
 /** Sends a request of the comparison over HTTP/1.1, and what comes back. */
 import { type Agent, request as httpRequest, type IncomingMessage } from "node:http";
-import type { GatewayRequest } from "./requests.ts";
+import type { GatewayRequest } from "./request.ts";
 
 /** What was sent back. */
 export interface GatewayResponse {

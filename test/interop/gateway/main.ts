@@ -7,7 +7,8 @@ import { findProgram, quorate } from "../../support/executables.ts";
 import { differencesOf, responsesOf, type SeenDifference, startMember } from "./compare.ts";
 import type { GatewayResponse } from "./exchange.ts";
 import { KEPT_COUNT, KEPT_SEED } from "./kept.ts";
-import { type GatewayRequest, requestsOf } from "./requests.ts";
+import type { GatewayRequest } from "./request.ts";
+import { requestsOf } from "./requests.ts";
 
 const HELP = `usage: npm run compare:gateway -- [options]
 

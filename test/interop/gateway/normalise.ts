@@ -5,7 +5,7 @@
  */
 
 import type { GatewayResponse } from "./exchange.ts";
-import type { GatewayRequest } from "./requests.ts";
+import type { GatewayRequest } from "./request.ts";
 
 /** Sizes and positions of one member's own files and log, by path. */
 const OWN_VALUES: readonly (readonly [path: RegExp, value: RegExp])[] = [

@@ -5,16 +5,8 @@
  */
 import { httpRoutes, type JsonField, type JsonMessage } from "@quorate/proto";
 import { SeededRandom } from "../../support/random.ts";
+import type { GatewayRequest } from "./request.ts";
 import { script } from "./script.ts";
-
-/** One request. In headers, "{token:USER}" stands for the user's latest token. */
-export interface GatewayRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Bytes as latin1. */
-  readonly body: string;
-}
 
 /** Requests that random bodies would make change what all later ones depend on, or wait. */
 const FIXED_BODIES: ReadonlyMap<string, readonly string[]> = new Map([

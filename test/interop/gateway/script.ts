@@ -1,5 +1,5 @@
 /** Requests before the random ones: data, leases, users and roles, streams, and what is odd. */
-import type { GatewayRequest } from "./requests.ts";
+import type { GatewayRequest } from "./request.ts";
 
 function post(path: string, body: string, headers: Record<string, string> = {}): GatewayRequest {
   return { method: "POST", path: `/v3/${path}`, headers, body };

@@ -3,7 +3,7 @@ import type { Clock } from "@quorate/host";
 import { concat, EMPTY, type JsonMessage, jsonToWire, transcodeRequest } from "@quorate/proto";
 
 /** A body up to this size is decoded at once: about 0.3 ms. */
-const NOW_BYTES: number = 64 << 10;
+export const NOW_DECODED_BYTES: number = 64 << 10;
 /** Larger ones in slices of this size, one in each turn of the event loop: about 2.5 ms. */
 const SLICE_BYTES: number = 512 << 10;
 
@@ -42,7 +42,7 @@ export function decodeBody(
   done: (message: Uint8Array) => void,
   failed: (error: unknown) => void,
 ): void {
-  const decoding = body.length > NOW_BYTES ? transcodeRequest(type, body) : undefined;
+  const decoding = body.length > NOW_DECODED_BYTES ? transcodeRequest(type, body) : undefined;
   const step = (): void => {
     if (!isWanted()) return;
     let message: Uint8Array | undefined;

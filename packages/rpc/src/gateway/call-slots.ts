@@ -31,16 +31,18 @@ export class CallSlots {
     return this.#waiting.size;
   }
 
+  /** Takes a slot if one is free. */
+  takeFree(): boolean {
+    if (this.#used >= this.#max) return false;
+    this.#used++;
+    return true;
+  }
+
   /**
-   * Calls `run` with a slot taken, at once or when one is free. Returns false, and does not call
-   * it, when too many wait.
+   * Calls `run` with a slot taken when one is free. Returns false, and does not call it, when too
+   * many wait.
    */
-  take(run: () => void): boolean {
-    if (this.#used < this.#max) {
-      this.#used++;
-      run();
-      return true;
-    }
+  wait(run: () => void): boolean {
     if (this.#waiting.size >= this.#maxWaiting) return false;
     this.#waiting.add(run);
     return true;

@@ -43,7 +43,7 @@ export abstract class GatewayCall implements CallContext, Expiring, HttpExchange
   /** The observer knows the call: it does from the moment its service is called. */
   #isObserved = false;
   #slot: "none" | "waiting" | "taken" = "none";
-  #run: () => void = () => {};
+  #run: (() => void) | undefined;
   #onCancel: (() => void) | undefined;
   #heldBytes = 0;
 
@@ -106,14 +106,23 @@ export abstract class GatewayCall implements CallContext, Expiring, HttpExchange
       this.cancel(EXPIRED);
       return;
     }
+    if (this.shared.slots.takeFree()) {
+      this.#begun();
+      run();
+      return;
+    }
     this.#run = () => {
-      this.#slot = "taken";
-      this.#isObserved = true;
-      this.shared.observer?.started(this.path);
+      this.#begun();
       run();
     };
     this.#slot = "waiting";
-    if (!this.shared.slots.take(this.#run)) this.cancel(TOO_MANY_CALLS);
+    if (!this.shared.slots.wait(this.#run)) this.cancel(TOO_MANY_CALLS);
+  }
+
+  #begun(): void {
+    this.#slot = "taken";
+    this.#isObserved = true;
+    this.shared.observer?.started(this.path);
   }
 
   /** Ends the call with a status. Only the first end counts. */
@@ -132,7 +141,7 @@ export abstract class GatewayCall implements CallContext, Expiring, HttpExchange
     const slot = this.#slot;
     this.#slot = "none";
     if (slot === "taken") slots.release();
-    else if (slot === "waiting") slots.leave(this.#run);
+    else if (slot === "waiting" && this.#run !== undefined) slots.leave(this.#run);
     return true;
   }
 

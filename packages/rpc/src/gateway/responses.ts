@@ -10,15 +10,15 @@ import type { Status } from "../service.ts";
 type Headers = Readonly<Record<string, string>>;
 
 const JSON_TYPE = "application/json";
-const ERROR_HEADERS: Headers = { "content-type": JSON_TYPE };
+const ERROR_HEADERS: Headers = Object.freeze({ "content-type": JSON_TYPE });
 /**
  * Of responses with a message: with the metadata of the call's response, of which etcd's gRPC
  * server sends its content type alone.
  */
-export const MESSAGE_HEADERS: Headers = {
+export const MESSAGE_HEADERS: Headers = Object.freeze({
   "content-type": JSON_TYPE,
   "grpc-metadata-content-type": "application/grpc",
-};
+});
 
 const HTTP_STATUS: ReadonlyMap<number, number> = new Map<number, number>([
   [GrpcCode.OK, 200],

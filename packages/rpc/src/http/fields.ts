@@ -29,12 +29,24 @@ export interface ResponseFields {
   readonly hasDate: boolean;
 }
 
+/** Fields of headers that cannot change: most responses have the same ones. */
+const known = new WeakMap<object, ResponseFields>();
+
+/** The fields of a handler's response; those of frozen headers are made once. */
+export function responseFields(headers: Readonly<Record<string, string>>): ResponseFields {
+  const before = known.get(headers);
+  if (before !== undefined) return before;
+  const fields = fieldsOf(headers);
+  if (Object.isFrozen(headers)) known.set(headers, fields);
+  return fields;
+}
+
 /**
- * The fields of a handler's response. A field whose name is not a token is left out, and characters
+ * A field whose name is not a token is left out, and characters
  * that a value must not have become "?": otherwise a value that comes from a client could begin
  * another response.
  */
-export function responseFields(headers: Readonly<Record<string, string>>): ResponseFields {
+function fieldsOf(headers: Readonly<Record<string, string>>): ResponseFields {
   const pairs: (readonly [string, string])[] = [];
   let contentLength: number | undefined;
   let hasDate = false;

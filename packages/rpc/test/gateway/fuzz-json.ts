@@ -12,6 +12,7 @@ import {
   jsonToWire,
   transcodeRequest,
   transcodeResponse,
+  WireError,
   wireToJson,
 } from "@quorate/proto";
 import { cut, mutated, pick, randomBody, randomRoute } from "./bodies.ts";
@@ -43,7 +44,7 @@ export function fuzzJson(random: Random): void {
     assert.ok(whole.length > 0 && whole.length < body.length * 2 + 500, whole.slice(0, 300));
     return;
   }
-  rpc.requestType.decode(whole);
+  assertReadable(() => rpc.requestType.decode(whole));
   const json = wireToJson(request, whole).slice();
   assert.deepEqual(
     outcome(() => jsonToWire(request, json)),
@@ -56,6 +57,15 @@ export function fuzzJson(random: Random): void {
     pieces.push(piece.slice());
   assert.deepEqual(concat(pieces), json);
   splits(random, json);
+}
+
+/** Revisions beyond 2^53 keep their value in the message; a member refuses them, as none is. */
+function assertReadable(decode: () => unknown): void {
+  try {
+    decode();
+  } catch (error) {
+    if (!(error instanceof WireError) || !error.message.includes("not a safe integer")) throw error;
+  }
 }
 
 /** Values one after the other come out of the splitter as they went in, wherever they are cut. */

@@ -39,7 +39,7 @@ const suites13 = new Set([
  * A cipher suite list for Node from IANA names. TLS 1.3 suites that are not named stay on, since
  * they cannot be chosen in Go either.
  */
-function nodeCiphers(names: readonly string[]): string | undefined {
+export function nodeCiphers(names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const chosen13 = names.filter((name) => suites13.has(name));
   const chosen12 = names

@@ -47,7 +47,7 @@ const KEY_CORS: Headers = {
 const KEY_PATHS = /^\/(kv|watch|txn)(\/|$)/;
 const NO_HEADERS: Headers = {};
 const NO_ORIGINS: ReadonlySet<string> = new Set();
-const ANY_ORIGIN: Headers = { ...ETCD_CORS, "access-control-allow-origin": "*" };
+const ANY_ORIGIN: Headers = Object.freeze({ ...ETCD_CORS, "access-control-allow-origin": "*" });
 
 function corsHeaders({ path }: HttpHead, origin: string): Headers {
   const cors = KEY_PATHS.test(path) ? KEY_CORS : ETCD_CORS;
@@ -155,6 +155,19 @@ function isOwn(origin: string, head: HttpHead): boolean {
   return origin === `${scheme}://${(head.headers.get("host") ?? "").toLowerCase()}`;
 }
 
+/** Headers of responses with those that nearly all requests get: both are constants. */
+const mergedWithAny = new WeakMap<object, Headers>();
+
+function merged(added: Headers, headers: Headers): Headers {
+  if (added !== ANY_ORIGIN || !Object.isFrozen(headers)) return { ...added, ...headers };
+  let both = mergedWithAny.get(headers);
+  if (both === undefined) {
+    both = Object.freeze({ ...added, ...headers });
+    mergedWithAny.set(headers, both);
+  }
+  return both;
+}
+
 /** An exchange whose responses all have some headers more. */
 class ExchangeWithHeaders implements HttpExchange {
   readonly head: HttpHead;
@@ -168,11 +181,11 @@ class ExchangeWithHeaders implements HttpExchange {
   }
 
   respond({ status, headers, body }: HttpResponse): void {
-    this.#exchange.respond({ status, headers: { ...this.#headers, ...headers }, body });
+    this.#exchange.respond({ status, headers: merged(this.#headers, headers), body });
   }
 
   start(status: number, headers: Headers): void {
-    this.#exchange.start(status, { ...this.#headers, ...headers });
+    this.#exchange.start(status, merged(this.#headers, headers));
   }
 
   send(piece: Uint8Array): boolean {

@@ -9,7 +9,8 @@ import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
 import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText } from "./keys.ts";
-import { type ListingLimits, listChildren } from "./listing.ts";
+import type { V2Limits } from "./limits.ts";
+import { listChildren } from "./listing.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
@@ -17,9 +18,6 @@ import { cleared, Wait } from "./wait.ts";
 import { Writes } from "./writes.ts";
 
 const PREFIX = "/v2/keys";
-/** Waits of one connection, and of all. */
-export const MAX_CONNECTION_WAITS = 1024;
-export const MAX_WAITS = 20_000;
 /** A form needs up to three bytes for a byte of a value, and some for its other fields. */
 const FORM_FACTOR = 3;
 const FORM_OVERHEAD_BYTES: number = 64 << 10;
@@ -31,7 +29,7 @@ export interface KeysDeps {
   readonly member: Member;
   readonly to: CallServices;
   readonly counters: StoreCounters;
-  readonly limits: ListingLimits;
+  readonly limits: V2Limits;
 }
 
 /** Serves the keys. */
@@ -184,6 +182,7 @@ class Keys {
         { ...request, from },
         {
           clock: this.#member.clock,
+          maxHeldRevisions: this.#deps.limits.maxHeldRevisions,
           mvcc,
           headers: (index) => this.#headers(index),
           refuse: (error) => exchange.respond(error.response(this.#clusterId())),
@@ -205,9 +204,9 @@ class Keys {
 
   /** @throws V2Error for one too many */
   #countWait(connection: string): () => void {
-    const { counters } = this.#deps;
+    const { counters, limits } = this.#deps;
     const waits = this.#waits.get(connection) ?? 0;
-    if (waits >= MAX_CONNECTION_WAITS || counters.watchers >= MAX_WAITS)
+    if (waits >= limits.maxConnectionWaits || counters.watchers >= limits.maxWaits)
       throw new V2Error("RaftInternal", "too many waits");
     this.#waits.set(connection, waits + 1);
     counters.watchers++;

@@ -7,32 +7,18 @@ import { fromLatin1, KeyValue, KVService, RangeRequest, toLatin1 } from "@quorat
 import type { HttpCaller } from "./calls.ts";
 import { V2Error } from "./errors.ts";
 import { children, type Path, pathOfKey, subtree } from "./keys.ts";
+import type { V2Limits } from "./limits.ts";
 import { type NodeView, nodeHead, nodeJson, nodeTail, viewOf } from "./node-json.ts";
 import { nodeOf } from "./record.ts";
 
-/** Nodes in one response. */
-export const MAX_LISTED_NODES = 200_000;
-/** Bytes of JSON in one response, about. */
-export const MAX_LISTED_BYTES: number = 256 << 20;
 /** Keys of a page: some 2 ms. */
 const PAGE_KEYS = 1000;
 /** Nodes of a tree that are written in one turn of the event loop. */
 const NODES_PER_TURN = 2000;
 
-/** Bounds of a listing. */
-export interface ListingLimits {
-  readonly maxNodes: number;
-  readonly maxBytes: number;
-}
-
-export const LISTING_LIMITS: ListingLimits = {
-  maxNodes: MAX_LISTED_NODES,
-  maxBytes: MAX_LISTED_BYTES,
-};
-
 /** What a listing needs. */
 export interface ListingDeps {
-  readonly limits: ListingLimits;
+  readonly limits: Pick<V2Limits, "maxListedNodes" | "maxListedBytes">;
   readonly caller: HttpCaller;
   readonly wallMs: number;
   /** Resolves in the next turn of the event loop. */
@@ -58,7 +44,7 @@ export async function listChildren(
 ): Promise<string[]> {
   const root: Directory = { view: { path, modifiedIndex: 0, createdIndex: 0 }, nodes: [] };
   const directories = new Map<string, Directory>([[path.join("/"), root]]);
-  const { maxNodes, maxBytes } = deps.limits;
+  const { maxListedNodes, maxListedBytes } = deps.limits;
   let nodes = 0;
   let bytes = 0;
   // Deeper keys may come before those of the directories above them.
@@ -73,7 +59,7 @@ export async function listChildren(
       const isOpen = view.isDir === true && isRecursive;
       const node = isOpen ? { view, nodes: [] } : nodeJson(view);
       bytes += typeof node === "string" ? node.length : 100 + kv.key.length;
-      if (++nodes > maxNodes || bytes > maxBytes) throw tooMany(deps.limits, revision);
+      if (++nodes > maxListedNodes || bytes > maxListedBytes) throw tooMany(deps.limits, revision);
       if (typeof node !== "string") directories.set(name.join("/"), node);
       const above = directories.get(parent);
       if (above === undefined) early.push({ parent, node });
@@ -85,8 +71,9 @@ export async function listChildren(
   return written(deps, root);
 }
 
-function tooMany({ maxNodes, maxBytes }: ListingLimits, revision: number): V2Error {
-  const reason = `the directory has more than ${maxNodes} nodes or ${maxBytes} bytes`;
+function tooMany(limits: ListingDeps["limits"], revision: number): V2Error {
+  const { maxListedNodes, maxListedBytes } = limits;
+  const reason = `the directory has more than ${maxListedNodes} nodes or ${maxListedBytes} bytes`;
   return new V2Error("RaftInternal", reason, revision);
 }
 

@@ -12,7 +12,7 @@ import { type CallParts, callServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";
 import { messageError, served } from "./http.ts";
 import { keysHandler } from "./keys-handler.ts";
-import { LISTING_LIMITS, type ListingLimits } from "./listing.ts";
+import { V2_LIMITS, type V2Limits } from "./limits.ts";
 import { machinesHandler, membersHandler } from "./members-handler.ts";
 import { statsHandlers } from "./stats-handler.ts";
 
@@ -22,7 +22,7 @@ const NO_USERS = "the users and roles of v2 are not served: use those of v3 (etc
 export function v2Routes(
   member: Member,
   parts: CallParts,
-  limits: ListingLimits = LISTING_LIMITS,
+  limits: V2Limits = V2_LIMITS,
 ): ReadonlyMap<string, HttpExchangeHandler> {
   const to = callServices(member, parts);
   const counters = new StoreCounters();

@@ -30,14 +30,9 @@ import { directoryKey, nodeKey, pathOfKey, type Range, subtree } from "./keys.ts
 
 /** Pause between two requests for the progress of a stream that has still to catch up. */
 const PROGRESS_RETRY_MS = 20;
-/**
- * Revisions that are held back at the most while one of two watches catches up; beyond them the
- * wait ends, and the client goes on with another.
- */
-export const MAX_HELD_REVISIONS = 20_000;
-
 export interface WaitDeps {
   readonly clock: Clock;
+  readonly maxHeldRevisions: number;
   /** The store as it is now. */
   mvcc(): Mvcc;
   /** Headers of a response, with the index of the store. */
@@ -159,7 +154,7 @@ export class Wait {
       revision = change.kv.modRevision;
       this.#hold(revision, change);
     }
-    if (this.#held.size > MAX_HELD_REVISIONS) {
+    if (this.#held.size > this.#deps.maxHeldRevisions) {
       this.#finish();
       return;
     }

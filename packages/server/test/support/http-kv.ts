@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { HttpExchangeHandler } from "@quorate/host";
 import { MemoryExchange } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
-import { httpKv } from "../../src/http-kv/index.ts";
+import { type HttpKvParts, httpKv } from "../../src/http-kv/index.ts";
 import type { Member } from "../../src/member/member.ts";
 import { pageTable, serviceTable } from "../../src/services/table.ts";
 import { World } from "./world.ts";
@@ -20,12 +20,14 @@ export class KvClient {
   readonly #world: World;
   readonly #routes: ReadonlyMap<string, HttpExchangeHandler>;
 
-  constructor(world: World, member: Member) {
+  /** @param parts in place of the member's own */
+  constructor(world: World, member: Member, parts: Partial<HttpKvParts> = {}) {
     this.#world = world;
     this.#routes = httpKv(member, {
       services: serviceTable(member),
       pages: pageTable(member),
       observer: undefined,
+      ...parts,
       hashKey: fromUtf8("secret of this process"),
     });
   }

@@ -1,9 +1,10 @@
 /** Requests of the v2 API to members in memory. */
 import { MemoryExchange } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
+import type { ServiceTable } from "@quorate/rpc";
 import type { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
-import type { ListingLimits } from "../../src/v2/listing.ts";
+import { V2_LIMITS, type V2Limits } from "../../src/v2/limits.ts";
 import { v2Routes } from "../../src/v2/routes.ts";
 import { type Fields, formText } from "./v2-form.ts";
 import type { World } from "./world.ts";
@@ -31,6 +32,14 @@ export function answerOf(exchange: MemoryExchange): V2Answer {
   return { status: status ?? 0, headers, json, text };
 }
 
+export interface V2ClientOptions {
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly limits?: Partial<V2Limits>;
+  /** In place of the member's. */
+  readonly services?: ServiceTable;
+}
+
 /** A client of one member. */
 export class V2Client {
   readonly #world: World;
@@ -38,14 +47,11 @@ export class V2Client {
   readonly #headers: Readonly<Record<string, string>>;
   peerAddress = "127.0.0.1:1";
 
-  constructor(
-    world: World,
-    member: Member,
-    headers: Readonly<Record<string, string>> = {},
-    limits?: ListingLimits,
-  ) {
+  constructor(world: World, member: Member, options: V2ClientOptions = {}) {
+    const { headers = {}, services = serviceTable(member) } = options;
+    const limits = { ...V2_LIMITS, ...options.limits };
     this.#world = world;
-    this.#routes = v2Routes(member, { services: serviceTable(member), hashKey: HASH_KEY }, limits);
+    this.#routes = v2Routes(member, { services, hashKey: HASH_KEY }, limits);
     this.#headers = headers;
   }
 

@@ -1,0 +1,54 @@
+/** Who calls, as the cluster is to see it: the metadata that goes with each call upstream. */
+import type { CallContext, CallStart } from "@quorate/rpc";
+
+/** Metadata of one call upstream. */
+export type Metadata = CallStart["metadata"];
+
+/** Names of metadata that are passed on. Others concern only the connection to the proxy. */
+const PASSED_ON = ["token", "authorization", "hasleader", "traceparent"] as const;
+const NONE: Metadata = [];
+
+/** The metadata of a client's call that its call upstream needs too. */
+export function passedOn(context: CallContext): Metadata {
+  let metadata: { name: string; value: string }[] | undefined;
+  for (const name of PASSED_ON) {
+    const value = context.metadata(name);
+    if (value === undefined) continue;
+    metadata ??= [];
+    metadata.push({ name, value });
+  }
+  return metadata ?? NONE;
+}
+
+/** An identity: calls of the same one may share what the cluster returns. */
+export interface Caller {
+  /** A text that differs for different tokens; empty without one. */
+  readonly identity: string;
+  /** The token as metadata; empty without one. */
+  readonly credentials: Metadata;
+  /** The client wants its streams to end when the cluster has no leader. */
+  readonly requiresLeader: boolean;
+}
+
+/**
+ * The caller of a call. The cluster knows clients of a proxy by their tokens alone: the certificate
+ * that it sees is the proxy's own.
+ */
+export function callerOf(context: CallContext): Caller {
+  const token = context.metadata("token");
+  const authorization = context.metadata("authorization");
+  const requiresLeader = context.metadata("hasleader") === "true";
+  if (token === undefined && authorization === undefined)
+    return { identity: "", credentials: NONE, requiresLeader };
+  // The member takes the first of the two; so does the identity.
+  return token !== undefined
+    ? { identity: `t${token}`, credentials: [{ name: "token", value: token }], requiresLeader }
+    : {
+        identity: `a${authorization}`,
+        credentials: [{ name: "authorization", value: authorization! }],
+        requiresLeader,
+      };
+}
+
+/** The metadata by which a member ends a stream when it loses its leader. */
+export const REQUIRES_LEADER: Metadata = [{ name: "hasleader", value: "true" }];

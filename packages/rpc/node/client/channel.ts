@@ -1,0 +1,209 @@
+/**
+ * A channel to one server: dials when a call needs it, keeps one connection, and dials again after
+ * it is lost, not more often than its backoff allows.
+ */
+import { connect as connectTcp, type Socket } from "node:net";
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import type { Clock } from "@quorate/host";
+import { handshakeFailure } from "@quorate/host/node";
+import type { ClientConnection } from "../../src/client/client-connection.ts";
+import { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "../../src/client/client-limits.ts";
+import { GrpcCode } from "../../src/codes.ts";
+import { StatusError } from "../../src/service.ts";
+import { ClientSocket } from "./client-socket.ts";
+
+/** The pause after a failed dial; it doubles up to the longest. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 3000;
+
+export interface ChannelOptions {
+  /** The endpoint as its user wrote it, for messages. */
+  readonly endpoint: string;
+  /** "host:port", or "unix:" and the path of a socket. */
+  readonly address: string;
+  /**
+   * TLS options for a dial, read again for each one, so that renewed files count; undefined for
+   * plain text. Throws if they cannot be read.
+   */
+  readonly tls: (() => ConnectionOptions) | undefined;
+  /** Timeout of a dial with its handshake and the server's first SETTINGS. */
+  readonly dialTimeoutMs: number;
+  readonly limits?: Partial<ClientLimits>;
+}
+
+export class Channel {
+  readonly endpoint: string;
+  readonly #options: ChannelOptions;
+  readonly #limits: ClientLimits;
+  readonly #clock: Clock;
+  #socket: ClientSocket | undefined;
+  #dialling: Promise<ClientConnection> | undefined;
+  /** The socket of the dial in progress. */
+  #raw: Socket | undefined;
+  #failure: StatusError | undefined;
+  #failures = 0;
+  #retryAtMs = 0;
+  #isClosed = false;
+  /** Number of connections that were made. */
+  connections = 0;
+
+  constructor(options: ChannelOptions, clock: Clock) {
+    this.endpoint = options.endpoint;
+    this.#options = options;
+    this.#limits = { ...DEFAULT_CLIENT_LIMITS, ...options.limits };
+    this.#clock = clock;
+  }
+
+  /** The connection, if it takes calls now. */
+  get ready(): ClientConnection | undefined {
+    const connection = this.#socket?.connection;
+    return connection?.isUsable === true ? connection : undefined;
+  }
+
+  /**
+   * A connection that takes calls. Callers share one dial. Rejects with StatusError (UNAVAILABLE);
+   * within the backoff after a failed dial at once, with that dial's reason.
+   */
+  connect(): Promise<ClientConnection> {
+    const { ready } = this;
+    if (ready !== undefined) return Promise.resolve(ready);
+    if (this.#isClosed) return Promise.reject(new StatusError(GrpcCode.Canceled, CLOSED));
+    if (this.#failure !== undefined && this.#clock.monotonicMs() < this.#retryAtMs)
+      return Promise.reject(this.#failure);
+    this.#dialling ??= this.#dial().finally(() => {
+      this.#dialling = undefined;
+    });
+    return this.#dialling;
+  }
+
+  /** Ends the connection and all calls; later ones are refused. */
+  close(): void {
+    this.#isClosed = true;
+    this.#raw?.destroy();
+    this.#socket?.destroy(CLOSED);
+  }
+
+  async #dial(): Promise<ClientConnection> {
+    try {
+      const socket = await this.#open();
+      this.#failures = 0;
+      this.#failure = undefined;
+      this.connections++;
+      this.#socket = socket;
+      return socket.connection;
+    } catch (error) {
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+      this.#retryAtMs = this.#clock.monotonicMs() + pauseMs;
+      const reason = JSON.stringify(`transport: ${(error as Error).message}`);
+      this.#failure = new StatusError(
+        this.#isClosed ? GrpcCode.Canceled : GrpcCode.Unavailable,
+        this.#isClosed ? CLOSED : `connection error: desc = ${reason}`,
+      );
+      throw this.#failure;
+    }
+  }
+
+  #open(): Promise<ClientSocket> {
+    const { address, tls } = this.#options;
+    return new Promise((resolve, reject) => {
+      const raw = connectTcp(dialTarget(address));
+      this.#raw = raw;
+      let socket: Socket = raw;
+      const timer = this.#clock.after(this.#options.dialTimeoutMs, () => {
+        fail(`Error while dialing: dial ${shownAddress(address)}: i/o timeout`);
+        socket.destroy();
+      });
+      const fail = (reason: string): void => {
+        timer.cancel();
+        reject(new Error(reason));
+      };
+      raw.once("error", (error: Error & { code?: string }) => {
+        if (socket === raw) fail(`Error while dialing: ${dialFailure(address, error)}`);
+      });
+      raw.once("close", () => fail("connection closed before server preface received"));
+      const talk = (): void => {
+        const owner = new ClientSocket(
+          socket,
+          this.#limits,
+          { authority: authorityOf(address), isSecure: tls !== undefined },
+          this.#clock,
+          {
+            settled: () => {
+              timer.cancel();
+              resolve(owner);
+            },
+            closed: () => {
+              fail("connection closed before server preface received");
+              if (this.#socket === owner) this.#socket = undefined;
+            },
+          },
+        );
+      };
+      raw.once("connect", () => {
+        if (tls === undefined) {
+          talk();
+          return;
+        }
+        try {
+          const secure = connectTls({ ...tls(), socket: raw });
+          socket = secure;
+          this.#handshake(secure, talk, fail);
+        } catch (error) {
+          fail(`authentication handshake failed: ${(error as Error).message}`);
+          raw.destroy();
+        }
+      });
+    });
+  }
+
+  #handshake(socket: TLSSocket, talk: () => void, fail: (reason: string) => void): void {
+    const onError = (error: Error & { code?: string }): void => {
+      fail(`authentication handshake failed: ${handshakeFailure(error, socket)}`);
+    };
+    socket.once("error", onError);
+    socket.once("secureConnect", () => {
+      socket.off("error", onError);
+      talk();
+    });
+  }
+}
+
+const CLOSED = "grpc: the client connection is closing";
+
+function dialTarget(address: string): { path: string } | { host: string; port: number } {
+  if (address.startsWith("unix:")) return { path: address.slice("unix:".length) };
+  const { host, port } = splitAddress(address);
+  return { host: host === "localhost" ? "127.0.0.1" : host, port };
+}
+
+/** The host and port of "host:port" or "[::1]:port"; without a port 443, as grpc-go. */
+export function splitAddress(address: string): { readonly host: string; readonly port: number } {
+  const shape = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(address);
+  if (shape === null) return { host: address, port: 443 };
+  return { host: shape[1] ?? shape[2], port: shape[3] === undefined ? 443 : Number(shape[3]) };
+}
+
+function authorityOf(address: string): string {
+  return address.startsWith("unix:") ? "localhost" : address;
+}
+
+function shownAddress(address: string): string {
+  return address.startsWith("unix:") ? `unix ${address.slice("unix:".length)}` : `tcp ${address}`;
+}
+
+/** Go's texts by Node's codes. */
+const DIAL_REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect: connection refused",
+  EHOSTUNREACH: "connect: no route to host",
+  ENETUNREACH: "connect: network is unreachable",
+  ETIMEDOUT: "connect: connection timed out",
+  ENOENT: "connect: no such file or directory",
+  EACCES: "connect: permission denied",
+  ECONNRESET: "connect: connection reset by peer",
+};
+
+function dialFailure(address: string, error: Error & { code?: string }): string {
+  if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN")
+    return `dial tcp: lookup ${splitAddress(address).host}: no such host`;
+  return `dial ${shownAddress(address)}: ${DIAL_REASONS[error.code ?? ""] ?? error.message}`;
+}
