@@ -32,7 +32,7 @@ const counts = args.connections.split(",").map((text) => positive("connections",
 const seconds = positive("seconds", args.seconds);
 const rounds = positive("rounds", args.rounds);
 const value = "v".repeat(100);
-const KEYS = 10_000;
+const KEYS = 1000;
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const keyOf = (index: number): string => `bench/${String(index % KEYS).padStart(6, "0")}`;
@@ -152,6 +152,16 @@ async function measure(
   return { rate: done / elapsed, microseconds: (cpu * 1e6) / done };
 }
 
+/** Writes every key once. */
+async function fill(url: string): Promise<void> {
+  for (let index = 0; index < KEYS; index++) {
+    const body = JSON.stringify({ key: base64(keyOf(index)), value: base64(value) });
+    const response = await fetch(`${url}/v3/kv/put`, { method: "POST", body });
+    if (!response.ok) refuse(`the keys cannot be written: ${response.status}`);
+    await response.arrayBuffer();
+  }
+}
+
 const results = new Map<string, Result[]>();
 
 async function round(executable: Executable): Promise<void> {
@@ -159,6 +169,7 @@ async function round(executable: Executable): Promise<void> {
   try {
     const [member] = cluster.members;
     const port = Number(new URL(member.clientUrl).port);
+    await fill(member.clientUrl);
     for (const load of loads) {
       if (!load.programs.includes(executable.name)) continue;
       for (const connections of counts) {

@@ -16,7 +16,7 @@ import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 20;
 /** Between two writes of a connection. */
-const pauseMs = 20;
+const pauseMs = 60;
 const writesBetweenSteps = 200;
 /**
  * At no time may all clients wait longer for an acknowledgement, where the machine does not stand

@@ -62,10 +62,12 @@ function recorder() {
   return { handler, calls, called, exchange: served.promise };
 }
 
+type Run = (what: string, body: (bed: ExchangesUnderTest) => Promise<void>) => void;
+
 /** Registers the suite. */
 export function httpExchangeContract(name: string, open: () => Promise<ExchangesUnderTest>): void {
-  const run = (what: string, body: (bed: ExchangesUnderTest) => Promise<void>) =>
-    test(what, async () => {
+  const run: Run = (what, body) =>
+    void test(what, async () => {
       const bed = await open();
       try {
         await body(bed);
@@ -73,137 +75,143 @@ export function httpExchangeContract(name: string, open: () => Promise<Exchanges
         await bed.close();
       }
     });
-
   describe(`HTTP exchange: ${name}`, () => {
-    run("a head, a body in order and its end; a whole response, once", async (bed) => {
-      const { handler, calls, called, exchange } = recorder();
-      const head = { method: "POST", path: "/a%20/b?c=d?", headers: { "X-Own": "1" } };
-      const request = await bed.request(head, handler);
-      const one = await exchange;
-      assert.deepEqual(
-        [one.head.method, one.head.path, one.head.query, one.head.headers.get("x-own")],
-        ["POST", "/a%20/b", "c=d?", "1"],
-      );
-      assert.match(one.head.peerAddress, /^127\.0\.0\.1:\d+$/);
-      request.send("one");
-      await called(1);
-      request.send("two");
-      await called(2);
-      request.end();
-      await called(3);
-      assert.deepEqual(calls, ["one", "two", "ended"]);
-      one.respond({ status: 201, headers: { "X-Answer": "2" }, body: "fine" });
-      one.respond({ status: 500, headers: {}, body: "ignored" });
-      one.start(500, {});
-      assert.equal(one.send(bytes("ignored")), false);
-      one.end();
-      one.abort();
-      const { status, headers } = await request.head();
-      assert.deepEqual([status, headers.get("x-answer")], [201, "2"]);
-      assert.equal(await request.body(4), "fine");
-      assert.equal(await request.outcome(), "ended");
-      assert.deepEqual(calls, ["one", "two", "ended"]);
-    });
+    registerResponses(run);
+    registerFlow(run);
+    registerEnds(run);
+  });
+}
 
-    run("a response in pieces that arrive while it goes on", async (bed) => {
-      const { handler, calls, called, exchange } = recorder();
-      const request = await bed.request({ method: "GET", path: "/" }, handler);
-      request.end();
-      await called(1);
-      const one = await exchange;
-      one.start(200, { "X-Answer": "3" });
-      assert.equal((await request.head()).headers.get("x-answer"), "3");
-      assert.equal(one.send(bytes("one ")), true);
-      assert.equal(await request.body(4), "one ");
-      one.send(bytes(""));
-      one.send(bytes("two"));
-      assert.equal(await request.body(7), "one two");
-      one.respond({ status: 500, headers: {}, body: "ignored" });
-      one.end();
-      assert.equal(await request.outcome(), "ended");
-      assert.deepEqual(calls, ["ended"]);
-    });
-
-    run("a response during the request", async (bed) => {
-      const { handler, calls, called, exchange } = recorder();
-      const request = await bed.request({ method: "POST", path: "/" }, handler);
-      const one = await exchange;
-      one.start(200, {});
-      assert.equal((await request.head()).status, 200);
-      request.send("a");
-      await called(1);
-      one.send(bytes("b"));
-      assert.equal(await request.body(1), "b");
-      request.end();
-      await called(2);
-      one.end();
-      assert.equal(await request.outcome(), "ended");
-      assert.deepEqual(calls, ["a", "ended"]);
-    });
-
-    run("pause and resume, of pieces and of the end", async (bed) => {
-      const { handler, calls, called, exchange } = recorder();
-      const request = await bed.request({ method: "POST", path: "/" }, handler);
-      const one = await exchange;
-      request.send("a");
-      await called(1);
-      one.pause();
-      request.send("b");
-      await bed.settled();
-      request.end();
-      await bed.settled();
-      assert.deepEqual(calls, ["a"]);
-      one.resume();
-      one.resume();
-      await called(3);
-      assert.deepEqual(calls, ["a", "b", "ended"]);
-      one.respond({ status: 200, headers: {}, body: "" });
-      assert.equal(await request.outcome(), "ended");
-    });
-
-    run("a cut response, and a client that leaves", async (bed) => {
-      const cut = recorder();
-      const first = await bed.request({ method: "GET", path: "/" }, cut.handler);
-      first.end();
-      await cut.called(1);
-      const one = await cut.exchange;
-      one.start(200, {});
-      await first.head();
-      one.abort();
-      assert.equal(await first.outcome(), "aborted");
-      assert.equal(one.send(bytes("ignored")), false);
-      one.end();
-      assert.deepEqual(cut.calls, ["ended"]);
-      const left = recorder();
-      const second = await bed.request({ method: "POST", path: "/" }, left.handler);
-      const other = await left.exchange;
-      other.start(200, {});
-      await second.head();
-      second.leave();
-      await left.called(1);
-      assert.equal(other.send(bytes("ignored")), false);
-      other.end();
-      await bed.settled();
-      assert.deepEqual(left.calls, ["aborted"]);
-    });
-
-    run(
-      "holding bytes within a budget, and no takeover where it was not asked for",
-      async (bed) => {
-        const { handler, called, exchange } = recorder();
-        const request = await bed.request({ method: "GET", path: "/" }, handler);
-        request.end();
-        await called(1);
-        const one = await exchange;
-        assert.equal(one.hold(bed.holdBudgetBytes + 1), false);
-        assert.equal(one.hold(bed.holdBudgetBytes), true);
-        assert.equal(one.hold(1), false);
-        one.release(10);
-        assert.deepEqual([one.hold(11), one.hold(10)], [false, true]);
-        assert.equal(one.upgrade({}), undefined);
-        one.respond({ status: 200, headers: {}, body: "" });
-        assert.equal(await request.outcome(), "ended");
-      },
+function registerResponses(run: Run): void {
+  run("a head, a body in order and its end; a whole response, once", async (bed) => {
+    const { handler, calls, called, exchange } = recorder();
+    const head = { method: "POST", path: "/a%20/b?c=d?", headers: { "X-Own": "1" } };
+    const request = await bed.request(head, handler);
+    const one = await exchange;
+    assert.deepEqual(
+      [one.head.method, one.head.path, one.head.query, one.head.headers.get("x-own")],
+      ["POST", "/a%20/b", "c=d?", "1"],
     );
+    assert.match(one.head.peerAddress, /^127\.0\.0\.1:\d+$/);
+    request.send("one");
+    await called(1);
+    request.send("two");
+    await called(2);
+    request.end();
+    await called(3);
+    assert.deepEqual(calls, ["one", "two", "ended"]);
+    one.respond({ status: 201, headers: { "X-Answer": "2" }, body: "fine" });
+    one.respond({ status: 500, headers: {}, body: "ignored" });
+    one.start(500, {});
+    assert.equal(one.send(bytes("ignored")), false);
+    one.end();
+    one.abort();
+    const { status, headers } = await request.head();
+    assert.deepEqual([status, headers.get("x-answer")], [201, "2"]);
+    assert.equal(await request.body(4), "fine");
+    assert.equal(await request.outcome(), "ended");
+    assert.deepEqual(calls, ["one", "two", "ended"]);
+  });
+
+  run("a response in pieces that arrive while it goes on", async (bed) => {
+    const { handler, calls, called, exchange } = recorder();
+    const request = await bed.request({ method: "GET", path: "/" }, handler);
+    request.end();
+    await called(1);
+    const one = await exchange;
+    one.start(200, { "X-Answer": "3" });
+    assert.equal((await request.head()).headers.get("x-answer"), "3");
+    assert.equal(one.send(bytes("one ")), true);
+    assert.equal(await request.body(4), "one ");
+    one.send(bytes(""));
+    one.send(bytes("two"));
+    assert.equal(await request.body(7), "one two");
+    one.respond({ status: 500, headers: {}, body: "ignored" });
+    one.end();
+    assert.equal(await request.outcome(), "ended");
+    assert.deepEqual(calls, ["ended"]);
+  });
+}
+
+function registerFlow(run: Run): void {
+  run("a response during the request", async (bed) => {
+    const { handler, calls, called, exchange } = recorder();
+    const request = await bed.request({ method: "POST", path: "/" }, handler);
+    const one = await exchange;
+    one.start(200, {});
+    assert.equal((await request.head()).status, 200);
+    request.send("a");
+    await called(1);
+    one.send(bytes("b"));
+    assert.equal(await request.body(1), "b");
+    request.end();
+    await called(2);
+    one.end();
+    assert.equal(await request.outcome(), "ended");
+    assert.deepEqual(calls, ["a", "ended"]);
+  });
+
+  run("pause and resume, of pieces and of the end", async (bed) => {
+    const { handler, calls, called, exchange } = recorder();
+    const request = await bed.request({ method: "POST", path: "/" }, handler);
+    const one = await exchange;
+    request.send("a");
+    await called(1);
+    one.pause();
+    request.send("b");
+    await bed.settled();
+    request.end();
+    await bed.settled();
+    assert.deepEqual(calls, ["a"]);
+    one.resume();
+    one.resume();
+    await called(3);
+    assert.deepEqual(calls, ["a", "b", "ended"]);
+    one.respond({ status: 200, headers: {}, body: "" });
+    assert.equal(await request.outcome(), "ended");
+  });
+}
+
+function registerEnds(run: Run): void {
+  run("a cut response, and a client that leaves", async (bed) => {
+    const cut = recorder();
+    const first = await bed.request({ method: "GET", path: "/" }, cut.handler);
+    first.end();
+    await cut.called(1);
+    const one = await cut.exchange;
+    one.start(200, {});
+    await first.head();
+    one.abort();
+    assert.equal(await first.outcome(), "aborted");
+    assert.equal(one.send(bytes("ignored")), false);
+    one.end();
+    assert.deepEqual(cut.calls, ["ended"]);
+    const left = recorder();
+    const second = await bed.request({ method: "POST", path: "/" }, left.handler);
+    const other = await left.exchange;
+    other.start(200, {});
+    await second.head();
+    second.leave();
+    await left.called(1);
+    assert.equal(other.send(bytes("ignored")), false);
+    other.end();
+    await bed.settled();
+    assert.deepEqual(left.calls, ["aborted"]);
+  });
+
+  run("holding bytes within a budget, and no takeover where it was not asked for", async (bed) => {
+    const { handler, called, exchange } = recorder();
+    const request = await bed.request({ method: "GET", path: "/" }, handler);
+    request.end();
+    await called(1);
+    const one = await exchange;
+    assert.equal(one.hold(bed.holdBudgetBytes + 1), false);
+    assert.equal(one.hold(bed.holdBudgetBytes), true);
+    assert.equal(one.hold(1), false);
+    one.release(10);
+    assert.deepEqual([one.hold(11), one.hold(10)], [false, true]);
+    assert.equal(one.upgrade({}), undefined);
+    one.respond({ status: 200, headers: {}, body: "" });
+    assert.equal(await request.outcome(), "ended");
   });
 }

@@ -6,7 +6,7 @@ import { concat, equals, fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
 import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { FrameType, Setting } from "../src/http2/constants.ts";
 import { data, GET, MIB, rstStream, settingsFrame, windowUpdate } from "./engine/core.ts";
-import { CALL, GrpcClient, message, settle } from "./engine/grpc.ts";
+import { CALL, DATE, GrpcClient, message, settle } from "./engine/grpc.ts";
 
 const HELLO = fromLatin1("hello");
 const HEADERS_OK = ":status=200 content-type=application/grpc";
@@ -633,9 +633,6 @@ describe("a stream", () => {
     ]);
   });
 });
-
-/** The date at the manual clock's start. */
-const DATE = "Thu, 01 Jan 2026 00:00:00 GMT";
 
 describe("what is no gRPC", () => {
   test("goes to the HTTP handler, with its body, and is answered", async () => {

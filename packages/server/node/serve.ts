@@ -82,7 +82,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
   try {
     const serving = await startServing(config, deps, resources, member, opened);
-    logServing(config, deps.logger);
+    logServing(config, member, deps.logger);
     return serving;
   } catch (error) {
     await member.stop();
@@ -187,6 +187,7 @@ async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise
     if (member.store.membership.isRemoved(member.id)) return;
     logger.warn("timed out waiting for the ready notification; serving all the same", {
       timeout: `${WAIT_READY_MS}ms`,
+      advice: "it is not ready before a quorum of the members has a leader: start the others",
     });
     late.resolve();
   });
@@ -263,8 +264,9 @@ async function auditOf(
   });
 }
 
-function logServing(config: ServerConfig, logger: Logger): void {
-  logger.info("ready to serve client requests");
+/** Logs the addresses now, and that it is ready when it takes part in a working cluster. */
+function logServing(config: ServerConfig, member: Member, logger: Logger): void {
+  void member.ready.then(() => logger.info("ready to serve client requests"));
   for (const url of config.listenClientUrls) {
     const secure = url.scheme === "https" || url.scheme === "unixs";
     const message = secure

@@ -328,11 +328,11 @@ test("each request is calls of the services, with what is around them, and is co
     },
   });
   for (const [method, target, paths] of [
-    ["PUT", "/kv/audited", ["0 KV/Txn"]],
+    ["PUT", "/kv/audited", ["0 KV/Put"]],
     ["GET", "/kv/audited", ["0 KV/Range"]],
     ["GET", "/kv/audited?prefix", ["0 KV/Range"]],
     ["GET", "/kv/audited?rev=1000000", ["11 KV/Range"]],
-    ["PUT", "/kv/audited?ttl=60", ["0 Lease/LeaseGrant", "0 KV/Txn"]],
+    ["PUT", "/kv/audited?ttl=60", ["0 Lease/LeaseGrant", "0 KV/Put"]],
     ["DELETE", "/kv/audited", ["0 KV/DeleteRange"]],
   ] as const) {
     calls.length = 0;

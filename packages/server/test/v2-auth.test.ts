@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AuthService, fromUtf8 } from "@quorate/proto";
+import { Audit } from "../src/audit/audit.ts";
+import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { Member } from "../src/member/member.ts";
+import { serviceTable } from "../src/services/table.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";
 import { World } from "./support/world.ts";
@@ -101,6 +104,33 @@ test("a directory with a TTL ends while users and roles are enforced", async () 
   await app.put("/app/ends/f", { value: "x" });
   await world.run(8000);
   assert.equal((await app.get("/app/ends")).json.errorCode, 100);
+});
+
+test("the audit log has the calls of v3, with the user and the verdict", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const sink = { isWritable: true, write: (line: string) => void lines.push(JSON.parse(line)) };
+  const audit = new Audit(
+    { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
+    {
+      ...{ clock: member.clock, sink, hashValue: () => "" },
+      identityOf: (context) => servedIdentity(member.auth.authority, context),
+    },
+  );
+  const services = audit.around(serviceTable(member));
+  const audited = new V2Client(world, member, { headers: basic("app", PASSWORD), services });
+  await audited.put("/app/audited", { value: "x" });
+  await audited.put("/other/audited", { value: "x" });
+  await audited.get("/other/f");
+  assert.deepEqual(
+    lines.map(({ user, method, verdict }) => [user, method, verdict]),
+    [
+      [undefined, "etcdserverpb.Auth/Authenticate", "ok"],
+      ["app", "etcdserverpb.KV/Txn", "ok"],
+      ["app", "etcdserverpb.KV/Txn", "denied"],
+      ["app", "etcdserverpb.KV/Range", "denied"],
+    ],
+  );
+  assert.ok(!JSON.stringify(lines).includes(PASSWORD));
 });
 
 test("a wait whose permission is taken ends; a kept login that has ended is made again", async () => {

@@ -8,7 +8,7 @@ import { freshSeed } from "../../../test/support/fresh-seed.ts";
 import { commandOf, optionsOf, runPool, runSeed, seedsFrom, Totals } from "../index.ts";
 
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
-const SEEDS = 240;
+const SEEDS = 160;
 
 /**
  * All but every eighth are a third as long as the shortest that seeds draw by themselves: kinds of

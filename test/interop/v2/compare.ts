@@ -22,6 +22,8 @@ export interface ComparisonOptions {
   readonly own: HttpTarget;
   readonly dice: Dice;
   readonly requests: number;
+  /** Waits on single paths too; many of them end by their limit alone. */
+  readonly waitsOnPaths: boolean;
   readonly known: readonly Known[];
   /** Differences after which the run ends. */
   readonly maxDifferences: number;
@@ -39,13 +41,13 @@ export interface Outcome {
 const WAIT_CHANCES = 15;
 
 export async function compare(options: ComparisonOptions): Promise<Outcome> {
-  const { reference, own, dice, requests, maxDifferences } = options;
+  const { reference, own, requests, maxDifferences } = options;
   const sides = [reference, own].map((target) => ({ target, indexes: new Indexes() }));
   const differences: Difference[] = [];
   const known = new Map<string, number>();
   let at = 0;
   for (; at < requests && differences.length < maxDifferences; at++) {
-    const one = nextDraft(dice, sides[0].indexes);
+    const one = nextDraft(options, sides[0].indexes);
     const texts: string[] = [];
     let shown = "";
     for (const { target, indexes } of sides) {
@@ -64,11 +66,11 @@ export async function compare(options: ComparisonOptions): Promise<Outcome> {
   return { differences, known, requests: at, writes: sides[0].indexes.count };
 }
 
-/** Half of the waits are on everything, and end at once mostly. */
-function nextDraft(dice: Dice, indexes: Indexes): Draft {
+/** Waits on everything end at once mostly. */
+function nextDraft({ dice, waitsOnPaths }: ComparisonOptions, indexes: Indexes): Draft {
   if (indexes.count < 20 || dice.below(WAIT_CHANCES) > 0) return draft(dice);
   const one = waitDraft(dice);
-  if (dice.below(2) === 0) return one;
+  if (waitsOnPaths && dice.below(2) === 0) return one;
   return { ...one, path: "/v2/keys", fields: { ...one.fields, recursive: true } };
 }
 

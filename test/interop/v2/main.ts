@@ -51,6 +51,7 @@ async function run(): Promise<boolean> {
     const outcome = await compare({
       ...{ reference, own, dice: new SeededRandom(seed), known: KNOWN },
       requests: Number(values.requests),
+      waitsOnPaths: true,
       maxDifferences: Number(values.show),
     });
     for (const { at, request, expected, actual } of outcome.differences)

@@ -13,6 +13,7 @@ import type { ByteBudget } from "../http2/byte-budget.ts";
 import { Output } from "../http2/output.ts";
 import { clientOf, type Peer } from "../http2/peer.ts";
 import type { CarriedTunnel, Carrier } from "./carrier.ts";
+import { CountedBytes } from "./counted-bytes.ts";
 import { Http1Exchange } from "./exchange.ts";
 import type { Http1Head } from "./head.ts";
 import { BODY_END, Http1Reader } from "./reader.ts";
@@ -52,8 +53,11 @@ export class Http1Connection implements Carrier {
   readonly #reader: Http1Reader;
   #exchange: Http1Exchange | undefined;
   #tunnel: CarriedTunnel | undefined;
-  /** Bytes taken from the budget: in the output, or waiting for the socket. */
-  #unsentBytes = 0;
+  /** In the output, or waiting for the socket. */
+  readonly #unsent: CountedBytes;
+  /** In the reader, and of the present head. */
+  readonly #input: CountedBytes;
+  readonly #head: CountedBytes;
   /** When the client last took some of them. */
   #sentMs: number;
   /** If 0 or more, the exchange or tunnel is notified once no more bytes than this wait. */
@@ -70,9 +74,6 @@ export class Http1Connection implements Carrier {
   #isAwake = false;
   #isLost = false;
   #discardedBytes = 0;
-  /** Bytes in the reader, and of the present head, as the budgets count them. */
-  #inputBytes = 0;
-  #headBytes = 0;
   /** When the latest response was complete. */
   #respondedMs = 0;
 
@@ -94,6 +95,9 @@ export class Http1Connection implements Carrier {
     this.held = shared.held.join(shared.limits.maxHeldBytes, identity, cut);
     this.#pending = shared.pending.join(shared.limits.maxPendingBytes, identity, cut);
     this.#heads = shared.heads.join(shared.limits.maxHeadBytes, identity, cut);
+    this.#unsent = new CountedBytes(this.#pending);
+    this.#input = new CountedBytes(this.held);
+    this.#head = new CountedBytes(this.#heads);
     shared.counters.connections++;
     shared.counters.openConnections++;
   }
@@ -104,7 +108,7 @@ export class Http1Connection implements Carrier {
   }
 
   get unsentBytes(): number {
-    return this.#unsentBytes;
+    return this.#unsent.sizeBytes;
   }
 
   /** Whether a sender waits for `flushed`. */
@@ -126,7 +130,7 @@ export class Http1Connection implements Carrier {
     this.#nowMs = nowMs;
     this.#reader.push(chunk);
     this.pump();
-    if (!this.#holdInput()) this.#owner.destroy();
+    this.#holdInput();
   }
 
   /** Enforces timeouts; to be called about once a second. */
@@ -135,7 +139,7 @@ export class Http1Connection implements Carrier {
     this.#nowMs = nowMs;
     const { limits } = this.shared;
     const exchange = this.#exchange;
-    if (this.#unsentBytes > 0 && nowMs - this.#sentMs >= limits.sendStallTimeoutMs) {
+    if (this.#unsent.sizeBytes > 0 && nowMs - this.#sentMs >= limits.sendStallTimeoutMs) {
       this.shared.budgetCounters.sendStalls++;
       this.#owner.destroy();
     } else if (this.#tunnel !== undefined) return;
@@ -145,7 +149,7 @@ export class Http1Connection implements Carrier {
       this.#refuse(BODY_TIMEOUT);
     } else if (exchange.isDiscarding && nowMs - this.#respondedMs >= limits.discardTimeoutMs)
       this.#end();
-    if (this.#unsentBytes === 0 && exchange === undefined) this.out.shrink();
+    if (this.#unsent.sizeBytes === 0 && exchange === undefined) this.out.shrink();
   }
 
   /** The bytes to send, in order; the owner's `wake` is called when there are more. */
@@ -157,12 +161,8 @@ export class Http1Connection implements Carrier {
   /** The owner wrote the output, or the socket took some: so many bytes wait for the socket. */
   flushed(waitingBytes: number): void {
     const unsentBytes = waitingBytes + this.out.sizeBytes;
-    const sentBytes = this.#unsentBytes - unsentBytes;
-    if (sentBytes > 0) {
-      this.#unsentBytes = unsentBytes;
-      this.#pending.give(sentBytes);
+    if (unsentBytes < this.#unsent.sizeBytes && this.#unsent.set(unsentBytes))
       this.#sentMs = this.#nowMs;
-    }
     if (unsentBytes === 0) this.out.recycle();
     if (this.#drainBytes >= 0 && unsentBytes <= this.#drainBytes) {
       this.#drainBytes = -1;
@@ -189,12 +189,7 @@ export class Http1Connection implements Carrier {
     this.ending = true;
     this.shared.counters.openConnections--;
     this.#leave();
-    this.#pending.give(this.#unsentBytes);
-    this.#unsentBytes = 0;
-    this.held.give(this.#inputBytes);
-    this.#inputBytes = 0;
-    this.#heads.give(this.#headBytes);
-    this.#headBytes = 0;
+    for (const counted of [this.#unsent, this.#input, this.#head]) counted.set(0);
     this.held.leave();
     this.#pending.leave();
     this.#heads.leave();
@@ -214,13 +209,13 @@ export class Http1Connection implements Carrier {
 
   take(sizeBytes: number): boolean {
     if (this.ending) return false;
-    if (!this.#pending.take(sizeBytes)) {
+    const before = this.#unsent.sizeBytes;
+    if (!this.#unsent.set(before + sizeBytes)) {
       this.shared.budgetCounters.pendingBytesRefusals++;
       this.#owner.destroy();
       return false;
     }
-    if (this.#unsentBytes === 0) this.#sentMs = this.#nowMs;
-    this.#unsentBytes += sizeBytes;
+    if (before === 0) this.#sentMs = this.#nowMs;
     return true;
   }
 
@@ -276,7 +271,7 @@ export class Http1Connection implements Carrier {
   /** Reads the next head and starts its exchange. */
   #begin(): boolean {
     // A client that does not read gets no further responses.
-    if (this.#unsentBytes > this.shared.limits.outputTargetBytes) return false;
+    if (this.#unsent.sizeBytes > this.shared.limits.outputTargetBytes) return false;
     const head = this.#reader.readHead();
     if (head === undefined) {
       const isInHead = this.#reader.bufferedBytes > 0;
@@ -311,8 +306,7 @@ export class Http1Connection implements Carrier {
 
   #complete(): boolean {
     this.#exchange = undefined;
-    this.#heads.give(this.#headBytes);
-    this.#headBytes = 0;
+    this.#head.set(0);
     this.shared.counters.openRequests--;
     this.#begunMs = this.#nowMs;
     if (this.#isDraining) this.#end();
@@ -321,28 +315,18 @@ export class Http1Connection implements Carrier {
 
   /** Counts the present head; false if there is no budget left, and then all is over. */
   #holdHead(): boolean {
-    const size = REQUEST_BYTES + this.#reader.headBytes;
-    if (this.#heads.take(size)) {
-      this.#headBytes = size;
-      return true;
-    }
+    if (this.#head.set(REQUEST_BYTES + this.#reader.headBytes)) return true;
     this.shared.counters.openRequests--;
     this.shared.budgetCounters.headBytesRefusals++;
     this.#owner.destroy();
     return false;
   }
 
-  /** Counts what waits in the reader; false if there is no budget left. */
-  #holdInput(): boolean {
-    const size = this.ending ? 0 : this.#reader.bufferedBytes;
-    const more = size - this.#inputBytes;
-    if (more > 0 && !this.held.take(more)) {
-      this.shared.budgetCounters.heldBytesRefusals++;
-      return false;
-    }
-    if (more < 0) this.held.give(-more);
-    this.#inputBytes = size;
-    return true;
+  /** Counts what waits in the reader; ends the connection if there is no budget left. */
+  #holdInput(): void {
+    if (this.#input.set(this.ending ? 0 : this.#reader.bufferedBytes)) return;
+    this.shared.budgetCounters.heldBytesRefusals++;
+    this.#owner.destroy();
   }
 
   #feedTunnel(tunnel: CarriedTunnel): boolean {

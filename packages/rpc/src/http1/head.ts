@@ -270,7 +270,7 @@ function lowerCase(name: string): string {
 
 /** Whether bytes[start, end) are trailers: fields that end with CRLF, and an empty line. */
 export function areTrailers(bytes: Uint8Array, start: number, end: number): boolean {
-  // Fields that say how long a body is, or for whom, come too late (RFC 9110 section 6.5.1).
+  // Fields for the body's length and the host come too late here (RFC 9110 section 6.5.1).
   if (/(?:^|\n)(?:content-length|transfer-encoding|host):/i.test(toLatin1(bytes, start, end)))
     return false;
   let at = start;

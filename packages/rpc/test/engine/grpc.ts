@@ -22,6 +22,9 @@ import { HttpDate } from "../../src/http/context.ts";
 import { exchangeHandler } from "../helpers/exchange-handler.ts";
 import { CoreClient, type CoreOptions, data, MIB } from "./core.ts";
 
+/** The header Date at the manual clock's start. */
+export const DATE = "Thu, 01 Jan 2026 00:00:00 GMT";
+
 /** A message with its prefix. */
 export function message(bytes: Uint8Array, flag = 0): Uint8Array {
   const prefix = new Uint8Array(5);

@@ -373,6 +373,16 @@ function warnOfIgnoredTls(settings: Settings, values: OptionValues): void {
   }
 }
 
+function warnOfDefaults(settings: Settings, values: OptionValues, dataDir: string): void {
+  if (values.name === "default") {
+    settings.warn("the member has the default name; give each member its own with --name", {
+      name: values.name,
+    });
+  }
+  if (values["data-dir"] === "")
+    settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
+}
+
 /** Checks all settings and puts them together. Throws ConfigError; adds notices to `settings`. */
 export function resolveConfig(
   settings: Settings,
@@ -420,13 +430,7 @@ export function resolveConfig(
   const peerTls = resolveTls("peer", values, values["listen-peer-urls"], tlsSurroundings);
   warnOfIgnoredTls(settings, values);
   const featureGates = resolveGates(settings, values);
-  if (values.name === "default") {
-    settings.warn("the member has the default name; give each member its own with --name", {
-      name: values.name,
-    });
-  }
-  if (values["data-dir"] === "")
-    settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
+  warnOfDefaults(settings, values, dataDir);
   const quota = values["quota-backend-bytes"];
   return {
     name: values.name,

@@ -222,7 +222,7 @@ export interface ServerConfig {
   readonly featureGates: Gates;
 }
 
-/** What the HTTP side of the client port serves, and to which pages and hosts. */
+/** What the HTTP side of the client port serves, and to which clients. */
 export interface HttpConfig {
   /** Whether /v3/ is served. */
   readonly isGatewayOn: boolean;

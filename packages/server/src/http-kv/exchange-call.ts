@@ -203,7 +203,12 @@ export class ServiceCalls {
     return {
       message: (bytes) => {
         observer?.messageReceived(path, bytes.length);
-        listener.message?.(bytes);
+        try {
+          listener.message?.(bytes);
+        } catch (error) {
+          over(toStatusError(error).code);
+          throw error;
+        }
       },
       halfClosed: () => listener.halfClosed?.(),
       drained: () => listener.drained?.(),

@@ -8,15 +8,11 @@
  *                             -> canceled   message "compacted" or "end", and the end
  */
 import {
-  type ErrorName,
-  errorNameOf,
   errorOf,
   fromUtf8,
-  type ResponseHeader,
   WatchCreateRequest,
   WatchCreateRequest_FilterType,
   WatchRequest,
-  WatchResponse,
   WatchService,
 } from "@quorate/proto";
 import {
@@ -34,6 +30,7 @@ import type { Heartbeats } from "./heartbeats.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Problem, problemOf } from "./problems.ts";
+import { errorOfReason, flagsOf, type ResponseFlags } from "./watch-response.ts";
 
 const { Watch } = WatchService.methods;
 
@@ -43,8 +40,6 @@ export const KEEP_ALIVE_MS = 15_000;
 const RETRY_MS = 1000;
 /** Text that is sent as one piece. */
 const PIECE_CHARS: number = 64 << 10;
-/** WatchResponse.events. */
-const EVENTS_TAG = 0x5a;
 
 const HEADERS = {
   "content-type": "text/event-stream",
@@ -113,16 +108,6 @@ interface StreamOptions {
 type Waiting =
   | { readonly kind: "response"; readonly pieces: readonly Uint8Array[] }
   | { readonly kind: "text"; readonly text: string; readonly isLast: boolean };
-
-/** What a response says besides its events. */
-interface ResponseFlags {
-  created: boolean;
-  canceled: boolean;
-  fragment: boolean;
-  cancelReason: string;
-  compactRevision: number;
-  header: ResponseHeader | undefined;
-}
 
 class EventStream {
   readonly #exchange: KvExchange;
@@ -262,7 +247,12 @@ class EventStream {
   readonly #beat = (): void => {
     if (this.#isBlocked || this.#isEnded || this.#waiting.length > 0) return;
     this.#isBeating = true;
-    this.#listener?.message(PROGRESS);
+    try {
+      this.#listener?.message(PROGRESS);
+    } catch (error) {
+      this.#over(error as Error);
+      return;
+    }
     // The watch is behind, or begins at a later revision.
     if (this.#isBeating && !this.#isEnded) this.#send(": keep-alive\n\n");
     this.#isBeating = false;
@@ -299,7 +289,10 @@ class EventStream {
         if (this.#waiting.length > 0) this.#pump();
         else this.#listener?.drained();
       },
-      (error: unknown) => this.#exchange.fail(error),
+      (error: unknown) => {
+        this.#gone();
+        this.#exchange.fail(error);
+      },
     );
   }
 
@@ -345,41 +338,6 @@ function sizeOf(item: Waiting): number {
   let sizeBytes = 0;
   for (const { length } of item.pieces) sizeBytes += length;
   return sizeBytes;
-}
-
-/** A response is cut between fields: what its parts say is put together. */
-function flagsOf(pieces: readonly Uint8Array[]): ResponseFlags {
-  const flags: ResponseFlags = {
-    created: false,
-    canceled: false,
-    fragment: false,
-    cancelReason: "",
-    compactRevision: 0,
-    header: undefined,
-  };
-  for (const piece of pieces) {
-    if (piece[0] === EVENTS_TAG) continue;
-    const { created, canceled, fragment, cancelReason, compactRevision, header } =
-      WatchResponse.decode(piece);
-    flags.created ||= created;
-    flags.canceled ||= canceled;
-    flags.fragment ||= fragment;
-    flags.cancelReason ||= cancelReason;
-    flags.compactRevision ||= compactRevision;
-    flags.header ??= header;
-  }
-  return flags;
-}
-
-/** What comes before the text of a gRPC error in a reason. */
-const REASON = /^rpc error: code = \w+ desc = /;
-
-function errorOfReason(reason: string): Error {
-  const text = reason.replace(REASON, "");
-  const name: ErrorName | undefined = errorNameOf(text);
-  if (name !== undefined) return errorOf(name);
-  if (/too many watches/.test(text)) return new Problem("too-many-requests", text);
-  return new Problem("bad-request", text);
 }
 
 /**

@@ -4,8 +4,9 @@
  *     PUT     if the preconditions hold: put, and get without the value; else get without the value
  *     DELETE  if the preconditions hold: delete;                         else the same
  *
- * Comparing and getting need permission to read. So a PUT of a client that may only write, and a
- * DELETE without preconditions, are plain requests.
+ * Without preconditions they are plain requests; a PUT asks for the pair before it, from which its
+ * headers follow. Comparing, and seeing that pair, need permission to read: a PUT of a client that
+ * may only write does without.
  */
 import {
   type Compare,
@@ -111,10 +112,17 @@ async function putWith(
 ): Promise<void> {
   const { caller } = exchange;
   const { key } = fields;
-  if (conditions.isEmpty && !(await mayRead(caller, key))) {
-    const { header } = await calls.unary(Put, fields, caller);
-    const revision = header?.revision ?? 0;
-    exchange.respond(204, { ...headers, etag: etagOf(revision), ...revisionHeader(revision) });
+  if (conditions.isEmpty) {
+    const prevKv = await mayRead(caller, key);
+    const response = await calls.unary(Put, { ...fields, prevKv }, caller);
+    const revision = response.header?.revision ?? 0;
+    const before = response.prevKv === undefined ? undefined : KeyValue.decode(response.prevKv);
+    if (!prevKv)
+      exchange.respond(204, { ...headers, etag: etagOf(revision), ...revisionHeader(revision) });
+    else {
+      const kv = pairAfter(fields, before, revision);
+      exchange.respond(kv.version === 1 ? 201 : 204, { ...headers, ...pairHeaders(kv, revision) });
+    }
     return;
   }
   const ops: RequestOp[] = [
@@ -125,6 +133,21 @@ async function putWith(
   const kv = pairOf(responses[1])!;
   const status = kv.version === 1 ? 201 : 204;
   exchange.respond(status, { ...headers, ...pairHeaders(kv, revision) });
+}
+
+/** The pair after a put, without its value, by the pair before it. */
+function pairAfter(
+  { key, lease, ignoreLease }: PutFields,
+  before: KeyValue | undefined,
+  revision: number,
+): KeyValue {
+  return KeyValue.create({
+    key,
+    createRevision: before?.createRevision ?? revision,
+    modRevision: revision,
+    version: (before?.version ?? 0) + 1,
+    lease: ignoreLease === true ? (before?.lease ?? 0n) : (lease ?? 0n),
+  });
 }
 
 const NO_PUT = { lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };

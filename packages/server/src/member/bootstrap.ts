@@ -11,14 +11,7 @@
  * replayed. A store ahead of the log, or behind the log's first entry, is damage, and nothing is
  * started on it.
  */
-import {
-  type Clock,
-  type Disk,
-  type KeyspaceOpener,
-  type Logger,
-  type Names,
-  parentOf,
-} from "@quorate/host";
+import { type Disk, type KeyspaceOpener, type Logger, parentOf } from "@quorate/host";
 import { CodedError, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
@@ -33,13 +26,8 @@ import {
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
-import {
-  type DiscoveryConfig,
-  detectForeignData,
-  type InitialCluster,
-  type ServerConfig,
-  verifyBootstrap,
-} from "../config/index.ts";
+import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+import { type DiscoveredDeps, discovered } from "../membership/discovered.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,
@@ -48,8 +36,6 @@ import {
   otherMembers,
 } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
-import { discoverBySrv } from "../membership/srv-discovery.ts";
-import { discoverByToken, type OpenRegistry } from "../membership/token-discovery.ts";
 import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
@@ -59,11 +45,9 @@ export class BootstrapError extends CodedError<"CannotStart"> {
   }
 }
 
-export interface BootstrapDeps {
+export interface BootstrapDeps extends DiscoveredDeps {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
   /** StoreOptions.sha256. */
   readonly sha256?: (() => Sha256) | undefined;
@@ -71,8 +55,6 @@ export interface BootstrapDeps {
   readonly stepKeys?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
-  readonly names?: Names | undefined;
-  readonly openRegistry?: OpenRegistry | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number, durationMs?: number) => void;
 }
@@ -209,33 +191,6 @@ async function begin(
     await wal.close();
     throw error;
   }
-}
-
-/** The configuration with the members that SRV records name, if it is to be found that way. */
-async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<ServerConfig> {
-  if (config.discovery !== undefined && config.isNewCluster)
-    return { ...config, initialCluster: await byToken(config, config.discovery, deps) };
-  const where = config.discoverySrv;
-  if (where === undefined) return config;
-  if (deps.names === undefined)
-    throw new BootstrapError("this member has no DNS resolver for SRV records");
-  return {
-    ...config,
-    initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }),
-  };
-}
-
-/** The members that register with the discovery service; this one among them. */
-function byToken(
-  config: ServerConfig,
-  where: DiscoveryConfig,
-  deps: BootstrapDeps,
-): Promise<InitialCluster> {
-  const { openRegistry: open, clock, logger } = deps;
-  if (open === undefined) throw new BootstrapError("this member has no discovery service");
-  const own = new Map([[config.name, config.advertisePeerUrls]]);
-  const [{ id }] = initialMembers({ ...config, initialCluster: own });
-  return discoverByToken(config, where, id, { open, clock, logger });
 }
 
 /** The members of a new cluster; this one must not have been started before. */

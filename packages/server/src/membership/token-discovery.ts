@@ -177,7 +177,8 @@ class Joining {
     if (place >= 0 ? place < size : found.size < size) return;
     throw new DiscoveryError(
       "Full",
-      `discovery: cluster is full: ${size} members have registered under this token; start this member with another token, or add it to the cluster (quoratectl member add)`,
+      `discovery: cluster is full: ${size} members have registered under this token; start this member ` +
+        "with another token, or add it to the cluster (quoratectl member add)",
     );
   }
 
