@@ -23,6 +23,7 @@ import {
 } from "@quorate/proto";
 import { openChannel } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
+import { quorate } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { type CollectedSpan, OtlpCollector } from "../support/otlp-collector.ts";
 import { until } from "../support/until.ts";
@@ -273,7 +274,8 @@ test("a collector that is not there does not matter, and without the flag nothin
   const load = async (flags: string[]): Promise<string> => {
     writeFileSync(loaded, "");
     const env = { NODE_OPTIONS: `--import=${join(dir, "hook.mjs")}` };
-    await withCluster({ size: 1, flags, env }, async (cluster) => {
+    // The sources, whose modules have names.
+    await withCluster({ executable: quorate, size: 1, flags, env }, async (cluster) => {
       const channel = openChannel(cluster.members[0].clientAddress);
       for (let i = 0; i < 3; i++) {
         assert.equal(
