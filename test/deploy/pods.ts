@@ -20,7 +20,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
-import { bundledMember } from "../support/bundled.ts";
+import { bundledMember, writeProgram } from "../support/bundled.ts";
 import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
 
@@ -125,13 +125,10 @@ export class Kubernetes {
     this.#domain = domain;
     mkdirSync(join(dir, "claims"), { recursive: true });
     mkdirSync(join(dir, "bin"), { recursive: true });
-    const source = (program: string) => [process.execPath, join(repository, "bin", program)];
-    for (const [program, command] of [
-      ["quorate", bundledMember() ?? source("quorate.js")],
-      ["quoratectl", source("quoratectl.js")],
-    ] as const) {
-      const text = `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
-      writeFileSync(join(dir, "bin", program), text, { mode: 0o755 });
+    for (const program of ["quorate", "quoratectl"]) {
+      const source = [process.execPath, join(repository, "bin", `${program}.js`)];
+      const command = (program === "quorate" && bundledMember()) || source;
+      writeProgram(join(dir, "bin", program), command);
     }
     void this.#probe();
   }
@@ -396,8 +393,7 @@ export class Kubernetes {
   }
 
   #writeHosts(): void {
-    for (const pod of this.pods.values()) this.#hosts(pod);
-    for (const pod of this.#others) this.#hosts(pod);
+    for (const pod of [...this.pods.values(), ...this.#others]) this.#hosts(pod);
   }
 
   #hosts(pod: Pod): void {

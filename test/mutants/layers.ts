@@ -38,16 +38,10 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
     throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
   const { file, before, after } = mutant;
   const startMs = performance.now();
-  const args = [
-    "--import",
-    "./test/support/compile-cache.ts",
-    "--import",
-    PLANT,
-    "--test",
-    "--test-reporter=tap",
-  ];
+  const args = ["--import", PLANT, "--test", "--test-reporter=tap"];
   const env = {
     ...process.env,
+    NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests"),
     QUORATE_MUTANT: JSON.stringify({ file, place: placePattern(before).source, after }),
     NODE_TEST_CONTEXT: undefined,
   };
