@@ -1,6 +1,6 @@
 /**
  * Writes packages/proto/src/gen/ from proto/: an interface and a codec for each message, a const
- * for each enum, and the services.
+ * for each enum, the services, and the tables of the JSON mapping.
  *
  *   node scripts/gen-proto.ts           write what changed
  *   node scripts/gen-proto.ts --check   write nothing; exit 1 if something would change
@@ -11,24 +11,34 @@ import protobuf from "protobufjs";
 import { readMode } from "./generator.ts";
 import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
+import { emitJson } from "./proto/json.ts";
 import { loadModel } from "./proto/model.ts";
+import { emitOpenApi, openApi } from "./proto/openapi.ts";
 import { emitServices } from "./proto/services.ts";
 
 const root = join(import.meta.dirname, "..");
 const protoDir = join(root, "proto");
 const genDir = join(root, "packages/proto/src/gen");
 
-/** The generated files by name. */
-export function generate(): Map<string, string> {
+/** The .proto files by name. */
+export function protoSources(): Map<string, string> {
   const sources = new Map<string, string>();
   for (const name of readdirSync(protoDir).sort()) {
     if (name.endsWith(".proto")) sources.set(name, readFileSync(join(protoDir, name), "utf8"));
   }
+  return sources;
+}
+
+/** The generated files by name. */
+export function generate(): Map<string, string> {
+  const sources = protoSources();
   const model = loadModel(protobuf, sources);
   const out = new Map<string, string>();
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
   out.set("services.ts", emitServices(model));
   out.set("descriptors.ts", emitDescriptors(protobuf, sources));
+  out.set("json.ts", emitJson(protobuf, sources));
+  out.set("openapi.ts", emitOpenApi(openApi(protobuf, sources)));
   return out;
 }
 

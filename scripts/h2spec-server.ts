@@ -2,7 +2,7 @@
  * What h2spec speaks to: the client port's engine with one small HTTP answer. Prints its plain and
  * its TLS port; runs until it is killed.
  */
-import { silentLogger } from "@quorate/host";
+import { silentLogger, wholeBody } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { EngineServer } from "@quorate/rpc/node";
 import { makeAuthority, makeLocalCertificate } from "../test/support/certs.ts";
@@ -18,7 +18,11 @@ const server = new EngineServer(
   },
   {
     services: { unary: new Map(), stream: new Map() },
-    http: () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "fine\n" }),
+    http: wholeBody(
+      () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "fine\n" }),
+      1024 * 1024,
+      () => {},
+    ),
     clock: nodeClock,
     logger: silentLogger,
   },

@@ -6,4 +6,10 @@ export { BoltDamageError } from "./src/errors.ts";
 export { MAX_KEY_BYTES, MAX_VALUE_BYTES, PAGE_BYTES } from "./src/format.ts";
 export { type ScannedPage, type ScannedRecord, scanLeaves } from "./src/leaf-scan.ts";
 export { BoltFile } from "./src/reader.ts";
-export { type BoltBucket, type BoltOutput, type BoltRecord, boltOutput } from "./src/writer.ts";
+export {
+  type BoltBucket,
+  type BoltCursor,
+  type BoltOutput,
+  type BoltRecord,
+  boltOutput,
+} from "./src/writer.ts";

@@ -14,6 +14,13 @@ export type { Leases } from "./src/leases.ts";
 export { type Lock, lockNamed, SessionExpiredError } from "./src/lock.ts";
 export type { QueueEntry } from "./src/queue.ts";
 export {
+  type GetPart,
+  getStream,
+  rangeParts,
+  type StreamedGetOptions,
+  streamedRange,
+} from "./src/range-stream.ts";
+export {
   type Bytes,
   type Comparison,
   compareCreateRevision,

@@ -18,6 +18,7 @@ export * as mvccpb from "./src/gen/kv.ts";
 export * from "./src/gen/kv.ts";
 export * as leasepb from "./src/gen/lease.ts";
 export * as membershippb from "./src/gen/membership.ts";
+export { openApiDocument } from "./src/gen/openapi.ts";
 export * as raftpb from "./src/gen/raft.ts";
 export * from "./src/gen/raft_internal.ts";
 export * from "./src/gen/rpc.ts";
@@ -36,6 +37,22 @@ export {
   type Violated,
   violatedOf,
 } from "./src/invariant.ts";
+export type {
+  HttpRoute,
+  JsonForm,
+  RequestSplitting,
+  RequestTranscoding,
+  ResponseTranscoding,
+  WirePieces,
+} from "./src/json/interface.ts";
+export { JsonError, JsonLimitError } from "./src/json/json-error.ts";
+export { jsonToWire, transcodeRequest } from "./src/json/request.ts";
+export { transcodeResponse, wireToJson } from "./src/json/response.ts";
+export { httpRoutes } from "./src/json/routes.ts";
+export type { JsonEnum, JsonField, JsonKind, JsonMessage } from "./src/json/schema.ts";
+export { JsonSplitter } from "./src/json/splitter.ts";
+export { errorChunkJson, statusJson } from "./src/json/status.ts";
+export { jsonTypes } from "./src/json/types.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";

@@ -8,6 +8,8 @@ export { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "./src/client/client-li
 export type { ClientConnectionOwner } from "./src/client/client-state.ts";
 export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
+export { Gateway } from "./src/gateway/gateway.ts";
+export type { GatewayCounters, GatewayDeps, GatewayLimits } from "./src/gateway/settings.ts";
 export type { Compressor } from "./src/grpc/compressor.ts";
 export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
@@ -16,6 +18,7 @@ export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export { HpackDecoder } from "./src/hpack/decoder.ts";
 export { HpackEncoder } from "./src/hpack/encoder.ts";
+export { HttpDate } from "./src/http/context.ts";
 export {
   type ConnectionOwner,
   Http2Connection,

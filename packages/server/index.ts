@@ -13,6 +13,7 @@ export {
   plainError,
 } from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
+export { type HttpKvParts, httpKv } from "./src/http-kv/index.ts";
 export { BootstrapError } from "./src/member/bootstrap.ts";
 export type { MemberDeps, MemberTransport, TransportRequest } from "./src/member/deps.ts";
 export {
@@ -25,7 +26,7 @@ export { Member } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
 export { Counter, Gauge, MetricRegistry } from "./src/metrics/registry.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";
-export { serviceTable } from "./src/services/table.ts";
+export { pageTable, serviceTable } from "./src/services/table.ts";
 export * from "./src/version.ts";
 export { ClientBudget } from "./src/watch/client-budget.ts";
 export { WATCH_BYTES, WATCH_KEY_FACTOR } from "./src/watch/limits.ts";

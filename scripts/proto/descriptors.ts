@@ -39,12 +39,19 @@ interface DescriptorMessage {
   nestedType: DescriptorMessage[];
 }
 
+interface DescriptorMethod {
+  name: string;
+  inputType: string;
+  outputType: string;
+  options?: unknown;
+}
+
 interface DescriptorFile {
   name: string;
   package: string;
   dependency: string[];
   messageType: DescriptorMessage[];
-  service: { name: string; method: { name: string; inputType: string; outputType: string }[] }[];
+  service: { name: string; method: DescriptorMethod[] }[];
 }
 
 /** The text of gen/descriptors.ts. */
@@ -115,6 +122,8 @@ function complete(
     for (const one of method) {
       one.inputType = fullName(one.inputType, file.package);
       one.outputType = fullName(one.outputType, file.package);
+      // Reflection needs no HTTP paths, and their option would need its file.
+      delete one.options;
     }
   }
   return [...imports].sort();

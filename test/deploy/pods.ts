@@ -20,6 +20,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
+import { bundledMember } from "../support/bundled.ts";
 import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
 
@@ -124,8 +125,12 @@ export class Kubernetes {
     this.#domain = domain;
     mkdirSync(join(dir, "claims"), { recursive: true });
     mkdirSync(join(dir, "bin"), { recursive: true });
-    for (const program of ["quorate", "quoratectl"]) {
-      const text = `#!/bin/sh\nexec ${process.execPath} ${join(repository, "bin", `${program}.js`)} "$@"\n`;
+    const source = (program: string) => [process.execPath, join(repository, "bin", program)];
+    for (const [program, command] of [
+      ["quorate", bundledMember() ?? source("quorate.js")],
+      ["quoratectl", source("quoratectl.js")],
+    ] as const) {
+      const text = `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
       writeFileSync(join(dir, "bin", program), text, { mode: 0o755 });
     }
     void this.#probe();

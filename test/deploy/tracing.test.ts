@@ -23,6 +23,7 @@ import {
 } from "@quorate/proto";
 import { openChannel } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
+import { quorate } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { type CollectedSpan, OtlpCollector } from "../support/otlp-collector.ts";
 import { until } from "../support/until.ts";
@@ -128,6 +129,15 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
 
     const metadata = new grpc.Metadata();
     metadata.set("traceparent", sampled);
+    const parts = channel.makeServerStreamRequest(
+      KVService.methods.RangeStream.path,
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes) => bytes,
+      RangeRequest.encode({ key, limit: 3 }),
+      metadata,
+    );
+    parts.resume();
+    await new Promise((resolve) => parts.once("end", resolve));
     const watch = channel.makeBidiStreamRequest(
       WatchService.methods.Watch.path,
       (bytes: Uint8Array) => Buffer.from(bytes),
@@ -148,6 +158,7 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
       "etcdserverpb.KV/Put",
       "etcdserverpb.KV/Range",
       "etcdserverpb.KV/Range",
+      "etcdserverpb.KV/RangeStream",
       "etcdserverpb.KV/Txn",
       "etcdserverpb.Lease/LeaseRevoke",
       "etcdserverpb.Watch/Watch",
@@ -155,6 +166,7 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
       "put",
       "range",
       "range",
+      "range_streaming",
       "txn",
       "watch",
     ];
@@ -194,6 +206,11 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
       count_only: false,
       keys_only: true,
     });
+    const [streaming] = named("range_streaming");
+    assert.deepEqual(
+      [streaming!.parentSpanId, streaming!.attributes["limit"]],
+      [named("etcdserverpb.KV/RangeStream")[0].spanId, "3"],
+    );
     assert.deepEqual(named("txn")[0].attributes, {
       compare_first_key: "k",
       success_first_key: "op",
@@ -257,7 +274,8 @@ test("a collector that is not there does not matter, and without the flag nothin
   const load = async (flags: string[]): Promise<string> => {
     writeFileSync(loaded, "");
     const env = { NODE_OPTIONS: `--import=${join(dir, "hook.mjs")}` };
-    await withCluster({ size: 1, flags, env }, async (cluster) => {
+    // The sources, whose modules have names.
+    await withCluster({ executable: quorate, size: 1, flags, env }, async (cluster) => {
       const channel = openChannel(cluster.members[0].clientAddress);
       for (let i = 0; i < 3; i++) {
         assert.equal(

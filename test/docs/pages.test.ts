@@ -17,9 +17,11 @@ const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "
 const executed = new Set([
   "CONTRIBUTING.md",
   "README.md",
+  "docs/http.md",
   "docs/install.md",
   "docs/migration.md",
   "docs/operations.md",
+  "docs/patroni.md",
   "docs/proxy.md",
   "docs/users-and-roles.md",
 ]);

@@ -44,7 +44,7 @@ async function refusal(member: TestMember, ...flags: string[]): Promise<string> 
 
 test("a log that begins with the first entry makes the store again, if the member may heal itself", async () => {
   await withCluster({ size: 3 }, async (cluster) => {
-    const writers = new Writers(cluster, 4);
+    const writers = new Writers(cluster, 4, 16, 10);
     try {
       await writers.more(50);
       const member = await stoppedFollower(cluster);
@@ -76,7 +76,7 @@ test("a log that begins with the first entry makes the store again, if the membe
 test("a log that begins later does not: the member names the commands, and they work", async () => {
   const flags = ["--snapshot-count=20", "--snapshot-catchup-entries=5"];
   await withCluster({ size: 3, flags }, async (cluster) => {
-    const writers = new Writers(cluster, 4);
+    const writers = new Writers(cluster, 4, 16, 10);
     try {
       await writers.more(100);
       const member = await stoppedFollower(cluster);
@@ -132,7 +132,7 @@ test("snapshot files that are empty or damaged do not matter beside a sound log"
     { size: 1, flags: ["--snapshot-count=20", "--snapshot-catchup-entries=5"] },
     async (cluster) => {
       const [member] = cluster.members as [TestMember];
-      const writers = new Writers(cluster, 2);
+      const writers = new Writers(cluster, 2, 16, 10);
       await writers.more(100);
       await writers.stop();
       await member.terminate();

@@ -62,7 +62,7 @@ for (const [size, deadCount] of [
 ] as const) {
   test(`${deadCount} of ${size} members are dead: each is replaced while clients write`, async () => {
     await withCluster({ size }, async (cluster) => {
-      const writers = new Writers(cluster, 4);
+      const writers = new Writers(cluster, 4, 16, 10);
       try {
         await writers.more(20);
         const leader = await leaderOf(cluster);

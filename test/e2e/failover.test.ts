@@ -10,6 +10,8 @@ import { MachinePauses } from "../support/pauses.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 100;
+/** Between two writes of a connection; without it so many leave no processor to anything else. */
+const pauseMs = 40;
 /**
  * Within so long after the leader's death a write that is started then must succeed, where the
  * machine does not stand still.
@@ -27,7 +29,7 @@ const writesBetweenCrashes = 1000;
 
 test("the leader gets kill -9 under load: nothing acknowledged is lost, writes go on, the killed member catches up", async (t) => {
   await withCluster({ size: 3 }, async (cluster) => {
-    const writers = new Writers(cluster, connections);
+    const writers = new Writers(cluster, connections, 16, pauseMs);
     try {
       await writers.more(writesBetweenCrashes);
       for (let kills = 1, isLate = true; isLate; kills++) {
@@ -60,7 +62,7 @@ test("the leader gets kill -9 under load: nothing acknowledged is lost, writes g
 
 test(`all members get kill -9 at once, ${crashes} times: nothing acknowledged is lost`, async (t) => {
   await withCluster({ size: 3 }, async (cluster) => {
-    const writers = new Writers(cluster, connections);
+    const writers = new Writers(cluster, connections, 16, pauseMs);
     try {
       for (let crash = 1; crash <= crashes; crash++) {
         await writers.more(writesBetweenCrashes);

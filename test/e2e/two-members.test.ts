@@ -10,6 +10,20 @@ import { withCluster } from "../support/cluster.ts";
 import { runQuoratectl, tlsClientFlags } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
+test("a member without a quorum serves after a while, and is not ready before it has one", async () => {
+  await withCluster({ size: 2 }, async (cluster) => {
+    const [alone, other] = cluster.members;
+    await Promise.all([alone.kill(), other.kill()]);
+    alone.start();
+    const log = () => alone.log().split("starting an etcd server").at(-1)!;
+    await until("it serves all the same", () => log().includes("serving all the same"));
+    await until("its ports are open", () => log().includes("serving client traffic"));
+    assert.doesNotMatch(log(), /ready to serve client requests/);
+    other.start();
+    await until("it is ready", () => log().includes("ready to serve client requests"));
+  });
+});
+
 test("of two members the leader is removed: it ends by itself; started again it waits for the other member", async () => {
   await withCluster({ size: 2 }, async (cluster) => {
     const removed = await leaderOf(cluster);

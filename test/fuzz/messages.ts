@@ -10,7 +10,9 @@ import type { SeededRandom } from "../support/random.ts";
 
 const protoDir = join(import.meta.dirname, "../../proto");
 const root = new protobuf.Root();
-root.resolvePath = (_origin, target) => join(protoDir, target.slice(target.lastIndexOf("/") + 1));
+// The options of google/api/annotations.proto are read without their declarations.
+root.resolvePath = (_origin, target) =>
+  target.startsWith("google/") ? null : join(protoDir, target.slice(target.lastIndexOf("/") + 1));
 root.loadSync(readdirSync(protoDir).filter((name) => name.endsWith(".proto")));
 root.resolveAll();
 

@@ -10,3 +10,9 @@ export function residentMib(pid: number): number {
     return 0;
   }
 }
+
+/** Without the pages of files, which the system takes back when it needs them; in MiB. */
+export function anonymousMib(pid: number): number {
+  const [, kib] = /^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Math.round(Number(kib ?? 0) / 1024);
+}

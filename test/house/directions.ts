@@ -24,6 +24,8 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
     wal: "all",
     store: "all",
     transport: "all",
+    // For discovery, which is another cluster.
+    client: "all",
   },
   proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all" },
   client: { proto: "all" },

@@ -3,15 +3,13 @@
  * and a watch that outlives members.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { fromUtf8, KVService } from "@quorate/proto";
-import { endsWith } from "../support/children.ts";
 import { TestClient } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
 import { until } from "../support/until.ts";
+import { Program } from "./python/program.ts";
 
 /** Debian's own Python, which sees Debian's packages; another one on the PATH may not. */
 const PYTHON = "/usr/bin/python3";
@@ -26,69 +24,10 @@ function skipWithoutClient(): string | false {
   }
 }
 
-/**
- * None runs as long, on a machine that has much else to do; one that does is killed, and has not
- * ended well.
- */
-const PROGRAM_LIMIT_MS = 120_000;
-
-/** A program of ./python as it runs: the lines that it has printed, and what it complained of. */
-class Program {
-  readonly lines: string[] = [];
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  #errors = "";
-
-  constructor(name: string, args: readonly string[]) {
-    const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
-    this.#child = endsWith(
-      spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], {
-        stdio: ["ignore", "pipe", "pipe"],
-        env,
-      }),
-    );
-    this.#ended = once(this.#child, "close");
-    let rest = "";
-    this.#child.stdout!.on("data", (chunk: Buffer) => {
-      const lines = (rest + chunk).split("\n");
-      rest = lines.pop()!;
-      this.lines.push(...lines);
-    });
-    this.#child.stderr!.on("data", (chunk: Buffer) => {
-      this.#errors += chunk;
-    });
-  }
-
-  /** Waits until it has printed `count` lines. */
-  printed(count: number): Promise<void> {
-    return until(`it prints ${count} lines`, () => {
-      const { exitCode, signalCode } = this.#child;
-      const isOver = exitCode !== null || signalCode !== null;
-      assert.ok(
-        this.lines.length >= count || !isOver,
-        `it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`,
-      );
-      return this.lines.length >= count;
-    });
-  }
-
-  /** Waits for its end, which must be a good one. */
-  async end(): Promise<void> {
-    const late = setTimeout(() => this.kill(), PROGRAM_LIMIT_MS);
-    await this.#ended;
-    clearTimeout(late);
-    assert.equal(this.#child.exitCode, 0, this.#errors);
-  }
-
-  kill(): void {
-    this.#child.kill("SIGKILL");
-  }
-}
-
 describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
   test("keys, watches, leases, locks and elections", async () => {
     await withCluster({ size: 3 }, async (cluster) => {
-      const program = new Program("calls.py", [cluster.members[1].clientAddress]);
+      const program = new Program(PYTHON, "calls.py", [cluster.members[1].clientAddress]);
       try {
         await program.end();
         assert.deepEqual(program.lines, PARTS);
@@ -100,7 +39,7 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
 
   test("a watch goes on at other members when its own are killed, and sees every change once", async () => {
     await withCluster({ size: 3 }, async (cluster) => {
-      const program = new Program("follow.py", [
+      const program = new Program(PYTHON, "follow.py", [
         "f/",
         ...cluster.members.map((member) => member.clientAddress),
       ]);

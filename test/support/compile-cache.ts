@@ -1,7 +1,7 @@
 /**
- * Loaded before each test file (npm test): what was compiled and translated from TypeScript once
- * serves all test files and their workers, which load the same modules. Members and tools that
- * tests start have caches of their own, so nothing goes into the environment.
+ * Loaded before each test file of npm run mutants: what was compiled and translated from TypeScript
+ * once serves all test files and their workers, which load the same modules. npm test has the same
+ * directory in NODE_COMPILE_CACHE, for the programs that its tests start as well.
  */
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";

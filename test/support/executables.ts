@@ -1,6 +1,7 @@
 /** The programs under test: our member, and etcd and etcdctl where they are installed. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
+import { bundledMember } from "./bundled.ts";
 
 /** A member program. It takes etcd's flags after `command`. */
 export interface Executable {
@@ -44,9 +45,12 @@ export const skipWithoutEtcdctl: string | false =
     ? "etcdctl is not installed (Debian: apt-get install etcd-client)"
     : false;
 
+/** This repository's member as a release has it where npm test has bundled it, else `quorate`. */
+const ours: Executable = { name: "quorate", command: bundledMember() ?? quorate.command };
+
 /**
  * The member that the end-to-end tests run: ours, or the original with QUORATE_TEST_MEMBER=etcd,
  * which shows whether the test or the member is wrong.
  */
 export const memberUnderTest: Executable =
-  process.env["QUORATE_TEST_MEMBER"] === "etcd" && etcd !== undefined ? etcd : quorate;
+  process.env["QUORATE_TEST_MEMBER"] === "etcd" && etcd !== undefined ? etcd : ours;

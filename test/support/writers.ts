@@ -18,6 +18,7 @@ export const writerPrefix = "w/";
 export class Writers {
   readonly #cluster: TestCluster;
   readonly #valueBytes: number;
+  readonly #pauseMs: number;
   /** What was acknowledged: key to value. */
   readonly acknowledged = new Map<string, string>();
   /** The longest time in milliseconds that passed between two acknowledgements. */
@@ -29,11 +30,13 @@ export class Writers {
 
   /**
    * `count` writers, each on a connection of its own, spread over the members. Values are filled up
-   * to `valueBytes`.
+   * to `valueBytes`. Each rests for `pauseMs` after a write: tests in which the steps count, and not
+   * the load, leave the processors to the members and to other tests so.
    */
-  constructor(cluster: TestCluster, count: number, valueBytes = 16) {
+  constructor(cluster: TestCluster, count: number, valueBytes = 16, pauseMs = 0) {
     this.#cluster = cluster;
     this.#valueBytes = valueBytes;
+    this.#pauseMs = pauseMs;
     for (let index = 0; index < count; index++) this.#loops.push(this.#run(index));
   }
 
@@ -90,6 +93,7 @@ export class Writers {
       const waiting = this.#waiters;
       this.#waiters = waiting.filter((waiter) => startedAt < waiter.since);
       for (const waiter of waiting) if (startedAt >= waiter.since) waiter.done();
+      if (this.#pauseMs > 0) await delay(this.#pauseMs);
     }
     client.close();
   }

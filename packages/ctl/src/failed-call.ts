@@ -12,7 +12,8 @@ export function asExit(error: unknown, io: Io): unknown {
   const { endpoint, code, grpcCode, cause, message } = error as ClientError;
   if (cause instanceof Error) warnOfFailure(io, error as ClientError);
   else hint(io, message);
-  if (grpcCode === UNIMPLEMENTED) return new Exit(ExitCode.error, unsupported(message));
+  const isMissing = grpcCode === UNIMPLEMENTED && !REFUSED_STREAM.test(message);
+  if (isMissing) return new Exit(ExitCode.error, unsupported(message));
   const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
   if (name === undefined) return new Exit(ExitCode.error, message);
   const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
@@ -20,6 +21,8 @@ export function asExit(error: unknown, io: Io): unknown {
 }
 
 const UNIMPLEMENTED = 12;
+/** What a server that has the method refuses with the same code. */
+const REFUSED_STREAM = /^RangeStream does not support /;
 
 /**
  * Rewrites the error of a missing method ("method UserList not implemented", "unknown method ...").
@@ -49,6 +52,7 @@ const FOREIGN_CODES: Readonly<Record<number, string>> = {
   9: "FailedPrecondition",
   10: "Aborted",
   11: "OutOfRange",
+  12: "Unimplemented",
   13: "Internal",
   14: "Unavailable",
   15: "DataLoss",

@@ -62,6 +62,23 @@ class NodeFile implements DiskFile {
     });
   }
 
+  async readLater(target: Uint8Array, position: number): Promise<number> {
+    for (let done = 0; ; ) {
+      const count = await this.#readSome(target.subarray(done), position + done);
+      done += count;
+      if (count === 0 || done === target.length) return done;
+    }
+  }
+
+  #readSome(target: Uint8Array, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.read(this.#fd, target, 0, target.length, position, (error, count) => {
+        if (error === null) resolve(count);
+        else reject(toDiskError(error, this.path));
+      });
+    });
+  }
+
   write(chunks: readonly Uint8Array[], position: number): void {
     at(this.path, () => {
       if (chunks.length === 1) {

@@ -18,6 +18,7 @@
 import pino from "pino";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
 import { escapeControls } from "../src/printable.ts";
+import { type LogRotation, RotatingFile } from "./rotating-file.ts";
 
 /** The format of a line. "auto": "console" on an output that is a terminal, "json" elsewhere. */
 export type LogFormat = "json" | "console" | "auto";
@@ -32,6 +33,8 @@ export interface NodeLoggerOptions {
   readonly outputs?: readonly string[];
   /** Default "auto". */
   readonly format?: LogFormat;
+  /** When files among the outputs are moved away; never if undefined. */
+  readonly rotation?: LogRotation | undefined;
 }
 
 /** A logger with the controls of its owner, which apply to its children too. */
@@ -56,6 +59,8 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
 const FILE_MODE = 0o600;
 
 type Destination = ReturnType<typeof pino.destination>;
+/** What a writer of lines needs of its output. */
+type Output = Pick<Destination, "write"> | RotatingFile;
 type WriteLine = (
   level: LogLevel,
   caller: string,
@@ -97,7 +102,7 @@ export function formatForTerminal(
   return `${time.toISOString()} ${colours ? `${COLOURS[level]}${label}\x1b[39m` : label}  ${escapeControls(line)}`;
 }
 
-function consoleWriter(destination: Destination, colours: boolean): WriteLine {
+function consoleWriter(destination: Output, colours: boolean): WriteLine {
   return (level, caller, msg, bound, fields) => {
     destination.write(
       `${formatForTerminal(new Date(), level, caller, msg, { ...bound, ...fields }, colours)}\n`,
@@ -105,7 +110,7 @@ function consoleWriter(destination: Destination, colours: boolean): WriteLine {
   };
 }
 
-function jsonWriter(destination: Destination): WriteLine {
+function jsonWriter(destination: Output): WriteLine {
   const log = pino(
     {
       level: "debug",
@@ -158,10 +163,16 @@ class SinkLogger implements Logger {
   }
 }
 
-class RootLogger extends SinkLogger implements NodeLogger {
-  readonly #files: readonly Destination[];
+/** A file that lines go to. */
+interface LogFile {
+  readonly destination: Destination;
+  readonly rotating: RotatingFile | undefined;
+}
 
-  constructor(sink: Sink, files: readonly Destination[]) {
+class RootLogger extends SinkLogger implements NodeLogger {
+  readonly #files: readonly LogFile[];
+
+  constructor(sink: Sink, files: readonly LogFile[]) {
     super(sink, "", {});
     this.#files = files;
   }
@@ -176,11 +187,11 @@ class RootLogger extends SinkLogger implements NodeLogger {
   }
 
   reopen(): void {
-    for (const file of this.#files) file.reopen();
+    for (const { rotating, destination } of this.#files) (rotating ?? destination).reopen();
   }
 
   close(): void {
-    for (const file of this.#files) file.end();
+    for (const { destination } of this.#files) destination.end();
   }
 }
 
@@ -191,7 +202,7 @@ class RootLogger extends SinkLogger implements NodeLogger {
 export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
   const level = options.level ?? "info";
   const format = options.format ?? "auto";
-  const files: Destination[] = [];
+  const files: LogFile[] = [];
   const writers = [...new Set(options.outputs ?? ["default"])].map((output) => {
     const stream =
       output === "stdout"
@@ -206,9 +217,14 @@ export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
       mkdir: false,
       mode: FILE_MODE,
     });
-    if (!stream) files.push(destination);
+    const rotating =
+      stream === undefined && options.rotation !== undefined
+        ? new RotatingFile(output, options.rotation, destination)
+        : undefined;
+    if (!stream) files.push({ destination, rotating });
+    const target = rotating ?? destination;
     const readable = format === "console" || (format === "auto" && stream?.isTTY === true);
-    return readable ? consoleWriter(destination, stream?.isTTY === true) : jsonWriter(destination);
+    return readable ? consoleWriter(target, stream?.isTTY === true) : jsonWriter(target);
   });
   return new RootLogger({ rank: RANK[level], level, writers }, files);
 }

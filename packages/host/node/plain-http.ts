@@ -98,8 +98,6 @@ function readBody(
 
 /**
  * Handles an HTTP/1.1 request. With `last` the connection is closed after it.
- * @param mayHold whether the bytes of a response may be buffered for a slow client; if not, the
- * connection is closed
  */
 export async function serveHttp1(
   context: HttpContext,
@@ -107,7 +105,6 @@ export async function serveHttp1(
   request: IncomingMessage,
   response: ServerResponse,
   last: boolean,
-  mayHold: (sizeBytes: number) => boolean = () => true,
 ): Promise<void> {
   response.on("error", () => {});
   let reply: HttpResponse;
@@ -133,10 +130,7 @@ export async function serveHttp1(
     return;
   }
   const bytes = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
-  if (response.destroyed || !mayHold(bytes.length)) {
-    response.destroy();
-    return;
-  }
+  if (response.destroyed) return;
   const length = hasBody(reply.status) ? { "content-length": bytes.length } : {};
   response.writeHead(reply.status, {
     ...length,

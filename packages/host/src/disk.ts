@@ -45,6 +45,8 @@ export interface DiskFile {
    * end).
    */
   read(target: Uint8Array, position: number): number;
+  /** As `read`, without blocking the event loop. `target` must not be used before it resolves. */
+  readLater(target: Uint8Array, position: number): Promise<number>;
   /**
    * Writes `chunks` one after the other from `position` on. The caller may reuse the bytes
    * afterwards.

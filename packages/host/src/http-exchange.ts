@@ -66,6 +66,9 @@ export interface HttpTunnel {
   readonly bufferedBytes: number;
   pause(): void;
   resume(): void;
+  /** As HttpExchange.hold and release; what is held is released when the connection ends. */
+  hold(sizeBytes: number): boolean;
+  release(sizeBytes: number): void;
   /** Ends the connection after the bytes that were sent. */
   end(): void;
   /** Ends the connection at once. */

@@ -12,6 +12,8 @@ export interface HttpRequest {
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
+  /** Whether the connection uses TLS; undefined counts as no. */
+  readonly isSecure?: boolean;
 }
 
 /** A response. */

@@ -47,6 +47,11 @@ export interface Keyspace {
    * Rewrites the range to release the space of deleted records. Other calls continue meanwhile.
    */
   compact(range: KeyspaceRange): Promise<void>;
+  /**
+   * Moves what is in memory into tables, so that LevelDB's tables alone hold all of the keyspace
+   * until the next write. Does nothing where there are no tables.
+   */
+  settle(): Promise<void>;
   /** Bytes on disk of all files of the store. */
   sizeOnDiskBytes(): number;
   close(): Promise<void>;

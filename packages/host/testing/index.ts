@@ -8,6 +8,11 @@ export {
   rejectsWithDiskError,
   throwsDiskError,
 } from "./disk-contract.ts";
+export {
+  type ClientRequest,
+  type ExchangesUnderTest,
+  httpExchangeContract,
+} from "./http-exchange-contract.ts";
 export { type KeyspacesUnderTest, keyspaceContract } from "./keyspace-contract.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory-disk.ts";

@@ -24,6 +24,7 @@ export class MemoryExchange implements HttpExchange {
   readonly done: Promise<void>;
   readonly #settle: () => void;
   #listener: HttpExchangeListener = {};
+  readonly #waiting: (Uint8Array | undefined)[] = [];
 
   constructor(head: Partial<HttpHead> & Pick<HttpHead, "path">) {
     const headers = new Map<string, string>();
@@ -37,9 +38,23 @@ export class MemoryExchange implements HttpExchange {
   /** Starts the handler and delivers `body`, then its end unless `open` is true. */
   serve(handler: HttpExchangeHandler, body: readonly Uint8Array[] = [], open = false): this {
     this.#listener = handler(this);
-    for (const piece of body) this.#listener.data?.(piece);
-    if (!open) this.#listener.ended?.();
+    for (const piece of body) this.receive(piece);
+    if (!open) this.receive(undefined);
     return this;
+  }
+
+  /** A piece of the body arrives, or with undefined its end. It waits while paused. */
+  receive(piece: Uint8Array | undefined): void {
+    this.#waiting.push(piece);
+    this.#deliver();
+  }
+
+  /** The client leaves. */
+  leave(): void {
+    if (this.state === "ended" || this.state === "aborted") return;
+    this.state = "aborted";
+    this.#settle();
+    this.#listener.aborted?.();
   }
 
   /** The callbacks of the handler, to drive them by hand. */
@@ -68,7 +83,8 @@ export class MemoryExchange implements HttpExchange {
   }
 
   send(piece: Uint8Array): boolean {
-    if (this.state === "started") this.pieces.push(piece);
+    if (this.state !== "started") return false;
+    this.pieces.push(piece);
     return this.bufferedBytes < this.sendBudgetBytes;
   }
 
@@ -79,6 +95,7 @@ export class MemoryExchange implements HttpExchange {
   }
 
   abort(): void {
+    if (this.state === "ended") return;
     this.state = "aborted";
     this.#settle();
   }
@@ -89,6 +106,7 @@ export class MemoryExchange implements HttpExchange {
 
   resume(): void {
     this.paused = false;
+    this.#deliver();
   }
 
   hold(sizeBytes: number): boolean {
@@ -103,5 +121,13 @@ export class MemoryExchange implements HttpExchange {
 
   upgrade(): HttpTunnel | undefined {
     return undefined;
+  }
+
+  #deliver(): void {
+    while (!this.paused && this.#waiting.length > 0) {
+      const piece = this.#waiting.shift();
+      if (piece === undefined) this.#listener.ended?.();
+      else this.#listener.data?.(piece);
+    }
   }
 }

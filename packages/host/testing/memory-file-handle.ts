@@ -71,6 +71,10 @@ export class MemoryFile implements DiskFile {
     return this.#content.read(target, position);
   }
 
+  async readLater(target: Uint8Array, position: number): Promise<number> {
+    return this.read(target, position);
+  }
+
   write(chunks: readonly Uint8Array[], position: number): void {
     this.#checkWritable();
     let lengthBytes = 0;

@@ -198,6 +198,8 @@ class MemoryKeyspace implements Keyspace {
     this.#check();
   }
 
+  async settle(): Promise<void> {}
+
   sizeOnDiskBytes(): number {
     let bytes = 0;
     for (const [key, value] of this.#store.records.byKey.values())

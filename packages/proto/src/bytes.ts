@@ -15,6 +15,8 @@ interface BufferStatics {
     hexWrite(this: Uint8Array, s: string, offset: number, length: number): number;
     latin1Write(this: Uint8Array, s: string, offset: number, length: number): number;
     utf8Write(this: Uint8Array, s: string, offset: number, length: number): number;
+    base64Slice(this: Uint8Array, start: number, end: number): string;
+    base64Write(this: Uint8Array, s: string, offset: number, length: number): number;
     equals(this: Uint8Array, other: Uint8Array): boolean;
   };
 }
@@ -26,6 +28,8 @@ const hexSlice = Buffer.prototype.hexSlice;
 const hexWrite = Buffer.prototype.hexWrite;
 const latin1Write = Buffer.prototype.latin1Write;
 const utf8Write = Buffer.prototype.utf8Write;
+const base64Slice = Buffer.prototype.base64Slice;
+const base64Write = Buffer.prototype.base64Write;
 const bufferEquals = Buffer.prototype.equals;
 
 /** The empty byte string, shared. */
@@ -97,6 +101,20 @@ export function utf8Length(s: string): number {
  */
 export function writeUtf8(bytes: Uint8Array, s: string, offset: number): number {
   return utf8Write.call(bytes, s, offset, bytes.length - offset);
+}
+
+/** bytes[start, end) in base64 with padding (RFC 4648 section 4). */
+export function toBase64(bytes: Uint8Array, start = 0, end = bytes.length): string {
+  return base64Slice.call(bytes, start, end);
+}
+
+/**
+ * Decodes base64 of either alphabet into bytes at offset, where there must be space, and returns
+ * the number of bytes written. Characters that are not base64 are skipped, so that fewer bytes are
+ * written than the text's length promises.
+ */
+export function writeFromBase64(bytes: Uint8Array, text: string, offset: number): number {
+  return base64Write.call(bytes, text, offset, bytes.length - offset);
 }
 
 /** All chunks in one new array. A single chunk is copied too. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { Exit, type Invocation } from "@quorate/ctl";
-import type { Logger } from "@quorate/host";
+import { type Logger, wholeBody } from "@quorate/host";
 import {
   machineLimits,
   type NodeLogger,
@@ -70,6 +70,9 @@ export async function startGrpcProxy({ flags, io }: Invocation): Promise<void> {
   logger.close();
 }
 
+/** The proxy's own endpoints take no body. */
+const MAX_HTTP_BODY_BYTES = 64 * 1024;
+
 /** A running proxy. */
 interface RunningProxy {
   close(): Promise<void>;
@@ -108,7 +111,9 @@ async function run(options: ProxyFlags, logger: NodeLogger): Promise<RunningProx
     { ...serverOptions(options, tls), listen: addresses(options, tls !== undefined) },
     {
       services: options.logsCalls ? loggedServices(proxy.services, logger) : proxy.services,
-      http,
+      http: wholeBody(http, MAX_HTTP_BODY_BYTES, ({ method, path }, error) =>
+        logger.warn("failed to handle HTTP request", { method, path, error: String(error) }),
+      ),
       clock: nodeClock,
       logger: logger.child("rpc"),
       observer: metrics.observer(),

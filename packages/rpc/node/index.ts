@@ -7,3 +7,11 @@ export {
   type ServerCounters,
 } from "./engine/server.ts";
 export type { BoundAddress, ListenAddress, RpcServerOptions } from "./options.ts";
+export { SocketGateway, type SocketGatewayOptions } from "./websocket/gateway.ts";
+export {
+  ABNORMAL_CLOSURE,
+  asksForWebSocket,
+  type ServerWebSocket,
+  serveWebSocket,
+  type WebSocketOptions,
+} from "./websocket/index.ts";

@@ -37,8 +37,6 @@ export interface RpcServerOptions {
    * gRPC overhead).
    */
   readonly maxRequestBytes?: number | undefined;
-  /** Longest body of a plain HTTP request; 2 MiB. */
-  readonly maxHttpBodyBytes?: number | undefined;
   /** Longest list of headers; 64 KiB. */
   readonly maxHeaderListBytes?: number | undefined;
   /** Streams that a client may have open on one connection; 65,536. */
@@ -82,14 +80,13 @@ export interface RpcServerOptions {
    * s.
    */
   readonly idleUnderPressureMs?: number | undefined;
-  /** How long an HTTP/1.1 connection may be idle, within a request or between two; 5 min. */
+  /** How long an HTTP/1.1 connection may be idle between two requests; 5 min. */
   readonly httpIdleTimeoutMs?: number | undefined;
 }
 
 /** The options with their defaults filled in. */
 export interface ResolvedOptions {
   readonly maxRequestBytes: number;
-  readonly maxHttpBodyBytes: number;
   readonly maxHeaderListBytes: number;
   readonly maxConcurrentStreams: number;
   readonly maxConnections: number;
@@ -115,7 +112,6 @@ const { MAX_SAFE_INTEGER } = Number;
 /** Of each option the default, the least and the largest value. */
 const RANGES: { readonly [name in keyof ResolvedOptions]: readonly [number, number, number] } = {
   maxRequestBytes: [2 * MIB, 1, MAX_INT32],
-  maxHttpBodyBytes: [2 * MIB, 0, MAX_INT32],
   maxHeaderListBytes: [64 * KIB, KIB, 16 * MIB],
   maxConcurrentStreams: [65_536, 1, 2 ** 32 - 1],
   maxConnections: [16_384, 1, MAX_SAFE_INTEGER],

@@ -1,6 +1,11 @@
 /** A service's view of a call: a method path, request bytes in, response bytes out. */
 
-export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
+export type {
+  HttpExchangeHandler,
+  HttpHandler,
+  HttpRequest,
+  HttpResponse,
+} from "@quorate/host";
 
 /**
  * An encoded message, whole or in pieces that are sent one after the other without being joined.

@@ -55,11 +55,14 @@ async function start(
     { listen, ...options },
     {
       services: { unary: new Map(), stream: new Map() },
-      http: ({ path }) => {
-        if (path === "/large") return { status: 200, headers: {}, body: "x".repeat(4_000_000) };
-        if (path !== "/wait") return { status: 200, headers: {}, body: "served" };
-        state.waiting++;
-        return new Promise(() => {});
+      http: (exchange) => {
+        const { path } = exchange.head;
+        if (path === "/wait") state.waiting++;
+        else {
+          const body = path === "/large" ? "x".repeat(4_000_000) : "served";
+          exchange.respond({ status: 200, headers: {}, body });
+        }
+        return {};
       },
       clock,
       logger,

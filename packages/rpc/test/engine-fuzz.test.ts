@@ -10,6 +10,7 @@ import { fuzzCalls } from "./engine/fuzz-calls.ts";
 import { fuzzChunks, fuzzConnection, fuzzNoise } from "./engine/fuzz-connection.ts";
 import { fuzzGrpc } from "./engine/fuzz-grpc.ts";
 import { fuzzHpack } from "./engine/fuzz-hpack.ts";
+import { fuzzHttp1 } from "./engine/fuzz-http1.ts";
 
 /** Cases of a short run: a second or two for each part. */
 const PARTS: readonly (readonly [
@@ -23,6 +24,7 @@ const PARTS: readonly (readonly [
   ["frames, cut at any place", fuzzChunks, 200],
   ["calls", fuzzCalls, 100],
   ["gRPC", fuzzGrpc, 200],
+  ["HTTP/1.1", fuzzHttp1, 500],
 ];
 
 /**

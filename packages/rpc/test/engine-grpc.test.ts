@@ -6,7 +6,7 @@ import { concat, equals, fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
 import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { FrameType, Setting } from "../src/http2/constants.ts";
 import { data, GET, MIB, rstStream, settingsFrame, windowUpdate } from "./engine/core.ts";
-import { CALL, GrpcClient, message, settle } from "./engine/grpc.ts";
+import { CALL, DATE, GrpcClient, message, settle } from "./engine/grpc.ts";
 
 const HELLO = fromLatin1("hello");
 const HEADERS_OK = ":status=200 content-type=application/grpc";
@@ -657,12 +657,12 @@ describe("what is no gRPC", () => {
     });
     client.send(client.headers(1, { ...GET, ":path": "/health?a=b", accept: "*/*" }, true));
     assert.deepEqual(client.take(), [
-      "HEADERS 1 :status=200 content-length=5 content-type=text/plain",
+      `HEADERS 1 :status=200 content-length=5 content-type=text/plain date=${DATE}`,
       "DATA 1 5 end",
     ]);
     client.send(client.headers(3, { ...GET, ":method": "HEAD" }, true));
     assert.deepEqual(client.take(), [
-      "HEADERS 3 :status=200 content-length=5 content-type=text/plain end",
+      `HEADERS 3 :status=200 content-length=5 content-type=text/plain date=${DATE} end`,
     ]);
     client.send(
       client.headers(5, {
@@ -675,7 +675,7 @@ describe("what is no gRPC", () => {
     client.send(data(5, fromLatin1("bo")), data(5, fromLatin1("dy"), true));
     await settle();
     assert.deepEqual(client.take(), [
-      "HEADERS 5 :status=201 content-length=5 x-own=1",
+      `HEADERS 5 :status=201 content-length=5 x-own=1 date=${DATE}`,
       "DATA 5 5 end",
     ]);
     assert.deepEqual(seen, [
@@ -705,7 +705,7 @@ describe("what is no gRPC", () => {
     client.send(concat([Uint8Array.of(0, 0, block.length, 1, 5, 0, 0, 0, 1), block]));
     assert.equal(headers.get("a"), "1, 2");
     assert.equal(headers.get("cookie"), "x=1; y=2");
-    assert.deepEqual(client.take(), ["HEADERS 1 :status=204 end"]);
+    assert.deepEqual(client.take(), [`HEADERS 1 :status=204 date=${DATE} end`]);
   });
 
   test("has a handler that fails, a body that is too large, or headers that are", async () => {
@@ -713,7 +713,7 @@ describe("what is no gRPC", () => {
       http: async () => {
         throw new Error("oops");
       },
-      grpcLimits: { maxHttpBodyBytes: 10 },
+      maxHttpBodyBytes: 10,
       limits: { maxHeaderListBytes: 500 },
     });
     client.send(client.headers(1, GET, true));

@@ -121,7 +121,7 @@ describe("plain HTTP", () => {
 
   it("refuses a body that is too long", async (t) => {
     const { port } = await startServer(t, {
-      options: { maxHttpBodyBytes: 1000 },
+      maxHttpBodyBytes: 1000,
       http: (one) => ({ status: 200, headers: {}, body: String(one.body.length) }),
     });
     const agent = new Agent();

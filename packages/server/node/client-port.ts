@@ -1,5 +1,5 @@
 /** The ports for clients: gRPC and HTTP over an engine with its share of the budgets. */
-import type { HttpHandler, ServiceTable } from "@quorate/rpc";
+import type { HttpExchangeHandler, RpcObserver, ServiceTable } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import type { Budgets, MemberUrl, ServerConfig } from "../src/config/index.ts";
 import type { Member } from "../src/member/member.ts";
@@ -11,17 +11,66 @@ import type { ProcessDeps, Resources } from "./resources.ts";
 /** What gRPC adds to a request's bytes at the most (etcd: grpcOverheadBytes). */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 
+/** The longest request in its encoded form, with what gRPC adds. */
+export function maxMessageBytes(config: ServerConfig): number {
+  return config.maxRequestBytes + GRPC_OVERHEAD_BYTES;
+}
+
+/** The observer of a member's calls, by whichever protocol. */
+export function callObserver(
+  config: ServerConfig,
+  { clock, logger }: ProcessDeps,
+  member: Member,
+): RpcObserver {
+  const slow = new SlowCalls(config.warningUnaryRequestDurationMs, clock, logger.child("v3rpc"));
+  return rpcObserver(member.metrics, clock, slow);
+}
+
+/** What a server for clients serves. */
+export interface Served {
+  readonly services: ServiceTable;
+  readonly http: HttpExchangeHandler;
+  readonly observer: RpcObserver;
+}
+
 /** The server for a member's clients; it has still to listen. */
 export function clientServer(
   config: ServerConfig,
+  deps: ProcessDeps,
+  resources: Resources,
+  served: Served,
+): EngineServer {
+  const { clientConnections, httpConnections } = resources.budgets;
+  const httpUrls = config.listenClientHttpUrls;
+  const grpcServes = httpUrls.length > 0 ? "grpc" : "all";
+  return engineServer(config, deps, resources, served, [
+    ...shared(clientConnections, config.listenClientUrls, grpcServes),
+    ...shared(httpConnections, httpUrls, "http"),
+  ]);
+}
+
+/** The server of --listen-metrics-urls, which serves no data; undefined without such URLs. */
+export function metricsServer(
+  config: ServerConfig,
+  deps: ProcessDeps,
+  resources: Resources,
+  http: HttpExchangeHandler,
+): EngineServer | undefined {
+  const urls = config.listenMetricsUrls;
+  if (urls.length === 0) return undefined;
+  const services = { unary: new Map(), stream: new Map() };
+  const listen = shared(resources.budgets.httpConnections, urls, "http");
+  return engineServer(config, deps, resources, { services, http, observer: undefined }, listen);
+}
+
+function engineServer(
+  config: ServerConfig,
   { clock, logger }: ProcessDeps,
   { budgets, clientTls }: Resources,
-  member: Member,
-  { services, http }: { readonly services: ServiceTable; readonly http: HttpHandler },
+  { services, http, observer }: Omit<Served, "observer"> & Partial<Pick<Served, "observer">>,
+  listen: readonly ListenAddress[],
 ): EngineServer {
-  const maxRequestBytes = config.maxRequestBytes + GRPC_OVERHEAD_BYTES;
-  const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";
-  const httpUrls = [...config.listenClientHttpUrls, ...config.listenMetricsUrls];
+  const maxRequestBytes = maxMessageBytes(config);
   return new EngineServer(
     {
       tls: clientTls,
@@ -31,20 +80,9 @@ export function clientServer(
       grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
       grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
       grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
-      listen: [
-        ...shared(budgets.clientConnections, config.listenClientUrls, grpcServes),
-        ...shared(budgets.httpConnections, httpUrls, "http"),
-      ],
+      listen,
     },
-    {
-      ...{ services, http, clock },
-      logger: logger.child("rpc"),
-      observer: rpcObserver(
-        member.metrics,
-        clock,
-        new SlowCalls(config.warningUnaryRequestDurationMs, clock, logger.child("v3rpc")),
-      ),
-    },
+    { services, http, clock, observer, logger: logger.child("rpc") },
   );
 }
 

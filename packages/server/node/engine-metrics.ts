@@ -63,6 +63,24 @@ const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] =
     "Times that compressed requests waited because a connection had sent too much.",
     (c) => c.inflateWaits,
   ],
+  ["http1_connections_total", "Connections that use HTTP/1.1.", (c) => c.http1.connections],
+  ["http1_requests_total", "HTTP/1.1 requests with complete headers.", (c) => c.http1.requests],
+  ["http1_upgrades_total", "HTTP/1.1 connections that became WebSockets.", (c) => c.http1.upgrades],
+  [
+    "http1_malformed_requests_total",
+    "HTTP/1.1 connections ended because a request broke a rule.",
+    (c) => c.http1.malformedRequests,
+  ],
+  [
+    "http1_headers_too_large_total",
+    "HTTP/1.1 requests refused because their headers or trailers were too long.",
+    (c) => c.http1.headersTooLarge,
+  ],
+  [
+    "http1_request_timeouts_total",
+    "HTTP/1.1 requests that were not complete in time.",
+    (c) => c.http1.requestTimeouts,
+  ],
   ["http2_connections_total", "Connections that spoke HTTP/2.", (c) => c.http2.connections],
   ["http2_streams_total", "HTTP/2 requests that got a stream.", (c) => c.http2.streams],
   [
@@ -159,6 +177,11 @@ const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] =
 
 const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ["connections", "Client connections that are open.", (c) => c.activeConnections],
+  [
+    "http1_open_requests",
+    "HTTP/1.1 requests that are served, WebSockets included.",
+    (c) => c.http1.openRequests,
+  ],
   ["http2_open_streams", "HTTP/2 streams that are open.", (c) => c.http2.openStreams],
   ["held_bytes", "Bytes of requests that are being received or worked on.", (c) => c.heldBytes],
   ["head_bytes", "Bytes that open streams take, their headers above all.", (c) => c.headBytes],

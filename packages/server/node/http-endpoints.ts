@@ -1,16 +1,44 @@
 /** The HTTP endpoints of the client and metrics ports. */
-import type { Logger } from "@quorate/host";
+import { randomBytes } from "node:crypto";
+import type { HttpExchangeHandler, Logger } from "@quorate/host";
 import type { HttpHandler } from "@quorate/rpc";
-import { versionEndpoint } from "../src/http/endpoints.ts";
+import type { SocketGateway } from "@quorate/rpc/node";
+import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
+import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
+import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
+import { v2Routes } from "../src/v2/routes.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
-/** The handlers, by path. */
-export function httpEndpoints(
+/** The endpoints of the client port that have data, by path. */
+export function dataEndpoints(
+  gateway: SocketGateway | undefined,
+  member: Member,
+  parts: Omit<HttpKvParts, "hashKey">,
+): ReadonlyMap<string, HttpExchangeHandler> {
+  const { enableV2, http } = member.config;
+  const hashKey = randomBytes(32);
+  return new Map([
+    ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
+    ...(http.areKeysOn ? httpKv(member, { ...parts, hashKey }) : []),
+    ...(enableV2 ? v2Routes(member, { ...parts, hashKey }) : []),
+  ]);
+}
+
+/** The endpoints without data, of the client and metrics ports, by path. */
+export function plainEndpoints(
+  member: Member,
+  version: Parameters<typeof versionEndpoint>[0],
+  logger: Logger,
+): ReadonlyMap<string, HttpExchangeHandler> {
+  return new Map(plainRoutes(httpEndpoints(member, version, logger), logger));
+}
+
+function httpEndpoints(
   member: Member,
   version: Parameters<typeof versionEndpoint>[0],
   logger: Logger,

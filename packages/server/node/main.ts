@@ -18,6 +18,19 @@ function outputNames(log: LogConfig): string[] {
   return log.outputs.map((output) => (output.kind === "file" ? output.path : output.kind));
 }
 
+/** An error as fields of a log line. */
+function describe(error: unknown) {
+  return error instanceof Error
+    ? { error: error.message, stack: error.stack ?? "" }
+    : { error: String(error) };
+}
+
+/** The command to run next after an error, as a field of a log line, where there is one. */
+function advice(error: unknown): { readonly next?: string } {
+  const next = error instanceof Error ? nextStep(error.message, thisUser()) : undefined;
+  return next === undefined ? {} : { next };
+}
+
 /** Runs the program with this process's arguments. Called once, by bin/launch.js. */
 export async function main(): Promise<void> {
   // LevelDB makes its files with no mode of its own.
@@ -38,6 +51,7 @@ export async function main(): Promise<void> {
         level: loggerLevel(config.log),
         outputs: outputNames(config.log),
         format: config.log.format,
+        rotation: config.log.rotation,
       });
     } catch (error) {
       process.stderr.write(
@@ -50,14 +64,6 @@ export async function main(): Promise<void> {
       logger.close();
       process.exit(code);
     };
-    const describe = (error: unknown) =>
-      error instanceof Error
-        ? { error: error.message, stack: error.stack ?? "" }
-        : { error: String(error) };
-    const advice = (error: unknown): { readonly next?: string } => {
-      const next = error instanceof Error ? nextStep(error.message, thisUser()) : undefined;
-      return next === undefined ? {} : { next };
-    };
     process.on("uncaughtException", (error) => {
       logger.error("the member cannot go on", describe(error));
       end(1);
@@ -66,6 +72,7 @@ export async function main(): Promise<void> {
     for (const notice of notices) logger[notice.level](notice.msg, notice.fields);
     let serving: ServingMember | undefined;
     let stopping = false;
+    let isReady = false;
     const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
     const stop = (signal: string) => {
       logger.info("received signal; shutting down", { signal });
@@ -85,7 +92,7 @@ export async function main(): Promise<void> {
 
     process.on("SIGHUP", () => {
       // A member that is starting, or ending, must not be taken for one that serves.
-      const isServing = () => serving !== undefined && !stopping;
+      const isServing = () => isReady && !stopping;
       if (isServing()) supervisor.reloading();
       void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => {
         serving?.reopenAudit();
@@ -112,7 +119,12 @@ export async function main(): Promise<void> {
           end(error === undefined ? 0 : 1);
         },
       });
-      supervisor.ready();
+      supervisor.waiting();
+      // Not before it takes part in a working cluster, as etcd.
+      void serving.member.ready.then(() => {
+        isReady = true;
+        if (!stopping) supervisor.ready();
+      });
     } catch (error) {
       const { message } = error as Error;
       logger.error("failed to start the member", { error: message, ...advice(error) });

@@ -1,5 +1,5 @@
 /** A member's transport and limits among real sockets and files. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { levelKeyspaces, nodeDisk, nodeNames } from "@quorate/host/node";
 import type { HttpHandler } from "@quorate/rpc";
 import { Http2Transport } from "@quorate/transport/node";
@@ -26,7 +26,11 @@ export function memberDeps(
   const { budgets, random } = resources;
   return {
     ...{ clock, random, logger, disk: nodeDisk, keyspaces: levelKeyspaces, names: nodeNames },
+    // The client library and gRPC are loaded only by a member that is to find others.
+    openRegistry: async (discovery) =>
+      (await import("./discovery-registry.ts")).openRegistry(discovery),
     answerLimits: answerLimitsFor(budgets),
+    sha256: () => createHash("sha256"),
     makeTransport: (request) => peerTransport(config, logger, clock, resources, request, peerHttp),
     callPeer: resources.peerCalls.call,
     watchLimits: {
@@ -60,8 +64,8 @@ function peerTransport(
       clusterId: request.clusterId,
       localUrls: config.advertisePeerUrls.map((url) => url.text),
       listen: config.listenPeerUrls.map((url) => {
-        const { host, port, secure } = listenAddress(url);
-        return { host: host ?? "", port: port ?? 0, secure };
+        const { host, port, path, secure } = listenAddress(url);
+        return { host: host ?? "", port: port ?? 0, path, secure };
       }),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,

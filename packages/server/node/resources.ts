@@ -56,22 +56,24 @@ export async function acquire(
     tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
   const peerTls = tlsSource(config.peerTls, "transport");
   const clientTls = tlsSource(config.clientTls, "rpc");
-  const signedTokens =
-    config.jwt && (await openSignedTokens(config.jwt, { clock, logger: logger.child("auth") }));
   const peerCalls = new PeerCalls(peerTls);
-  const tasks = [
-    () => signedTokens?.keys.close(),
-    () => peerTls?.close(),
-    () => clientTls?.close(),
-    () => peerCalls.close(),
-  ];
-  return {
-    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls, signedTokens },
-    onRelease: (task) => void tasks.push(task),
-    release: () => {
-      for (const task of tasks.splice(0)) task();
-    },
+  const tasks = [() => peerTls?.close(), () => clientTls?.close(), () => peerCalls.close()];
+  const release = () => {
+    for (const task of tasks.splice(0)) task();
   };
+  const signedTokens = await openTokens(config, { clock, logger }).catch((error) => {
+    release();
+    throw error;
+  });
+  tasks.unshift(() => signedTokens?.keys.close());
+  return {
+    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls, signedTokens, release },
+    onRelease: (task) => void tasks.push(task),
+  };
+}
+
+async function openTokens({ jwt }: ServerConfig, { clock, logger }: ProcessDeps) {
+  return jwt && openSignedTokens(jwt, { clock, logger: logger.child("auth") });
 }
 
 function measuredBudgets(logger: Logger): Budgets {

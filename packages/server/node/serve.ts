@@ -6,23 +6,22 @@
  */
 import type { Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { HttpHandler } from "@quorate/rpc";
+import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
-import { peerEndpoints } from "../src/http/peer-endpoints.ts";
+import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
-import { serviceTable } from "../src/services/table.ts";
-import { SERVER_VERSION } from "../src/version.ts";
+import { pageTable, serviceTable } from "../src/services/table.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { clientServer } from "./client-port.ts";
+import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
-import { httpEndpoints } from "./http-endpoints.ts";
+import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
@@ -68,16 +67,13 @@ export interface ServeDeps extends ProcessDeps {
  */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const resources = await acquire(config, deps);
-  const servers: EngineServer[] = [];
+  const opened: Opened = { servers: [], audit: undefined };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     onEnd: (error) => {
       resources.release();
-      Promise.all(servers.map((server) => server.close(0))).then(
-        () => deps.onEnd(error),
-        () => deps.onEnd(error),
-      );
+      closeAtOnce(opened).finally(() => deps.onEnd(error));
     },
   }).catch((error) => {
     resources.release();
@@ -85,8 +81,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   });
   peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
   try {
-    const serving = await startServing(config, deps, resources, member, servers);
-    logServing(config, deps.logger);
+    const serving = await startServing(config, deps, resources, member, opened);
+    logServing(config, member, deps.logger);
     return serving;
   } catch (error) {
     await member.stop();
@@ -95,31 +91,36 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   }
 }
 
-function versionOf(member: Member) {
-  return {
-    serverVersion: SERVER_VERSION,
-    clusterVersion: () => member.store.membership.clusterVersion ?? "not_decided",
-    storageVersion: SERVER_VERSION,
-  };
+/** What a member that ends by itself has still to close. */
+interface Opened {
+  readonly servers: EngineServer[];
+  audit: RunningAudit | undefined;
+}
+
+/** Ends all connections, then writes the lines that the audit log holds. Never rejects. */
+async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
+  await Promise.allSettled(servers.map((server) => server.close(0)));
+  await audit?.stop().catch(() => {});
 }
 
 /**
  * Makes the member observable and opens its ports.
- * @param servers the server is added, for the member's own end
+ * @param opened what is opened is added, for the member's own end
  */
 async function startServing(
   config: ServerConfig,
   deps: ServeDeps,
   resources: Resources,
   member: Member,
-  servers: EngineServer[],
+  opened: Opened,
 ): Promise<ServingMember> {
   await untilReady(member, deps);
-  addMetrics(config, deps, resources, member, () => servers[0].counters());
+  addMetrics(config, deps, resources, member, () => opened.servers[0].counters());
   const tracing = await tracingOf(config, deps, resources, member);
   const audit = await auditOf(config, deps, member);
+  opened.audit = audit;
   try {
-    return await open(config, deps, resources, member, servers, { tracing, audit });
+    return await open(config, deps, resources, member, opened.servers, { tracing, audit });
   } catch (error) {
     await audit?.stop();
     throw error;
@@ -135,15 +136,17 @@ async function open(
   servers: EngineServer[],
   { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
 ): Promise<ServingMember> {
-  const own = serviceTable(member);
-  const standard = withStandardServices(audit?.around(own) ?? own);
-  const endpoints = httpEndpoints(member, versionOf(member), deps.logger.child("etcdhttp"));
-  const server = clientServer(config, deps, resources, member, {
-    services: tracing?.around(standard.services) ?? standard.services,
-    http: httpRouter(endpoints),
-  });
-  servers.push(server);
-  await server.listen();
+  const audited = (table: ServiceTable) => audit?.around(table) ?? table;
+  const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
+  const standard = withStandardServices(audited(serviceTable(member)));
+  const services = traced(standard.services);
+  const pages = traced(audited(pageTable(member)));
+  const observer = callObserver(config, deps, member);
+  const http = httpSide(config, deps, resources, member, { services, pages, observer });
+  servers.push(clientServer(config, deps, resources, { services, http: http.client, observer }));
+  const metrics = metricsServer(config, deps, resources, http.metrics);
+  if (metrics !== undefined) servers.push(metrics);
+  await listenAll(servers);
   return {
     member,
     stop: async () => {
@@ -151,7 +154,8 @@ async function open(
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
       member.watches.end(toStatusError(errorOf("Stopped")));
-      await server.close(CLOSE_GRACE_MS);
+      await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
+      http.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();
@@ -165,6 +169,16 @@ async function open(
   };
 }
 
+/** Opens the ports of all servers, or none. */
+async function listenAll(servers: readonly EngineServer[]): Promise<void> {
+  try {
+    for (const one of servers) await one.listen();
+  } catch (error) {
+    await Promise.all(servers.map((one) => one.close(0)));
+    throw error;
+  }
+}
+
 /** Resolves when the member is ready, or when that takes too long. */
 async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise<void> {
   const late = Promise.withResolvers<void>();
@@ -173,6 +187,7 @@ async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise
     if (member.store.membership.isRemoved(member.id)) return;
     logger.warn("timed out waiting for the ready notification; serving all the same", {
       timeout: `${WAIT_READY_MS}ms`,
+      advice: "it is not ready before a quorum of the members has a leader: start the others",
     });
     late.resolve();
   });
@@ -249,8 +264,9 @@ async function auditOf(
   });
 }
 
-function logServing(config: ServerConfig, logger: Logger): void {
-  logger.info("ready to serve client requests");
+/** Logs the addresses now, and that it is ready when it takes part in a working cluster. */
+function logServing(config: ServerConfig, member: Member, logger: Logger): void {
+  void member.ready.then(() => logger.info("ready to serve client requests"));
   for (const url of config.listenClientUrls) {
     const secure = url.scheme === "https" || url.scheme === "unixs";
     const message = secure

@@ -17,6 +17,8 @@ import type { Clock, Logger, Timer } from "@quorate/host";
 /** Notifies the service manager; every call returns at once. */
 export interface Supervisor {
   ready(): void;
+  /** It has started, and waits for a working cluster. */
+  waiting(): void;
   /** A reload begins; `ready` ends it. */
   reloading(): void;
   /** The member is ending; the watchdog is fed until the process is gone. */
@@ -26,7 +28,7 @@ export interface Supervisor {
 /** A message may take so long; after that its process is ended. */
 const SEND_TIMEOUT_MS = 10_000;
 
-const silent: Supervisor = { ready() {}, reloading() {}, stopping() {} };
+const silent: Supervisor = { ready() {}, waiting() {}, reloading() {}, stopping() {} };
 
 /** The supervisor that the environment names, or one that sends nothing. */
 export function supervisorOf(
@@ -60,6 +62,10 @@ class Systemd implements Supervisor {
     this.#send(["READY=1", "STATUS=serving clients"]);
     if (this.#watchdogMs > 0)
       this.#timer ??= this.#clock.every(this.#watchdogMs / 2, () => this.#feed());
+  }
+
+  waiting(): void {
+    this.#send(["STATUS=waiting for a quorum of the members and a leader"]);
   }
 
   reloading(): void {

@@ -9,7 +9,10 @@ import {
   KVService,
   LockService,
   type MethodDescriptor,
+  RangeRequest,
   RangeResponse,
+  RangeStreamResponse,
+  ResponseHeader,
   services,
   WatchRequest,
   WatchResponse,
@@ -20,6 +23,8 @@ import {
   LOCAL_CALL,
   type MessageBytes,
   type ServiceTable,
+  type Status,
+  type StreamHandler,
   type StreamListener,
 } from "@quorate/rpc";
 import { Audit } from "../src/audit/audit.ts";
@@ -325,4 +330,42 @@ describe("watches", () => {
     respond({ watchId: 0, canceled: true, cancelReason: "why" });
     assert.equal(keyOf(lines.at(-1)), "k");
   });
+});
+
+test("a range in parts has one line, with its keys and the revision of the last part", () => {
+  const { audit, lines } = auditOf({ readSampling: 2 });
+  const { path } = KVService.methods.RangeStream;
+  const parts: MessageBytes[] = [
+    RangeStreamResponse.encode({
+      rangeResponse: RangeResponse.create({ kvs: [new Uint8Array(9)] }),
+    }),
+    RangeStreamResponse.encode({
+      rangeResponse: RangeResponse.create({ header: ResponseHeader.create({ revision: 77 }) }),
+    }),
+  ];
+  const refusal = toStatusError(errorOf("PermissionDenied"));
+  const serve = (refused?: Status): void => {
+    const handler: StreamHandler = (call) => ({
+      message: () => {
+        if (refused === undefined) for (const part of parts) call.send(part);
+        call.end(refused);
+      },
+    });
+    const table = { unary: new Map(), stream: new Map([[path, handler]]) };
+    const listener = audit.around(table).stream.get(path)!({
+      ...{ context: contextOf(path), bufferedBytes: 0, send: () => true },
+      ...{ end: () => {}, pause: () => {}, resume: () => {} },
+    });
+    listener.message!(RangeRequest.encode(RangeRequest.create({ key: fromUtf8("a") })));
+  };
+  serve();
+  serve();
+  serve(refusal);
+  assert.deepEqual(
+    lines.map((line) => [(line["keys"] as Line[])[0]["key"], line["verdict"], line["revision"]]),
+    [
+      ["a", "ok", 77],
+      ["a", "denied", undefined],
+    ],
+  );
 });

@@ -145,14 +145,14 @@ test("files that cannot be read say where", async () => {
 
 test("keys of earlier releases are accepted with a warning", async () => {
   const { config, notices } = await load(
-    "enable-v2: true\nproxy: 'off'\nexperimental-max-learners: 3\nexperimental-initial-corrupt-check: true\n",
+    "v2-deprecation: gone\nproxy: 'off'\nexperimental-max-learners: 3\nexperimental-initial-corrupt-check: true\n",
   );
   assert.equal(config.maxLearners, 3);
   assert.equal(config.featureGates.get("InitialCorruptCheck"), true);
   const retired = notices
     .filter((notice) => notice.msg === "option has no effect")
     .map((notice) => notice.fields["option"]);
-  assert.deepEqual(retired, ["enable-v2", "proxy"]);
+  assert.deepEqual(retired, ["v2-deprecation", "proxy"]);
 });
 
 test("a file without advertise-client-urls keeps etcd's default and says so", async () => {

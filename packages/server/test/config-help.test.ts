@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { configurationDocs, helpText } from "../src/config/index.ts";
 import { groups } from "../src/config/option.ts";
 import { optionByFlag, options, variableName } from "../src/config/options.ts";
+import { retiredFlags } from "../src/config/retired.ts";
 import { editDistance, nearest } from "../src/config/suggest.ts";
 
 /**
@@ -44,6 +45,16 @@ test("--help shows every option with its type, in its group, in at most 100 colu
   for (const group of groups) assert.ok(help.includes(`\n${group}:\n`), group);
   const long = help.split("\n").filter((line) => line.startsWith("      ") && line.length > 100);
   assert.deepEqual(long, []);
+});
+
+test("--help shows the flags without effect too, each with the reason", () => {
+  const help = helpText();
+  for (const [name, { why }] of retiredFlags) {
+    const at = help.indexOf(`\n  --${name}`);
+    assert.ok(at > 0, name);
+    const flat = help.slice(at).replaceAll(/\s+/g, " ").toLowerCase();
+    assert.ok(flat.includes(why.toLowerCase()), name);
+  }
 });
 
 test("docs/configuration.md is what the declarations say", () => {

@@ -105,6 +105,7 @@ export class ProcessKeyspaces implements KeyspaceOpener {
       scan: (range, scanOptions) => keyspace.scan(range, scanOptions),
       snapshot: () => keyspace.snapshot(),
       compact: (range) => keyspace.compact(range),
+      settle: () => keyspace.settle(),
       sizeOnDiskBytes: () => keyspace.sizeOnDiskBytes(),
       close: () => keyspace.close(),
     };

@@ -76,6 +76,7 @@ function syncOnlyLarge(file: DiskFile): DiskFile {
   let unsyncedBytes = 0;
   return {
     path: file.path,
+    readLater: (target, position) => file.readLater(target, position),
     read: (target, position) => file.read(target, position),
     write: (chunks, position) => {
       for (const chunk of chunks) unsyncedBytes += chunk.length;

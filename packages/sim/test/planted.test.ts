@@ -16,6 +16,7 @@ import {
   shrinkSeed,
   Totals,
 } from "../index.ts";
+import { NOTED_SEEDS } from "./noted-seeds.ts";
 
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
@@ -38,26 +39,31 @@ for (const bug of PLANTED_BUGS) {
   test(`a planted bug is found: ${bug}`, { skip }, async (context) => {
     const totals = new Totals();
     const forced = FORCED[bug];
-    const next = seedsFrom(
-      1,
-      MAX_SEEDS,
-      () => totals.failed.size > 0,
-      forced === undefined ? undefined : { set: forced },
-    );
-    await runPool({ workers: 1, bug, next, done: (summary) => totals.add(summary) });
-    assert.ok(totals.failed.size > 0, `none of ${totals.seeds} seeds showed it`);
+    const noted = NOTED_SEEDS[bug] ?? 1;
+    const found = () => totals.failed.size > 0;
+    const changes = forced === undefined ? undefined : { set: forced };
+    const first = seedsFrom(noted, 1, found, changes);
+    const rest = seedsFrom(1, MAX_SEEDS, found, changes);
+    await runPool({
+      workers: 1,
+      bug,
+      next: () => first() ?? rest(),
+      done: (summary) => totals.add(summary),
+    });
+    assert.ok(found(), `none of ${totals.seeds} seeds showed it`);
     const [[seed, violation]] = totals.failed;
-    context.diagnostic(`seed ${seed}: ${violation.split("\n")[0].slice(0, 160)}`);
+    const note = seed === noted ? "" : `, to be noted in noted-seeds.ts in place of ${noted}`;
+    context.diagnostic(`seed ${seed}${note}: ${violation.split("\n")[0].slice(0, 160)}`);
   });
 }
 
 test("a run that fails is made small, and still fails", async () => {
   const lines: string[] = [];
-  const least = await shrinkSeed(3, "stale-read", SHORT, runSeed, (line) => lines.push(line));
-  assert.ok(least !== undefined, "seed 3 does not show a stale read any more: take one that does");
-  const { violation, faults } = await runSeed(optionsOf(3, "stale-read", least), false);
+  const least = await shrinkSeed(29, "stale-read", SHORT, runSeed, (line) => lines.push(line));
+  assert.ok(least !== undefined, "seed 29 does not show a stale read any more: take one that does");
+  const { violation, faults } = await runSeed(optionsOf(29, "stale-read", least), false);
   assert.match(violation ?? "", /HIST-1/);
-  const before = await runSeed(optionsOf(3, "stale-read", SHORT), false);
+  const before = await runSeed(optionsOf(29, "stale-read", SHORT), false);
   assert.ok(Object.keys(faults).length < Object.keys(before.faults).length, lines.join("\n"));
-  assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 3 --bug stale-read --set /);
+  assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 29 --bug stale-read --set /);
 });

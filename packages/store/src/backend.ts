@@ -31,6 +31,7 @@
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
 import { assert } from "./invariants.ts";
+import type { TableFiles } from "./level-files/records.ts";
 import { type BulkRecords, ChangeSet } from "./staged-changes.ts";
 
 /** The prefix byte of each bucket. */
@@ -67,6 +68,14 @@ export function prefixed(bucket: number, key: Uint8Array): Uint8Array {
   return full;
 }
 
+/** The keys of a bucket in the keyspace. */
+export function bucketRange(bucket: Bucket): {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+} {
+  return { from: new Uint8Array([bucket]), to: new Uint8Array([bucket + 1]) };
+}
+
 function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
   return sliceBytes === undefined ? {} : { sliceBytes };
 }
@@ -92,8 +101,12 @@ function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
 /** A view of the backend as of one flush. It must be closed. */
 export class BackendSnapshot {
   readonly #snapshot: KeyspaceSnapshot;
-  constructor(snapshot: KeyspaceSnapshot) {
+  /** The bucket key of the same state in the files of its tables, if it was asked for. */
+  readonly tables: TableFiles | undefined;
+
+  constructor(snapshot: KeyspaceSnapshot, tables?: TableFiles) {
     this.#snapshot = snapshot;
+    this.tables = tables;
   }
 
   /**
@@ -121,6 +134,7 @@ export class BackendSnapshot {
   }
 
   close(): Promise<void> {
+    this.tables?.close();
     return this.#snapshot.close();
   }
 }
@@ -289,10 +303,25 @@ export class Backend {
     return this.#writtenRevision;
   }
 
-  /** A view of the current state: flushes, then takes the snapshot before anything can change. */
-  async snapshot(): Promise<BackendSnapshot> {
-    await this.flush();
-    return new BackendSnapshot(this.#keyspace.snapshot());
+  /**
+   * A view of the current state: flushes, then takes the snapshot before anything can change.
+   * @param openTables opens the files of the tables, which then hold exactly that state; batches
+   * wait meanwhile
+   */
+  async snapshot(openTables?: () => TableFiles | undefined): Promise<BackendSnapshot> {
+    if (openTables === undefined) {
+      await this.flush();
+      return new BackendSnapshot(this.#keyspace.snapshot());
+    }
+    const taken = this.flush().then(async () => {
+      await this.#keyspace.settle();
+      return new BackendSnapshot(this.#keyspace.snapshot(), openTables());
+    });
+    this.#flushed = taken.then(
+      () => {},
+      () => {},
+    );
+    return taken;
   }
 
   /**

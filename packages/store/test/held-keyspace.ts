@@ -61,6 +61,10 @@ export class HeldKeyspace implements Keyspace {
     return this.#inner.compact(range);
   }
 
+  settle(): Promise<void> {
+    return this.#inner.settle();
+  }
+
   sizeOnDiskBytes(): number {
     return this.#inner.sizeOnDiskBytes();
   }

@@ -85,21 +85,40 @@ export interface Dial<T> {
   stop(): void;
 }
 
-/** The parts of "http://host:port" or "https://host:port", or undefined for anything else. */
-export function parsePeerUrl(
-  url: string,
-): { secure: boolean; host: string; port: number } | undefined {
+/** The parts of a peer URL. */
+export interface PeerTarget {
+  readonly secure: boolean;
+  /** The name that the peer's certificate must have. */
+  readonly host: string;
+  readonly port: number;
+  /** The file of a unix socket; undefined for TCP. */
+  readonly path: string | undefined;
+}
+
+/**
+ * The parts of "http://host:port", "https://host:port", "unix://path" or "unixs://path", or
+ * undefined for anything else. A unix socket's host is what precedes the first colon or slash of
+ * its path ("unixs://member1:1" is the file "member1:1"), as in etcd, or "localhost".
+ */
+export function parsePeerUrl(url: string): PeerTarget | undefined {
   const match = /^(https?):\/\/(?:\[([0-9a-fA-F:.]+)\]|([^/:?#\s]+)):(\d{1,5})\/?$/.exec(url);
-  return match
-    ? { secure: match[1] === "https", host: match[2] ?? match[3], port: Number(match[4]) }
-    : undefined;
+  if (match !== null) {
+    const host = match[2] ?? match[3];
+    return { secure: match[1] === "https", host, port: Number(match[4]), path: undefined };
+  }
+  const unix = /^(unixs?):(?:\/\/)?([^:/?#]*)([^?#]*)$/.exec(url);
+  if (unix === null || unix[2] + unix[3] === "") return undefined;
+  const [, scheme, name, rest] = unix;
+  return { secure: scheme === "unixs", host: name || "localhost", port: 0, path: name + rest };
 }
 
 /** Opens a session to `url` within `timeoutMs`. */
 export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link> {
   const { link, stop } = dialSocket(shared, url, timeoutMs);
   const toSession = (socket: Socket): Link => {
-    const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
+    // A unix socket's URL is none to Node; the session has its socket, so any authority will do.
+    const authority = parsePeerUrl(url)?.path === undefined ? url : "http://localhost";
+    const session = connectHttp2(authority, { ...SESSION_OPTIONS, createConnection: () => socket });
     // Its close says all we need.
     session.on("error", () => {});
     session.once("connect", () => {
@@ -122,7 +141,7 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
     const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined)
       throw new DialError("Failed", `dial ${url}: no TLS options`);
-    const socket = openSocket(target.host, target.port, tls);
+    const socket = openSocket(target, tls);
     const timer: Timer = shared.clock.after(timeoutMs, () =>
       fail(new DialError("Timeout", `dial ${url}: i/o timeout`)),
     );
@@ -149,8 +168,11 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
   return { link, stop: () => giveUp() };
 }
 
-function openSocket(host: string, port: number, tls: TlsOptions | undefined): Socket {
-  const where = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
+function openSocket({ host, port, path }: PeerTarget, tls: TlsOptions | undefined): Socket {
+  const where =
+    path === undefined
+      ? { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
+      : { path };
   return tls === undefined
     ? connectPlain(where)
     : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });

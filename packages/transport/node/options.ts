@@ -7,8 +7,12 @@ import type { TransportListener } from "../src/transport.ts";
 
 /** An address to listen on: a host and port (0 takes a free one). */
 export interface PeerListenAddress {
+  /** Empty for a unix socket. */
   readonly host: string;
+  /** 0 lets the system choose; 0 for a unix socket. */
   readonly port: number;
+  /** The file of a unix socket; undefined for TCP. */
+  readonly path?: string | undefined;
   /** TLS with the transport's `tls`; plain text otherwise. */
   readonly secure: boolean;
 }

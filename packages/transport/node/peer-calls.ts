@@ -56,13 +56,12 @@ export class PeerCalls {
     const target = parsePeerUrl(url);
     if (target === undefined)
       return Promise.reject(new DialError("Failed", `not a peer URL: ${url}`));
-    const { host, port, secure } = target;
+    const { host, port, path: socketPath, secure } = target;
     const tls = this.#tls?.current;
     if (secure && tls === undefined)
       return Promise.reject(new DialError("Failed", `call ${url}: no TLS options`));
     const options = {
-      host,
-      port,
+      ...(socketPath === undefined ? { host, port } : { host, socketPath }),
       path,
       method: body === undefined ? "GET" : "POST",
       headers:

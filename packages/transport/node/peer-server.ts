@@ -28,6 +28,7 @@ import {
   type Timer,
 } from "@quorate/host";
 import {
+  addressOf,
   alternativeNames,
   commonName,
   createHttp1Server,
@@ -39,6 +40,7 @@ import {
   OpenTlsSockets,
   refuseCertificate,
   refuseClientAddress,
+  removeStaleSocket,
   serveHttp1,
   serveHttp2,
   serverTlsOptions,
@@ -57,6 +59,8 @@ import { sniffStream } from "./stream.ts";
 export interface PeerBoundAddress {
   readonly host: string;
   readonly port: number;
+  /** The file of a unix socket; host and port are then empty and 0. */
+  readonly path?: string;
   readonly secure: boolean;
 }
 
@@ -203,14 +207,21 @@ export class PeerServer {
     );
     return new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ host: address.host, port: address.port }, () => {
+      const { host, port, path } = address;
+      if (path !== undefined) removeStaleSocket(path);
+      server.listen(path === undefined ? { host, port } : { path }, () => {
         server.off("error", reject);
         server.on("error", (error) =>
           this.#shared.logger.warn("failed to accept peer connection", { error: error.message }),
         );
         this.#servers.push(server);
         const bound = server.address() as AddressInfo;
-        resolve({ host: bound.address, port: bound.port, secure: address.secure });
+        const { secure } = address;
+        resolve(
+          path === undefined
+            ? { host: bound.address, port: bound.port, secure }
+            : { host, port, path, secure },
+        );
       });
     });
   }
@@ -339,6 +350,8 @@ export class PeerServer {
       ? refuseClientCertificate(certificate)
       : undefined;
     if (notMembers !== undefined) return notMembers;
+    // A unix socket's connection has no address; the permissions of its file are its check.
+    if (this.#connectionOf(socket)?.peerAddress === "@") return undefined;
     return refuseClientAddress(certificate, socket.remoteAddress ?? "");
   }
 
@@ -453,18 +466,4 @@ export class PeerServer {
 /** A caller that nothing is known of but its address. */
 function unknownCaller(peerAddress: string): HttpCaller {
   return { peerAddress, peerCommonName: undefined, certificate: undefined };
-}
-
-/** "host:port" of the other end, brackets around an IPv6 address. */
-function addressOf(socket: Socket): string {
-  // A TLS socket has forgotten its address by the time a handshake has failed; the one beneath it
-  // has not.
-  const known =
-    socket.remoteAddress === undefined
-      ? ((socket as { _parent?: Socket })._parent ?? socket)
-      : socket;
-  const { remoteAddress = "", remotePort } = known;
-  return remoteAddress.includes(":")
-    ? `[${remoteAddress}]:${remotePort}`
-    : `${remoteAddress}:${remotePort}`;
 }

@@ -173,6 +173,8 @@ export function acceptStream(
 
 /** Feeds a tunnel with what its socket receives, and answers what has to be answered. */
 function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) => void): void {
+  // Not all that waits for the socket: messages wait there too, as long as the peer is slow.
+  let unreadReplyBytes = 0;
   const take = (chunk: Uint8Array) => {
     try {
       tunnel.push(chunk);
@@ -183,8 +185,13 @@ function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) =>
     }
     const replies = tunnel.takeReplies();
     if (replies === undefined || !socket.writable) return;
-    if (socket.writableLength > MAX_UNREAD_REPLY_BYTES) socket.destroy();
-    else socket.write(replies);
+    unreadReplyBytes += replies.length;
+    if (unreadReplyBytes > MAX_UNREAD_REPLY_BYTES) socket.destroy();
+    else {
+      socket.write(replies, () => {
+        unreadReplyBytes -= replies.length;
+      });
+    }
   };
   socket.on("data", take);
   socket.resume();

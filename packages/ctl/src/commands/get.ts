@@ -45,6 +45,11 @@ export const getFlags: Flags = {
   "max-create-rev": { kind: "int", defaultText: "0", doc: "highest create revision" },
   "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest mod revision" },
   "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest mod revision" },
+  stream: {
+    kind: "bool",
+    defaultText: "false",
+    doc: "read the range in parts (RPC RangeStream), without a limit on the response's size",
+  },
 };
 
 const orders: Readonly<Record<string, GetOptions["order"]>> = {
@@ -151,9 +156,12 @@ export const getCommand: Command = {
     }
     printer.form(
       rangeForm,
-      await withClient(invocation, ({ client, methods, build }) =>
-        client.call(methods.range, build.getRequest(key, options), true),
-      ),
+      await withClient(invocation, ({ client, methods, build }) => {
+        const request = build.getRequest(key, options);
+        if (!invocation.flags.bool("stream")) return client.call(methods.range, request, true);
+        const timeoutMs = invocation.flags.durationMs("command-timeout");
+        return build.streamedRange(client, request, timeoutMs);
+      }),
     );
   },
 };

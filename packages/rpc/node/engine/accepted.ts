@@ -2,13 +2,24 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Slot, SlotConnection } from "@quorate/host";
-import type { HttpPeer } from "@quorate/host/node";
-import type { ByteBudget } from "../../src/http2/byte-budget.ts";
-import type { EngineSocket } from "./engine-socket.ts";
+
+import type { Peer } from "../../src/http2/peer.ts";
 
 /** The listener, as an accepted connection sees it. */
 export interface AcceptedOwner {
   nowMs(): number;
+}
+
+/** The protocol of a connection, once it is known. */
+export interface ServedSocket {
+  /** Start of the idle time, in monotonic milliseconds; undefined while there is a request. */
+  readonly idleSinceMs: number | undefined;
+  /** Takes no more requests, and ends when the open ones have. */
+  drain(nowMs: number): void;
+  /** Ends the connection because another client needs its slot. */
+  leave(nowMs: number): void;
+  /** Enforces timeouts; called about once a second. */
+  sweep(nowMs: number): void;
 }
 
 export class Accepted implements SlotConnection {
@@ -18,43 +29,33 @@ export class Accepted implements SlotConnection {
   /** The stage: TLS handshake, choice of the protocol, then the protocol itself. */
   phase: "handshake" | "deciding" | "http1" | "http2" = "deciding";
   /** The other end, once it is known. */
-  peer: HttpPeer | undefined;
+  peer: Peer | undefined;
   /** The TLS layer above the socket, once its handshake is complete. */
   secured: TLSSocket | undefined;
-  engine: EngineSocket | undefined;
-  /** Bytes of HTTP/1.1 responses that wait for the client; created with the first response. */
-  responses: ByteBudget | undefined;
+  served: ServedSocket | undefined;
   /** A stage did not end in time, and the socket is being closed. */
   isLate = false;
   readonly #owner: AcceptedOwner;
-  #requests = 0;
-  #idleSinceMs: number;
+  readonly #sinceMs: number;
 
   constructor(socket: Socket, owner: AcceptedOwner) {
     this.socket = socket;
     this.#owner = owner;
-    this.#idleSinceMs = owner.nowMs();
-  }
-
-  /** An HTTP/1.1 request began, or with -1 its response is complete. */
-  request(count: 1 | -1): void {
-    this.#requests += count;
-    if (this.#requests === 0) this.#idleSinceMs = this.#owner.nowMs();
+    this.#sinceMs = owner.nowMs();
   }
 
   idleSinceMs(): number | undefined {
-    if (this.engine !== undefined) return this.engine.connection.idleSinceMs;
-    return this.#requests === 0 ? this.#idleSinceMs : undefined;
+    return this.served === undefined ? this.#sinceMs : this.served.idleSinceMs;
   }
 
   drain(): void {
-    if (this.engine !== undefined) this.engine.connection.drain(this.#owner.nowMs());
-    else if (this.#requests === 0) this.destroy();
+    if (this.served === undefined) this.destroy();
+    else this.served.drain(this.#owner.nowMs());
   }
 
   leave(): void {
-    if (this.engine !== undefined) this.engine.connection.shed(this.#owner.nowMs());
-    else this.destroy();
+    if (this.served === undefined) this.destroy();
+    else this.served.leave(this.#owner.nowMs());
   }
 
   destroy(): void {

@@ -12,10 +12,11 @@ import {
 import type { Http2Limits } from "../../src/http2/limits.ts";
 import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
+import type { ServedSocket } from "./accepted.ts";
 import { type Flushable, Flusher } from "./flusher.ts";
 
 /** How long a client may take to close its side after the server closed its own. */
-const LINGER_MS = 1000;
+export const LINGER_MS = 1000;
 /**
  * Roughly the most that a connection may write in one turn of the event loop before others get
  * theirs.
@@ -43,7 +44,7 @@ export class SocketContext {
   }
 }
 
-export class EngineSocket implements ConnectionOwner, Flushable {
+export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
   readonly connection: Http2Connection;
   readonly #context: SocketContext;
   readonly #socket: Socket;
@@ -78,6 +79,18 @@ export class EngineSocket implements ConnectionOwner, Flushable {
       this.#count(0);
       this.connection.lost();
     });
+  }
+
+  get idleSinceMs(): number | undefined {
+    return this.connection.idleSinceMs;
+  }
+
+  drain(nowMs: number): void {
+    this.connection.drain(nowMs);
+  }
+
+  leave(nowMs: number): void {
+    this.connection.shed(nowMs);
   }
 
   wake(): void {

@@ -27,12 +27,15 @@ import {
   type SlotCounters,
 } from "@quorate/host";
 import {
+  addressOf,
   alternativeNames,
   commonName,
   demandsClientCertificate,
   handshakeFailure,
+  hostOf,
   OpenTlsSockets,
   refuseCertificate,
+  removeStaleSocket,
   serverTlsOptions,
   type TlsSource,
 } from "@quorate/host/node";
@@ -40,7 +43,6 @@ import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
-import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
 import { readFirstBytes } from "./first-bytes.ts";
 
 /**
@@ -168,13 +170,18 @@ export class Listener implements AcceptedOwner {
 
   /**
    * The connection's first headers are complete: it gets a slot in its client's share, or is
-   * closed.
+   * closed. Returns whether it has one.
    */
-  identified(one: Accepted): void {
-    if (one.slot.stage !== "unidentified") return;
+  identified(one: Accepted): boolean {
+    if (one.slot.stage !== "unidentified") return one.slot.stage === "identified";
     const identity = one.peer === undefined ? one.slot.address : clientOf(one.peer);
-    if (this.#slots.identify(one.slot, identity)) return;
+    if (this.#slots.identify(one.slot, identity)) return true;
     one.destroy();
+    this.#logRefusal(one, identity);
+    return false;
+  }
+
+  #logRefusal(one: Accepted, identity: string): void {
     const nowMs = this.nowMs();
     if (nowMs - this.#lastRefusalLogMs < REFUSAL_LOG_PERIOD_MS) return;
     this.#lastRefusalLogMs = nowMs;
@@ -266,6 +273,7 @@ export class Listener implements AcceptedOwner {
     one.peer = {
       peerAddress: addressOf(socket),
       peerCommonName: certificate === undefined ? undefined : commonName(certificate),
+      isSecure: true,
     };
     this.#slots.nextStage(one.slot, this.nowMs());
     if (socket.alpnProtocol === "h2") this.#serve(one, socket, true);
@@ -307,11 +315,9 @@ export class Listener implements AcceptedOwner {
 
   #serve(one: Accepted, socket: Socket, isHttp2: boolean): void {
     one.phase = isHttp2 ? "http2" : "http1";
-    if (!isHttp2) this.#owner.serveHttp1(one, socket, this);
-    else {
-      // The HTTP/2 connection has its own deadline for the preface, and sends the reason.
-      this.#slots.served(one.slot);
-      this.#owner.serveHttp2(one, socket, this);
-    }
+    // The connection has its own deadline for its first headers, and sends the reason.
+    this.#slots.served(one.slot);
+    if (isHttp2) this.#owner.serveHttp2(one, socket, this);
+    else this.#owner.serveHttp1(one, socket, this);
   }
 }

@@ -1,4 +1,5 @@
 /** The engine's limits, from the server's options. */
+import { FIXED_HTTP1_LIMITS, type Http1Limits } from "../../src/http1/limits.ts";
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
 import { type ResolvedOptions, type RpcServerOptions, resolveOptions } from "../options.ts";
 
@@ -25,11 +26,12 @@ export interface ServerLimits {
 
 export interface EngineServerOptions extends RpcServerOptions {
   /** Limits of each connection and of all of them that differ from the defaults. */
-  readonly limits?: Partial<Http2Limits & ServerLimits> | undefined;
+  readonly limits?: Partial<Http1Limits & Http2Limits & ServerLimits> | undefined;
 }
 
 export interface ResolvedEngineOptions {
   readonly server: ResolvedOptions;
+  readonly http1: Http1Limits;
   readonly http2: Http2Limits;
   readonly limits: ServerLimits;
 }
@@ -45,21 +47,28 @@ export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngi
     maxUnsentTotalBytes: given.maxUnsentTotalBytes ?? 512 * MIB,
     sweepPeriodMs: given.sweepPeriodMs ?? 1000,
   };
-  return {
-    server,
-    limits,
-    http2: {
-      ...DEFAULT_HTTP2_LIMITS,
-      maxConcurrentStreams: Math.min(server.maxConcurrentStreams, MOST_STREAMS_PER_CONNECTION),
-      streamWindowBytes: server.receiveWindowBytes,
-      maxHeaderListBytes: server.maxHeaderListBytes,
-      maxHeaderBlockBytes: server.maxHeaderListBytes,
-      maxPendingBytes: server.maxConnectionMemoryMib * MIB,
-      prefaceTimeoutMs: server.handshakeTimeoutMs,
-      keepAliveMinTimeMs: server.grpcKeepAliveMinTimeMs,
-      keepAliveIntervalMs: server.grpcKeepAliveIntervalMs,
-      keepAliveTimeoutMs: server.grpcKeepAliveTimeoutMs,
-      ...given,
-    },
+  const http2: Http2Limits = {
+    ...DEFAULT_HTTP2_LIMITS,
+    maxConcurrentStreams: Math.min(server.maxConcurrentStreams, MOST_STREAMS_PER_CONNECTION),
+    streamWindowBytes: server.receiveWindowBytes,
+    maxHeaderListBytes: server.maxHeaderListBytes,
+    maxHeaderBlockBytes: server.maxHeaderListBytes,
+    maxPendingBytes: server.maxConnectionMemoryMib * MIB,
+    prefaceTimeoutMs: server.handshakeTimeoutMs,
+    keepAliveMinTimeMs: server.grpcKeepAliveMinTimeMs,
+    keepAliveIntervalMs: server.grpcKeepAliveIntervalMs,
+    keepAliveTimeoutMs: server.grpcKeepAliveTimeoutMs,
+    ...given,
   };
+  const { maxHeldBytes, maxHeadBytes, maxPendingBytes } = http2;
+  const { outputTargetBytes, sendStallTimeoutMs } = http2;
+  const http1: Http1Limits = {
+    ...FIXED_HTTP1_LIMITS,
+    ...{ maxHeldBytes, maxHeadBytes, maxPendingBytes, outputTargetBytes, sendStallTimeoutMs },
+    maxHeaderListBytes: server.maxHeaderListBytes,
+    headTimeoutMs: server.handshakeTimeoutMs,
+    idleTimeoutMs: server.httpIdleTimeoutMs,
+    ...given,
+  };
+  return { server, limits, http1, http2 };
 }

@@ -2,33 +2,35 @@
  * The client port: gRPC and plain HTTP on the same address, in plain text (HTTP/2 with prior
  * knowledge, or HTTP/1.1, distinguished by the first bytes) or over TLS (distinguished by ALPN).
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2)
- *          -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
- *                                                          -> node:http (HTTP/1.1) -> HttpHandler
+ *   socket -> (TLS, certificate checks) -> which protocol?
+ *          -> EngineSocket (HTTP/2) -> Dispatcher -> UnaryCall | StreamingCall | Http2Exchange
+ *          -> Http1Socket (HTTP/1.1) -> Http1Exchange
  */
-import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, Logger, Timer } from "@quorate/host";
-import { createHttp1Server, serveHttp1, type TlsSource, tlsSource } from "@quorate/host/node";
+import type { Clock, HttpExchangeHandler, Logger, Timer } from "@quorate/host";
+import { type TlsSource, tlsSource } from "@quorate/host/node";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
-import type { ByteBudget } from "../../src/http2/byte-budget.ts";
+import { HttpDate } from "../../src/http/context.ts";
+import type { Http1Counters } from "../../src/http1/counters.ts";
+import { Http1Shared } from "../../src/http1/shared.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
-import { clientOf } from "../../src/http2/peer.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
-import type { HttpHandler, RpcObserver, ServiceTable } from "../../src/service.ts";
+import type { RpcObserver, ServiceTable } from "../../src/service.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
-import type { Accepted } from "./accepted.ts";
+import type { Accepted, ServedSocket } from "./accepted.ts";
 import { EngineSocket, SocketContext } from "./engine-socket.ts";
 import { nodeCompressor } from "./gzip.ts";
+import { Http1Socket } from "./http1-socket.ts";
 import { Listener, type ListenerOwner } from "./listener.ts";
 import { type EngineServerOptions, resolveEngineOptions, type ServerLimits } from "./options.ts";
 
 export interface EngineServerDependencies {
   readonly services: ServiceTable;
-  readonly http: HttpHandler;
+  /** Serves the requests that are not gRPC. */
+  readonly http: HttpExchangeHandler;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: RpcObserver | undefined;
@@ -77,23 +79,10 @@ export interface ServerCounters {
    */
   readonly inflatedMessages: number;
   readonly inflateWaits: number;
+  readonly http1: Readonly<Http1Counters>;
+  /** Those of HTTP/2, and of the budgets that both versions share. */
   readonly http2: Readonly<EngineCounters>;
 }
-
-/** Maximum time of an HTTP/1.1 request from its first byte to its last. */
-const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
-const HTTP1_CHECK_PERIOD_MS = 5_000;
-
-/** The responses to malformed HTTP/1.1 requests. Bytes that are not HTTP/1.1 get none. */
-const HTTP1_ERRORS: Readonly<Record<string, string>> = {
-  HPE: "400 Bad Request",
-  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Payload Too Large",
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
-  HPE_INVALID_METHOD: "",
-  HPE_INVALID_VERSION: "",
-  HPE_INVALID_CONSTANT: "",
-};
 
 export class EngineServer implements ListenerOwner {
   readonly #listenAddresses: readonly ListenAddress[];
@@ -105,9 +94,8 @@ export class EngineServer implements ListenerOwner {
   readonly #http2: Http2Shared;
   readonly #grpc: GrpcShared;
   readonly #context: SocketContext;
-  readonly #httpServer: HttpServer;
-  readonly #http1 = new WeakMap<Socket, { readonly one: Accepted; readonly listener: Listener }>();
-  readonly #connections = new Set<EngineSocket>();
+  readonly #http1: Http1Shared;
+  readonly #connections = new Set<ServedSocket>();
   readonly #sockets = new Set<Accepted>();
   readonly #listeners: Listener[] = [];
   #sweeper: Timer | undefined;
@@ -125,7 +113,7 @@ export class EngineServer implements ListenerOwner {
     }
     this.#listenAddresses = options.listen;
     this.tls = options.tls && tlsSource(options.tls);
-    const { server, http2, limits } = resolveEngineOptions(options);
+    const { server, http1, http2, limits } = resolveEngineOptions(options);
     this.options = server;
     this.#limits = limits;
     this.clock = dependencies.clock;
@@ -137,15 +125,21 @@ export class EngineServer implements ListenerOwner {
       limits.maxHeadTotalBytes,
     );
     this.#context = new SocketContext(this.#http2, dependencies.clock, limits.maxUnsentTotalBytes);
+    const http = {
+      handler: dependencies.http,
+      logger: dependencies.logger,
+      sendBudgetBytes: server.sendBudgetBytes,
+      date: new HttpDate(dependencies.clock),
+    };
+    this.#http1 = new Http1Shared(http1, http, this.#http2);
     this.#grpc = {
       limits: {
         maxRequestBytes: server.maxRequestBytes,
         maxResponseBytes: 2 ** 31 - 1,
-        maxHttpBodyBytes: server.maxHttpBodyBytes,
         sendBudgetBytes: server.sendBudgetBytes,
       },
       services: dependencies.services,
-      http: dependencies.http,
+      http,
       clock: dependencies.clock,
       logger: dependencies.logger,
       deadlines: new DeadlineQueue(dependencies.clock),
@@ -155,7 +149,6 @@ export class EngineServer implements ListenerOwner {
       receivedMessageBytes: 0,
       sentMessageBytes: 0,
     };
-    this.#httpServer = this.#createHttp1Server();
   }
 
   /**
@@ -203,6 +196,7 @@ export class EngineServer implements ListenerOwner {
       unsentBytes: this.#context.unsentBytes,
       inflatedMessages: this.#grpc.inflater.inflated,
       inflateWaits: this.#grpc.inflater.throttled,
+      http1: this.#http1.counters,
       http2: this.#http2.counters,
     };
   }
@@ -222,13 +216,10 @@ export class EngineServer implements ListenerOwner {
 
   async #close(graceMs: number): Promise<void> {
     const servers = this.#listeners.map((listener) => listener.close());
-    // It does not listen: closing it only stops its timer and closes idle connections.
-    this.#httpServer.close();
-    this.#httpServer.closeIdleConnections();
     for (const one of this.#sockets)
       if (one.phase === "handshake" || one.phase === "deciding") one.destroy();
     const nowMs = this.clock.monotonicMs();
-    for (const one of this.#connections) one.connection.drain(nowMs);
+    for (const one of this.#connections) one.drain(nowMs);
     if (this.#sockets.size > 0) {
       const timer = this.clock.after(graceMs, () => {
         for (const one of this.#sockets) one.destroy();
@@ -254,13 +245,9 @@ export class EngineServer implements ListenerOwner {
 
   serveHttp2(one: Accepted, socket: Socket, listener: Listener): void {
     const peer = one.peer ?? { peerAddress: "", peerCommonName: undefined };
-    const engine = new EngineSocket(this.#context, socket, listener.dispatcher, peer, () =>
-      listener.identified(one),
-    );
-    one.engine = engine;
-    this.#connections.add(engine);
-    socket.on("close", () => this.#connections.delete(engine));
-    if (this.#closing) engine.connection.drain(this.clock.monotonicMs());
+    const settled = () => void listener.identified(one);
+    const engine = new EngineSocket(this.#context, socket, listener.dispatcher, peer, settled);
+    this.#serve(one, socket, engine);
   }
 
   serveHttp1(one: Accepted, socket: Socket, listener: Listener): void {
@@ -268,75 +255,16 @@ export class EngineServer implements ListenerOwner {
       socket.destroy();
       return;
     }
-    this.#http1.set(socket, { one, listener });
-    this.#httpServer.emit("connection", socket);
+    const peer = one.peer ?? { peerAddress: "", peerCommonName: undefined };
+    const identified = () => listener.identified(one);
+    this.#serve(one, socket, new Http1Socket(this.#context, this.#http1, socket, peer, identified));
   }
 
-  /** The budget for an HTTP/1.1 connection's unsent responses: the same total as HTTP/2's. */
-  #budgetOf(one: Accepted, socket: Socket): ByteBudget {
-    if (one.responses !== undefined) return one.responses;
-    const { pending, limits } = this.#http2;
-    const budget = pending.join(limits.maxPendingBytes, clientOf(one.peer!), () => {
-      this.#http2.counters.largestHolderCuts++;
-      one.destroy();
-    });
-    one.responses = budget;
-    if (socket.destroyed) budget.leave();
-    else socket.on("close", () => budget.leave());
-    return budget;
-  }
-
-  #createHttp1Server(): HttpServer {
-    const server = this.options;
-    const http = {
-      handler: this.#grpc.http,
-      maxBodyBytes: server.maxHttpBodyBytes,
-      logger: this.logger,
-    };
-    const options = {
-      maxHeaderSize: server.maxHeaderListBytes,
-      requireHostHeader: false,
-      headersTimeout: server.handshakeTimeoutMs,
-      requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: Math.min(server.handshakeTimeoutMs, HTTP1_CHECK_PERIOD_MS),
-    };
-    const httpServer = createHttp1Server(options, (request, response) => {
-      const socket = request.socket;
-      const known = this.#http1.get(socket);
-      if (known === undefined) {
-        socket.destroy();
-        return;
-      }
-      const { one, listener } = known;
-      one.request(1);
-      let heldBytes = 0;
-      const mayHold = (sizeBytes: number): boolean => {
-        const budget = this.#budgetOf(one, socket);
-        if (socket.destroyed || !budget.take(sizeBytes)) return false;
-        heldBytes = sizeBytes;
-        return true;
-      };
-      response.on("close", () => {
-        if (heldBytes > 0) one.responses!.give(heldBytes);
-        one.request(-1);
-        if (this.#closing) socket.destroySoon();
-      });
-      listener.identified(one);
-      if (!socket.destroyed)
-        void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
-    });
-    httpServer.on("clientError", (error: Error & { code?: string }, socket) => {
-      const statusLine = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
-      if (socket.writable && statusLine !== "")
-        socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\n\r\n`);
-      else socket.destroy();
-    });
-    httpServer.timeout = server.httpIdleTimeoutMs;
-    httpServer.keepAliveTimeout = server.httpIdleTimeoutMs;
-    // The server never listens but is passed its sockets; only this event starts the timer that
-    // enforces request timeouts.
-    httpServer.emit("listening");
-    return httpServer;
+  #serve(one: Accepted, socket: Socket, served: ServedSocket): void {
+    one.served = served;
+    this.#connections.add(served);
+    socket.on("close", () => this.#connections.delete(served));
+    if (this.#closing) served.drain(this.clock.monotonicMs());
   }
 
   #sum(count: (listener: Listener) => number): number {

@@ -1,12 +1,12 @@
 /** Routes a connection's requests: gRPC calls to their methods, all others to the HTTP handler. */
 import { GrpcCode } from "../codes.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
+import { Http2Exchange, refuseHttpHeaders } from "../http/http2-exchange.ts";
 import type { Http2Connection, RequestAcceptor } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import type { ServiceTable, Status, StreamHandler, UnaryHandler } from "../service.ts";
 import { parseTimeoutMs, unknownMethodText } from "../text.ts";
 import { ACCEPTED_ENCODINGS, encodingOf, unknownEncoding } from "./compressor.ts";
-import { HttpCall, refuseHttpHeaders } from "./http.ts";
 import { trailersOnly } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
 import { StreamingCall } from "./streaming.ts";
@@ -46,7 +46,8 @@ export class Dispatcher implements RequestAcceptor {
     const { contentType } = stream.head;
     if (this.#serves !== "http" && contentType !== undefined && isGrpcType(contentType))
       this.#call(connection, stream, ended);
-    else if (this.#serves !== "grpc") new HttpCall(this.#shared, connection, stream, ended);
+    else if (this.#serves !== "grpc")
+      new Http2Exchange(this.#shared.http, connection, stream, ended);
     else {
       const message = `invalid gRPC request content-type ${JSON.stringify(contentType ?? "")}`;
       refuse(connection, stream, { code: GrpcCode.InvalidArgument, message }, 415);
@@ -57,7 +58,7 @@ export class Dispatcher implements RequestAcceptor {
     const { contentType } = stream.head;
     if (contentType !== undefined && isGrpcType(contentType))
       refuse(connection, stream, HEADERS_TOO_LARGE, 431);
-    else refuseHttpHeaders(connection, stream);
+    else refuseHttpHeaders(this.#shared.http, connection, stream);
   }
 
   #call(connection: Http2Connection, stream: Http2Stream, ended: boolean): void {

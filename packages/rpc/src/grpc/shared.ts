@@ -1,7 +1,8 @@
 /** The state and limits that all calls of a server share. */
 import type { Clock, Logger } from "@quorate/host";
 import type { DeadlineQueue } from "../deadlines.ts";
-import type { HttpHandler, RpcObserver, ServiceTable } from "../service.ts";
+import type { HttpContext } from "../http/context.ts";
+import type { RpcObserver, ServiceTable } from "../service.ts";
 import type { Compressor } from "./compressor.ts";
 import type { Inflater } from "./inflater.ts";
 
@@ -10,8 +11,6 @@ export interface GrpcLimits {
   readonly maxRequestBytes: number;
   /** Longest response message, uncompressed. */
   readonly maxResponseBytes: number;
-  /** Longest body of a plain HTTP request. */
-  readonly maxHttpBodyBytes: number;
   /** Bytes of a stream that may wait to be sent before `send` returns false. */
   readonly sendBudgetBytes: number;
 }
@@ -19,7 +18,7 @@ export interface GrpcLimits {
 export interface GrpcShared {
   readonly limits: GrpcLimits;
   readonly services: ServiceTable;
-  readonly http: HttpHandler;
+  readonly http: HttpContext;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly deadlines: DeadlineQueue;

@@ -2,6 +2,8 @@
 export interface Peer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
+  /** The connection uses TLS. */
+  readonly isSecure?: boolean;
 }
 
 /** The identity of a client for fair sharing: its certificate's common name, or its address. */

@@ -269,7 +269,8 @@ export async function fuzzConnection(random: Random): Promise<void> {
   const client = new GrpcClient({
     ...services,
     limits: LIMITS,
-    grpcLimits: { maxRequestBytes: 30_000, maxHttpBodyBytes: 1000, sendBudgetBytes: 5000 },
+    maxHttpBodyBytes: 1000,
+    grpcLimits: { maxRequestBytes: 30_000, sendBudgetBytes: 5000 },
   });
   let inputBytes = 0;
   let outputBytes = 0;

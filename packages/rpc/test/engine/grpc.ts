@@ -6,13 +6,24 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { type Logger, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { concat } from "@quorate/proto";
-import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import type {
+  HttpExchangeHandler,
+  HttpHandler,
+  RpcObserver,
+  StreamHandler,
+  UnaryHandler,
+} from "@quorate/rpc";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import type { Compressor } from "../../src/grpc/compressor.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcLimits, GrpcShared } from "../../src/grpc/shared.ts";
+import { HttpDate } from "../../src/http/context.ts";
+import { exchangeHandler } from "../helpers/exchange-handler.ts";
 import { CoreClient, type CoreOptions, data, MIB } from "./core.ts";
+
+/** The header Date at the manual clock's start. */
+export const DATE = "Thu, 01 Jan 2026 00:00:00 GMT";
 
 /** A message with its prefix. */
 export function message(bytes: Uint8Array, flag = 0): Uint8Array {
@@ -79,6 +90,8 @@ export interface GrpcOptions extends CoreOptions {
   readonly unary?: Record<string, UnaryHandler>;
   readonly stream?: Record<string, StreamHandler>;
   readonly http?: HttpHandler;
+  readonly exchange?: HttpExchangeHandler;
+  readonly maxHttpBodyBytes?: number;
   readonly observer?: RpcObserver;
   readonly serves?: "all" | "grpc" | "http";
   readonly grpcLimits?: Partial<GrpcLimits>;
@@ -94,13 +107,13 @@ export class GrpcClient extends CoreClient {
 
   constructor(options: GrpcOptions = {}) {
     const clock = new ManualClock();
+    const logger = options.logger ?? silentLogger;
     const compressor = new HeldCompressor();
     const inflater = options.grpc?.inflater ?? new Inflater(compressor, clock);
     const grpc: GrpcShared = {
       limits: {
         maxRequestBytes: 2 * MIB,
         maxResponseBytes: 2 ** 31 - 1,
-        maxHttpBodyBytes: MIB,
         sendBudgetBytes: 1000,
         ...options.grpcLimits,
       },
@@ -108,9 +121,13 @@ export class GrpcClient extends CoreClient {
         unary: new Map(Object.entries(options.unary ?? {})),
         stream: new Map(Object.entries(options.stream ?? {})),
       },
-      http: options.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+      http: {
+        handler: exchangeHandler(options, logger),
+        ...{ logger, date: new HttpDate(clock) },
+        sendBudgetBytes: options.grpcLimits?.sendBudgetBytes ?? 1000,
+      },
       clock,
-      logger: options.logger ?? silentLogger,
+      logger,
       deadlines: new DeadlineQueue(clock),
       compressor,
       inflater,

@@ -5,13 +5,17 @@ import { type ChannelCredentials, Client, type ClientOptions, credentials } from
 import { silentLogger } from "@quorate/host";
 import type { TlsOptions } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type { HttpHandler, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import type { HttpExchangeHandler, HttpHandler, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { exchangeHandler } from "../helpers/exchange-handler.ts";
 
 export interface EngineUnderTest {
   readonly unary?: Record<string, UnaryHandler>;
   readonly stream?: Record<string, StreamHandler>;
   readonly http?: HttpHandler;
+  /** Instead of `http`, for requests and responses as streams. */
+  readonly exchange?: HttpExchangeHandler;
+  readonly maxHttpBodyBytes?: number;
   readonly options?: Partial<EngineServerOptions>;
   readonly tls?: TlsOptions;
 }
@@ -39,7 +43,7 @@ export async function startEngine(t: TestContext, what: EngineUnderTest): Promis
         unary: new Map(Object.entries(what.unary ?? {})),
         stream: new Map(Object.entries(what.stream ?? {})),
       },
-      http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+      http: exchangeHandler(what, silentLogger),
       clock,
       logger: silentLogger,
     },

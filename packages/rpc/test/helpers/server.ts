@@ -4,8 +4,15 @@ import { type ChannelCredentials, Client, type ClientOptions, credentials } from
 import type { LogFields, Logger } from "@quorate/host";
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import type {
+  HttpExchangeHandler,
+  HttpHandler,
+  RpcObserver,
+  StreamHandler,
+  UnaryHandler,
+} from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { exchangeHandler } from "./exchange-handler.ts";
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -53,6 +60,9 @@ export interface ServerUnderTest {
   readonly unary?: Record<string, UnaryHandler>;
   readonly stream?: Record<string, StreamHandler>;
   readonly http?: HttpHandler;
+  /** Instead of `http`, for requests and responses as streams. */
+  readonly exchange?: HttpExchangeHandler;
+  readonly maxHttpBodyBytes?: number;
   readonly observer?: RpcObserver;
   readonly options?: Partial<EngineServerOptions>;
   readonly tls?: TlsOptions | TlsSource;
@@ -82,7 +92,7 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
         unary: new Map(Object.entries(what.unary ?? {})),
         stream: new Map(Object.entries(what.stream ?? {})),
       },
-      http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+      http: exchangeHandler(what, logger),
       clock,
       logger,
       observer: what.observer,

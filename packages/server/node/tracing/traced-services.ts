@@ -118,13 +118,17 @@ export class TracedServices {
 
   #stream(path: string, handler: StreamHandler): StreamHandler {
     const begin = this.#beginning(path);
+    const inner = innerSpans.get(path);
     return (call) => {
       const span = begin(call.context);
       if (span === undefined) return handler(call);
       let isOver = false;
+      /** Of the one request of a method that etcd has a span of; it lasts as long as the call. */
+      let whole: Span | undefined;
       const over = (status: Status) => {
         if (isOver) return;
         isOver = true;
+        if (whole !== undefined) this.#tracer.end(whole);
         this.#end(span, status);
       };
       let listener: StreamListener;
@@ -137,6 +141,8 @@ export class TracedServices {
       }
       return {
         message: (bytes) => {
+          if (inner !== undefined)
+            whole ??= this.#tracer.within(span, inner.name, attributesOf(inner, bytes));
           const within = this.#message(path, span, bytes);
           try {
             listener.message?.(bytes);

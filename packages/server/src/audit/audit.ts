@@ -53,6 +53,7 @@ export interface AuditDependencies {
 
 const READS: ReadonlySet<string> = new Set<string>([
   KVService.methods.Range.path,
+  KVService.methods.RangeStream.path,
   LeaseService.methods.LeaseTimeToLive.path,
   LeaseService.methods.LeaseLeases.path,
   ClusterService.methods.MemberList.path,
@@ -113,7 +114,7 @@ export class Audit {
     return (request, context) => {
       const startMs = clock.monotonicMs();
       const succeeded = (response: UnaryResponse): UnaryResponse => {
-        if (this.#isLeftOut(path, request)) return response;
+        if (this.isLeftOut(path, request)) return response;
         const [revision, sent] = peekRevision(response);
         this.ended(context, startMs, this.subjectOf(path, request), OK, revision);
         return sent;
@@ -173,7 +174,7 @@ export class Audit {
   }
 
   /** Whether a read that succeeded is not the one that is logged of so many. */
-  #isLeftOut(path: string, request: Uint8Array): boolean {
+  isLeftOut(path: string, request: Uint8Array): boolean {
     const { readSampling } = this.#settings;
     if (readSampling === 1 || !isRead(path, request)) return false;
     this.#reads++;

@@ -5,6 +5,7 @@ import { isPieceSource, type MessageBytes, type UnaryResponse } from "@quorate/r
 const HEAD_BYTES = 96;
 
 const HEADER = 0x0a;
+const RANGE_RESPONSE = 0x0a;
 const HEADER_REVISION = 0x18;
 const WATCH_ID = 0x10;
 const WATCH_CREATED = 0x18;
@@ -73,7 +74,19 @@ export function peekRevision(response: UnaryResponse): [revision: number, UnaryR
 
 /** The revision in the header of a response; 0 where there is none. */
 export function revisionOf(response: MessageBytes): number {
-  const cursor = { bytes: headOf(response), at: 0 };
+  return headerRevision({ bytes: headOf(response), at: 0 });
+}
+
+/** The revision in a part of a range: the last part has one. 0 where there is none. */
+export function revisionOfChunk(part: MessageBytes): number {
+  const cursor = { bytes: headOf(part), at: 0 };
+  // The part is in one field, and has a header in its own first field.
+  if (cursor.bytes[cursor.at++] !== RANGE_RESPONSE) return 0;
+  varint(cursor);
+  return headerRevision(cursor);
+}
+
+function headerRevision(cursor: Cursor): number {
   const end = enterHeader(cursor);
   if (end === undefined) return 0;
   while (cursor.at < end && cursor.at < cursor.bytes.length) {

@@ -1,6 +1,8 @@
 /** The audit lines of streams: of each watch, and of any other stream when it ends. */
 import {
+  EMPTY,
   GrpcCode,
+  KVService,
   type WatchCreateRequest,
   WatchRequest,
   WatchResponse,
@@ -15,7 +17,7 @@ import {
   type StreamHandler,
   type StreamListener,
 } from "@quorate/rpc";
-import { isAboutWatch } from "./response-head.ts";
+import { isAboutWatch, revisionOfChunk } from "./response-head.ts";
 import { type Subject, subjectOfWatch } from "./subjects.ts";
 import { OK, statusOf } from "./verdict.ts";
 
@@ -41,13 +43,15 @@ export interface CallLog {
     status: Status,
     revision: number,
   ): void;
+  /** Whether a read that succeeded is not the one that is logged of so many; it counts. */
+  isLeftOut(path: string, request: Uint8Array): boolean;
 }
 
 /** A stream handler whose calls are logged. */
 export function auditedStream(path: string, handler: StreamHandler, audit: CallLog): StreamHandler {
-  const isWatch = path === WatchService.methods.Watch.path;
+  const Log = LOGS.get(path) ?? StreamLog;
   return (call) => {
-    const log = isWatch ? new WatchLog(call.context, audit) : new StreamLog(call.context, audit);
+    const log = new Log(call.context, audit);
     let listener: StreamListener;
     try {
       listener = handler(observed(call, log));
@@ -117,7 +121,25 @@ class StreamLog {
   }
 
   protected ended(status: Status): void {
-    this.audit.ended(this.context, this.startMs, this.#subject ?? NOTHING, status, 0);
+    this.line(status, 0);
+  }
+
+  protected line(status: Status, revision: number): void {
+    this.audit.ended(this.context, this.startMs, this.#subject ?? NOTHING, status, revision);
+  }
+}
+
+/** A range in parts: a read like any other, whose last part has the revision. */
+class RangeLog extends StreamLog {
+  #revision = 0;
+
+  override sent(message: MessageBytes): void {
+    this.#revision = revisionOfChunk(message);
+  }
+
+  protected override ended(status: Status): void {
+    if (status.code === GrpcCode.OK && this.audit.isLeftOut(this.context.path, EMPTY)) return;
+    this.line(status, this.#revision);
   }
 }
 
@@ -191,3 +213,9 @@ function statusOfReason(reason: string): Status {
   const isDenied = /permission denied$/.test(reason);
   return { code: isDenied ? GrpcCode.PermissionDenied : GrpcCode.Unknown, message: reason };
 }
+
+/** The methods whose lines are not those of any stream. */
+const LOGS: ReadonlyMap<string, typeof StreamLog> = new Map<string, typeof StreamLog>([
+  [WatchService.methods.Watch.path, WatchLog],
+  [KVService.methods.RangeStream.path, RangeLog],
+]);

@@ -91,6 +91,7 @@ type ReadSubject = (request: Uint8Array) => Subject;
 
 const readers = new Map<string, ReadSubject>([
   [KVService.methods.Range.path, (bytes) => ofRange(RangeRequest.decode(bytes))],
+  [KVService.methods.RangeStream.path, (bytes) => ofRange(RangeRequest.decode(bytes))],
   [KVService.methods.Put.path, (bytes) => ofPut(PutRequest.decode(bytes))],
   [KVService.methods.DeleteRange.path, (bytes) => ofDelete(DeleteRangeRequest.decode(bytes))],
   [KVService.methods.Txn.path, (bytes) => ({ accesses: ofTxn(bytes), fields: [] })],
@@ -139,6 +140,7 @@ function plainReader({ requestType }: MethodDescriptor): ReadSubject {
 const KEYS_FIRST: ReadonlyMap<string, KeyAccess["op"]> = new Map<string, KeyAccess["op"]>([
   [KVService.methods.Put.path, "put"],
   [KVService.methods.Range.path, "get"],
+  [KVService.methods.RangeStream.path, "get"],
   [KVService.methods.DeleteRange.path, "delete"],
 ]);
 

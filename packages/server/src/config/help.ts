@@ -70,6 +70,10 @@ export function optionDocs(): OptionDoc[] {
   );
 }
 
+function sentence(text: string): string {
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
 /** The text of --help. */
 export function helpText(): string {
   const lines = [
@@ -100,6 +104,10 @@ export function helpText(): string {
           lines.push(`        ${gate}=true|false (${spec.stage} - default=${spec.default})`);
       }
     }
+  }
+  lines.push("", "Without effect, accepted so that old command lines still start a member:");
+  for (const [name, { why, bool }] of retiredFlags) {
+    lines.push(`  --${name}${bool ? " bool" : ""}`, ...wrap(sentence(why), "      "));
   }
   lines.push(
     "",

@@ -15,9 +15,11 @@ export { type Gates, gates } from "./features.ts";
 export { detectForeignData } from "./foreign-data.ts";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";
+export type { DiscoveryConfig } from "./resolve-discovery.ts";
 export type {
   AuditConfig,
   AutoCompaction,
+  HttpConfig,
   KeepaliveConfig,
   LogConfig,
   LogOutput,
@@ -35,6 +37,7 @@ export {
   type InitialCluster,
   initialClusterText,
   type MemberUrl,
+  parseInitialCluster,
   parseUrl,
   parseUrls,
   sameUrl,

@@ -5,7 +5,6 @@ import {
   boolOption,
   durationOption,
   listOption,
-  planned,
   pointless,
   refused,
   stringOption,
@@ -13,10 +12,6 @@ import {
 } from "./option.ts";
 
 const group = "Clustering";
-const discovery = refused(
-  "the discovery service is not implemented yet; use --initial-cluster or --discovery-srv",
-);
-const discoveryDetail = planned("the discovery service is not implemented yet");
 
 export const clusterOptions = {
   "initial-advertise-peer-urls": urlsOption("http://localhost:2380", {
@@ -60,7 +55,6 @@ export const clusterOptions = {
   "discovery-token": stringOption("", {
     group,
     doc: "Discovery service: token of the cluster to form.",
-    stage: discovery,
     fileKey: "discovery-config.token",
   }),
   "discovery-endpoints": listOption(
@@ -68,7 +62,6 @@ export const clusterOptions = {
     {
       group,
       doc: "Discovery service: comma-separated endpoints.",
-      stage: discovery,
       fileKey: "discovery-config.client.endpoints",
     },
     true,
@@ -76,67 +69,56 @@ export const clusterOptions = {
   "discovery-dial-timeout": durationOption(2000, {
     group,
     doc: "Discovery service: connection timeout.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.dial-timeout",
   }),
   "discovery-request-timeout": durationOption(5000, {
     group,
     doc: "Discovery service: request timeout.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.request-timeout",
   }),
   "discovery-keepalive-time": durationOption(2000, {
     group,
     doc: "Discovery service: interval between keepalive pings.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.keepalive-time",
   }),
   "discovery-keepalive-timeout": durationOption(6000, {
     group,
     doc: "Discovery service: time to wait for the response to a ping.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.keepalive-timeout",
   }),
   "discovery-insecure-transport": boolOption(true, {
     group,
     doc: "Discovery service: connect without TLS.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.insecure-transport",
   }),
   "discovery-insecure-skip-tls-verify": boolOption(false, {
     group,
     doc: "Discovery service: do not verify its certificate. For tests only.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.insecure-skip-tls-verify",
   }),
   "discovery-cert": stringOption("", {
     group,
     doc: "Discovery service: client certificate file.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.cert",
   }),
   "discovery-key": stringOption("", {
     group,
     doc: "Discovery service: key file of the client certificate.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.key",
   }),
   "discovery-cacert": stringOption("", {
     group,
     doc: "Discovery service: CA file that verifies its certificate.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.secure.cacert",
   }),
   "discovery-user": stringOption("", {
     group,
     doc: "Discovery service: user name, or name:password.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.auth.username",
   }),
   "discovery-password": stringOption("", {
     group,
     doc: "Discovery service: password, if --discovery-user contains none.",
-    stage: discoveryDetail,
     fileKey: "discovery-config.client.auth.password",
   }),
   "discovery-fallback": stringOption(

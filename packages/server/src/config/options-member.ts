@@ -171,7 +171,10 @@ export const memberOptions = {
   "enable-grpc-gateway": boolOption(true, {
     group,
     doc: "Serve the v3 API as JSON over HTTP under /v3/.",
-    stage: planned("the JSON gateway is not implemented yet"),
+  }),
+  "enable-http-kv": boolOption(true, {
+    group,
+    doc: "Serve keys over HTTP under /kv/, /watch/ and /txn (docs/http.md).",
   }),
   "raft-read-timeout": durationOption(5000, {
     group,

@@ -16,7 +16,6 @@ const logging = "Logging";
 const tracing = "Distributed tracing";
 const features = "Features";
 const unsafe = "Unsafe features";
-const noRotation = planned("log rotation is not implemented yet; use logrotate");
 
 export const operationsOptions = {
   "enable-pprof": boolOption(false, {
@@ -79,7 +78,6 @@ export const operationsOptions = {
   "enable-log-rotation": boolOption(false, {
     group: logging,
     doc: "Rotate the log file. Requires exactly one file in --log-outputs.",
-    stage: noRotation,
   }),
   "log-rotation-config-json": stringOption(
     '{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}',
@@ -88,7 +86,6 @@ export const operationsOptions = {
       doc:
         "Log rotation: maxsize in MB, maxage in days, maxbackups in files (0: unlimited), " +
         "localtime for local time in file names, compress for gzip.",
-      stage: noRotation,
     },
   ),
   "warning-unary-request-duration": durationOption(300, {
@@ -135,6 +132,12 @@ export const operationsOptions = {
       "Interval between comparisons of compacted history by the leader. Requires the " +
       "feature gate CompactHashCheck.",
     aliases: ["experimental-compact-hash-check-time"],
+  }),
+  "enable-v2": boolOption(false, {
+    group: features,
+    doc:
+      "Serve etcd's v2 API under /v2/ (docs/v2.md), which etcd ended in 3.6; its keys are " +
+      "kept in the store of v3.",
   }),
   "self-heal": boolOption(false, {
     group: features,

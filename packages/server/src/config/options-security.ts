@@ -1,5 +1,5 @@
 /** The options for TLS, for what browsers and hosts may do, and for users' tokens and passwords. */
-import { boolOption, listOption, refused, stringOption, uintOption } from "./option.ts";
+import { boolOption, listOption, stringOption, uintOption } from "./option.ts";
 
 const group = "Security";
 const auth = "Auth";
@@ -129,23 +129,21 @@ export const securityOptions = {
       "Comma-separated IANA names of TLS 1.2 cipher suites, most preferred first. " +
       "Empty: Node's default.",
   }),
-  cors: stringOption("*", {
-    group,
-    doc:
-      "Comma-separated origins from which browsers may call the HTTP endpoints (empty " +
-      "or *: all).",
-    stage: refused("origins are not checked yet, so a restriction would have no effect", ["", "*"]),
-  }),
-  "host-whitelist": listOption(
+  cors: listOption(
     "*",
     {
       group,
       doc:
-        "Comma-separated host names accepted in HTTP requests without TLS (empty or *: " + "all).",
-      stage: refused("the Host header is not checked yet, so a restriction would have no effect", [
-        "",
-        "*",
-      ]),
+        "Comma-separated origins (scheme://host[:port]) whose pages may call the HTTP endpoints " +
+        "(empty or *: all). Only where it is given, pages of other sites may write.",
+    },
+    true,
+  ),
+  "host-whitelist": listOption(
+    "*",
+    {
+      group,
+      doc: "Comma-separated host names accepted in HTTP requests without TLS (empty or *: all).",
     },
     true,
   ),

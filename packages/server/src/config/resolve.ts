@@ -5,8 +5,11 @@
 import { formatDurationMs } from "@quorate/host";
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
+import { parseLogRotation } from "./log-rotation.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveDiscovery } from "./resolve-discovery.ts";
+import { resolveHttp } from "./resolve-http.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -223,20 +226,16 @@ function resolveLog(settings: Settings, values: OptionValues): LogConfig {
         "--log-outputs requires a single file path when --log-rotate-config-json is defined",
       );
     }
-    try {
-      JSON.parse(values["log-rotation-config-json"]);
-    } catch (error) {
-      throw new ConfigError(
-        "BadValue",
-        `improperly formatted log rotation config: ${(error as Error).message}`,
-      );
-    }
   }
+  const rotation = values["enable-log-rotation"]
+    ? parseLogRotation(values["log-rotation-config-json"])
+    : undefined;
   const level = values["log-level"];
   return {
     level: (level === "panic" || level === "dpanic" ? "fatal" : level) as LogThreshold,
     format: settings.isSet("log-format") ? (values["log-format"] as "json" | "console") : "auto",
     outputs,
+    rotation,
   };
 }
 
@@ -301,13 +300,6 @@ function checkAddresses(settings: Settings, values: OptionValues, fromFile: bool
     "initial-advertise-peer-urls",
   ] as const) {
     if (values[name].length === 0) contradiction(`--${name} must not be empty`);
-  }
-  for (const name of ["listen-peer-urls", "initial-advertise-peer-urls"] as const) {
-    const socket = values[name].find((url) => url.path !== "");
-    if (socket !== undefined)
-      contradiction(
-        `--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`,
-      );
   }
   for (const [name, form] of [
     ["initial-advertise-peer-urls", '"host:port"'],
@@ -381,6 +373,16 @@ function warnOfIgnoredTls(settings: Settings, values: OptionValues): void {
   }
 }
 
+function warnOfDefaults(settings: Settings, values: OptionValues, dataDir: string): void {
+  if (values.name === "default") {
+    settings.warn("the member has the default name; give each member its own with --name", {
+      name: values.name,
+    });
+  }
+  if (values["data-dir"] === "")
+    settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
+}
+
 /** Checks all settings and puts them together. Throws ConfigError; adds notices to `settings`. */
 export function resolveConfig(
   settings: Settings,
@@ -408,6 +410,7 @@ export function resolveConfig(
     surroundings,
   );
   const initialCluster = resolveCluster(settings, values, advertisePeerUrls);
+  const discovery = resolveDiscovery(values);
   checkTiming(values);
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
@@ -427,13 +430,7 @@ export function resolveConfig(
   const peerTls = resolveTls("peer", values, values["listen-peer-urls"], tlsSurroundings);
   warnOfIgnoredTls(settings, values);
   const featureGates = resolveGates(settings, values);
-  if (values.name === "default") {
-    settings.warn("the member has the default name; give each member its own with --name", {
-      name: values.name,
-    });
-  }
-  if (values["data-dir"] === "")
-    settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
+  warnOfDefaults(settings, values, dataDir);
   const quota = values["quota-backend-bytes"];
   return {
     name: values.name,
@@ -450,8 +447,10 @@ export function resolveConfig(
     clientTls,
     peerTls,
     initialCluster,
-    initialClusterToken: values["initial-cluster-token"],
+    // As in etcd: the token of the service takes the place of the cluster's.
+    initialClusterToken: discovery?.token ?? values["initial-cluster-token"],
     isNewCluster: values["initial-cluster-state"] === "new",
+    discovery,
     discoverySrv:
       values["discovery-srv"] === ""
         ? undefined
@@ -475,7 +474,7 @@ export function resolveConfig(
     autoCompaction,
     corruptCheckMs: values["corrupt-check-time"],
     compactHashCheckMs: values["compact-hash-check-time"],
-    selfHeal: values["self-heal"],
+    ...{ selfHeal: values["self-heal"], enableV2: values["enable-v2"] },
     compactionBatchLimit: values["compaction-batch-limit"] || 1000,
     compactionSleepIntervalMs: values["compaction-sleep-interval"] || 10,
     maxTxnOps: values["max-txn-ops"],
@@ -490,6 +489,7 @@ export function resolveConfig(
     slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
+    http: resolveHttp(settings, values),
     jwt: resolveTokens(settings, values),
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],

@@ -15,13 +15,12 @@ function retired(why: string, bool = false): Retired {
   return { why, bool };
 }
 
-const v2 = "the v2 API and its proxy are gone since etcd 3.6";
+const v2 = "the v2 store and its proxy are gone since etcd 3.6";
 const ancient = "it has been ignored by every etcd of the third version";
 const oldLogs = "logs are structured and have one level, --log-level, since etcd 3.5";
 
 /** By flag name, which is also the file key. */
 export const retiredFlags: ReadonlyMap<string, Retired> = new Map<string, Retired>([
-  ["enable-v2", retired(v2, true)],
   ["v2-deprecation", retired(v2)],
   ["experimental-enable-v2v3", retired(v2)],
   ["proxy", retired(v2)],

@@ -4,6 +4,8 @@
  */
 import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
+import type { LogRotationConfig } from "./log-rotation.ts";
+import type { DiscoveryConfig } from "./resolve-discovery.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
 /** TLS for one side of the member. Paths name PEM files; an empty path means none. */
@@ -79,6 +81,8 @@ export interface LogConfig {
   readonly format: "json" | "console" | "auto";
   /** At least one; each once. */
   readonly outputs: readonly LogOutput[];
+  /** When the file among them is moved away; undefined for never. */
+  readonly rotation: LogRotationConfig | undefined;
 }
 
 /** The audit log. */
@@ -155,6 +159,8 @@ export interface ServerConfig {
    * Where SRV records name the initial cluster, in place of `initialCluster`; undefined if
    * --discovery-srv is not given.
    */
+  /** The service by which the members of a new cluster find each other; undefined for none. */
+  readonly discovery: DiscoveryConfig | undefined;
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
   /** Form a cluster of this member alone, from the data it has. */
   readonly forceNewCluster: boolean;
@@ -186,6 +192,8 @@ export interface ServerConfig {
   readonly compactHashCheckMs: number;
   /** If a member that differs rebuilds its store. */
   readonly selfHeal: boolean;
+  /** --enable-v2: serve /v2/. */
+  readonly enableV2: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
 
@@ -199,6 +207,8 @@ export interface ServerConfig {
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 
+  readonly http: HttpConfig;
+
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
   readonly authTokenTtlSeconds: number;
@@ -210,6 +220,20 @@ export interface ServerConfig {
   readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
   readonly featureGates: Gates;
+}
+
+/** What the HTTP side of the client port serves, and to which clients. */
+export interface HttpConfig {
+  /** Whether /v3/ is served. */
+  readonly isGatewayOn: boolean;
+  /** Whether /kv/, /watch/ and /txn are served. */
+  readonly areKeysOn: boolean;
+  /** Origins whose pages may call, as browsers send them; undefined for all. */
+  readonly allowedOrigins: ReadonlySet<string> | undefined;
+  /** Whether --cors was given: by default, pages of other sites may not write. */
+  readonly areOriginsGiven: boolean;
+  /** Host names that requests without TLS may be for; undefined for all. */
+  readonly allowedHosts: ReadonlySet<string> | undefined;
 }
 
 /** A log line for the operator, written once there is a logger. */

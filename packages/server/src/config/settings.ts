@@ -174,8 +174,11 @@ export function applyFlags(settings: Settings, line: CommandLine): void {
   for (const { name, text } of line.flags) assign(settings, name, text, `flag --${name}`);
 }
 
-/** Variables that begin with ETCD_ and are not options. */
-const foreignVariables = new Set(["ETCD_UNSUPPORTED_ARCH", "ETCD_CONFIG_FILE"]);
+/**
+ * Variables that begin with ETCD_ and are not options. ETCD_VERIFY turns etcd's own assertions on;
+ * here they are always on.
+ */
+const foreignVariables = new Set(["ETCD_UNSUPPORTED_ARCH", "ETCD_CONFIG_FILE", "ETCD_VERIFY"]);
 
 /**
  * Sets what the ETCD_* variables say. A variable for a flag that was given is refused, as etcd

@@ -1,6 +1,7 @@
 /**
  * The plain HTTP side of the client port and of --listen-metrics-urls: health, version and metrics.
  */
+import { type HttpExchangeHandler, type HttpHead, type Logger, wholeBody } from "@quorate/host";
 import type { HttpHandler } from "@quorate/rpc";
 import { plainError } from "./health.ts";
 import { refuseCrossSite } from "./same-site.ts";
@@ -27,18 +28,58 @@ export function versionEndpoint(source: VersionSource): HttpHandler {
 }
 
 /**
- * Sends a request to the endpoint of its path, or to the longest one that ends in a slash and that
- * the path begins with; others get 404 as from Go's mux. What browsers send across sites
- * changes nothing, on any path.
+ * Finds the value of a request's path: its own, or that of the longest prefix that ends in a slash
+ * (as Go's mux does).
  */
-export function httpRouter(endpoints: ReadonlyMap<string, HttpHandler>): HttpHandler {
-  const prefixes = [...endpoints.keys()]
+function byPath<T>(routes: ReadonlyMap<string, T>): (path: string) => T | undefined {
+  const prefixes = [...routes.keys()]
     .filter((path) => path.endsWith("/"))
     .sort((a, b) => b.length - a.length);
-  return refuseCrossSite((request) => {
-    const found =
-      endpoints.get(request.path) ??
-      endpoints.get(prefixes.find((prefix) => request.path.startsWith(prefix)) ?? "");
-    return found === undefined ? plainError(404, "404 page not found") : found(request);
-  });
+  return (path) =>
+    routes.get(path) ?? routes.get(prefixes.find((prefix) => path.startsWith(prefix)) ?? "");
+}
+
+const NOT_FOUND = plainError(404, "404 page not found");
+
+/**
+ * Sends a request to the endpoint of its path; others get 404 as from Go's mux. What browsers send
+ * across sites changes nothing, on any path.
+ */
+export function httpRouter(endpoints: ReadonlyMap<string, HttpHandler>): HttpHandler {
+  const find = byPath(endpoints);
+  return refuseCrossSite((request) => find(request.path)?.(request) ?? NOT_FOUND);
+}
+
+/**
+ * Sends a request to the handler of its path, as `httpRouter` does. Each handler has its own policy
+ * for requests across sites.
+ */
+export function exchangeRouter(
+  routes: ReadonlyMap<string, HttpExchangeHandler>,
+): HttpExchangeHandler {
+  const find = byPath(routes);
+  return (exchange) => {
+    const found = find(exchange.head.path);
+    if (found !== undefined) return found(exchange);
+    exchange.respond(NOT_FOUND);
+    return {};
+  };
+}
+
+/** Longest body of a request to a plain endpoint. */
+const MAX_PLAIN_BODY_BYTES = 2 * 1024 * 1024;
+
+/** Endpoints as routes; what browsers send to them across sites changes nothing. */
+export function plainRoutes(
+  endpoints: ReadonlyMap<string, HttpHandler>,
+  logger: Logger,
+): [string, HttpExchangeHandler][] {
+  const failed = ({ method, path }: HttpHead, error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn("failed to handle HTTP request", { method, path, error: reason });
+  };
+  return [...endpoints].map(([path, handler]) => [
+    path,
+    wholeBody(refuseCrossSite(handler), MAX_PLAIN_BODY_BYTES, failed),
+  ]);
 }

@@ -20,13 +20,11 @@
  *   all.
  * - What a checkpoint has noted is taken back through the log before a renewal is answered.
  */
-import type { Clock, Logger, Timer } from "@quorate/host";
+import type { Timer } from "@quorate/host";
 import { CodedError, idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
 import {
-  type AppliedEntry,
   type Lease,
   type LeaseObserver,
-  type Lessor,
   MAX_CHECKPOINT_LEASES,
   STEP_KEYS,
   type Steps,
@@ -34,6 +32,7 @@ import {
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import { Deadlines, type Due } from "./deadlines.ts";
+import type { KeeperDeps, KeeperOptions } from "./keeper-deps.ts";
 import { spread } from "./spread.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
@@ -77,43 +76,6 @@ export class NotPrimaryError extends CodedError<"NotPrimary"> {
   constructor() {
     super("NotPrimaryError", "NotPrimary", "not a primary lessor");
   }
-}
-
-export interface KeeperOptions {
-  /** The least time to live in seconds; a lease from a time with a lower minimum has it too. */
-  readonly minTtlSeconds: number;
-  /** What a new leader adds: the election timeout. */
-  readonly extendMs: number;
-  /** For so long a confirmation of the leadership serves renewals; less than `extendMs`. */
-  readonly confirmedForMs: number;
-  /** How often what is left of a lease is noted in the log; undefined for never. */
-  readonly checkpointIntervalMs: number | undefined;
-}
-
-export interface KeeperCounters {
-  readonly renewed: { add(): void };
-  readonly expired: { add(): void };
-}
-
-export interface KeeperDeps {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly counters: KeeperCounters;
-  lessor(): Lessor;
-  /**
-   * Resolves when a quorum has confirmed the leader since the call, and all it had committed by
-   * then is applied here; rejects otherwise.
-   */
-  confirm(): Promise<void>;
-  /**
-   * Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it
-   * rejects if the result does not come.
-   */
-  propose(
-    term: number,
-    kind: "leaseRevoke" | "leaseCheckpoint",
-    requests: readonly Uint8Array[],
-  ): readonly Promise<AppliedEntry>[];
 }
 
 /**
@@ -459,6 +421,34 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #revoke(epoch: Epoch, due: readonly Counted[]): void {
+    const ready: Counted[] = [];
+    for (const lease of due) {
+      const before = this.#deps.beforeRevoke?.(lease.id);
+      if (before === undefined) ready.push(lease);
+      else this.#revokeAfter(epoch, lease, before);
+    }
+    if (ready.length > 0) this.#revokeNow(epoch, ready);
+  }
+
+  /** Revokes a lease when a transaction is applied. */
+  #revokeAfter(epoch: Epoch, lease: Counted, before: Uint8Array): void {
+    const [result] = this.#deps.propose(epoch.term, "txn", [before]);
+    result.then(
+      ({ error }) => {
+        if (error === undefined) this.#revokeNow(epoch, [lease]);
+        else {
+          this.#inflightRevokes--;
+          this.#revokeAgain(epoch, lease, REFUSED_RETRY_MS);
+        }
+      },
+      () => {
+        this.#inflightRevokes--;
+        this.#revokeAgain(epoch, lease, REVOKE_RETRY_MS);
+      },
+    );
+  }
+
+  #revokeNow(epoch: Epoch, due: readonly Counted[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
     this.#deps.propose(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(

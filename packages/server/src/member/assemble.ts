@@ -26,6 +26,7 @@ import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { StoreRef } from "../store-ref.ts";
+import { directoryExpiry } from "../v2/expiry.ts";
 import { WatchHub } from "../watch/index.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
@@ -221,6 +222,7 @@ function stateParts(core: Core) {
   const exchange = new StoreExchange({
     ...{ disk: deps.disk, keyspaces: deps.keyspaces, storeDir: config.storeDir, faults, store },
     stepKeys: deps.applyLimits?.stepKeys,
+    sha256: deps.sha256,
     fatal: lifetime.end,
   });
   const flusher = new Flusher(config.backendBatchIntervalMs, {
@@ -255,6 +257,7 @@ function stateParts(core: Core) {
       lessor: () => store.current.lessor,
       confirm: () => reads.wait(),
       propose: (term, kind, bodies) => requests.proposeInTerm(term, kind, bodies),
+      beforeRevoke: (id) => directoryExpiry(store.current, id),
     },
   );
   return { watches, slices, auth, exchange, flusher, space, minLeaseTtlSeconds, keeper };

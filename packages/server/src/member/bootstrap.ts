@@ -11,14 +11,7 @@
  * replayed. A store ahead of the log, or behind the log's first entry, is damage, and nothing is
  * started on it.
  */
-import {
-  type Clock,
-  type Disk,
-  type KeyspaceOpener,
-  type Logger,
-  type Names,
-  parentOf,
-} from "@quorate/host";
+import { type Disk, type KeyspaceOpener, type Logger, parentOf } from "@quorate/host";
 import { CodedError, etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import {
@@ -28,11 +21,13 @@ import {
   type Member,
   memberId,
   recoverDirectories,
+  type Sha256,
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+import { type DiscoveredDeps, discovered } from "../membership/discovered.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,
@@ -41,7 +36,6 @@ import {
   otherMembers,
 } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
-import { discoverBySrv } from "../membership/srv-discovery.ts";
 import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
@@ -51,17 +45,16 @@ export class BootstrapError extends CodedError<"CannotStart"> {
   }
 }
 
-export interface BootstrapDeps {
+export interface BootstrapDeps extends DiscoveredDeps {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
-  readonly names?: Names | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number, durationMs?: number) => void;
 }
@@ -102,7 +95,14 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
     onSync: deps.onWalSync,
     onWrite: deps.onWalWrite,
   };
-  if (Wal.exists(deps.disk, config.walDir)) return reopen(config, deps, walOptions);
+  if (Wal.exists(deps.disk, config.walDir)) {
+    if (config.discovery !== undefined)
+      deps.logger.warn(
+        "discovery token is ignored since cluster already initialized; valid logs are found",
+        { "wal-dir": config.walDir },
+      );
+    return reopen(config, deps, walOptions);
+  }
   return begin(config, deps, walOptions);
 }
 
@@ -193,18 +193,6 @@ async function begin(
   }
 }
 
-/** The configuration with the members that SRV records name, if it is to be found that way. */
-async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<ServerConfig> {
-  const where = config.discoverySrv;
-  if (where === undefined) return config;
-  if (deps.names === undefined)
-    throw new BootstrapError("this member has no DNS resolver for SRV records");
-  return {
-    ...config,
-    initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }),
-  };
-}
-
 /** The members of a new cluster; this one must not have been started before. */
 async function newCluster(config: ServerConfig, deps: BootstrapDeps): Promise<readonly Member[]> {
   await verifyBootstrap(config);
@@ -286,6 +274,8 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     stepKeys: deps.stepKeys,
+    disk: deps.disk,
+    sha256: deps.sha256,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;

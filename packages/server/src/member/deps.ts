@@ -1,9 +1,11 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
+import type { Sha256 } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { Secrets } from "../auth/access-control.ts";
 import type { LinkQuestions } from "../membership/index.ts";
+import type { OpenRegistry } from "../membership/token-discovery.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
 import type { SliceLimits } from "../reads/slices.ts";
@@ -49,6 +51,8 @@ export interface MemberDeps {
   readonly sliceLimits?: SliceLimits | undefined;
   /** What answers may take of the memory while they are built. */
   readonly answerLimits?: AnswerLimits | undefined;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
   /** For passwords and tokens; without it none are taken or made. */
   readonly secrets?: Secrets | undefined;
   /** Makes the transport; nothing is opened, and its listener not called, before `listen`. */
@@ -60,6 +64,8 @@ export interface MemberDeps {
   readonly callPeer?: PeerCall | undefined;
   /** For --discovery-srv. */
   readonly names?: Names | undefined;
+  /** For --discovery-endpoints. */
+  readonly openRegistry?: OpenRegistry | undefined;
   /**
    * The member has stopped by itself: it cannot go on (an error), or it was removed from the
    * cluster (undefined).

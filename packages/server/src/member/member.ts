@@ -60,8 +60,10 @@ export class Member {
       ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
       walSegmentBytes: deps.walSegmentBytes,
       stepKeys: deps.applyLimits?.stepKeys,
+      sha256: deps.sha256,
       callPeer: deps.callPeer,
       names: deps.names,
+      openRegistry: deps.openRegistry,
       ...walObserver(metrics),
     });
     member = new Member({ config, deps, metrics, state });

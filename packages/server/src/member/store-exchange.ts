@@ -5,7 +5,7 @@
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import { installReceived, Store } from "@quorate/store";
+import { installReceived, type Sha256, Store } from "@quorate/store";
 import type { StoreRef } from "../store-ref.ts";
 import type { FaultHook } from "./fault-points.ts";
 
@@ -13,6 +13,8 @@ export interface StoreExchangeParts {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
   readonly storeDir: string;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   readonly faults: FaultHook;
@@ -66,12 +68,12 @@ export class StoreExchange {
   }
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
-    const { disk, keyspaces, storeDir, stepKeys, faults, store: ref } = this.#parts;
+    const { disk, keyspaces, storeDir, stepKeys, sha256, faults, store: ref } = this.#parts;
     faults("before-snapshot-install");
     await ref.detach();
     await ref.current.close({ flush: false });
     installReceived(disk, storeDir, index);
-    const store = await Store.open(keyspaces, storeDir, { stepKeys });
+    const store = await Store.open(keyspaces, storeDir, { stepKeys, disk, sha256 });
     await replay(store);
     ref.attach(store);
     faults("after-snapshot-install");

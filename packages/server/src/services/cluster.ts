@@ -1,6 +1,7 @@
 /** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
 import {
   ClusterService,
+  errorOf,
   MemberAddRequest,
   MemberAddResponse,
   MemberListRequest,
@@ -77,6 +78,8 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
         countUrls(bytes, UPDATED_URLS_FIELD);
         const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
         return member.operate(callerOf(context), { kind: "memberUpdate" }, async () => {
+          if (!reconfiguration.members().some(({ id }) => id === ID))
+            throw errorOf("MemberNotFound");
           await reconfiguration.update(ID, checkedUrls(peerURLs));
           return MemberUpdateResponse.encode(answer());
         });

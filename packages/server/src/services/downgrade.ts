@@ -43,7 +43,7 @@ export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandl
         switch (action) {
           case DowngradeRequest_DowngradeAction.VALIDATE:
             return DowngradeResponse.encode({
-              header: undefined,
+              header: member.header(member.store.mvcc.currentRevision),
               version: majorMinor(await checked(member, caller, version)),
             });
           case DowngradeRequest_DowngradeAction.ENABLE:
@@ -52,7 +52,7 @@ export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandl
           case DowngradeRequest_DowngradeAction.CANCEL:
             // As in etcd, taking back what was never ordered is no error.
             return DowngradeResponse.encode({
-              header: undefined,
+              header: member.header(member.store.mvcc.currentRevision),
               version: majorMinor(member.store.membership.clusterVersion ?? ""),
             });
           default:

@@ -164,6 +164,8 @@ class KeepAlives implements StreamListener {
   readonly #caller: Caller;
   /** Leases that it has renewed, those renewed last at the end. */
   readonly #renewed = new Set<bigint>();
+  /** The last of them: most streams renew one lease, and the set's order costs as much as that. */
+  #newest: bigint | undefined;
   #unfollow: (() => void) | undefined;
 
   constructor(member: Member, call: StreamCall) {
@@ -209,7 +211,8 @@ class KeepAlives implements StreamListener {
 
   /** Notes a lease that is looked at again when users or roles change. */
   #permitted(id: bigint): void {
-    if (this.#isEnded) return;
+    if (this.#isEnded || id === this.#newest) return;
+    this.#newest = id;
     this.#renewed.delete(id);
     this.#renewed.add(id);
     this.#unfollow ??= this.#member.auth.changes.follow(() => this.#recheck());

@@ -115,7 +115,8 @@ function statusOf(member: Member): StatusResponse {
     header: member.header(store.mvcc.currentRevision),
     version: SERVER_VERSION,
     dbSize: store.sizeOnDiskBytes,
-    dbSizeInUse: store.liveBytes,
+    // As in etcd it is never 0, which JSON would leave out.
+    dbSizeInUse: Math.max(1, store.liveBytes),
     leader: member.leader,
     raftIndex: member.commitIndex,
     raftTerm: member.term,

@@ -17,6 +17,8 @@ import { kvService } from "./kv.ts";
 import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
+import { pageHandler } from "./pages.ts";
+import { rangeStreams } from "./range-stream.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
@@ -85,6 +87,18 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
 }
 
 /**
+ * Range page by page, for lists over HTTP: the method Range of a table of its own, with the rules
+ * of every method. A response has the first records of the range, and `more`; the request's
+ * order and filters are ignored, and `count` is 0.
+ */
+export function pageTable(member: Member): ServiceTable {
+  const { Range } = KVService.methods;
+  const check = requestCheck(Range, member.config.maxTxnOps);
+  const handler = unary(member, pageHandler(member), new ClientVersions(), check);
+  return { unary: new Map([[Range.path, handler]]), stream: new Map() };
+}
+
+/**
  * The table that an engine serves. Methods of etcd's services that this version does not offer
  * answer UNIMPLEMENTED by their name.
  */
@@ -101,6 +115,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...authService(member),
   ]);
   const streamHandlers = new Map([
+    ...rangeStreams(member),
     ...watchService(member),
     ...leaseStreams(member),
     ...electionStreams(member),

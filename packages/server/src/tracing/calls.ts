@@ -32,16 +32,16 @@ export const innerSpans: ReadonlyMap<string, InnerSpan> = new Map<string, InnerS
     {
       name: "range",
       attributes: (bytes) => {
-        const { key, rangeEnd, revision, limit, countOnly, keysOnly } = RangeRequest.decode(bytes);
-        return [
-          ["range_begin", toUtf8(key)],
-          ["range_end", toUtf8(rangeEnd)],
-          ["rev", revision],
-          ["limit", limit],
-          ["count_only", countOnly],
-          ["keys_only", keysOnly],
-        ];
+        const request = RangeRequest.decode(bytes);
+        return [...rangeAttributes(request), ["keys_only", request.keysOnly]];
       },
+    },
+  ],
+  [
+    KVService.methods.RangeStream.path,
+    {
+      name: "range_streaming",
+      attributes: (bytes) => rangeAttributes(RangeRequest.decode(bytes)),
     },
   ],
   [
@@ -96,6 +96,17 @@ export const innerSpans: ReadonlyMap<string, InnerSpan> = new Map<string, InnerS
     { name: "lease_revoke", attributes: (bytes) => [["id", LeaseRevokeRequest.decode(bytes).ID]] },
   ],
 ]);
+
+function rangeAttributes(request: RangeRequest): Attributes {
+  const { key, rangeEnd, revision, limit, countOnly } = request;
+  return [
+    ["range_begin", toUtf8(key)],
+    ["range_end", toUtf8(rangeEnd)],
+    ["rev", revision],
+    ["limit", limit],
+    ["count_only", countOnly],
+  ];
+}
 
 function txnAttributes(request: TxnRequest): Attributes {
   const { compare, success, failure } = request;

@@ -11,6 +11,7 @@ import {
   Dispatcher,
   Http2Connection,
   Http2Shared,
+  HttpDate,
   Inflater,
   isPieceSource,
   joinMessage,
@@ -29,6 +30,7 @@ const MIB = 1024 * 1024;
 const SWEEP_PERIOD_MS = 1000;
 /** In the metadata: which call it is, so that both ends can be compared. */
 const CALL_KEY = "x-sim-call";
+const SEND_BUDGET_BYTES = 64 * 1024;
 const PREFACE_BYTES = 24;
 /** The longest frame is 16 KiB: this bit in the first byte of its length is never set. */
 const TOO_LONG = 0x80;
@@ -93,10 +95,17 @@ export class RpcLink {
     return {
       limits: {
         ...{ maxRequestBytes: 64 * MIB, maxResponseBytes: 256 * MIB },
-        ...{ maxHttpBodyBytes: MIB, sendBudgetBytes: 64 * 1024 },
+        sendBudgetBytes: SEND_BUDGET_BYTES,
       },
       services: this.#watched(services),
-      http: () => ({ status: 404, headers: {}, body: "" }),
+      http: {
+        handler: (exchange) => {
+          exchange.respond({ status: 404, headers: {}, body: "" });
+          return {};
+        },
+        ...{ logger: silentLogger, sendBudgetBytes: SEND_BUDGET_BYTES },
+        date: new HttpDate(clock),
+      },
       ...{ clock, logger: silentLogger, deadlines: new DeadlineQueue(clock) },
       ...{ compressor, inflater: new Inflater(compressor, clock), observer: undefined },
       ...{ receivedMessageBytes: 0, sentMessageBytes: 0 },

@@ -4,10 +4,11 @@
  * over one view of the backend: to measure, and to write.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
-import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
+import { type BoltBucket, type BoltCursor, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
 import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
+import type { TableRecords } from "../level-files/records.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot file. */
@@ -40,15 +41,66 @@ async function* withoutValues(
   for await (const slice of records) yield slice.map(([key]) => [key, EMPTY]);
 }
 
-/**
- * Measures the file for a view. @param isWanted called from time to time while it measures; false
- * ends that with a SnapshotAbandonedError
- */
+/** A SHA-256 that is computed bit by bit. */
+export interface Sha256 {
+  update(bytes: Uint8Array): void;
+  digest(): Uint8Array;
+}
+
+export interface ExportOptions {
+  /** The version written into the file. */
+  readonly storageVersion: string;
+  /** Called while the file is measured; false ends that with a SnapshotAbandonedError. */
+  readonly isWanted: () => boolean;
+  readonly sha256?: (() => Sha256) | undefined;
+}
+
+/** The records of the bucket key in the files of their tables, as a bolt file takes them. */
+class KeyCursor implements BoltCursor {
+  readonly #records: TableRecords;
+  readonly #isWanted: () => boolean;
+  readonly keyStart = 1;
+
+  constructor(records: TableRecords, isWanted: () => boolean) {
+    this.#records = records;
+    this.#isWanted = isWanted;
+  }
+
+  next(): boolean {
+    return this.#records.next();
+  }
+
+  refill(): Promise<boolean> {
+    if (!this.#isWanted()) throw new SnapshotAbandonedError();
+    return this.#records.refill();
+  }
+
+  get key(): Uint8Array {
+    return this.#records.record.key;
+  }
+
+  get keyEnd(): number {
+    return this.#records.keyLength;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#records.record.bytes;
+  }
+
+  get valueStart(): number {
+    return this.#records.record.valueStart;
+  }
+
+  get valueEnd(): number {
+    return this.#records.record.valueEnd;
+  }
+}
+
+/** Measures the file for a view. @throws SnapshotAbandonedError */
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,
   confState: raftpb.ConfState,
-  storageVersion: string,
-  isWanted: () => boolean,
+  { storageVersion, isWanted, sha256: native }: ExportOptions,
 ): Promise<EtcdSnapshot> {
   const meta: BoltRecord[] = [];
   for await (const slice of snapshot.scan(Bucket.meta)) meta.push(...slice);
@@ -72,14 +124,20 @@ export async function exportEtcdFile(
         name,
         scan: () => withoutValues(wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES))),
       };
-    return { name, scan: () => wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES)) };
+    const { tables } = snapshot;
+    const read =
+      name === "key" && tables !== undefined
+        ? () => new KeyCursor(tables.records(), isWanted)
+        : undefined;
+    const scan = () => wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES));
+    return { name, scan, read };
   });
   const output = await boltOutput(buckets);
   return {
     databaseBytes: output.sizeBytes,
     storageVersion,
     async *chunks() {
-      const hash = sha256.create();
+      const hash = native?.() ?? sha256.create();
       for await (const chunk of output.chunks()) {
         hash.update(chunk);
         yield chunk;

@@ -1,6 +1,11 @@
 /** Import and export of etcd's snapshot files. */
 export { hasChecksum, verifyChecksum } from "./checksum.ts";
-export { CHECKSUM_BYTES, type EtcdSnapshot, SnapshotAbandonedError } from "./export.ts";
+export {
+  CHECKSUM_BYTES,
+  type EtcdSnapshot,
+  type Sha256,
+  SnapshotAbandonedError,
+} from "./export.ts";
 export {
   type ImportOptions,
   importEtcdFile,

@@ -53,6 +53,13 @@ export class ByteReader {
     this.skip(this.varint());
   }
 
+  /** A length as a varint, and as many bytes: a view. */
+  text(): Uint8Array {
+    const length = this.varint();
+    this.skip(length);
+    return this.#bytes.subarray(this.at - length, this.at);
+  }
+
   skip(length: number): void {
     if (this.at + length > this.#end)
       throw new BytesDamage(this.#base + this.at, "a text is cut short");

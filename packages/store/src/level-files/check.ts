@@ -29,7 +29,7 @@ export function checkLevelFiles(disk: Disk, directory: string): CheckedTables {
   const manifest = `${directory}/${name}`;
   const live = reporting(manifest, () => liveTables(readAll(disk, manifest)));
   const checked = { tables: live.size, blocks: 0, bytes: 0 };
-  for (const [number, sizeBytes] of live) {
+  for (const [number, { sizeBytes }] of live) {
     const path = `${directory}/${String(number).padStart(6, "0")}.ldb`;
     const bytes = readAll(disk, path);
     reporting(path, () => {

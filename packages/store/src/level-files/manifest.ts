@@ -15,12 +15,21 @@ const HEAD_BYTES = 7;
 const FULL = 1;
 const LAST = 4;
 
-/**
- * The numbers of the live tables, with their sizes in bytes. An incomplete change at the end is
- * ignored.
- */
-export function liveTables(manifest: Uint8Array): ReadonlyMap<number, number> {
-  const tables = new Map<number, number>();
+/** Bytes of a mark behind a user's key. */
+const MARK_BYTES = 8;
+
+/** A table of the database. */
+export interface LiveTable {
+  readonly level: number;
+  readonly sizeBytes: number;
+  /** The user's keys between which its keys are, both included. */
+  readonly smallest: Uint8Array;
+  readonly largest: Uint8Array;
+}
+
+/** The live tables by number. An incomplete change at the end is ignored. */
+export function liveTables(manifest: Uint8Array): ReadonlyMap<number, LiveTable> {
+  const tables = new Map<number, LiveTable>();
   let parts: Uint8Array[] = [];
   for (let at = 0; at + HEAD_BYTES <= manifest.length; ) {
     const left = BLOCK_BYTES - (at % BLOCK_BYTES);
@@ -45,7 +54,7 @@ export function liveTables(manifest: Uint8Array): ReadonlyMap<number, number> {
 function applyChange(
   parts: readonly Uint8Array[],
   offset: number,
-  tables: Map<number, number>,
+  tables: Map<number, LiveTable>,
 ): void {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
@@ -65,11 +74,13 @@ function applyChange(
       reader.varint();
       tables.delete(reader.varint());
     } else if (tag === 7) {
-      reader.varint();
+      const level = reader.varint();
       const number = reader.varint();
-      tables.set(number, reader.varint());
-      reader.skipText();
-      reader.skipText();
+      const sizeBytes = reader.varint();
+      const [smallest, largest] = [reader.text(), reader.text()].map((key) =>
+        key.subarray(0, key.length - MARK_BYTES),
+      );
+      tables.set(number, { level, sizeBytes, smallest, largest });
     } else throw new BytesDamage(offset, `an unknown tag ${tag}`);
   }
 }

@@ -4,49 +4,84 @@
  * earlier output (1 to 3).
  */
 
+/** Literals up to so many bytes are copied one by one: that is faster than a call. */
+const FEW_BYTES = 24;
+
 /** The content of `bytes`, or undefined if they are not Snappy's. Produces at most `limitBytes`. */
 export function uncompress(bytes: Uint8Array, limitBytes: number): Uint8Array | undefined {
-  let length = 0;
-  let at = 0;
-  for (let scale = 1; ; scale *= 128) {
-    const byte = bytes[at++];
-    if (byte === undefined || at > 5) return undefined;
-    length += (byte & 0x7f) * scale;
-    if (byte < 0x80) break;
-  }
-  if (length > limitBytes) return undefined;
+  const length = uncompressedLength(bytes, 0, bytes.length);
+  if (!(length <= limitBytes)) return undefined;
   const content = new Uint8Array(length);
-  let end = 0;
-  while (at < bytes.length) {
+  return uncompressInto(content, bytes, 0, bytes.length) ? content : undefined;
+}
+
+/** The length of the content of bytes[start, end), by its own account; NaN if there is none. */
+export function uncompressedLength(bytes: Uint8Array, start: number, end: number): number {
+  let length = 0;
+  let scale = 1;
+  for (let at = start; at < end && at < start + 5; at++) {
+    const byte = bytes[at];
+    length += (byte & 0x7f) * scale;
+    if (byte < 0x80) return length;
+    scale *= 128;
+  }
+  return Number.NaN;
+}
+
+/**
+ * Writes the content of bytes[start, end) to the beginning of `content`, which has at least
+ * `uncompressedLength` bytes. False if the bytes are not Snappy's.
+ */
+export function uncompressInto(
+  content: Uint8Array,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
+  const length = uncompressedLength(bytes, start, end);
+  if (!(length <= content.length)) return false;
+  let at = start;
+  while (bytes[at++] >= 0x80);
+  let to = 0;
+  while (at < end) {
     const tag = bytes[at++];
     const kind = tag & 3;
     if (kind === 0) {
       let size = (tag >>> 2) + 1;
       if (size > 60) {
         const width = size - 60;
+        if (at + width > end) return false;
         size = littleEndian(bytes, at, width) + 1;
         at += width;
       }
-      if (!(at + size <= bytes.length && end + size <= length)) return undefined;
-      content.set(bytes.subarray(at, at + size), end);
-      at += size;
-      end += size;
+      if (at + size > end || to + size > length) return false;
+      if (size > FEW_BYTES) {
+        content.set(bytes.subarray(at, at + size), to);
+        at += size;
+        to += size;
+      } else for (let i = 0; i < size; i++) content[to++] = bytes[at++];
       continue;
     }
     const width = kind === 3 ? 4 : kind;
+    if (at + width > end) return false;
     const size = kind === 1 ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1;
-    const back = littleEndian(bytes, at, width) + (kind === 1 ? (tag >>> 5) * 256 : 0);
+    const back = kind === 1 ? bytes[at] + (tag >>> 5) * 256 : littleEndian(bytes, at, width);
     at += width;
-    if (!(back > 0 && back <= end && end + size <= length)) return undefined;
+    if (back === 0 || back > to || to + size > length) return false;
+    if (size > FEW_BYTES && back >= size) {
+      content.copyWithin(to, to - back, to - back + size);
+      to += size;
+      continue;
+    }
     // Byte by byte: a copy may overlap its own output.
-    for (let i = 0; i < size; i++, end++) content[end] = content[end - back];
+    for (let i = 0; i < size; i++, to++) content[to] = content[to - back];
   }
-  return end === length ? content : undefined;
+  return to === length;
 }
 
-/** NaN past the end. */
 function littleEndian(bytes: Uint8Array, at: number, width: number): number {
+  if (width === 2) return bytes[at] | (bytes[at + 1] << 8);
   let value = 0;
-  for (let i = width - 1; i >= 0; i--) value = value * 256 + (bytes[at + i] ?? Number.NaN);
+  for (let i = width - 1; i >= 0; i--) value = value * 256 + bytes[at + i];
   return value;
 }

@@ -13,14 +13,15 @@
 import { ByteReader, BytesDamage, maskedCrc, word } from "./bytes.ts";
 import { uncompress } from "./snappy.ts";
 
-const FOOT_BYTES = 48;
-const TRAILER_BYTES = 5;
+export const FOOT_BYTES = 48;
+/** Whether a block is compressed, and its checksum, behind the block. */
+export const TRAILER_BYTES = 5;
 const MAGIC = [0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb];
 const COMPRESSED = 1;
 /** No index of a table is near this size: a table has 2 MiB, or one large record. */
 const MAX_INDEX_BYTES = 256 << 20;
 
-interface BlockHandle {
+export interface BlockHandle {
   readonly offset: number;
   readonly length: number;
 }
@@ -44,7 +45,8 @@ export function checkTable(bytes: Uint8Array): number {
   return others.length + 2;
 }
 
-function handleAt(reader: ByteReader): BlockHandle {
+/** The handle at a reader's place. */
+export function handleAt(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), length: reader.varint() };
 }
 

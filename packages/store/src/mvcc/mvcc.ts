@@ -13,6 +13,7 @@
  */
 import type { Backend } from "../backend.ts";
 import { assert } from "../invariants.ts";
+import type { TableRecords } from "../level-files/records.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
@@ -68,13 +69,15 @@ export class Mvcc {
     leases: LeaseBook = noLeases,
     liveBytes: LiveBytes = new LiveBytes(),
     stepKeys: number = STEP_KEYS,
+    records?: TableRecords | undefined,
   ): Promise<Mvcc> {
     const state = new MvccState(backend, path, liveBytes, stepKeys);
     const scheduled = state.readMark(SCHEDULED_COMPACT);
     const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
     const snapshot = await backend.snapshot();
     try {
-      await restoreIndex(state, snapshot, state.compactRevision, leases, onProgress);
+      const from = { snapshot, records };
+      await restoreIndex(state, from, state.compactRevision, leases, onProgress);
     } finally {
       await snapshot.close();
     }

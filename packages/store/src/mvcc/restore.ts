@@ -7,52 +7,129 @@
 import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
+import type { TableRecords } from "../level-files/records.ts";
+import { liveSizeBytes } from "../live-bytes.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { LeaseBook } from "./lease-book.ts";
-import { compareRevisions, decodeRevision, type Revision } from "./revision.ts";
+import { RecordHead } from "./record-head.ts";
+import { compareRevisions, decodeRevision, REVISION_BYTES, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 /**
  * Fills the index. Calls `onProgress` with the number of records read after each slice, and
  * notifies `leases` of each key with a lease.
+ * @param records the bucket's records from the files of their tables; undefined: through `snapshot`
  */
 export async function restoreIndex(
   state: MvccState,
-  snapshot: BackendSnapshot,
+  { snapshot, records }: RestoredFrom,
   scheduledCompact: number,
   leases: LeaseBook,
   onProgress?: (records: number) => void,
 ): Promise<void> {
-  const restored = new RestoredLeases(leases);
-  let records = 0;
-  let lastMain = 0;
-  let lastSub = 0;
-  for await (const slice of snapshot.scan(Bucket.key)) {
-    for (const [bytes, value] of slice) {
-      const problem = (text: string): never => {
-        throw new StoreDamageError(state.path, `bucket key, key ${toHex(bytes)}`, text);
-      };
-      const revision = decodeRevision(bytes) ?? problem("the key is not a revision");
-      if (compareRevisions(revision.main, revision.sub, lastMain, lastSub) <= 0) {
-        problem(`revision ${revision.main}.${revision.sub} follows ${lastMain}.${lastSub}`);
-      }
-      lastMain = revision.main;
-      lastSub = revision.sub;
-      const kv = decodeRecord(value, problem);
-      const key = toLatin1(kv.key);
-      const index = revision.tombstone
-        ? restoreDelete(state, key, revision, scheduledCompact)
-        : restorePut(state, key, revision, kv);
-      if (typeof index === "string") throw problem(index);
-      index.sizeBytes = state.liveBytes.added(bytes, value);
-      restored.set(key, kv.lease);
+  const restore = new IndexRestore(state, scheduledCompact, leases);
+  if (records !== undefined) {
+    do {
+      while (records.next()) restore.takeInPlace(records);
+      onProgress?.(restore.count);
+    } while (await records.refill());
+  } else {
+    for await (const slice of snapshot.scan(Bucket.key)) {
+      for (const [bytes, value] of slice) restore.take(bytes, value);
+      onProgress?.(restore.count);
     }
-    records += slice.length;
-    onProgress?.(records);
   }
-  state.currentRevision = Math.max(1, lastMain);
-  restored.finish();
+  restore.finish();
 }
+
+/** Where the records are read. */
+export interface RestoredFrom {
+  readonly snapshot: BackendSnapshot;
+  /** The records of the bucket key from the files of their tables, if they can be read there. */
+  readonly records: TableRecords | undefined;
+}
+
+/** Bytes of the bucket before a key of the backend. */
+const BUCKET_BYTES = 1;
+
+/** Takes the records one by one, in the order of their revisions. */
+class IndexRestore {
+  readonly #state: MvccState;
+  readonly #scheduledCompact: number;
+  readonly #restored: RestoredLeases;
+  readonly #head = new RecordHead();
+  #lastMain = 0;
+  #lastSub = 0;
+  /** Records so far. */
+  count = 0;
+
+  constructor(state: MvccState, scheduledCompact: number, leases: LeaseBook) {
+    this.#state = state;
+    this.#scheduledCompact = scheduledCompact;
+    this.#restored = new RestoredLeases(leases);
+  }
+
+  /** Takes the present record of `records`; a put without a lease is read in place. */
+  takeInPlace({ record, keyLength }: TableRecords): void {
+    const { key, bytes, valueStart, valueEnd } = record;
+    const head = this.#head;
+    const end = keyLength;
+    if (end === BUCKET_BYTES + REVISION_BYTES && head.read(bytes, valueStart, valueEnd)) {
+      const revisionBytes = key.subarray(BUCKET_BYTES, end);
+      const revision = this.#revision(revisionBytes);
+      const name = toLatin1(bytes, head.keyStart, head.keyEnd);
+      this.#add(revisionBytes, revision, name, head, valueEnd - valueStart);
+    } else this.take(key.slice(BUCKET_BYTES, end), bytes.slice(valueStart, valueEnd));
+  }
+
+  take(bytes: Uint8Array, value: Uint8Array): void {
+    const revision = this.#revision(bytes);
+    const kv = decodeRecord(value, (text) => this.#fail(bytes, text));
+    this.#add(bytes, revision, toLatin1(kv.key), kv, value.length);
+  }
+
+  /** All records are taken. @throws StoreDamageError */
+  finish(): void {
+    this.#state.currentRevision = Math.max(1, this.#lastMain);
+    this.#restored.finish();
+  }
+
+  #revision(bytes: Uint8Array): Revision {
+    const revision = decodeRevision(bytes) ?? this.#fail(bytes, "the key is not a revision");
+    const { main, sub } = revision;
+    if (compareRevisions(main, sub, this.#lastMain, this.#lastSub) <= 0)
+      this.#fail(bytes, `revision ${main}.${sub} follows ${this.#lastMain}.${this.#lastSub}`);
+    this.#lastMain = main;
+    this.#lastSub = sub;
+    return revision;
+  }
+
+  #add(
+    bytes: Uint8Array,
+    revision: Revision,
+    key: string,
+    kv: RecordFields,
+    valueLength: number,
+  ): void {
+    const state = this.#state;
+    const index = revision.tombstone
+      ? restoreDelete(state, key, revision, this.#scheduledCompact)
+      : restorePut(state, key, revision, kv);
+    if (typeof index === "string") throw this.#fail(bytes, index);
+    const sizeBytes = liveSizeBytes(bytes.length, valueLength);
+    index.sizeBytes = sizeBytes;
+    state.liveBytes.addedAll(sizeBytes);
+    this.#restored.set(key, kv.lease);
+    this.count++;
+  }
+
+  #fail(bytes: Uint8Array, text: string): never {
+    throw new StoreDamageError(this.#state.path, `bucket key, key ${toHex(bytes)}`, text);
+  }
+}
+
+/** What the index needs of a record. */
+type RecordFields = Pick<KeyValue, "createRevision" | "modRevision" | "version" | "lease">;
 
 /**
  * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier
@@ -105,7 +182,7 @@ function restorePut(
   state: MvccState,
   key: string,
   { main, sub }: Revision,
-  kv: KeyValue,
+  kv: RecordFields,
 ): KeyIndex | string {
   const { createRevision, version, modRevision } = kv;
   if (modRevision !== main) return `the record says mod revision ${modRevision}`;

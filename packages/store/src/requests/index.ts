@@ -14,6 +14,7 @@ export {
   rangeIfSmall,
   rangeInto,
 } from "./range.ts";
+export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./range-chunk.ts";
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
 export {

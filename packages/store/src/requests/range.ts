@@ -214,7 +214,7 @@ interface Row {
  * True if the index has everything but the value: the change is the latest, and the key has no
  * lease.
  */
-function isKnown(index: KeyIndex, at: number): boolean {
+export function isKnown(index: KeyIndex, at: number): boolean {
   return isLatest(index, at) && !index.leased;
 }
 
@@ -365,13 +365,15 @@ function* answer(
   }
 }
 
-function withoutValue(record: Uint8Array): Uint8Array {
+/** A record as keys_only has it. */
+export function withoutValue(record: Uint8Array): Uint8Array {
   const kv = KeyValue.decode(record);
   kv.value = EMPTY;
   return KeyValue.encode(kv);
 }
 
-function keyOf(key: string, index: KeyIndex): Uint8Array {
+/** The record of a key that is known from the index, without its value. */
+export function keyOf(key: string, index: KeyIndex): Uint8Array {
   return KeyValue.encode({
     key: fromLatin1(key),
     createRevision: index.created,

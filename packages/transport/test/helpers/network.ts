@@ -6,6 +6,8 @@ import type { AskMembers, ReportedMember } from "@quorate/transport";
 import {
   Http2Transport,
   type Http2TransportOptions,
+  type PeerBoundAddress,
+  type PeerListenAddress,
   type TransportObserver,
 } from "@quorate/transport/node";
 import {
@@ -127,8 +129,24 @@ export class RealNetwork implements NetworkUnderTest {
     readonly reported: ReportedMember;
   }[] = [];
 
-  constructor(tls?: TlsOptions) {
+  readonly #directory: string | undefined;
+  #sockets = 0;
+
+  /** @param directory of the members' unix sockets; ports of 127.0.0.1 if undefined */
+  constructor(tls?: TlsOptions, directory?: string) {
     this.#tls = tls;
+    this.#directory = directory;
+  }
+
+  /** Where a member listens: at an URL that it had, or at one that no other process takes. */
+  async #address(url: string | undefined): Promise<PeerListenAddress> {
+    const secure = this.#tls !== undefined;
+    if (this.#directory !== undefined) {
+      const path = url?.replace(/^\w+:\/\//, "") ?? `${this.#directory}/${this.#sockets++}`;
+      return { host: "", port: 0, path, secure };
+    }
+    const port = url === undefined ? (await freePorts(1))[0] : Number(new URL(url).port);
+    return { host: "127.0.0.1", port, secure };
   }
 
   async start(
@@ -137,12 +155,9 @@ export class RealNetwork implements NetworkUnderTest {
     urls?: readonly string[],
     settings: MemberSettings = {},
   ): Promise<RealMember> {
-    const secure = this.#tls !== undefined;
-    // One that no other process takes while the member is away.
-    const port = urls === undefined ? (await freePorts(1))[0] : Number(new URL(urls[0]).port);
     const logger = new RecordingLogger();
     const mutable = new MutableListener(listener);
-    const listen = [{ host: "127.0.0.1", port, secure }];
+    const listen = [await this.#address(urls?.[0])];
     const localUrls: string[] = [];
     const transport = new Http2Transport(
       {
@@ -172,9 +187,7 @@ export class RealNetwork implements NetworkUnderTest {
     );
     this.#members.push({ transport, listener: mutable, reported: { id, peerUrls: localUrls } });
     const bound = await transport.listen();
-    localUrls.push(
-      ...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`),
-    );
+    localUrls.push(...bound.map(urlOf));
     return { id, transport, listener, urls: localUrls, logger };
   }
 
@@ -197,4 +210,9 @@ export class RealNetwork implements NetworkUnderTest {
   async close(): Promise<void> {
     await Promise.all(this.#members.map(({ transport }) => transport.close()));
   }
+}
+
+function urlOf({ port, path, secure }: PeerBoundAddress): string {
+  if (path !== undefined) return `${secure ? "unixs" : "unix"}://${path}`;
+  return `${secure ? "https" : "http"}://127.0.0.1:${port}`;
 }

@@ -1,5 +1,4 @@
 /** Addresses of sockets, for log lines and services. */
-import { lstatSync, unlinkSync } from "node:fs";
 import type { Socket } from "node:net";
 
 /**
@@ -23,11 +22,4 @@ export function addressOf(socket: Socket): string {
 /** The remote host without its port; "@" for a unix socket. */
 export function hostOf(socket: Socket): string {
   return socket.remoteAddress ?? "@";
-}
-
-/**
- * A unix socket's file stays when its server ends; like etcd, the server replaces an existing one.
- */
-export function removeStaleSocket(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
 }

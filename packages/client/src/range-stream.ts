@@ -1,0 +1,191 @@
+/**
+ * A range that comes in parts, so that neither side has all of it in memory at once.
+ *
+ *   for await (const { kvs } of getStream(client, "config/", { prefix: true }))
+ *     for (const { key, value } of kvs) use(key, value);
+ *
+ * All parts are of one revision. Where the server has no KV.RangeStream (before etcd 3.7, or
+ * through etcd's proxy), the range is read in pages instead, which looks the same.
+ */
+import {
+  GrpcCode,
+  KeyValue,
+  KVService,
+  RangeRequest,
+  RangeResponse,
+  type ResponseHeader,
+} from "@quorate/proto";
+import type { Caller } from "./caller.ts";
+import { ClientError } from "./errors.ts";
+import { type Bytes, type GetOptions, getRequest } from "./requests.ts";
+import { isStaleToken } from "./resume.ts";
+import type { ClientStream } from "./stream.ts";
+
+/** Keys of the first page, and of the largest. */
+const FIRST_PAGE_KEYS = 10;
+const MAX_PAGE_KEYS = 10_000;
+/** Pages grow while they have fewer bytes, and shrink above twice of it. */
+const PAGE_BYTES: number = 512 << 10;
+/** Times that a stream is opened, until it yields its first part. */
+const MAX_OPENINGS = 3;
+/** What a server refuses that has the method. */
+const REFUSED = "RangeStream does not support ";
+
+/** Options of a stream: the server refuses `sortBy`, `order` and bounds of revisions. */
+export interface StreamedGetOptions extends GetOptions {
+  /** Ends the stream with DEADLINE_EXCEEDED after so many milliseconds; default never. */
+  readonly timeoutMs?: number;
+}
+
+/** A part of a range. */
+export interface GetPart {
+  readonly kvs: readonly KeyValue[];
+  /** In the last part alone: what GetResult has besides the records. */
+  readonly end:
+    | { readonly header: ResponseHeader; readonly more: boolean; readonly count: number }
+    | undefined;
+}
+
+/**
+ * The keys of a range with their values, in key order, in parts of up to a few MiB. Rejects with
+ * ClientError: Unimplemented for an order or a bound of revisions; Compacted if the history of the
+ * revision is dropped meanwhile.
+ */
+export async function* getStream(
+  caller: Caller,
+  key: Bytes,
+  options: StreamedGetOptions = {},
+): AsyncGenerator<GetPart, undefined> {
+  const request = getRequest(key, options);
+  for await (const { kvs, header, more, count } of rangeParts(caller, request, options.timeoutMs))
+    yield {
+      kvs: kvs.map((kv) => KeyValue.decode(kv)),
+      end: header === undefined ? undefined : { header, more, count },
+    };
+}
+
+/** The response of a range that was read in parts. Rejects with ClientError, as `getStream`. */
+export async function streamedRange(
+  caller: Caller,
+  request: RangeRequest,
+  timeoutMs?: number,
+): Promise<RangeResponse> {
+  const kvs: Uint8Array[] = [];
+  let last: RangeResponse | undefined;
+  for await (const part of rangeParts(caller, request, timeoutMs)) {
+    for (const kv of part.kvs) kvs.push(kv);
+    last = part;
+  }
+  return RangeResponse.create({ ...last, kvs });
+}
+
+/** The parts as the server sends them: the last one alone has a header, `more` and `count`. */
+export async function* rangeParts(
+  caller: Caller,
+  request: RangeRequest,
+  timeoutMs?: number,
+): AsyncGenerator<RangeResponse, undefined> {
+  let renewToken = false;
+  for (let opening = 1; ; opening++) {
+    let hasBegun = false;
+    try {
+      for await (const part of streamedParts(caller, request, renewToken, timeoutMs)) {
+        hasBegun = true;
+        yield part;
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof ClientError) || hasBegun) throw error;
+      if (isMissing(error)) break;
+      renewToken = isStaleToken(error.message);
+      // A read can be repeated at the next endpoint, or with a new token.
+      if (opening === MAX_OPENINGS || (error.grpcCode !== GrpcCode.Unavailable && !renewToken))
+        throw error;
+    }
+  }
+  yield* pages(caller, request);
+}
+
+function isMissing({ grpcCode, message }: ClientError): boolean {
+  return grpcCode === GrpcCode.Unimplemented && !message.startsWith(REFUSED);
+}
+
+async function* streamedParts(
+  caller: Caller,
+  request: RangeRequest,
+  renewToken: boolean,
+  timeoutMs: number | undefined,
+): AsyncGenerator<RangeResponse, undefined> {
+  const { RangeStream } = KVService.methods;
+  const stream = await caller.stream(RangeStream, undefined, { renewToken });
+  let isLate = false;
+  const forget = endAfter(caller, stream, timeoutMs, () => {
+    isLate = true;
+  });
+  try {
+    stream.send(request);
+    stream.finish();
+    for await (const { rangeResponse } of stream)
+      if (rangeResponse !== undefined) yield rangeResponse;
+    // A cancelled stream ends without an error.
+    if (isLate) throw new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded");
+  } finally {
+    forget();
+  }
+}
+
+function endAfter(
+  { timer }: Caller,
+  stream: Pick<ClientStream<unknown, unknown>, "cancel">,
+  timeoutMs: number | undefined,
+  late: () => void,
+): () => void {
+  if (timeoutMs === undefined) return () => {};
+  return timer.after(timeoutMs, () => {
+    late();
+    stream.cancel();
+  });
+}
+
+/** The range in pages of Range, at the revision of the first one. */
+async function* pages(
+  caller: Caller,
+  request: RangeRequest,
+): AsyncGenerator<RangeResponse, undefined> {
+  const { limit } = request;
+  let { key, revision } = request;
+  let header: ResponseHeader | undefined;
+  let count = 0;
+  let sent = 0;
+  for (let pageKeys = FIRST_PAGE_KEYS; ; ) {
+    const asked = limit > 0 ? Math.min(pageKeys, limit - sent) : pageKeys;
+    const page: RangeRequest = RangeRequest.create({ ...request, key, revision, limit: asked });
+    const response = await caller.call(KVService.methods.Range, page, true);
+    if (header === undefined) {
+      ({ header, count } = response);
+      if (revision === 0) revision = header!.revision;
+    }
+    const { kvs, more } = response;
+    sent += kvs.length;
+    if (!more || sent === limit) {
+      yield RangeResponse.create({ header, kvs, more, count });
+      return;
+    }
+    yield RangeResponse.create({ kvs });
+    key = after(KeyValue.decode(kvs[kvs.length - 1]).key);
+    pageKeys = nextPageKeys(pageKeys, kvs);
+  }
+}
+
+/** The least key above another one. */
+function after(key: Uint8Array): Uint8Array {
+  const next = new Uint8Array(key.length + 1);
+  next.set(key);
+  return next;
+}
+
+function nextPageKeys(pageKeys: number, kvs: readonly Uint8Array[]): number {
+  const sizeBytes = kvs.reduce((sum, { length }) => sum + length, 0);
+  if (sizeBytes < PAGE_BYTES) return Math.min(2 * pageKeys, MAX_PAGE_KEYS);
+  return sizeBytes > 2 * PAGE_BYTES ? Math.max(1, pageKeys >>> 1) : pageKeys;
+}

@@ -1,0 +1,55 @@
+/** The opening handshake of a server (RFC 6455 section 4.2). */
+import { createHash } from "node:crypto";
+import type { HttpExchange, HttpHead, HttpResponse } from "@quorate/host";
+
+/** From section 1.3. */
+const KEY_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/** Whether a request asks for a WebSocket. */
+export function asksForWebSocket({ headers }: HttpHead): boolean {
+  const protocols = headers.get("upgrade")?.toLowerCase().split(",") ?? [];
+  return protocols.some((protocol) => protocol.trim() === "websocket");
+}
+
+function refusal(status: number, text: string): HttpResponse {
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "sec-websocket-version": "13",
+    "x-content-type-options": "nosniff",
+  };
+  return { status, headers, body: `${text}\n` };
+}
+
+/**
+ * The fields of the response to a good handshake, or the response to another one. Statuses are
+ * those of etcd's WebSocket proxy (gorilla/websocket, Upgrader.Upgrade).
+ */
+function acceptFields(head: HttpHead): Record<string, string> | HttpResponse {
+  if (!asksForWebSocket(head)) return refusal(400, "Bad Request");
+  if (head.method !== "GET") return refusal(405, "Method Not Allowed");
+  if (head.headers.get("sec-websocket-version") !== "13") return refusal(400, "Bad Request");
+  const key = head.headers.get("sec-websocket-key") ?? "";
+  if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) return refusal(400, "Bad Request");
+  const accept = createHash("sha1")
+    .update(key + KEY_SUFFIX, "latin1")
+    .digest("base64");
+  return { "sec-websocket-accept": accept };
+}
+
+/**
+ * Takes the connection over for WebSocket. Undefined if that is not possible: then the exchange
+ * has a response.
+ */
+export function acceptWebSocket(
+  exchange: HttpExchange,
+  headers: Readonly<Record<string, string>>,
+): ReturnType<HttpExchange["upgrade"]> {
+  const fields = acceptFields(exchange.head);
+  if (typeof fields["status"] === "number") {
+    exchange.respond(fields as unknown as HttpResponse);
+    return undefined;
+  }
+  const tunnel = exchange.upgrade({ ...(fields as Record<string, string>), ...headers });
+  if (tunnel === undefined) exchange.respond(refusal(400, "Bad Request"));
+  return tunnel;
+}

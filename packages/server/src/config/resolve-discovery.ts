@@ -1,0 +1,76 @@
+/** The --discovery-* flags: where the members of a new cluster find each other. */
+import { ConfigError } from "./errors.ts";
+import type { OptionValues } from "./options.ts";
+
+/** etcd's discovery service: another cluster, in which members register (v3discovery). */
+export interface DiscoveryConfig {
+  readonly endpoints: readonly string[];
+  readonly token: string;
+  readonly dialTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly keepaliveTimeMs: number;
+  readonly keepaliveTimeoutMs: number;
+  /** Endpoints without a scheme are called without TLS. */
+  readonly insecureTransport: boolean;
+  readonly insecureSkipVerify: boolean;
+  /** Paths of PEM files; empty for none. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+  readonly auth: { readonly name: string; readonly password: string } | undefined;
+}
+
+/** The settings, or undefined without --discovery-endpoints. Throws ConfigError. */
+export function resolveDiscovery(values: OptionValues): DiscoveryConfig | undefined {
+  const endpoints = values["discovery-endpoints"];
+  if (endpoints.length === 0) return undefined;
+  if (endpoints.some((endpoint) => endpoint.trim() === ""))
+    throw contradiction("--discovery-endpoints must not contain empty endpoints");
+  if (!/^[^/\0]+$/.test(values["discovery-token"]))
+    throw contradiction("--discovery-token must not contain a slash: it is a part of keys");
+  const [certFile, keyFile] = [values["discovery-cert"], values["discovery-key"]];
+  if ((certFile === "") !== (keyFile === ""))
+    throw contradiction("--discovery-cert and --discovery-key must be set together");
+  for (const name of ["discovery-dial-timeout", "discovery-request-timeout"] as const) {
+    if (values[name] <= 0) throw contradiction(`--${name} must be >0`);
+  }
+  for (const name of ["discovery-keepalive-time", "discovery-keepalive-timeout"] as const) {
+    if (values[name] < 0) throw contradiction(`--${name} must not be negative`);
+  }
+  return {
+    endpoints,
+    token: values["discovery-token"],
+    dialTimeoutMs: values["discovery-dial-timeout"],
+    requestTimeoutMs: values["discovery-request-timeout"],
+    keepaliveTimeMs: values["discovery-keepalive-time"],
+    keepaliveTimeoutMs: values["discovery-keepalive-timeout"],
+    insecureTransport: values["discovery-insecure-transport"],
+    insecureSkipVerify: values["discovery-insecure-skip-tls-verify"],
+    certFile,
+    keyFile,
+    caFile: values["discovery-cacert"],
+    auth: authOf(values["discovery-user"], values["discovery-password"]),
+  };
+}
+
+/** etcd asks on the terminal for a password that is missing; a service has none. */
+function authOf(user: string, password: string): DiscoveryConfig["auth"] {
+  if (user === "") {
+    if (password !== "") throw contradiction("--discovery-password needs --discovery-user");
+    return undefined;
+  }
+  const at = user.indexOf(":");
+  if (at >= 0 && password !== "")
+    throw contradiction("--discovery-user contains a password, and --discovery-password is set");
+  if (at < 0 && password === "")
+    throw contradiction(
+      "--discovery-user needs a password: --discovery-password, or name:password",
+    );
+  return at < 0
+    ? { name: user, password }
+    : { name: user.slice(0, at), password: user.slice(at + 1) };
+}
+
+function contradiction(message: string): ConfigError {
+  return new ConfigError("Contradiction", message);
+}

@@ -1,0 +1,139 @@
+/**
+ * Authorization: Basic, as `curl -u NAME:PASSWORD` sends it with every request. A password costs
+ * some 100 ms of a processor to check, so the token of a login is kept for a while:
+ *
+ *     Basic -> kept for this client? -> its token
+ *           -> Auth/Authenticate, through the limits of failed logins -> a token, kept
+ *
+ * A client with too many failed logins does not get kept tokens either; else they would show
+ * it whether a password is right, as often as it asks.
+ */
+import { hmac } from "@noble/hashes/hmac.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import type { Clock } from "@quorate/host";
+import { AuthService, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
+import { clientOf } from "@quorate/rpc";
+import type { ExchangeCaller, ServiceCalls } from "./exchange-call.ts";
+import { Problem } from "./problems.ts";
+import { bytesOfBase64 } from "./records.ts";
+
+/** Logins that are kept; beyond, the one that was used longest ago is forgotten. */
+export const MAX_KEPT_LOGINS = 1024;
+/** A password is checked again so long after it was checked last. */
+export const KEPT_LOGIN_MS = 60_000;
+/** Longer credentials are refused: a name, a colon and a password of 72 bytes are far shorter. */
+export const MAX_CREDENTIAL_CHARS = 2048;
+
+const BASIC = /^basic +/i;
+
+interface Login {
+  readonly checkedMs: number;
+  readonly token: Promise<string>;
+}
+
+export interface CredentialsDeps {
+  readonly clock: Clock;
+  readonly calls: ServiceCalls;
+  /** Whether users and roles are enforced; else nothing is checked, as for gRPC. */
+  readonly isEnforced: () => boolean;
+  /** Whether a login may be tried. @param client as clientOf() */
+  readonly mayLogin: (user: string, client: string) => boolean;
+  /** Secret of this process: kept logins are found by a keyed hash, not by the password. */
+  readonly hashKey: Uint8Array;
+}
+
+export class Credentials {
+  readonly #deps: CredentialsDeps;
+  /** The one that was used last is at the end. */
+  readonly #logins = new Map<string, Login>();
+
+  constructor(deps: CredentialsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Logins that are kept. */
+  get size(): number {
+    return this.#logins.size;
+  }
+
+  /**
+   * Replaces a password by a token in the caller's evidence; undefined: there is none to replace.
+   * @returns a promise. Rejects with a Problem, or as Auth/Authenticate does
+   */
+  prove(caller: ExchangeCaller): Promise<void> | undefined {
+    const sent = caller.authorization;
+    if (sent === undefined || !BASIC.test(sent)) return undefined;
+    if (!this.#deps.isEnforced()) {
+      // As a token that is sent to a cluster without users: it is not looked at.
+      caller.authorization = undefined;
+      return undefined;
+    }
+    return this.#prove(caller, sent);
+  }
+
+  /** Forgets the login of a request whose token was refused. True: proving it again may help. */
+  forget(sent: string | undefined, caller: ExchangeCaller): boolean {
+    return sent !== undefined && BASIC.test(sent) && this.#logins.delete(this.#idOf(sent, caller));
+  }
+
+  async #prove(caller: ExchangeCaller, sent: string): Promise<void> {
+    const { name, password } = parsed(sent);
+    const { clock, mayLogin } = this.#deps;
+    const id = this.#idOf(sent, caller);
+    const kept = this.#logins.get(id);
+    const isFresh = kept !== undefined && clock.monotonicMs() - kept.checkedMs < KEPT_LOGIN_MS;
+    if (isFresh && mayLogin(name, clientOf(caller))) {
+      this.#keep(id, kept);
+      caller.authorization = await kept.token;
+      return;
+    }
+    const login: Login = {
+      checkedMs: clock.monotonicMs(),
+      token: this.#authenticate(caller, name, password),
+    };
+    this.#keep(id, login);
+    try {
+      caller.authorization = await login.token;
+    } catch (error) {
+      if (this.#logins.get(id) === login) this.#logins.delete(id);
+      throw error;
+    }
+  }
+
+  async #authenticate(caller: ExchangeCaller, name: string, password: string): Promise<string> {
+    const { calls } = this.#deps;
+    const anonymous = caller.withoutEvidence();
+    const { Authenticate } = AuthService.methods;
+    const { token } = await calls.unary(Authenticate, { name, password }, anonymous);
+    return token;
+  }
+
+  #keep(id: string, login: Login): void {
+    this.#logins.delete(id);
+    this.#logins.set(id, login);
+    if (this.#logins.size <= MAX_KEPT_LOGINS) return;
+    for (const oldest of this.#logins.keys()) {
+      this.#logins.delete(oldest);
+      break;
+    }
+  }
+
+  #idOf(sent: string, caller: ExchangeCaller): string {
+    const client = clientOf(caller);
+    const text = fromUtf8(`${client.length}:${client}${sent}`);
+    return toLatin1(hmac(sha256, this.#deps.hashKey, text));
+  }
+}
+
+/** @throws Problem unauthenticated */
+function parsed(sent: string): { readonly name: string; readonly password: string } {
+  const bytes =
+    sent.length <= MAX_CREDENTIAL_CHARS ? bytesOfBase64(sent.replace(BASIC, "").trim()) : undefined;
+  const text = bytes === undefined ? "" : toUtf8(bytes);
+  const colon = text.indexOf(":");
+  if (colon > 0) return { name: text.slice(0, colon), password: text.slice(colon + 1) };
+  throw new Problem(
+    "unauthenticated",
+    "the header Authorization: Basic does not have the base64 of NAME:PASSWORD",
+  );
+}

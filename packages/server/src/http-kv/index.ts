@@ -1,0 +1,52 @@
+/** The HTTP interface for keys of one member. */
+import type { HttpExchangeHandler } from "@quorate/host";
+import { KVService, RangeRequest } from "@quorate/proto";
+import type { RpcObserver, ServiceTable } from "@quorate/rpc";
+import { crossOrigin } from "../http/access.ts";
+import { callerOf } from "../member/caller.ts";
+import type { Member } from "../member/member.ts";
+import { contextOf, type ExchangeCaller } from "./exchange-call.ts";
+import { httpKvRoutes } from "./routes.ts";
+
+const NO_ORIGINS: ReadonlySet<string> = new Set();
+
+export interface HttpKvParts {
+  /** All services of the member, with what goes on around calls (audit, tracing). */
+  readonly services: ServiceTable;
+  /** As pageTable(), with the same around it. */
+  readonly pages: ServiceTable;
+  readonly observer: RpcObserver | undefined;
+  /** Random bytes, secret to this process. */
+  readonly hashKey: Uint8Array;
+}
+
+/** The handlers of /kv/, /watch/ and /txn, by path or prefix. */
+export function httpKv(
+  member: Member,
+  parts: HttpKvParts,
+): ReadonlyMap<string, HttpExchangeHandler> {
+  const { authority, logins } = member.auth;
+  const { path } = KVService.methods.Range;
+  const mayRead = async (caller: ExchangeCaller, key: Uint8Array): Promise<boolean> => {
+    const access = { kind: "range", request: RangeRequest.create({ key }) } as const;
+    try {
+      await member.permit(callerOf(contextOf(path, caller)), access);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const { allowedOrigins, areOriginsGiven } = member.config.http;
+  const writers = areOriginsGiven ? allowedOrigins : NO_ORIGINS;
+  return httpKvRoutes({
+    ...parts,
+    clock: member.clock,
+    maxRequestBytes: member.config.maxRequestBytes,
+    maxTxnOps: member.config.maxTxnOps,
+    mayRead,
+    // As for all paths; here the refusal is a problem document.
+    crossOrigin: (head) => crossOrigin(head, writers),
+    isEnforced: () => authority.isEnforced,
+    mayLogin: (user, client) => logins.mayTry(user, client, member.clock.monotonicMs()),
+  });
+}

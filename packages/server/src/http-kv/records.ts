@@ -1,0 +1,72 @@
+/**
+ * Keys and values as JSON, and as headers.
+ *
+ *     {"key":"a","value":"1","create_revision":2,"mod_revision":3,"version":2,"lease":"77"}
+ *     {"key":{"base64":"/w=="},"value":{"base64":"AP8="},...}
+ *
+ * Bytes are a text where they are UTF-8, else an object with their base64. A lease is the text of
+ * a decimal number, as it may be beyond 2^53; no lease, no field.
+ */
+import {
+  alloc,
+  equals,
+  fromUtf8,
+  type KeyValue,
+  toBase64,
+  toUtf8,
+  writeFromBase64,
+} from "@quorate/proto";
+import { etagOf } from "./preconditions.ts";
+
+/** What malformed UTF-8 is decoded to. */
+const REPLACEMENT = "\ufffd";
+
+/** The text of bytes that are UTF-8; undefined for others. */
+export function utf8Of(bytes: Uint8Array): string | undefined {
+  const text = toUtf8(bytes);
+  // The character may also be one of the text.
+  return text.includes(REPLACEMENT) && !equals(fromUtf8(text), bytes) ? undefined : text;
+}
+
+/** Bytes as JSON: a string, or {"base64": ...}. */
+export function jsonOfBytes(bytes: Uint8Array): string {
+  const text = utf8Of(bytes);
+  return text === undefined ? `{"base64":"${toBase64(bytes)}"}` : JSON.stringify(text);
+}
+
+/** The bytes of base64 with padding (RFC 4648 section 4); undefined for other texts. */
+export function bytesOfBase64(text: string): Uint8Array | undefined {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  if (text.length % 4 !== 0) return undefined;
+  const bytes = alloc((text.length / 4) * 3 - padding);
+  const isWhole = writeFromBase64(bytes, text, 0) === bytes.length;
+  return isWhole && toBase64(bytes) === text ? bytes : undefined;
+}
+
+/** A pair as a JSON object. */
+export function jsonOfPair(kv: KeyValue, { keysOnly = false } = {}): string {
+  const value = keysOnly ? "" : `,"value":${jsonOfBytes(kv.value)}`;
+  const lease = kv.lease === 0n ? "" : `,"lease":"${kv.lease}"`;
+  return (
+    `{"key":${jsonOfBytes(kv.key)}${value},"create_revision":${kv.createRevision}` +
+    `,"mod_revision":${kv.modRevision},"version":${kv.version}${lease}}`
+  );
+}
+
+/** The revision of the store at a response. */
+export function revisionHeader(revision: number): { "quorate-revision": string } {
+  return { "quorate-revision": String(revision) };
+}
+
+/** The headers of a response about one pair. @param revision of the store */
+export function pairHeaders(kv: KeyValue, revision: number): Record<string, string> {
+  const headers: Record<string, string> = {
+    etag: etagOf(kv.modRevision),
+    ...revisionHeader(revision),
+    "quorate-create-revision": String(kv.createRevision),
+    "quorate-mod-revision": String(kv.modRevision),
+    "quorate-version": String(kv.version),
+  };
+  if (kv.lease !== 0n) headers["quorate-lease"] = String(kv.lease);
+  return headers;
+}

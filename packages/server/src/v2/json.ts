@@ -1,0 +1,92 @@
+/** JSON as Go's encoding/json writes it, which the v2 API's clients have always seen. */
+import { toUtf8 } from "@quorate/proto";
+
+const SIMPLE = /^[ !#-%'-;=?-[\]-~]*$/;
+const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
+/** Bytes of an escape: a backslash, u, four digits. */
+const MAX_ESCAPE_BYTES = 6;
+const REPLACEMENT = 0xfffd;
+/** Escapes of two characters. */
+const SHORT: ReadonlyMap<number, number> = new Map([
+  [0x22, 0x22],
+  [BACKSLASH, BACKSLASH],
+  [0x0a, 0x6e],
+  [0x0d, 0x72],
+  [0x09, 0x74],
+]);
+
+/**
+ * A string of bytes as JSON. Bytes that are not UTF-8 become U+FFFD, one each; <, >, &, U+2028 and
+ * U+2029 are escaped (Go 1.19: encodeState.stringBytes with escapeHTML).
+ * @param latin1 one char a byte
+ */
+export function goString(latin1: string): string {
+  if (SIMPLE.test(latin1)) return `"${latin1}"`;
+  const out = new Uint8Array(latin1.length * MAX_ESCAPE_BYTES);
+  let size = 0;
+  for (let at = 0; at < latin1.length; ) {
+    const byte = latin1.charCodeAt(at);
+    const length = byte < 0x80 ? 1 : sequenceLength(latin1, at);
+    if (length === 0) {
+      size = writeEscape(out, size, REPLACEMENT);
+      at++;
+      continue;
+    }
+    if (length === 1 && isEscaped(byte)) size = writeEscape(out, size, byte);
+    else if (length === 3 && isSeparator(latin1, at))
+      size = writeEscape(out, size, 0x2000 | (latin1.charCodeAt(at + 2) & 0x3f));
+    else for (let i = 0; i < length; i++) out[size++] = latin1.charCodeAt(at + i);
+    at += length;
+  }
+  return `"${toUtf8(out, 0, size)}"`;
+}
+
+function isEscaped(byte: number): boolean {
+  if (byte < 0x20) return true;
+  return byte === 0x22 || byte === 0x26 || byte === 0x3c || byte === 0x3e || byte === BACKSLASH;
+}
+
+/** U+2028 or U+2029. */
+function isSeparator(s: string, at: number): boolean {
+  if (s.charCodeAt(at) !== 0xe2 || s.charCodeAt(at + 1) !== 0x80) return false;
+  return (s.charCodeAt(at + 2) & 0xfe) === 0xa8;
+}
+
+/** Writes the escape of a code below 0x10000; returns the place behind it. */
+function writeEscape(out: Uint8Array, at: number, code: number): number {
+  out[at] = BACKSLASH;
+  const short = SHORT.get(code);
+  if (short !== undefined) {
+    out[at + 1] = short;
+    return at + 2;
+  }
+  out[at + 1] = LOWER_U;
+  for (let i = 0; i < 4; i++) {
+    const digit = (code >> (12 - 4 * i)) & 0xf;
+    out[at + 2 + i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
+  }
+  return at + MAX_ESCAPE_BYTES;
+}
+
+/** Length of the UTF-8 sequence at `at`; 0 if there is none (Unicode 15, table 3-7). */
+function sequenceLength(s: string, at: number): number {
+  const first = s.charCodeAt(at);
+  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || at + length > s.length) return 0;
+  const second = s.charCodeAt(at + 1);
+  const low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+  const high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+  if (second < low || second > high) return 0;
+  for (let i = at + 2; i < at + length; i++) {
+    const byte = s.charCodeAt(i);
+    if (byte < 0x80 || byte > 0xbf) return 0;
+  }
+  return length;
+}
+
+/** A time as Go's time.Time marshals it: RFC 3339, the fraction without trailing zeros, in UTC. */
+export function goTime(wallMs: number): string {
+  const text = new Date(wallMs).toISOString();
+  return text.replace(/\.?0*Z$/, "Z");
+}

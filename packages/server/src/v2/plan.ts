@@ -1,0 +1,355 @@
+/**
+ * How a write of the v2 API becomes one transaction of v3, by what is applied here now. The
+ * comparisons of the transaction hold as long as the same plan would be made, so a transaction
+ * whose comparisons fail has changed nothing, and another plan is made from what changed.
+ *
+ *     set /a/f           /a is a directory, /a/f is none      -> put; the node before comes back
+ *     set /a/b/f         /a is, /a/b does not exist           -> put /a/b and /a/b/f
+ *     create, POST       ... and the node does not exist
+ *     update, CAS, CAD   the node is as it was read
+ *     rmdir              ... and has no children
+ *
+ * Which error a request gets, and in which order the checks come, is etcd 3.4's:
+ * etcdserver/apply_v2.go and etcdserver/api/v2store/store.go.
+ */
+import {
+  type Compare,
+  EMPTY,
+  fromLatin1,
+  KeyValue,
+  type RequestOp,
+  toLatin1,
+} from "@quorate/proto";
+import type { Mvcc } from "@quorate/store";
+import { V2Error } from "./errors.ts";
+import type { KeyRequest } from "./key-request.ts";
+import {
+  children,
+  childrenWithoutDeletion,
+  deletionKey,
+  directoryKey,
+  nodeKey,
+  type Path,
+  pathText,
+  subtree,
+  without,
+} from "./keys.ts";
+import { encodeNode, type NewNode, type NodeRecord, type WriteAction } from "./record.ts";
+import { type Found, lookUp } from "./tree.ts";
+import { absent, anyOf, exists, put, remove, removeAll, unchanged } from "./txn-parts.ts";
+
+export type Action = WriteAction | "delete" | "compareAndDelete";
+
+/** One transaction. */
+export interface Plan {
+  readonly action: Action;
+  readonly path: Path;
+  readonly compare: readonly Compare[];
+  readonly success: readonly RequestOp[];
+  /** Reads that show why a directory was not deleted. */
+  readonly failure: readonly RequestOp[];
+  /** What is written; undefined: the node is deleted. */
+  readonly node: NewNode | undefined;
+  /**
+   * The node before, where the comparisons hold it fast; undefined: there is none; "response": it
+   * is the previous value of the last put.
+   */
+  readonly before: NodeRecord | "response" | undefined;
+}
+
+/** The expiry of what is written. */
+export interface Expiry {
+  readonly lease: bigint;
+  readonly ttlSeconds: number;
+  readonly expiresMs: number;
+}
+
+/** Names that POST passes over because they are taken. */
+const MAX_TAKEN_NAMES = 1000;
+/** Names of POST are as long (etcd: "%020s"). */
+const ORDERED_NAME_CHARS = 20;
+/** Deleted keys below a missing directory that are looked through for some that still exist. */
+const MAX_ORPHAN_KEYS = 64;
+
+/** Plans one request by one state of the store. */
+export class Planner {
+  readonly #mvcc: Mvcc;
+  readonly #revision: number;
+
+  constructor(mvcc: Mvcc) {
+    this.#mvcc = mvcc;
+    this.#revision = mvcc.currentRevision;
+  }
+
+  /**
+   * @param expiry of a request with a TTL; a plan without it only shows whether the request can be
+   * planned
+   * @throws V2Error
+   */
+  plan(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const { method, prevExist, prevIndex, prevValue } = request;
+    const compares = prevIndex > 0 || prevValue !== "";
+    if (method === "DELETE")
+      return compares ? this.#compareAndDelete(request) : this.#delete(request);
+    if (method === "POST") return this.#createInOrder(request, expiry);
+    if (prevExist === false) return this.#create(request, expiry);
+    if (compares) return this.#compareAndSwap(request, expiry);
+    return prevExist === true ? this.#update(request, expiry) : this.#set(request, expiry);
+  }
+
+  #error(code: ConstructorParameters<typeof V2Error>[0], reason: string): V2Error {
+    return new V2Error(code, reason, this.#revision);
+  }
+
+  /** @throws V2Error for a path that leads through a file */
+  #lookUp(path: Path): Exclude<Found, { kind: "notDir" }> {
+    const found = lookUp(this.#mvcc, path, this.#revision);
+    if (found.kind === "notDir") throw this.#error("NotDir", pathText(path.slice(0, found.at)));
+    return found;
+  }
+
+  /** The node of a path that must exist. @throws V2Error */
+  #existing(path: Path): Exclude<Found, { kind: "notDir" | "missing" }> {
+    const found = this.#lookUp(path);
+    if (found.kind === "missing")
+      throw this.#error("KeyNotFound", pathText(path.slice(0, found.at + 1)));
+    return found;
+  }
+
+  #refuseRoot(path: Path): void {
+    if (path.length === 0) throw this.#error("RootReadOnly", "/");
+  }
+
+  /** What makes a node of a path whose last names do not exist, from name `at` on. */
+  #creation(path: Path, at: number): { compare: Compare[]; success: RequestOp[] } {
+    const top = path.slice(0, at + 1);
+    const compare = at === 0 ? [] : [exists(directoryKey(path.slice(0, at)))];
+    const success: RequestOp[] = [];
+    const keys = [nodeKey(path), directoryKey(path)];
+    for (let end = at + 1; end < path.length; end++) {
+      const directory = path.slice(0, end);
+      keys.push(nodeKey(directory), directoryKey(directory));
+      const node = { isDir: true, action: undefined, value: "" };
+      success.push(put(nodeKey(directory), encodeNode(node)), put(directoryKey(directory), EMPTY));
+    }
+    const range = subtree(top);
+    const few = { single: false as const, key: range.key, to: range.rangeEnd };
+    const left = this.#mvcc.view.few(few, this.#revision, MAX_ORPHAN_KEYS, Number.MAX_SAFE_INTEGER);
+    if (left?.length === 0) {
+      if (top.length < path.length) compare.push(absent(nodeKey(top)));
+      else compare.push(absent(directoryKey(path)));
+    } else {
+      // What a program of v3 left below a directory that it deleted must not come back.
+      compare.push(absent(nodeKey(top)));
+      success.push(...without(range, keys).map(removeAll));
+    }
+    return { compare, success };
+  }
+
+  #set(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const { path, isDir, isRefresh } = request;
+    const found = isRefresh ? this.#existing(path) : this.#lookUp(path);
+    this.#refuseRoot(path);
+    if (found.kind === "dir") throw this.#error("NotFile", pathText(path));
+    const before = found.kind === "file" ? found.node : undefined;
+    const value = isRefresh ? before!.value : request.value;
+    const node = newNode({ isDir, action: "set", value, isRefresh }, expiry);
+    const { compare, success } =
+      found.kind === "missing"
+        ? this.#creation(path, found.at)
+        : { compare: inDirectory(path), success: [] };
+    if (isDir || isRefresh) compare.push(unchanged(nodeKey(path), before?.revision ?? 0));
+    else if (before !== undefined) compare.push(absent(directoryKey(path)));
+    success.push(...writes(path, node, expiry, !isDir && !isRefresh));
+    const fixed = isDir || isRefresh;
+    return {
+      ...{ action: "set", path, compare, success, failure: [], node },
+      before: fixed ? before : "response",
+    };
+  }
+
+  #create(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const { path, isDir, value } = request;
+    this.#refuseRoot(path);
+    const found = this.#lookUp(path);
+    if (found.kind !== "missing") throw this.#error("NodeExist", pathText(path));
+    const node = newNode({ isDir, action: "create", value }, expiry);
+    const { compare, success } = this.#creation(path, found.at);
+    compare.push(absent(nodeKey(path)));
+    success.push(...writes(path, node, expiry));
+    return { action: "create", path, compare, success, failure: [], node, before: undefined };
+  }
+
+  /** Names are in the order of the revisions; the directory keeps the last one. */
+  #createInOrder(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const directory = request.path;
+    const found = this.#lookUp(directory);
+    if (found.kind === "file") throw this.#error("NotDir", pathText(directory));
+    const key = directoryKey(directory);
+    const kept = this.#mvcc.view.get(key, this.#revision);
+    const isNew = found.kind === "missing";
+    const last = isNew ? { number: 0, revision: 0 } : this.#lastName(key);
+    const { name, number } = this.#freeName(directory, Math.max(this.#revision, last.number) + 1);
+    const path = [...directory, name];
+    const { isDir, value } = request;
+    const node = newNode({ isDir, action: "create", value }, expiry);
+    const { compare, success } = isNew
+      ? this.#creation(path, found.at)
+      : { compare: [] as Compare[], success: [] as RequestOp[] };
+    compare.push(absent(nodeKey(path)));
+    const note = fromLatin1(`last=${number}`);
+    if (isNew) replacePut(success, key, note);
+    else {
+      compare.push(unchanged(key, last.revision));
+      success.push(put(key, note, { ignoreLease: kept !== undefined }));
+    }
+    success.push(...writes(path, node, expiry));
+    return { action: "create", path, compare, success, failure: [], node, before: undefined };
+  }
+
+  #lastName(key: string): { number: number; revision: number } {
+    const record = this.#mvcc.recordAt(key, this.#revision);
+    return record === undefined ? { number: 0, revision: 0 } : lastNameOf(record);
+  }
+
+  #freeName(directory: Path, first: number): { name: string; number: number } {
+    for (let number = first; number < first + MAX_TAKEN_NAMES; number++) {
+      const name = String(number).padStart(ORDERED_NAME_CHARS, "0");
+      const taken = this.#mvcc.view.get(nodeKey([...directory, name]), this.#revision);
+      if (taken === undefined) return { name, number };
+    }
+    throw this.#error("NodeExist", pathText(directory));
+  }
+
+  #update(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const { path } = request;
+    this.#refuseRoot(path);
+    const found = this.#existing(path);
+    if (found.kind === "root") throw this.#error("RootReadOnly", "/");
+    if (found.kind === "dir" && request.value !== "") throw this.#error("NotFile", pathText(path));
+    return this.#rewrite(request, "update", found.node, expiry);
+  }
+
+  #compareAndSwap(request: KeyRequest, expiry: Expiry | undefined): Plan {
+    const { path } = request;
+    this.#refuseRoot(path);
+    const found = this.#existing(path);
+    if (found.kind !== "file") throw this.#error("NotFile", pathText(path));
+    this.#compareNode(request, found.node);
+    return this.#rewrite(request, "compareAndSwap", found.node, expiry);
+  }
+
+  /** Writes a node over itself. */
+  #rewrite(
+    { path, value, isRefresh }: KeyRequest,
+    action: WriteAction,
+    before: NodeRecord,
+    expiry: Expiry | undefined,
+  ): Plan {
+    const { isDir, createdIndex } = before;
+    const kept = { createdIndex, modifiedIndex: isDir ? before.modifiedIndex : undefined };
+    const text = isRefresh ? before.value : value;
+    const node = newNode({ isDir, action, value: text, isRefresh, ...kept }, expiry);
+    const success = [put(nodeKey(path), encodeNode(node), { lease: expiry?.lease ?? 0n })];
+    if (isDir) {
+      const options = { ignoreValue: true, lease: expiry?.lease ?? 0n };
+      success.push(put(directoryKey(path), EMPTY, options));
+    }
+    const compare = [...inDirectory(path), unchanged(nodeKey(path), before.revision)];
+    if (isDir) compare.push(exists(directoryKey(path)));
+    return { action, path, compare, success, failure: [], node, before };
+  }
+
+  #delete({ path, isDir, isRecursive }: KeyRequest): Plan {
+    this.#refuseRoot(path);
+    const found = this.#existing(path);
+    if (found.kind === "root") throw this.#error("RootReadOnly", "/");
+    const { kind, node: before } = found;
+    if (kind === "dir" && !isDir && !isRecursive) throw this.#error("NotFile", pathText(path));
+    const compare = [unchanged(nodeKey(path), before.revision)];
+    const failure: RequestOp[] = [];
+    if (kind === "dir" && !isRecursive) {
+      for (const range of childrenWithoutDeletion(path)) {
+        compare.push(absent(range.key, range.rangeEnd));
+        failure.push(anyOf(range));
+      }
+    }
+    const success = [remove(nodeKey(path))];
+    if (kind === "dir") success.push(removeAll(subtree(path)));
+    if (before.lease !== 0n) success.push(note(path, "delete"));
+    return { action: "delete", path, compare, success, failure, node: undefined, before };
+  }
+
+  #compareAndDelete(request: KeyRequest): Plan {
+    const { path } = request;
+    const found = this.#existing(path);
+    if (found.kind !== "file") throw this.#error("NotFile", pathText(path));
+    this.#compareNode(request, found.node);
+    const before = found.node;
+    const compare = [unchanged(nodeKey(path), before.revision)];
+    const success = [remove(nodeKey(path)), note(path, "compareAndDelete")];
+    const action = "compareAndDelete";
+    return { action, path, compare, success, failure: [], node: undefined, before };
+  }
+
+  /** @throws V2Error TestFailed with etcd's reason (store.go, getCompareFailCause) */
+  #compareNode({ prevValue, prevIndex }: KeyRequest, node: NodeRecord): void {
+    const index = prevIndex === 0 || prevIndex === node.modifiedIndex;
+    const value = prevValue === "" || prevValue === node.value;
+    if (index && value) return;
+    const values = `[${prevValue} != ${node.value}]`;
+    const indexes = `[${prevIndex} != ${node.modifiedIndex}]`;
+    const reason = index ? values : value ? indexes : `${values} ${indexes}`;
+    throw this.#error("TestFailed", reason);
+  }
+}
+
+/** A directory that has children was not deleted. */
+export function isNotEmpty(plan: Plan, counts: readonly number[]): boolean {
+  return plan.failure.length > 0 && counts.some((count) => count > 0);
+}
+
+/** The range whose permission a write of a path needs, where it is not one key. */
+export function writtenRange(path: Path): { key: string; rangeEnd: string } {
+  return path.length === 0 ? children(path) : { key: nodeKey(path), rangeEnd: "" };
+}
+
+function newNode(node: NewNode, expiry: Expiry | undefined): NewNode {
+  if (expiry === undefined) return node;
+  return { ...node, ttlSeconds: expiry.ttlSeconds, expiresMs: expiry.expiresMs };
+}
+
+function inDirectory(path: Path): Compare[] {
+  return path.length === 1 ? [] : [exists(directoryKey(path.slice(0, -1)))];
+}
+
+function writes(
+  path: Path,
+  node: NewNode,
+  expiry: Expiry | undefined,
+  prevKv = false,
+): RequestOp[] {
+  const lease = expiry?.lease ?? 0n;
+  const write = put(nodeKey(path), encodeNode(node), { lease, prevKv });
+  return node.isDir ? [put(directoryKey(path), EMPTY, { lease }), write] : [write];
+}
+
+/** Which action deleted a node, where its lease or nothing at all would suggest another. */
+function note(path: Path, action: "delete" | "compareAndDelete"): RequestOp {
+  return put(deletionKey(path.slice(0, -1)), fromLatin1(`${action} ${path[path.length - 1]}`));
+}
+
+/** Replaces the value of the put of `key` in a list. */
+function replacePut(ops: RequestOp[], key: string, value: Uint8Array): void {
+  const at = ops.findIndex(
+    ({ request }) => request?.case === "requestPut" && toLatin1(request.value.key) === key,
+  );
+  ops[at] = put(key, value);
+}
+
+/** The number in the key of a directory whose last POST it notes. */
+function lastNameOf(record: Uint8Array): { number: number; revision: number } {
+  const { value, modRevision } = KeyValue.decode(record);
+  const match = /^last=(\d{1,15})$/.exec(toLatin1(value));
+  return { number: match === null ? 0 : Number(match[1]), revision: modRevision };
+}

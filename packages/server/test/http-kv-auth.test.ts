@@ -1,0 +1,184 @@
+/** Users over HTTP: how a request proves one, what it costs, and what is refused. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AuthService, fromUtf8 } from "@quorate/proto";
+import { USER_FAILURES } from "../src/auth/login-limits.ts";
+import { Credentials, KEPT_LOGIN_MS, MAX_KEPT_LOGINS } from "../src/http-kv/credentials.ts";
+import { contextOf, ExchangeCaller, ServiceCalls } from "../src/http-kv/exchange-call.ts";
+import { callerOf } from "../src/member/caller.ts";
+import { KvClient } from "./support/http-kv.ts";
+import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
+import { plainSecrets, World } from "./support/world.ts";
+
+const basic = (name: string, password: string) => ({
+  authorization: `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`,
+});
+
+/** A member with the users root and ann, whose passwords are counted when they are checked. */
+async function started(flags: readonly string[] = []) {
+  const world = new World(1, flags);
+  const [node] = world.nodes;
+  const { hasher } = plainSecrets(world.random);
+  const checks = { count: 0 };
+  const verify = (password: string, hash: string) => {
+    checks.count++;
+    return hasher.verify(password, hash);
+  };
+  node.secrets = { hasher: { ...hasher, verify } };
+  await world.startAll();
+  const member = node.member!;
+  const root = await enableAuth(world, member, "ann");
+  return { world, member, root, checks, kv: new KvClient(world, member) };
+}
+
+test("Basic, Bearer, a token alone; none, and wrong ones", async () => {
+  const { world, member, kv } = await started();
+  const token = await world.settled(login(member, "ann"));
+  for (const request of [
+    { headers: basic("ann", PASSWORD) },
+    { headers: { authorization: `Bearer ${token}` } },
+    { headers: { authorization: token } },
+  ]) {
+    const put = await kv.ask("PUT", "/kv/ann/k", { ...request, body: "1" });
+    assert.ok(put.status === 201 || put.status === 204, put.text);
+    assert.equal((await kv.ask("GET", "/kv/ann/k", request)).status, 200);
+    assert.equal((await kv.ask("GET", "/kv/ann/?prefix", request)).status, 200);
+    assert.equal((await kv.ask("GET", "/kv/ann/?prefix&after=zzz", request)).status, 200);
+    for (const target of ["/kv/bob/k", "/kv/?prefix", "/watch/bob"]) {
+      const denied = await kv.ask("GET", target, request);
+      assert.equal(denied.status, 403, target);
+      assert.match(denied.text, /"code":"PermissionDenied"/);
+    }
+    assert.equal((await kv.ask("PUT", "/kv/bob/k", { ...request, body: "" })).status, 403);
+    assert.equal((await kv.ask("DELETE", "/kv/bob/k", request)).status, 403);
+    const txn = '[{"put":"bob/k","value":""}]';
+    assert.equal((await kv.ask("POST", "/txn", { ...request, body: txn })).status, 403);
+  }
+  for (const headers of [
+    {},
+    basic("ann", "wrong"),
+    basic("eve", PASSWORD),
+    { authorization: "Basic !" },
+    { authorization: `Basic ${Buffer.from("no colon").toString("base64")}` },
+    { authorization: `Basic ${"A".repeat(100_000)}` },
+    { authorization: "Bearer forged" },
+  ]) {
+    const refused = await kv.ask("GET", "/kv/ann/k", { headers });
+    assert.equal(refused.status, 401, refused.text);
+    assert.match(refused.headers["www-authenticate"], /^Basic realm="quorate"/);
+  }
+  await world.stopAll();
+});
+
+test("a password is checked once a while for a client, and again when its token has ended", async () => {
+  const { world, member, root, kv, checks } = await started();
+  const headers = basic("ann", PASSWORD);
+  const ask = async (peerAddress: string) =>
+    (await kv.ask("PUT", "/kv/ann/k", { headers, peerAddress, body: "1" })).status;
+  const before = checks.count;
+  for (let i = 0; i < 5; i++) assert.ok((await ask(`10.0.0.1:${i}`))! < 300);
+  assert.equal(checks.count, before + 1);
+  // Requests at one time share a check.
+  const crowd = [...Array(50)].map(() =>
+    kv.start("GET", "/kv/ann/k", { headers, peerAddress: "10.0.0.2:1" }),
+  );
+  await world.settled(Promise.all(crowd.map(({ done }) => done)));
+  assert.ok(crowd.every(({ status }) => status === 200));
+  assert.equal(checks.count, before + 2);
+  await world.run(KEPT_LOGIN_MS + 1);
+  assert.ok((await ask("10.0.0.1:1"))! < 300);
+  assert.equal(checks.count, before + 3);
+  // The user's tokens end with the password.
+  const { UserChangePassword } = AuthService.methods;
+  await world.settled(callAs(member, root, UserChangePassword, { name: "ann", password: "new" }));
+  assert.equal(await ask("10.0.0.1:1"), 401);
+  const renewed = { headers: basic("ann", "new"), peerAddress: "10.0.0.1:1", body: "2" };
+  assert.equal((await kv.ask("PUT", "/kv/ann/k", renewed)).status, 204);
+  // Any change of users and roles can end a token; the client does not see it.
+  const { UserAdd } = AuthService.methods;
+  await world.settled(callAs(member, root, UserAdd, { name: "eve", password: PASSWORD }));
+  assert.equal((await kv.ask("PUT", "/kv/ann/k", renewed)).status, 204);
+  const stream = kv.start("GET", "/watch/ann/k", renewed);
+  await world.run(5);
+  assert.equal(stream.status, 200);
+  await world.stopAll();
+});
+
+test("a client that guesses is refused before a hash, also with the right password that is kept", async () => {
+  const { world, kv, checks } = await started();
+  const peerAddress = "10.0.0.9:1";
+  const right = { headers: basic("ann", PASSWORD), peerAddress };
+  assert.equal((await kv.ask("GET", "/kv/ann/k", right)).status, 404);
+  for (let i = 0; i < USER_FAILURES.burst; i++) {
+    const wrong = { headers: basic("ann", `wrong ${i}`), peerAddress };
+    assert.equal((await kv.ask("GET", "/kv/ann/k", wrong)).status, 401);
+  }
+  const { count } = checks;
+  for (const password of ["wrong", PASSWORD]) {
+    const refused = await kv.ask("GET", "/kv/ann/k", {
+      headers: basic("ann", password),
+      peerAddress,
+    });
+    assert.equal(refused.status, 429, "right and wrong look alike");
+    assert.match(refused.text, /too many failed logins/);
+  }
+  assert.equal(checks.count, count);
+  const elsewhere = { headers: right.headers, peerAddress: "10.0.0.8:1" };
+  assert.equal((await kv.ask("GET", "/kv/ann/k", elsewhere)).status, 404);
+  await world.stopAll();
+});
+
+test("a user that may only write puts without a condition", async () => {
+  const { world, member, root, kv } = await started();
+  const { RoleGrantPermission } = AuthService.methods;
+  const perm = { permType: 1, key: fromUtf8("inbox"), rangeEnd: new Uint8Array(0) };
+  await world.settled(callAs(member, root, RoleGrantPermission, { name: "ann", perm }));
+  const headers = basic("ann", PASSWORD);
+  const put = await kv.ask("PUT", "/kv/inbox", { headers, body: "1" });
+  assert.equal(put.status, 204, "it does not learn whether the key was new");
+  assert.equal(put.headers["quorate-version"], undefined);
+  assert.match(put.headers["etag"], /^"\d+"$/);
+  const condition = { ...headers, "if-match": "*" };
+  assert.equal((await kv.ask("PUT", "/kv/inbox", { headers: condition, body: "" })).status, 403);
+  assert.equal((await kv.ask("DELETE", "/kv/inbox", { headers })).status, 204);
+  await world.stopAll();
+});
+
+test("the certificate's common name is the caller's, and no header of the request is more", () => {
+  const fields = { token: "forged", "grpcgateway-accept": "x", hasleader: "true" };
+  const headers = new Map(Object.entries(fields));
+  const head = { method: "GET", path: "/", query: "", headers, peerAddress: "10.0.0.1:1" };
+  const caller = callerOf(contextOf("/x", new ExchangeCaller({ ...head, peerCommonName: "ann" })));
+  assert.deepEqual([caller.commonName, caller.client], ["ann", "CN ann"]);
+  assert.equal(caller.token, undefined);
+  for (const name of headers.keys()) assert.equal(caller.metadata(name), undefined);
+});
+
+test("without users, credentials are not looked at", async () => {
+  const world = new World(1);
+  await world.startAll();
+  const kv = new KvClient(world, world.nodes[0].member!);
+  for (const headers of [basic("ann", "x"), { authorization: "Bearer x" }])
+    assert.equal((await kv.ask("PUT", "/kv/k", { headers, body: "" })).status! < 300, true);
+  await world.stopAll();
+});
+
+test("kept logins are bounded", async () => {
+  const world = new World(0);
+  const { Authenticate } = AuthService.methods;
+  const token = Authenticate.responseType.encode({ token: "t" });
+  const services = { unary: new Map([[Authenticate.path, () => token]]), stream: new Map() };
+  const credentials = new Credentials({
+    clock: world.clock,
+    calls: new ServiceCalls(services, { clock: world.clock, observer: undefined }),
+    isEnforced: () => true,
+    mayLogin: () => true,
+    hashKey: fromUtf8("key"),
+  });
+  for (let i = 0; i < MAX_KEPT_LOGINS + 10; i++) {
+    const headers = new Map(Object.entries(basic(`user ${i}`, "x")));
+    const head = { method: "GET", path: "/", query: "", headers, peerCommonName: undefined };
+    await credentials.prove(new ExchangeCaller({ ...head, peerAddress: "10.0.0.1:1" }));
+  }
+  assert.equal(credentials.size, MAX_KEPT_LOGINS);
+});

@@ -1,0 +1,139 @@
+/**
+ * A headless Chromium, driven over its pipe (Chrome DevTools Protocol): JSON messages, each ended
+ * by a zero byte, on file descriptors 3 (to the browser) and 4 (from it).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { endsWithUs } from "./children.ts";
+import { findProgram } from "./executables.ts";
+
+const program = ["chromium", "chromium-browser", "google-chrome"]
+  .map(findProgram)
+  .find((path) => path !== undefined);
+
+/** For a test's `skip` option: false if a Chromium is installed, else why the test cannot run. */
+export const skipWithoutBrowser: string | false =
+  program === undefined
+    ? "no Chromium is installed (Debian: apt-get install --no-install-recommends chromium)"
+    : false;
+
+const FLAGS = [
+  "--headless=new",
+  "--remote-debugging-pipe",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-dev-shm-usage",
+  "--disable-background-networking",
+  "--no-first-run",
+  "--no-proxy-server",
+];
+/** For machines that have much else to do. */
+const CALL_LIMIT_MS = 60_000;
+
+type Settle = (message: { result?: unknown; error?: { message: string } }) => void;
+
+/** One browser process. */
+export class Browser {
+  readonly #child: ChildProcess;
+  readonly #dir: string;
+  readonly #waiting = new Map<number, Settle>();
+  #buffered = "";
+  #id = 0;
+
+  /** Starts the browser. */
+  constructor() {
+    this.#dir = mkdtempSync(join(tmpdir(), "quorate-browser-"));
+    this.#child = spawn(program!, [...FLAGS, `--user-data-dir=${this.#dir}`, "about:blank"], {
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
+    });
+    endsWithUs(this.#child);
+    const output = this.#child.stdio[4] as Readable;
+    output.setEncoding("utf8").on("data", (text: string) => this.#received(text));
+    this.#child.on("exit", () => this.#failAll("the browser has ended"));
+  }
+
+  /** Opens a page; resolves when it has loaded. */
+  async open(url: string): Promise<Page> {
+    const { targetId } = await this.send<{ targetId: string }>("Target.createTarget", { url });
+    const attached = { targetId, flatten: true };
+    const { sessionId } = await this.send<{ sessionId: string }>("Target.attachToTarget", attached);
+    const page = new Page(this, sessionId);
+    await page.until(`location.href !== "about:blank" && document.readyState === "complete"`);
+    return page;
+  }
+
+  /** Sends a command; resolves with its result. */
+  send<T>(method: string, params: object, sessionId?: string): Promise<T> {
+    const id = ++this.#id;
+    return new Promise<T>((resolve, reject) => {
+      const timer = setTimeout(() => settle({ error: { message: "no response" } }), CALL_LIMIT_MS);
+      const settle: Settle = ({ result, error }) => {
+        clearTimeout(timer);
+        this.#waiting.delete(id);
+        if (error === undefined) resolve(result as T);
+        else reject(new Error(`${method}: ${error.message}`));
+      };
+      this.#waiting.set(id, settle);
+      (this.#child.stdio[3] as Writable).write(
+        `${JSON.stringify({ id, method, params, sessionId })}\0`,
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill("SIGKILL");
+      await ended;
+    }
+    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  #received(text: string): void {
+    const messages = (this.#buffered + text).split("\0");
+    this.#buffered = messages.pop()!;
+    for (const message of messages) {
+      const parsed = JSON.parse(message);
+      this.#waiting.get(parsed.id)?.(parsed);
+    }
+  }
+
+  #failAll(why: string): void {
+    for (const settle of [...this.#waiting.values()]) settle({ error: { message: why } });
+  }
+}
+
+/** A page of a browser. */
+export class Page {
+  readonly #browser: Browser;
+  readonly #sessionId: string;
+
+  constructor(browser: Browser, sessionId: string) {
+    this.#browser = browser;
+    this.#sessionId = sessionId;
+  }
+
+  /** The value of an expression in the page, awaited; it must be JSON. Rejects with its error. */
+  async evaluate<T>(expression: string): Promise<T> {
+    const params = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.#browser.send<{
+      result: { value: T };
+      exceptionDetails?: { text: string; exception?: { description?: string } };
+    }>("Runtime.evaluate", params, this.#sessionId);
+    if (exceptionDetails === undefined) return result.value;
+    throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+  }
+
+  /** Resolves when an expression is true; looks at it again and again, for a minute at most. */
+  async until(expression: string): Promise<void> {
+    for (let end = performance.now() + CALL_LIMIT_MS; performance.now() < end; ) {
+      // The page may be exchanged meanwhile.
+      if (await this.evaluate<boolean>(expression).catch(() => false)) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`this did not become true in the page: ${expression}`);
+  }
+}

@@ -1,0 +1,44 @@
+/** Where the member's bundle for tests lies, and the command that starts it. */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { releasePrograms, root } from "../../scripts/release/programs.ts";
+
+const directory = join(root, "node_modules/.cache/quorate-test-bundle");
+const program = join(directory, "quorate.mjs");
+
+/**
+ * Writes the bundle's files and removes all others. A file that is as it should be stays: another
+ * run of the tests may start members from it at this moment.
+ */
+export function replaceFiles(files: ReadonlyMap<string, Uint8Array>): void {
+  mkdirSync(directory, { recursive: true });
+  for (const name of readdirSync(directory)) {
+    if (!files.has(name)) rmSync(join(directory, name), { recursive: true });
+  }
+  for (const [name, content] of files) {
+    const path = join(directory, name);
+    if (existsSync(path) && readFileSync(path).equals(content)) continue;
+    const unfinished = `${path}.${process.pid}`;
+    writeFileSync(unfinished, content);
+    renameSync(unfinished, path);
+  }
+}
+
+/**
+ * The command that starts the bundled member with the flags and variables of bin/quorate.js;
+ * undefined outside of `npm test` and where there is no bundle.
+ */
+export function bundledMember(): readonly string[] | undefined {
+  if (process.env["QUORATE_TEST_BUNDLE"] !== "1" || !existsSync(program)) return undefined;
+  const { flags, variables } = releasePrograms().find(({ name }) => name === "quorate")!;
+  const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  return ["/usr/bin/env", ...settings, process.execPath, ...flags, program];
+}
