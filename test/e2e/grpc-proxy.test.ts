@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { connect } from "@quorate/client";
+import { type Client, connect } from "@quorate/client";
 import { authpb, Event, fromUtf8, KeyValue, toUtf8 } from "@quorate/proto";
 import { createAuthority } from "../../scripts/certs.ts";
 import { endsWithUs } from "../support/children.ts";
@@ -34,6 +34,23 @@ async function startProxy(t: TestContext, port: number, flags: readonly string[]
     assert.equal(child.exitCode, null, log);
     return log.includes("started gRPC proxy");
   });
+}
+
+/** Adds alice and bob, each with a role for its own prefix, and enables authentication. */
+async function addUsers({ auth }: Client): Promise<void> {
+  for (const name of ["alice", "bob"]) {
+    await auth.userAdd(name, "p");
+    await auth.roleAdd(name);
+    await auth.roleGrantPermission(name, {
+      permType: authpb.Permission_Type.READWRITE,
+      key: fromUtf8(`${name}/`),
+      rangeEnd: fromUtf8(`${name}0`),
+    });
+    await auth.userGrantRole(name, name);
+  }
+  await auth.userAdd("root", "p");
+  await auth.userGrantRole("root", "root");
+  await auth.enable();
 }
 
 test("two proxies with TLS, and users whose watches and reads are their own", {
@@ -74,20 +91,7 @@ test("two proxies with TLS, and users whose watches and reads are their own", {
       t.after(() => made.close());
       return made;
     };
-    const { auth } = as();
-    for (const name of ["alice", "bob"]) {
-      await auth.userAdd(name, "p");
-      await auth.roleAdd(name);
-      await auth.roleGrantPermission(name, {
-        permType: authpb.Permission_Type.READWRITE,
-        key: fromUtf8(`${name}/`),
-        rangeEnd: fromUtf8(`${name}0`),
-      });
-      await auth.userGrantRole(name, name);
-    }
-    await auth.userAdd("root", "p");
-    await auth.userGrantRole("root", "root");
-    await auth.enable();
+    await addUsers(as());
     const [alice, bob] = [as("alice"), as("bob")];
 
     const seen: string[] = [];
