@@ -33,7 +33,7 @@ const { values: args } = readArguments(help, {
 const runs = count("runs", args.runs);
 const messages = count("count", args.count);
 /** As the gateway. */
-const SLICE_BYTES = 512 << 10;
+const SLICE_BYTES = 256 << 10;
 const LARGE_KEYS = 100_000;
 const LARGE_OPERATIONS = 10_000;
 

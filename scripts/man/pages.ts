@@ -1,8 +1,9 @@
 /**
- * The manual pages that come with a release, by file name: quorate(8), quoratectl(1),
- * quorateutl(1).
+ * The manual pages that come with a release, by file name: quorate(8), quorate-proxy(8),
+ * quoratectl(1), quorateutl(1).
  */
 import { quoratectl, quorateutl } from "@quorate/ctl";
+import { proxyProgram } from "@quorate/proxy/node";
 import { optionDocs, QUORATE_VERSION } from "@quorate/server";
 import { programPage } from "./program-page.ts";
 import { ManPage } from "./roff.ts";
@@ -13,6 +14,7 @@ const source = `Quorate ${QUORATE_VERSION}`;
 export function manPages(): ReadonlyMap<string, string> {
   return new Map([
     ["quorate.8", quoratePage()],
+    ["quorate-proxy.8", proxyPage()],
     ["quoratectl.1", quoratectlPage()],
     ["quorateutl.1", quorateutlPage()],
   ]);
@@ -83,12 +85,39 @@ Where a file is damaged, the message names the file, the place in it and the com
   });
 }
 
+function proxyPage(): string {
+  return programPage(proxyProgram, {
+    source,
+    page: { name: "quorate-proxy", section: 8 },
+    description: `quorate grpc-proxy serves etcd's API for a cluster behind it: watches of the same range share one watch of the
+cluster, and serializable reads come from a cache. quorate gateway forwards TCP connections to the members that can be reached. Their
+options are those of etcd.`,
+    examples: [
+      [
+        "A proxy that registers itself for other clients:",
+        "quorate grpc-proxy start --endpoints 10.0.0.4:2379,10.0.0.5:2379 --listen-addr 10.0.0.9:23790 " +
+          "--advertise-client-url 10.0.0.9:23790 --resolver-prefix /proxies --resolver-ttl 30",
+      ],
+      [
+        "A gateway to the members that SRV records name:",
+        "quorate gateway start --discovery-srv example.org --listen-addr 127.0.0.1:2379",
+      ],
+    ],
+    exitCodes: [
+      [0, "It was asked to end."],
+      [1, "It could not start; the message says why."],
+    ],
+    seeAlso: "quorate(8), quoratectl(1)",
+  });
+}
+
 function quoratePage(): string {
   const page = new ManPage("quorate", 8, source, "Quorate");
   page.name("quorate", "one member of a clustered key-value store that speaks etcd's v3 protocol");
   page.section("Synopsis");
   page.usage("quorate [options]");
   page.usage("quorate --config-file FILE");
+  page.usage("quorate gateway | grpc-proxy start [options]");
   page.usage("quorate --version | --help");
   page.section("Description");
   page.text(`quorate is one member of a cluster. It takes the options, variables and configuration file of etcd, and serves etcd's clients.
@@ -140,6 +169,6 @@ Durations are written 300ms, 5s, 1h30m. An unknown option is refused, with the n
   page.section("Files");
   page.item("NAME.quorate", "", "The data directory, where --data-dir names no other.");
   page.section("See also");
-  page.text("quoratectl(1), quorateutl(1), etcd(1)");
+  page.text("quorate-proxy(8), quoratectl(1), quorateutl(1), etcd(1)");
   return page.toString();
 }

@@ -17,12 +17,15 @@ export interface PageParts {
   readonly examples: readonly (readonly [what: string, command: string])[];
   readonly exitCodes: readonly (readonly [code: number, meaning: string])[];
   readonly seeAlso: string;
+  /** The page's name and section; by default the program's name, and 1. */
+  readonly page?: { readonly name: string; readonly section: number };
 }
 
-/** The page, section 1. */
+/** The page. */
 export function programPage(program: Program, parts: PageParts): string {
-  const page = new ManPage(program.name, 1, parts.source, "Quorate");
-  page.name(program.name, program.short.replace(/^\w+: /, "").replace(/\.$/, ""));
+  const { name: title, section } = parts.page ?? { name: program.name, section: 1 };
+  const page = new ManPage(title, section, parts.source, "Quorate");
+  page.name(title, program.short.replace(/^\w+: /, "").replace(/\.$/, ""));
   page.section("Synopsis");
   page.usage(`${program.name} [global options] command [options] [arguments]`);
   page.section("Description");

@@ -11,7 +11,7 @@ import { endsWithUs } from "../support/children.ts";
 /** For machines that have much else to do; no block takes as long. */
 const blockLimitMs = 400_000;
 /**
- * What a member or a proxy logs when it serves; a block is taken to serve when as many members as it starts
+ * What a member or a proxy logs when it serves; a block is taken to serve when as many as it starts
  * have.
  */
 const readyLine = /ready to (?:serve|proxy) client requests|started gRPC proxy/g;

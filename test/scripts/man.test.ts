@@ -27,7 +27,12 @@ const inPage = (word: string): string => word.replaceAll("-", "\\-");
 
 test("the pages are written, with every command, flag, option and variable", () => {
   assert.deepEqual(genMan("--out", dir), { status: 0, stderr: "" });
-  assert.deepEqual(readdirSync(dir).sort(), ["quorate.8", "quoratectl.1", "quorateutl.1"]);
+  assert.deepEqual(readdirSync(dir).sort(), [
+    "quorate-proxy.8",
+    "quorate.8",
+    "quoratectl.1",
+    "quorateutl.1",
+  ]);
   for (const program of [quoratectl, quorateutl]) {
     const text = page(`${program.name}.1`);
     for (const { names, flags } of commandNodes(program)) {

@@ -128,15 +128,19 @@ export function decodeMeta(bytes: Uint8Array): Meta | string {
 
 /** A new zeroed page with its header, over as many pages as `sizeBytes` needs. */
 export function newPage(id: number, flags: number, count: number, sizeBytes: number): Uint8Array {
-  const pages = pagesFor(sizeBytes);
-  const page = alloc(pages * PAGE_BYTES).fill(0);
+  const page = alloc(pagesFor(sizeBytes) * PAGE_BYTES).fill(0);
+  writePageHeader(page, id, flags, count);
+  return page;
+}
+
+/** Writes the header of a page that is as long as all pages that it takes. */
+export function writePageHeader(page: Uint8Array, id: number, flags: number, count: number): void {
   const view = viewOf(page);
   view.setUint32(0, id >>> 0, true);
   view.setUint32(4, Math.floor(id / 0x1_0000_0000), true);
   view.setUint16(8, flags, true);
   view.setUint16(10, count, true);
-  view.setUint32(12, pages - 1, true);
-  return page;
+  view.setUint32(12, page.length / PAGE_BYTES - 1, true);
 }
 
 /** The number of pages for content of that size, header included. */

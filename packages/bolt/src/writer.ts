@@ -25,6 +25,7 @@ import {
   PAGE_BYTES,
   pagesFor,
   viewOf,
+  writePageHeader,
 } from "./format.ts";
 import { assert } from "./invariants.ts";
 
@@ -60,7 +61,7 @@ export interface BoltCursor {
 /** A file to write. */
 export interface BoltOutput {
   readonly sizeBytes: number;
-  /** The file's bytes, one chunk per slice of records. Call once. */
+  /** The file's bytes, in chunks for each slice of records. Call once. */
   chunks(): AsyncGenerator<Uint8Array>;
 }
 
@@ -81,12 +82,19 @@ interface Branch {
   readonly page: number;
 }
 
+/** Pages are made in pieces of this size, so that no piece has to be joined from them. */
+const SLAB_BYTES: number = 256 << 10;
+
 /** Numbers pages, and keeps their bytes until taken unless it only counts. */
 class Pages {
   /** No bytes are made. */
   readonly isCounting: boolean;
   #next = FIRST_PAGE;
   #made: Uint8Array[] = [];
+  /** Zeros for the next pages, and of them: what is used, and what of that was not taken yet. */
+  #slab: Uint8Array = EMPTY;
+  #used = 0;
+  #start = 0;
 
   constructor(counting: boolean) {
     this.isCounting = counting;
@@ -101,14 +109,32 @@ class Pages {
     const id = this.#next;
     this.#next += pagesFor(sizeBytes);
     if (!this.isCounting) {
-      const page = newPage(id, flags, count, sizeBytes);
+      const page = this.#zeros(pagesFor(sizeBytes) * PAGE_BYTES);
+      writePageHeader(page, id, flags, count);
       fill(page);
-      this.#made.push(page);
     }
     return id;
   }
 
+  #zeros(sizeBytes: number): Uint8Array {
+    if (this.#used + sizeBytes > this.#slab.length) {
+      this.#endPiece();
+      this.#slab = new Uint8Array(Math.max(sizeBytes, SLAB_BYTES));
+      this.#used = 0;
+      this.#start = 0;
+    }
+    this.#used += sizeBytes;
+    return this.#slab.subarray(this.#used - sizeBytes, this.#used);
+  }
+
+  #endPiece(): void {
+    if (this.#used > this.#start) this.#made.push(this.#slab.subarray(this.#start, this.#used));
+    this.#start = this.#used;
+  }
+
+  /** The bytes of the pages since the last call, in order. */
   take(): Uint8Array[] {
+    this.#endPiece();
     const made = this.#made;
     this.#made = [];
     return made;
@@ -347,8 +373,7 @@ export async function boltOutput(unsorted: readonly BoltBucket[]): Promise<BoltO
         const step = await building.next();
         done = step.done === true;
         if (done) assert(step.value === root && pages.count === counting.count, "BOLT-5");
-        const made = pages.take();
-        if (made.length > 0) yield joined(made);
+        yield* pages.take();
       }
     },
   };

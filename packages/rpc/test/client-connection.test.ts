@@ -141,11 +141,11 @@ test("a call: headers that are cached, metadata, a timeout, a message, its respo
   assert.ok(pair.frames.at(-2)!.payload.length < 20, "a path that was sent before takes few bytes");
   pair.send(
     pair.head(1),
-    pair.data(1, message(fromUtf8("tell")).subarray(0, 3)),
-    pair.data(1, message(fromUtf8("tell")).subarray(3)),
+    pair.data(1, message(fromUtf8("reply")).subarray(0, 3)),
+    pair.data(1, message(fromUtf8("reply")).subarray(3)),
     pair.trailers(1, { "grpc-status": "0" }),
   );
-  assert.deepEqual(first.received, ["tell"]);
+  assert.deepEqual(first.received, ["reply"]);
   assert.deepEqual(first.end(), { code: 0, message: "", wasSent: true });
   assert.equal(pair.connection.openCalls, 1);
 });

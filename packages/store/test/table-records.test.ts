@@ -3,16 +3,20 @@
  * history of puts, deletions and compactions, and for any range.
  */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type KeyspaceWrite, SeededRandom } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
+import { type EtcdSnapshot, Store } from "../index.ts";
 import { openTables, type TableRange } from "../src/level-files/records.ts";
 import { WINDOW_BYTES } from "../src/level-files/table-run.ts";
 import { RecordHead } from "../src/mvcc/record-head.ts";
+import { applyEntry, randomLog } from "./store-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "quorate-table-records-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -115,6 +119,43 @@ describe("records of tables", () => {
     const path = join(directory, table);
     truncateSync(path, 100);
     await assert.rejects(fromTables(range), /cut short/);
+  });
+});
+
+describe("a store with LevelDB's files", () => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-table-store-"));
+  after(() => rmSync(dir, { recursive: true }));
+  const options = { disk: nodeDisk, sha256: () => createHash("sha256") };
+  const log = randomLog(7, 400);
+  const applyTo = (store: Store): void => {
+    for (const entry of log.entries) applyEntry(store, entry);
+  };
+  const fileOf = async (snapshot: EtcdSnapshot, meanwhile?: () => Promise<void>) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of snapshot.chunks()) {
+      chunks.push(chunk.slice());
+      await meanwhile?.();
+    }
+    await snapshot.close();
+    return createHash("sha256").update(Buffer.concat(chunks)).digest("hex");
+  };
+
+  it("is the same after it was opened again, and in etcd's file, as one through the binding", async () => {
+    const memory = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
+    applyTo(memory);
+    const expected = await fileOf(await memory.etcdSnapshot("3.7.0"));
+    const written = await Store.open(levelKeyspaces, dir, options);
+    applyTo(written);
+    assert.equal(await fileOf(await written.etcdSnapshot("3.7.0")), expected);
+    await written.close({ flush: true });
+
+    const store = await Store.open(levelKeyspaces, dir, options);
+    const hash = (one: Store) => one.mvcc.hashKV(0).then(({ hash: value }) => value);
+    assert.equal(await hash(store), await hash(memory));
+    // The files that are open keep what changes and compactions replace meanwhile.
+    const snapshot = await store.etcdSnapshot("3.7.0");
+    assert.equal(await fileOf(snapshot, () => store.reclaim()), expected);
+    await store.close({ flush: true });
   });
 });
 

@@ -41,8 +41,8 @@ export class WatchGroup implements BroadcastOwner {
   }
 
   /**
-   * Lets a receiver listen to a broadcast that has not passed its next revision: the one that is nearest, or
-   * a new one.
+   * Lets a receiver listen to a broadcast that has not passed its next revision: the one that is
+   * nearest, or a new one.
    * @param start where a new broadcast begins: the next revision, or the one before for a watch
    * from now on (a member reports no progress to a watch that begins in the future)
    */

@@ -3,12 +3,18 @@
  * members share one state.
  */
 import {
+  ClusterService,
   Event,
   KeyValue,
   KVService,
+  LeaseGrantRequest,
+  LeaseGrantResponse,
   LeaseKeepAliveRequest,
   LeaseKeepAliveResponse,
+  LeaseRevokeResponse,
   LeaseService,
+  type Member,
+  MemberListResponse,
   mvccpb,
   PutRequest,
   PutResponse,
@@ -51,6 +57,9 @@ export class FakeCluster {
   /** Tokens that may not read these keys. */
   readonly forbidden = new Map<string, string>();
   hasLeader = true;
+  /** The time to live of the lease; 0 when it is gone. */
+  ttl = 10;
+  members: readonly Member[] = [];
   /** Keep-alive requests are held back while it is true. */
   holdsLeases = false;
   readonly heldLeases: (() => void)[] = [];
@@ -78,6 +87,20 @@ export class FakeCluster {
         },
       ],
     ]);
+    const { LeaseGrant, LeaseRevoke } = LeaseService.methods;
+    unary.set(LeaseGrant.path, (bytes) => {
+      this.calls.push("LeaseGrant");
+      const { TTL } = LeaseGrantRequest.decode(bytes);
+      this.ttl = TTL;
+      return LeaseGrantResponse.encode({ header: this.#header(), ID: 77n, TTL });
+    });
+    unary.set(LeaseRevoke.path, () => {
+      this.calls.push("LeaseRevoke");
+      return LeaseRevokeResponse.encode({ header: this.#header() });
+    });
+    unary.set(ClusterService.methods.MemberList.path, () =>
+      MemberListResponse.encode({ members: [...this.members] }),
+    );
     const stream = new Map<string, StreamHandler>([
       [WatchService.methods.Watch.path, (call) => this.#watch(call)],
       [LeaseService.methods.LeaseKeepAlive.path, (call) => this.#keepAlive(call)],
@@ -184,7 +207,7 @@ export class FakeCluster {
         this.calls.push("KeepAlive");
         const { ID } = LeaseKeepAliveRequest.decode(bytes);
         const answer = () => {
-          call.send(LeaseKeepAliveResponse.encode({ header: this.#header(), ID, TTL: 10 }));
+          call.send(LeaseKeepAliveResponse.encode({ header: this.#header(), ID, TTL: this.ttl }));
         };
         if (this.holdsLeases) this.heldLeases.push(answer);
         else answer();

@@ -16,7 +16,7 @@ import type { UnaryResponse } from "../service.ts";
 /** A message up to this size is written at once: under 1 ms. */
 export const NOW_BYTES: number = 128 << 10;
 /** Pieces of about 64 KiB in one turn. */
-const PIECES_A_TURN = 4;
+const PIECES_A_TURN = 2;
 
 export class MessageWriter {
   readonly #exchange: HttpExchange;

@@ -82,6 +82,8 @@ export function helpText(): string {
     "Usage:",
     "  quorate [flags]             Start a member.",
     "  quorate --config-file FILE  Start a member from a YAML file; other flags and ETCD_* variables are then ignored.",
+    "  quorate grpc-proxy start    Start a proxy that shares watches and keep-alive requests; it has a --help of its own.",
+    "  quorate gateway start       Start a proxy of TCP connections; it has a --help of its own.",
     "  quorate --version           Print versions and exit.",
     "  quorate -h | --help         Print this text and exit.",
     "",

@@ -14,8 +14,11 @@ import { ByteReader, BytesDamage, word } from "./bytes.ts";
 import { uncompress, uncompressedLength, uncompressInto } from "./snappy.ts";
 import { FOOT_BYTES, handleAt, TRAILER_BYTES } from "./table.ts";
 
-/** Bytes of blocks that are read together; one block always fits. */
-export const WINDOW_BYTES: number = 128 << 10;
+/**
+ * Bytes of blocks that are read together; one block always fits. What is in them, at most some
+ * twenty times as much, is used in one turn.
+ */
+export const WINDOW_BYTES: number = 64 << 10;
 /** Bytes of the sequence number and the kind behind a user's key. */
 export const MARK_BYTES = 8;
 const COMPRESSED = 1;
