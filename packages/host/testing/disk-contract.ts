@@ -107,17 +107,6 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       );
     });
 
-    it("reads the same without blocking", async () => {
-      const file = disk.open(`${root}/f`, "create");
-      file.write([bytes("hello wide world")], 0);
-      const target = new Uint8Array(10);
-      assert.equal(await file.readLater(target, 6), 10);
-      assert.equal(text(target), "wide world");
-      assert.equal(await file.readLater(target, 11), 5);
-      assert.equal(await file.readLater(target, 16), 0);
-      file.close();
-    });
-
     it("writes many chunks and large ones in one call, and does not keep the bytes", () => {
       const file = disk.open(`${root}/f`, "create");
       const chunks = Array.from({ length: 3000 }, (_, i) =>
