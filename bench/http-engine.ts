@@ -76,8 +76,9 @@ async function measure(
   return { perSecond: responses / elapsed, cpuMicros: (cpu / responses) * 1e6 };
 }
 
-/** Resident memory of the server for each response that has begun and does not end. */
-async function streamBytes(target: Target): Promise<number> {
+/** Resident memory of a fresh server for each response that has begun and does not end. */
+async function streamBytes(name: string): Promise<number> {
+  const target = await startServer(name);
   const before = residentBytes([target.pid]);
   const sockets: Socket[] = [];
   for (let i = 0; i < streams; i++) {
@@ -89,6 +90,7 @@ async function streamBytes(target: Target): Promise<number> {
   }
   const bytes = (residentBytes([target.pid]) - before) / streams;
   for (const socket of sockets) socket.destroy();
+  target.child?.kill();
   return bytes;
 }
 
@@ -118,6 +120,6 @@ for (const connections of [100, 1000]) {
   }
 }
 console.log(align(rows, [1, 2]));
-for (const target of own)
-  console.log(`${target.name}: ${Math.round(await streamBytes(target))} bytes for an idle stream`);
 for (const { child } of own) child?.kill();
+for (const { name } of own)
+  console.log(`${name}: ${Math.round(await streamBytes(name))} bytes for an idle stream`);

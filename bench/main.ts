@@ -9,45 +9,46 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { type Executable, etcd as etcdOnPath, quorate } from "../test/support/executables.ts";
 import { orRefuse, refuse } from "./arguments.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
-import { measureIdle, measureManyKeys, measureStart } from "./life.ts";
+import { measureIdle, measureManyPuts, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
 import { type BenchOptions, benchHelp, readOptions } from "./options.ts";
 import { type Figure, type FigureOf, type Findings, type Measurement, report } from "./report.ts";
 import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
-import { goBenchmark, goRowName, runGoBenchmark } from "./stock.ts";
+import { type GoRow, goBenchmark as goOnPath, goRows, runGoBenchmark } from "./stock.ts";
 import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
 
 const options = orRefuse(() => readOptions(process.argv.slice(2)));
 /** Progress; the report alone goes to standard output. */
 const say = (text: string): void => console.error(text);
+/** The etcd to compare with: --etcd, else the one on the PATH. */
+const etcd: Executable | undefined =
+  options.etcd === undefined ? etcdOnPath : { name: "etcd", command: [options.etcd] };
+const goBenchmark = options.benchmark ?? goOnPath;
 const measurements: Measurement[] = [];
 const figures: FigureOf[] = [];
 
 async function main(): Promise<void> {
   if (options.help) return console.log(benchHelp);
   if (options.list)
-    return console.log(
-      [...rows.map((row) => row.name), goRowName, ...lifeRows.map((row) => row.name)].join("\n"),
-    );
+    return console.log([...rows, ...goRows, ...lifeRows].map((row) => row.name).join("\n"));
   if (options.from !== undefined)
     return console.log(report(JSON.parse(readFileSync(options.from, "utf8")) as Findings));
   const programs = [quorate, etcd]
     .filter((one) => one !== undefined)
     .filter((one) => options.only === undefined || one.name === options.only);
   const chosen = rows.filter((row) => isChosen(row.name));
-  const withGo = isChosen(goRowName) && goBenchmark !== undefined;
+  const wantedGo = goRows.filter((row) => isChosen(row.name));
+  const chosenGo = goBenchmark === undefined ? [] : wantedGo;
   const chosenLife = lifeRows.filter((row) => isChosen(row.name));
-  if (programs.length === 0 || chosen.length + chosenLife.length + Number(withGo) === 0)
+  if (programs.length === 0 || chosen.length + chosenLife.length + chosenGo.length === 0)
     refuse("there is nothing to run: no row has such a name, or the program is not installed");
   if (etcd === undefined)
-    say(
-      "etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with",
-    );
-  if (isChosen(goRowName) && goBenchmark === undefined)
-    say("etcd's benchmark tool is not installed, so its row is left out: see bench/stock.ts");
+    say("etcd is not installed (--etcd names one elsewhere): there is nothing to compare with");
+  if (wantedGo.length > chosenGo.length)
+    say("etcd's benchmark tool is not installed, so its rows are left out: see bench/stock.ts");
   const words = environment(programs);
   say(words);
 
@@ -56,8 +57,8 @@ async function main(): Promise<void> {
     const order = round % 2 === 1 ? programs : programs.toReversed();
     for (const { size, tls } of grounds) {
       for (const executable of order) {
-        if (chosen.length > 0 || withGo)
-          await measureCluster(executable, size, tls, round, chosen, withGo);
+        if (chosen.length + chosenGo.length > 0)
+          await measureCluster(executable, size, tls, round, chosen, chosenGo);
         keep(words);
       }
     }
@@ -92,11 +93,14 @@ function isChosen(name: string): boolean {
 const lifeRows: readonly { name: string; measure(executable: Executable): Promise<Figure[]> }[] = [
   { name: "start", measure: measureStart },
   { name: "idle", measure: (executable) => measureIdle(executable, options.idleSeconds) },
-  {
-    name: "many keys",
-    measure: (executable) => measureManyKeys(executable, options.manyKeys, options.valueBytes),
-  },
+  { name: "many keys", measure: (executable) => manyPuts(executable, false) },
+  { name: "many revisions", measure: (executable) => manyPuts(executable, true) },
 ];
+
+function manyPuts(executable: Executable, isOneKey: boolean): Promise<Figure[]> {
+  const { manyKeys: puts, valueBytes } = options;
+  return measureManyPuts(executable, { puts, valueBytes, isOneKey });
+}
 
 async function measureCluster(
   executable: Executable,
@@ -104,7 +108,7 @@ async function measureCluster(
   tls: boolean,
   round: number,
   chosen: readonly Row[],
-  withGo: boolean,
+  chosenGo: readonly GoRow[],
 ): Promise<void> {
   const cluster = await startCluster({ executable, size, tls });
   try {
@@ -115,7 +119,7 @@ async function measureCluster(
     await runCount(load, count);
     const context = { executable, cluster, round, tls, leader };
     for (const row of chosen) note(await measureRow(context, row, ready));
-    if (withGo) note(await measureGoRow(context, ready));
+    for (const row of chosenGo) note(await measureGoRow(context, row, ready));
   } catch (error) {
     console.error(cluster.logTails());
     throw error;
@@ -183,24 +187,19 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
   };
 }
 
-async function measureGoRow(context: Context, ready: Ground): Promise<Measurement> {
+async function measureGoRow(context: Context, row: GoRow, ready: Ground): Promise<Measurement> {
   const { executable, cluster, tls, round } = context;
   const start = usageOf(cluster);
-  const result = await runGoBenchmark(
-    goBenchmark!,
-    ready.target,
-    cluster.certs,
-    options.goPuts,
-    options.keys,
-    options.valueBytes,
-  );
+  const { goPuts: total, keys: keyCount, valueBytes } = options;
+  const command = row.command({ total, keyCount, valueBytes, key: ready.keys[0] });
+  const result = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, command);
   const end = usageOf(cluster);
   return {
     round,
     executable: executable.name,
     members: cluster.members.length,
     tls,
-    load: goRowName,
+    load: row.name,
     ratePerS: result.ratePerS,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,

@@ -8,11 +8,13 @@ export const benchHelp = `npm run bench -- [options]
   --size N           1 or 3 members alone
   --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
   --only NAME        quorate or etcd alone
+  --etcd PATH        the etcd to compare with (default: the one on the PATH); its version is printed
+  --benchmark PATH   etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)
   --rounds N         rounds (default: 3); the programs take turns to go first
   --seconds S        measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)
   --keys N           keys of 8 bytes (default: 10000)
   --value-bytes N    bytes of each value (default: 256)
-  --many-keys N      keys of the row "many keys" (default: 1000000; quick: 200000)
+  --many-keys N      puts of the rows "many keys" and "many revisions" (default: 1000000; quick: 200000)
   --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
   --json FILE        also write every measurement to a file, as it goes
   --from FILE        run nothing: the report of measurements from such a file
@@ -26,6 +28,9 @@ export interface BenchOptions {
   readonly sizes: readonly number[];
   readonly tls: readonly boolean[];
   readonly only: string | undefined;
+  /** Paths of etcd and of its benchmark tool; undefined: from the environment. */
+  readonly etcd: string | undefined;
+  readonly benchmark: string | undefined;
   readonly rounds: number;
   readonly seconds: number;
   readonly warmUpMs: number;
@@ -34,7 +39,7 @@ export interface BenchOptions {
   readonly listedKeys: number;
   readonly manyKeys: number;
   readonly idleSeconds: number;
-  /** Puts of the row with etcd's benchmark tool. */
+  /** Calls of each row with etcd's benchmark tool. */
   readonly goPuts: number;
   readonly markdown: boolean;
   readonly json: string | undefined;
@@ -52,6 +57,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
       plain: { type: "boolean", default: false },
       tls: { type: "boolean", default: false },
       only: { type: "string" },
+      etcd: { type: "string" },
+      benchmark: { type: "string" },
       rounds: { type: "string" },
       seconds: { type: "string" },
       keys: { type: "string" },
@@ -83,6 +90,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
     sizes: values.size === undefined ? [1, 3] : [number("size", 1)],
     tls: values.plain === values.tls ? [false, true] : [values.tls],
     only: values.only,
+    etcd: values.etcd,
+    benchmark: values.benchmark,
     rounds: number("rounds", quick ? 1 : 3),
     seconds: number("seconds", quick ? 1 : 3),
     warmUpMs: quick ? 500 : 2000,

@@ -1,9 +1,10 @@
 /**
  * Rows with clients that others wrote, as a check of our generator: npm's etcd3 in this
  * process, and etcd's own benchmark tool (Go's clientv3) where it is installed, as $ETCD_BENCHMARK
- * or `benchmark` on the PATH. To build it, in a clone of etcd:
+ * or `benchmark` on the PATH. To build it, in an empty directory:
  *
- *   go build -o ~/bin/benchmark ./tools/benchmark
+ *   go mod init bench && go get go.etcd.io/etcd/v3/tools/benchmark@v3.6.8
+ *   go build -o ~/bin/benchmark go.etcd.io/etcd/v3/tools/benchmark
  */
 import { spawn } from "node:child_process";
 import { Etcd3 } from "etcd3";
@@ -78,7 +79,47 @@ export class NpmClientLoad implements Load {
 export const goBenchmark: string | undefined =
   process.env["ETCD_BENCHMARK"] ?? findProgram("benchmark");
 
-export const goRowName = "put by Go's clientv3, 100 clients";
+/** What a row of the tool does. */
+export interface GoLoad {
+  /** Calls in all. */
+  readonly total: number;
+  readonly keyCount: number;
+  readonly valueBytes: number;
+  /** A key that exists. */
+  readonly key: Buffer;
+}
+
+/** A row that the tool drives. */
+export interface GoRow {
+  readonly name: string;
+  /** The tool's command and its flags. */
+  command(load: GoLoad): readonly string[];
+}
+
+const putFlags = ({ total, keyCount, valueBytes }: GoLoad): readonly string[] => [
+  "--key-size=8",
+  `--val-size=${valueBytes}`,
+  `--key-space-size=${keyCount}`,
+  `--total=${total}`,
+];
+
+/** The rows of the tool, in the order in which they run; 100 clients on 100 connections. */
+export const goRows: readonly GoRow[] = [
+  { name: "put by Go's clientv3, 100 clients", command: (load) => ["put", ...putFlags(load)] },
+  {
+    name: "get linearizable by Go's clientv3, 100 clients",
+    command: ({ key, total }) => [
+      "range",
+      key.toString("latin1"),
+      "--consistency=l",
+      `--total=${total}`,
+    ],
+  },
+  {
+    name: "txn of a put by Go's clientv3, 100 clients",
+    command: (load) => ["txn-put", "--txn-ops=1", ...putFlags(load)],
+  },
+];
 
 export interface GoResult {
   readonly ratePerS: number;
@@ -89,33 +130,25 @@ export interface GoResult {
 }
 
 /**
- * `total` puts of random keys by etcd's benchmark tool, 100 clients on 100 connections. Throws if
- * it fails or says what we cannot read.
+ * Runs a command of etcd's benchmark tool with 100 clients on 100 connections. Throws if it fails
+ * or prints what cannot be read.
  */
 export async function runGoBenchmark(
   program: string,
   target: Target,
   certs: CertificateFiles | undefined,
-  total: number,
-  keyCount: number,
-  valueBytes: number,
+  command: readonly string[],
 ): Promise<GoResult> {
   const tls =
     certs === undefined
       ? []
       : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
-  const flags = [
-    "--key-size=8",
-    `--val-size=${valueBytes}`,
-    `--key-space-size=${keyCount}`,
-    `--total=${total}`,
-  ];
   const endpoints = target.urls
     .map((url) => (certs === undefined ? new URL(url).host : url))
     .join(",");
   const child = spawn(
     program,
-    [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, "put", ...flags],
+    [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, ...command],
     {
       stdio: ["ignore", "pipe", "pipe"],
     },

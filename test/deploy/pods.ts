@@ -20,15 +20,44 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
-import { bundledMember } from "../support/bundled.ts";
+import { bundledMember, writeProgram } from "../support/bundled.ts";
 import { endsWithUs } from "../support/children.ts";
 import { until } from "../support/until.ts";
-import type { Container, Manifest, PodSpec } from "./manifest.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** Later ones of Kubernetes wait longer; what matters is that it comes again. */
-const RESTART_MS = 300;
+const RESTART_MS = 300; // Kubernetes' later ones wait longer.
 const READY_POLL_MS = 200;
+
+export interface Container {
+  readonly command: readonly string[];
+  readonly args?: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly readinessProbe?: { readonly httpGet: { readonly path: string } };
+}
+export interface PodSpec {
+  readonly terminationGracePeriodSeconds?: number;
+  readonly containers: readonly Container[];
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly configMap?: { readonly name: string };
+    readonly secret?: { readonly secretName: string };
+    readonly emptyDir?: object;
+  }[];
+}
+export interface Manifest {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly replicas: number;
+    readonly serviceName: string;
+    readonly template: { readonly spec: PodSpec };
+  };
+}
 
 /** How the machine is set up for this: throws with what cannot be done here. */
 export function makeBridge(): void {
@@ -95,13 +124,10 @@ export class Kubernetes {
     this.#domain = domain;
     mkdirSync(join(dir, "claims"), { recursive: true });
     mkdirSync(join(dir, "bin"), { recursive: true });
-    const source = (program: string) => [process.execPath, join(repository, "bin", program)];
-    for (const [program, command] of [
-      ["quorate", bundledMember() ?? source("quorate.js")],
-      ["quoratectl", source("quoratectl.js")],
-    ] as const) {
-      const text = `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
-      writeFileSync(join(dir, "bin", program), text, { mode: 0o755 });
+    for (const program of ["quorate", "quoratectl"]) {
+      const source = [process.execPath, join(repository, "bin", `${program}.js`)];
+      const command = (program === "quorate" && bundledMember()) || source;
+      writeProgram(join(dir, "bin", program), command);
     }
     void this.#probe();
   }
@@ -366,8 +392,7 @@ export class Kubernetes {
   }
 
   #writeHosts(): void {
-    for (const pod of this.pods.values()) this.#hosts(pod);
-    for (const pod of this.#others) this.#hosts(pod);
+    for (const pod of [...this.pods.values(), ...this.#others]) this.#hosts(pod);
   }
 
   #hosts(pod: Pod): void {

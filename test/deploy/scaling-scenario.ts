@@ -14,8 +14,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { makeAuthority, makeCertificate } from "../support/certs.ts";
 import { findProgram } from "../support/executables.ts";
 import { until } from "../support/until.ts";
-import type { Manifest } from "./manifest.ts";
-import { Kubernetes, makeBridge } from "./pods.ts";
+import { Kubernetes, type Manifest, makeBridge } from "./pods.ts";
 import { NAMESPACE, RELEASE, type Rendering, renderedFile } from "./render-chart.ts";
 
 const dir = process.argv[2];

@@ -54,111 +54,6 @@ function call(
   });
 }
 
-/** The spans of all calls of the test, in order of their names. */
-const expectedNames = [
-  "etcdserverpb.KV/Put",
-  "etcdserverpb.KV/Range",
-  "etcdserverpb.KV/Range",
-  "etcdserverpb.KV/RangeStream",
-  "etcdserverpb.KV/Txn",
-  "etcdserverpb.Lease/LeaseRevoke",
-  "etcdserverpb.Watch/Watch",
-  "lease_revoke",
-  "put",
-  "range",
-  "range",
-  "range_streaming",
-  "txn",
-  "watch",
-];
-
-/** Calls RangeStream and Watch with this trace; resolves after both have answered. */
-async function streamCalls(channel: grpc.Client, sampled: string, key: Uint8Array): Promise<void> {
-  const metadata = new grpc.Metadata();
-  metadata.set("traceparent", sampled);
-  const parts = channel.makeServerStreamRequest(
-    KVService.methods.RangeStream.path,
-    (bytes: Uint8Array) => Buffer.from(bytes),
-    (bytes) => bytes,
-    RangeRequest.encode({ key, limit: 3 }),
-    metadata,
-  );
-  parts.resume();
-  await new Promise((resolve) => parts.once("end", resolve));
-  const watch = channel.makeBidiStreamRequest(
-    WatchService.methods.Watch.path,
-    (bytes: Uint8Array) => Buffer.from(bytes),
-    (bytes) => bytes,
-    metadata,
-  );
-  watch.on("error", () => {});
-  const create = WatchRequest.create({
-    requestUnion: { case: "createRequest", value: WatchCreateRequest.create({ key }) },
-  });
-  watch.write(WatchRequest.encode(create));
-  await new Promise((resolve) => watch.once("data", resolve));
-  watch.cancel();
-}
-
-/** Asserts parents, status codes, events and attributes of the spans. */
-function expectSpans(
-  spans: readonly CollectedSpan[],
-  named: (name: string) => CollectedSpan[],
-): void {
-  for (const span of spans) {
-    assert.equal(span.traceId, TRACE);
-    assert.equal(span.service, "store");
-    assert.ok(span.durationNs >= 0n && span.durationNs < 30_000_000_000n, `${span.durationNs} ns`);
-  }
-  const [put] = named("put");
-  const [rpc] = named("etcdserverpb.KV/Put");
-  assert.deepEqual([rpc!.parentSpanId, rpc!.kind, rpc!.status], [PARENT, 2, undefined]);
-  assert.deepEqual(rpc!.attributes, {
-    "rpc.method": "etcdserverpb.KV/Put",
-    "rpc.system.name": "grpc",
-    "rpc.response.status_code": "OK",
-  });
-  assert.deepEqual([put!.parentSpanId, put!.kind, put!.attributes], [rpc!.spanId, 1, { key: "k" }]);
-  assert.deepEqual(put!.events, ["Send raft proposal", "Receive raft result"]);
-  assert.deepEqual(named("range")[0].attributes, {
-    range_begin: "k",
-    range_end: "",
-    rev: "0",
-    limit: "0",
-    count_only: false,
-    keys_only: true,
-  });
-  const [streaming] = named("range_streaming");
-  assert.deepEqual(
-    [streaming!.parentSpanId, streaming!.attributes["limit"]],
-    [named("etcdserverpb.KV/RangeStream")[0].spanId, "3"],
-  );
-  assert.deepEqual(named("txn")[0].attributes, {
-    compare_first_key: "k",
-    success_first_key: "op",
-    success_first_type: "put",
-    success_first_lease: "1234",
-    compare_len: "1",
-    success_len: "1",
-    failure_len: "0",
-    read_only: false,
-  });
-  // Refused for the caller's fault: a status code, and no failure of the server's.
-  const refused = named("etcdserverpb.KV/Range").find(
-    ({ attributes }) => attributes["rpc.response.status_code"] !== "OK",
-  )!;
-  assert.deepEqual(
-    [refused.attributes["rpc.response.status_code"], refused.status],
-    ["INVALID_ARGUMENT", undefined],
-  );
-  const [stream] = named("etcdserverpb.Watch/Watch");
-  assert.equal(stream!.attributes["rpc.response.status_code"], "CANCELLED");
-  assert.deepEqual(
-    [named("watch")[0].parentSpanId, named("watch")[0].attributes["key"]],
-    [stream!.spanId, "k"],
-  );
-}
-
 test("spans of calls arrive under their callers' traces, with what etcd's say of the request", async (t) => {
   const collector = new OtlpCollector();
   const address = await collector.listen();
@@ -232,18 +127,98 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
     );
     assert.equal(await call(channel, KVService.methods.Put, PutRequest.encode({ key })), 0);
 
-    await streamCalls(channel, sampled, key);
+    const metadata = new grpc.Metadata();
+    metadata.set("traceparent", sampled);
+    const watch = channel.makeBidiStreamRequest(
+      WatchService.methods.Watch.path,
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes) => bytes,
+      metadata,
+    );
+    watch.on("error", () => {});
+    const create = WatchRequest.create({
+      requestUnion: { case: "createRequest", value: WatchCreateRequest.create({ key }) },
+    });
+    watch.write(WatchRequest.encode(create));
+    await new Promise((resolve) => watch.once("data", resolve));
+    watch.cancel();
+
     const named = (name: string): CollectedSpan[] =>
       collector.spans.filter((span) => span.name === name);
+    const expected = [
+      "etcdserverpb.KV/Put",
+      "etcdserverpb.KV/Range",
+      "etcdserverpb.KV/Range",
+      "etcdserverpb.KV/Txn",
+      "etcdserverpb.Lease/LeaseRevoke",
+      "etcdserverpb.Watch/Watch",
+      "lease_revoke",
+      "put",
+      "range",
+      "range",
+      "txn",
+      "watch",
+    ];
     await until(
       "all spans are there",
       () =>
-        collector.spans.length >= expectedNames.length &&
-        named("etcdserverpb.Watch/Watch").length > 0,
+        collector.spans.length >= expected.length && named("etcdserverpb.Watch/Watch").length > 0,
       100,
     );
-    assert.deepEqual(collector.spans.map(({ name }) => name).sort(), expectedNames);
-    expectSpans(collector.spans, named);
+    assert.deepEqual(collector.spans.map(({ name }) => name).sort(), expected);
+    for (const span of collector.spans) {
+      assert.equal(span.traceId, TRACE);
+      assert.equal(span.service, "store");
+      assert.ok(
+        span.durationNs >= 0n && span.durationNs < 30_000_000_000n,
+        `${span.durationNs} ns`,
+      );
+    }
+    const [put] = named("put");
+    const [rpc] = named("etcdserverpb.KV/Put");
+    assert.deepEqual([rpc!.parentSpanId, rpc!.kind, rpc!.status], [PARENT, 2, undefined]);
+    assert.deepEqual(rpc!.attributes, {
+      "rpc.method": "etcdserverpb.KV/Put",
+      "rpc.system.name": "grpc",
+      "rpc.response.status_code": "OK",
+    });
+    assert.deepEqual(
+      [put!.parentSpanId, put!.kind, put!.attributes],
+      [rpc!.spanId, 1, { key: "k" }],
+    );
+    assert.deepEqual(put!.events, ["Send raft proposal", "Receive raft result"]);
+    assert.deepEqual(named("range")[0].attributes, {
+      range_begin: "k",
+      range_end: "",
+      rev: "0",
+      limit: "0",
+      count_only: false,
+      keys_only: true,
+    });
+    assert.deepEqual(named("txn")[0].attributes, {
+      compare_first_key: "k",
+      success_first_key: "op",
+      success_first_type: "put",
+      success_first_lease: "1234",
+      compare_len: "1",
+      success_len: "1",
+      failure_len: "0",
+      read_only: false,
+    });
+    // Refused for the caller's fault: a status code, and no failure of the server's.
+    const refused = named("etcdserverpb.KV/Range").find(
+      ({ attributes }) => attributes["rpc.response.status_code"] !== "OK",
+    )!;
+    assert.deepEqual(
+      [refused.attributes["rpc.response.status_code"], refused.status],
+      ["INVALID_ARGUMENT", undefined],
+    );
+    const [stream] = named("etcdserverpb.Watch/Watch");
+    assert.equal(stream!.attributes["rpc.response.status_code"], "CANCELLED");
+    assert.deepEqual(
+      [named("watch")[0].parentSpanId, named("watch")[0].attributes["key"]],
+      [stream!.spanId, "k"],
+    );
 
     // The collector has them before the member knows that it has.
     const exported = new RegExp(

@@ -26,6 +26,7 @@ const executed = new Set([
   "docs/patroni.md",
   "docs/proxy.md",
   "docs/users-and-roles.md",
+  "docs/v2.md",
 ]);
 
 for (const page of pages) {

@@ -36,9 +36,9 @@ async function startProxy(t: TestContext, port: number, flags: readonly string[]
   });
 }
 
-/** Users with a prefix each that is theirs alone, and root; all with the password "p". */
-async function enableUsers({ auth }: Client, names: readonly string[]): Promise<void> {
-  for (const name of names) {
+/** Adds alice and bob, each with a role for its own prefix, and enables authentication. */
+async function addUsers({ auth }: Client): Promise<void> {
+  for (const name of ["alice", "bob"]) {
     await auth.userAdd(name, "p");
     await auth.roleAdd(name);
     await auth.roleGrantPermission(name, {
@@ -91,7 +91,7 @@ test("two proxies with TLS, and users whose watches and reads are their own", {
       t.after(() => made.close());
       return made;
     };
-    await enableUsers(as(), ["alice", "bob"]);
+    await addUsers(as());
     const [alice, bob] = [as("alice"), as("bob")];
 
     const seen: string[] = [];

@@ -72,7 +72,7 @@ describe("curl", { skip }, () => {
       const key = `curl/${kind}/${flags.join("")}`;
       const ok = `${version} 200`;
 
-      // curl sends application/x-www-form-urlencoded without an option for it.
+      // Without a flag for it, curl says application/x-www-form-urlencoded.
       const put = curl("/v3/kv/put", "-d", `{"key":"${base64(key)}","value":"${base64("x")}"}`);
       assert.equal(put.at(-1), ok, put.join("\n"));
       const range = curl("/v3/kv/range", "--json", `{"key":"${base64(key)}"}`);

@@ -41,7 +41,6 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
   const args = ["--import", PLANT, "--test", "--test-reporter=tap"];
   const env = {
     ...process.env,
-    // Compiled code of modules that no mutant changes serves all runs, as in npm test.
     NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests"),
     QUORATE_MUTANT: JSON.stringify({ file, place: placePattern(before).source, after }),
     NODE_TEST_CONTEXT: undefined,

@@ -42,3 +42,8 @@ export function bundledMember(): readonly string[] | undefined {
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return ["/usr/bin/env", ...settings, process.execPath, ...flags, program];
 }
+
+/** Makes `file` a program that runs the command with its own arguments. */
+export function writeProgram(file: string, command: readonly string[]): void {
+  writeFileSync(file, `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`, { mode: 0o755 });
+}

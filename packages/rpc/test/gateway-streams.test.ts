@@ -160,5 +160,9 @@ test("a method with one request takes the whole body", async () => {
   assert.deepEqual(recorder.seen, []);
   exchange.listener.ended?.();
   assert.deepEqual(recorder.seen, ["message", "halfClosed"]);
+  const broken = exchangeOf("/v3/election/observe").serve(gateway.handler, [bytes("{")]);
+  assert.equal(broken.text, '{"code":3,"message":"unexpected EOF"}');
+  const late = exchangeOf("/v3/election/observe", { "grpc-timeout": "-1S" });
+  assert.match(late.serve(gateway.handler).text, /^\{"code":4,/);
   assert.equal(concat(recorder.messages).length, 3);
 });

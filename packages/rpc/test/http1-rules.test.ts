@@ -75,6 +75,8 @@ const table: Readonly<Record<string, readonly (readonly [string, string])[]>> = 
     [get("Transfer-Encoding: gzip, chunked\r\n"), "501"],
     [get("Transfer-Encoding: xchunked\r\n"), "501"],
     [get("Transfer-Encoding: chunked\x0b\r\n"), "400"],
+    [get("Transfer-Encoding: chunked\t\r\n"), "400"],
+    [get("Content-Length:\t0\r\n"), "400"],
     ["POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"],
   ],
   chunks: [

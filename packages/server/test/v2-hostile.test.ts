@@ -144,6 +144,29 @@ test("a large directory is listed in pages, up to a bound", async () => {
     assert.deepEqual([refused.status, refused.json.errorCode], [500, 300]);
     assert.match(refused.json.cause, /the directory has more than/);
   }
+  const held = v2.begin("GET", "/v2/keys/large");
+  held.holdBudgetBytes = 50_000;
+  held.listener.ended?.();
+  await world.settled(held.done);
+  assert.match(held.text, /"lists that are being read hold too much memory"/);
+  // A client that does not read gets no more than what waits for it already.
+  const slow = v2.begin("GET", "/v2/keys/large");
+  slow.sendBudgetBytes = 1;
+  slow.bufferedBytes = 1;
+  slow.listener.ended?.();
+  await world.run(100);
+  assert.equal(slow.pieces.length, 1);
+  slow.bufferedBytes = 0;
+  slow.listener.drained?.();
+  await world.settled(slow.done);
+  assert.equal(JSON.parse(slow.text).node.nodes.length, 3000);
+  const gone = v2.begin("GET", "/v2/keys/large");
+  gone.sendBudgetBytes = 0;
+  gone.listener.ended?.();
+  await world.run(100);
+  gone.listener.aborted?.();
+  await world.run(10);
+  assert.deepEqual([gone.pieces.length, gone.state], [1, "started"]);
   assert.equal((await v2.delete("/large", { recursive: true })).status, 200);
 });
 

@@ -71,12 +71,14 @@ for (const seed of ONCE_BROKEN) {
 }
 
 test("a seed gives the same run to the byte", async () => {
+  const hashes = new Set<unknown>();
   for (const seed of [28, 37]) {
     const first = await runSeed(optionsOf(seed));
     const second = await runSeed(optionsOf(seed));
+    hashes.add(first.hash);
     assert.equal(first.hash, second.hash);
     assert.equal(first.events, second.events);
     assert.equal(first.story.last(50), second.story.last(50));
   }
-  assert.notEqual((await runSeed(optionsOf(28))).hash, (await runSeed(optionsOf(37))).hash);
+  assert.equal(hashes.size, 2);
 });

@@ -84,8 +84,9 @@ function rememberToken(
   tokens: Map<string, string>,
 ): void {
   if (path !== "/v3/auth/authenticate" || response.status !== 200) return;
-  const user = (JSON.parse(body) as { name: string }).name;
-  tokens.set(user, (JSON.parse(response.body) as { token: string }).token);
+  const user = /"name":"(\w+)"/.exec(body)?.[1];
+  const token = /"token": ?"([^"]+)"/.exec(response.body)?.[1];
+  if (user !== undefined && token !== undefined) tokens.set(user, token);
 }
 
 /** What differs between the responses of etcd and ours, without what is listed. */

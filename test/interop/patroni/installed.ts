@@ -45,7 +45,8 @@ const FIRST_PROCESS = 'trap "kill -TERM \\$child" TERM; "$@" & child=$!; wait $c
 
 /**
  * What stands before a command so that it dies as a machine does: in a process namespace, of which
- * the kernel kills everything with its first process; and not as root: PostgreSQL refuses root.
+ * the kernel kills everything with its first process; and not as root, since PostgreSQL refuses
+ * that.
  */
 export const asMachine: readonly string[] = [
   "unshare",

@@ -56,7 +56,7 @@ interface Etcd3Section {
 /** By which protocol Patroni speaks to the members: its section of the configuration. */
 export type Protocol = "etcd3" | "etcd";
 
-/** What the story needs, and the receiver of its progress. */
+/** What the story needs, and where its lines go. */
 export interface StoryOptions {
   readonly cluster: TestCluster;
   readonly protocol: Protocol;

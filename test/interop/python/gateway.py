@@ -68,9 +68,9 @@ same(client.get("leased"), [])
 part("leases")
 
 # Locks.
-with client.lock("mutex", ttl=60) as first:
+with client.lock("gate", ttl=60) as first:
     same(first.is_acquired(), True)
-    second = other.lock("mutex", ttl=60)
+    second = other.lock("gate", ttl=60)
     same(second.acquire(), False)
     same(first.refresh(), 60)
 same(second.acquire(), True)

@@ -23,7 +23,7 @@ import type {
 import { CollectedBody, decodeBody } from "./body.ts";
 import { GatewayCall, OK, statusOf } from "./call.ts";
 import { MessageWriter } from "./message-writer.ts";
-import { endStream, MESSAGE_HEADERS } from "./responses.ts";
+import { endStream, errorResponse, MESSAGE_HEADERS } from "./responses.ts";
 import type { GatewayShared } from "./settings.ts";
 
 export class GatewayStream extends GatewayCall implements StreamCall {
@@ -210,6 +210,11 @@ export class GatewayStream extends GatewayCall implements StreamCall {
       const isInside = this.#writer.isInside;
       this.#writer.stop();
       if (isInside) exchange.abort();
+    }
+    if (!this.#hasBegun) {
+      // A stream that was never opened has the response of a call.
+      exchange.respond(errorResponse(status));
+      return;
     }
     this.#writer.whenEmpty(() => {
       if (status.code !== OK.code) endStream(exchange, this.#hasStarted, status);

@@ -51,6 +51,9 @@ function table(allowed: RegExp): Uint8Array {
   );
 }
 
+/** Fields that say how long a body is. */
+const FRAMING_NAMES: ReadonlySet<string> = new Set(["content-length", "transfer-encoding"]);
+
 /** Whether a byte may begin a request. */
 export function mayBegin(byte: number): boolean {
   return IS_TOKEN[byte] === 1;
@@ -182,6 +185,9 @@ class HeadParser {
         (bytes[base + valueEnd - 1] === SP || bytes[base + valueEnd - 1] === HTAB)
       )
         valueEnd--;
+      // Programs differ in whether they trim a tab, so the body's length must not depend on it.
+      if (FRAMING_NAMES.has(name) && text.slice(nameAt, at).includes("\t"))
+        return refusal(400, `malformed ${name}`);
       at += 2;
       const wrong = this.#add(headers, name, text.slice(valueAt, valueEnd));
       if (wrong !== undefined) return wrong;
@@ -193,8 +199,7 @@ class HeadParser {
   #add(headers: Map<string, string>, name: string, value: string): Refusal | undefined {
     const before = headers.get(name);
     if (before === undefined) headers.set(name, value);
-    else if (name === "content-length" || name === "transfer-encoding")
-      return refusal(400, `${name} comes twice`);
+    else if (FRAMING_NAMES.has(name)) return refusal(400, `${name} comes twice`);
     else if (name === "host") return refusal(400, "too many Host headers");
     else headers.set(name, before + (name === "cookie" ? "; " : ", ") + value);
     return undefined;

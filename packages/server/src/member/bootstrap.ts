@@ -21,7 +21,6 @@ import {
   type Member,
   memberId,
   recoverDirectories,
-  type Sha256,
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
@@ -49,10 +48,8 @@ export interface BootstrapDeps extends DiscoveredDeps {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
   readonly walSegmentBytes?: number | undefined;
-  /** StoreOptions.sha256. */
-  readonly sha256?: (() => Sha256) | undefined;
-  /** StoreOptions.stepKeys. */
-  readonly stepKeys?: number | undefined;
+  /** Of the store, but for onProgress. */
+  readonly storeOptions?: Parameters<typeof Store.open>[2];
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
   readonly onWalSync: (durationMs: number) => void;
@@ -273,9 +270,7 @@ function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: Bootstra
 async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
-    stepKeys: deps.stepKeys,
-    disk: deps.disk,
-    sha256: deps.sha256,
+    ...deps.storeOptions,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;

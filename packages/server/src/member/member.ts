@@ -59,8 +59,9 @@ export class Member {
     const state = await bootstrap(config, {
       ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
       walSegmentBytes: deps.walSegmentBytes,
-      stepKeys: deps.applyLimits?.stepKeys,
-      sha256: deps.sha256,
+      storeOptions: {
+        ...{ disk: deps.disk, sha256: deps.sha256, stepKeys: deps.applyLimits?.stepKeys },
+      },
       callPeer: deps.callPeer,
       names: deps.names,
       openRegistry: deps.openRegistry,

@@ -1,6 +1,6 @@
 /** /v2/keys (etcd 3.4: etcdserver/api/v2http/client.go, keysHandler). */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
-import { fromLatin1, fromUtf8, idToHex, KVService, RangeRequest } from "@quorate/proto";
+import { fromLatin1, idToHex, KVService, RangeRequest } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { type CallServices, HttpCaller } from "./calls.ts";
@@ -11,6 +11,7 @@ import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
 import { nodeKey, pathText } from "./keys.ts";
 import type { V2Limits } from "./limits.ts";
 import { listChildren } from "./listing.ts";
+import { sendLong } from "./long-body.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
@@ -23,7 +24,6 @@ const FORM_FACTOR = 3;
 const FORM_OVERHEAD_BYTES: number = 64 << 10;
 /** Reads of one request while compaction passes the revision that they read. */
 const MAX_READS = 5;
-const JSON_PIECE_CHARS: number = 64 << 10;
 
 export interface KeysDeps {
   readonly member: Member;
@@ -64,7 +64,7 @@ class Keys {
         return;
       }
       counted = countedAs(request);
-      await caller.proved(() => this.#respond(exchange, caller, request));
+      await caller.proved(() => this.#respond(it, caller, request));
       this.#deps.counters.count(counted, true);
     };
     run().catch((error: unknown) => {
@@ -73,23 +73,23 @@ class Keys {
     });
   }
 
-  async #respond(exchange: HttpExchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
+  async #respond(it: V2Exchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
+    const { exchange } = it;
     if (request.method === "GET" || request.method === "HEAD")
-      return this.#read(exchange, caller, request);
+      return this.#read(it, caller, request);
     const { isCreated, index, body } = await this.#writes.write(caller, request);
     exchange.respond({ status: isCreated ? 201 : 200, headers: this.#headers(index), body });
   }
 
   // --- Reads ---
 
-  async #read(exchange: HttpExchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
+  async #read(it: V2Exchange, caller: HttpCaller, request: KeyRequest): Promise<void> {
     const { isQuorum, method } = request;
     if ((isQuorum && method === "GET") || !this.#member.isServable) await this.#member.current();
     for (let reads = 1; ; reads++) {
       try {
-        const { index, pieces } = await this.#readAt(caller, request);
-        this.#sendRead(exchange, index, pieces);
-        return;
+        const { index, pieces } = await this.#readAt(it.exchange, caller, request);
+        return await sendLong(it, caller, this.#headers(index), pieces, this.#nextTurn);
       } catch (error) {
         const isCompacted = error instanceof StatusError && /compacted/.test(error.message);
         if (!isCompacted || reads === MAX_READS) throw error;
@@ -97,7 +97,11 @@ class Keys {
     }
   }
 
+  readonly #nextTurn = (): Promise<void> =>
+    new Promise((resolve) => this.#member.clock.endOfTurn(resolve));
+
   async #readAt(
+    exchange: HttpExchange,
     caller: HttpCaller,
     { path, isRecursive }: KeyRequest,
   ): Promise<{ index: number; pieces: string[] }> {
@@ -120,8 +124,10 @@ class Keys {
         pieces: [eventJson("get", viewOf(path, decodeNode(kvs[0]), wallMs), undefined)],
       };
     }
-    const nextTurn = () => new Promise<void>((resolve) => clock.endOfTurn(resolve));
-    const listing = { caller, wallMs, nextTurn, limits: this.#deps.limits };
+    const listing = {
+      ...{ caller, wallMs, nextTurn: this.#nextTurn, limits: this.#deps.limits },
+      hold: (sizeBytes: number) => exchange.hold(sizeBytes),
+    };
     const nodes = await listChildren(listing, path, index, isRecursive);
     const view =
       found.kind === "root"
@@ -141,24 +147,6 @@ class Keys {
     if (!this.#member.auth.authority.isEnforced) return;
     const range = { key: fromLatin1(key), countOnly: true, serializable: true };
     await caller.call(KVService.methods.Range, RangeRequest.create(range));
-  }
-
-  #sendRead(exchange: HttpExchange, index: number, pieces: readonly string[]): void {
-    const headers = this.#headers(index);
-    if (pieces.length === 1) {
-      exchange.respond({ status: 200, headers, body: pieces[0] });
-      return;
-    }
-    exchange.start(200, headers);
-    let piece = "";
-    for (const text of pieces) {
-      piece += text;
-      if (piece.length < JSON_PIECE_CHARS) continue;
-      exchange.send(fromUtf8(piece));
-      piece = "";
-    }
-    if (piece !== "") exchange.send(fromUtf8(piece));
-    exchange.end();
   }
 
   // --- Waits ---

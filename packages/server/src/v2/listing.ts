@@ -12,7 +12,7 @@ import { type NodeView, nodeHead, nodeJson, nodeTail, viewOf } from "./node-json
 import { nodeOf } from "./record.ts";
 
 /** Keys of a page: some 2 ms. */
-const PAGE_KEYS = 1000;
+const PAGE_KEYS = 256;
 /** Nodes of a tree that are written in one turn of the event loop. */
 const NODES_PER_TURN = 2000;
 
@@ -21,6 +21,8 @@ export interface ListingDeps {
   readonly limits: Pick<V2Limits, "maxListedNodes" | "maxListedBytes">;
   readonly caller: HttpCaller;
   readonly wallMs: number;
+  /** Counts bytes within the budget of the connection; false if there is none left. */
+  hold(sizeBytes: number): boolean;
   /** Resolves in the next turn of the event loop. */
   nextTurn(): Promise<void>;
 }
@@ -51,6 +53,7 @@ export async function listChildren(
   const early: { parent: string; node: string | Directory }[] = [];
   const range = isRecursive ? subtree(path) : children(path);
   for await (const kvs of pages(deps.caller, range, revision)) {
+    const before = bytes;
     for (const kv of kvs) {
       const name = pathOfKey(toLatin1(kv.key));
       if (name === undefined || isHidden(name, path.length)) continue;
@@ -65,6 +68,8 @@ export async function listChildren(
       if (above === undefined) early.push({ parent, node });
       else above.nodes.push(node);
     }
+    if (!deps.hold(bytes - before))
+      throw new V2Error("RaftInternal", "lists that are being read hold too much memory", revision);
   }
   // Names of one directory are in their order all the same: its nodes all came early, or none.
   for (const { parent, node } of early) directories.get(parent)?.nodes.push(node);
@@ -96,7 +101,7 @@ async function* pages(
     const { kvs, more } = await caller.call(KVService.methods.Range, request);
     const decoded = kvs.map((kv) => KeyValue.decode(kv));
     yield decoded;
-    if (!more || decoded.length === 0) return;
+    if (!more || decoded.length === 0 || caller.cancelled) return;
     from = fromLatin1(`${toLatin1(decoded[decoded.length - 1].key)}\0`);
   }
 }
