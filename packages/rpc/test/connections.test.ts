@@ -58,7 +58,10 @@ async function start(
       http: (exchange) => {
         const { path } = exchange.head;
         if (path === "/wait") state.waiting++;
-        else {
+        else if (path === "/events") {
+          exchange.start(200, { "content-type": "text/event-stream" });
+          exchange.send(fromLatin1(": here\n\n"));
+        } else {
           const body = path === "/large" ? "x".repeat(4_000_000) : "served";
           exchange.respond({ status: 200, headers: {}, body });
         }
@@ -219,6 +222,25 @@ describe("connections that only hold their place", () => {
       assert.ok(bed.server.counters().displacedConnections >= 12);
     });
   }
+
+  test("of one address, with an event stream each, leave slots to other addresses", async (t) => {
+    const bed = await start(t, { maxConnections: 8 });
+    const streams: Socket[] = [];
+    const begun: string[] = [];
+    for (let i = 0; i < 12; i++) {
+      const socket = await bed.dial("127.0.0.66");
+      streams.push(socket);
+      const text = heard(socket, /: here/);
+      socket.write(GET.replace(" / ", " /events "));
+      begun.push(await text);
+    }
+    const held = begun.filter((text) => text.includes(": here")).length;
+    assert.equal(held, 6, "a quarter of the slots is for handshakes and other addresses");
+    for (const from of ["127.0.0.2", "127.0.0.3", "127.0.0.4"]) await isServed(bed, from);
+    const open = streams.filter((socket) => !socket.readableEnded && !socket.destroyed);
+    assert.equal(streams[0].destroyed, false, "the oldest stream goes on");
+    assert.ok(open.length >= held - 3, "each of the others needed one slot at the most");
+  });
 
   test("without a call end after a time when most are taken, the longest idle first, with GOAWAY", async (t) => {
     const bed = await start(t, { maxConnections: 16 });
