@@ -8,7 +8,7 @@ import { freshSeed } from "../../../test/support/fresh-seed.ts";
 import { commandOf, optionsOf, runPool, runSeed, seedsFrom, Totals } from "../index.ts";
 
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
-const SEEDS = 160;
+const SEEDS = 240;
 
 /**
  * All but every eighth are a third as long as the shortest that seeds draw by themselves: kinds of
@@ -39,8 +39,8 @@ test(`${SEEDS} seeds keep all promises`, async () => {
  * So many that no build had before, from where the commit's hash says; none is begun after this
  * time, whatever the machine.
  */
-const FRESH_SEEDS = 60;
-const FRESH_MS = 30_000;
+const FRESH_SEEDS = 100;
+const FRESH_MS = 60_000;
 
 test("seeds that no build had before keep all promises", async (context) => {
   const first = freshSeed();
