@@ -131,7 +131,7 @@ on 0 ${block("quorate-certs create")}
 for i in 1 2; do tar -C "$(root_of 0)/etc/quorate" -c pki | tar -C "$(root_of $i)/etc/quorate" -xp; done
 on 1 ${block("sed -i")}
 on 2 ${block("sed -i", third)}
-for i in 0 1 2; do on $i ${block("enable --now quorate\n")}; done
+for i in 0 1 2; do on $i ${block("enable --now --no-block quorate\n")}; done
 on 0 ${waits}
 for i in 0 1 2; do on $i ${looks}; done
 on 0 ${block("endpoint health")}
