@@ -37,7 +37,7 @@ const SLICE_BYTES = 256 << 10;
 const LARGE_KEYS = 100_000;
 const LARGE_OPERATIONS = 10_000;
 
-const typeOf = (name: string): JsonMessage => jsonTypes.get(`etcdserverpb.${name}`)!;
+const typeOf = (name: string): JsonMessage => jsonTypes().get(`etcdserverpb.${name}`)!;
 const base64 = (text: string): string => toBase64(fromLatin1(text));
 const key = base64("key-00001234567");
 const put = (valueBytes: number): string =>

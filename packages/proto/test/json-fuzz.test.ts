@@ -26,13 +26,13 @@ import {
 import { Choices, mutate, randomBody, randomMessage } from "./json-random.ts";
 import { SEED, theirs } from "./reflect.ts";
 
-const types = [...jsonTypes.values()];
+const types = [...jsonTypes().values()];
 /** Bodies of the golden file, to be mutated. */
 const corpus = readFileSync(join(import.meta.dirname, "fixtures/gateway-json.tsv"), "utf8")
   .split("\n")
   .map((line) => line.split("\t"))
   .filter(([operation]) => operation === "req" || operation === "split")
-  .map(([, type, body]) => ({ type: jsonTypes.get(type)!, body: fromLatin1(JSON.parse(body)) }));
+  .map(([, type, body]) => ({ type: jsonTypes().get(type)!, body: fromLatin1(JSON.parse(body)) }));
 
 function drain(pieces: WirePieces): Uint8Array[] {
   const all: Uint8Array[] = [];

@@ -67,7 +67,7 @@ function split(body: Uint8Array): string {
 }
 
 function result(operation: string, typeName: string, input: string): string {
-  const type = jsonTypes.get(typeName)!;
+  const type = jsonTypes().get(typeName)!;
   switch (operation) {
     case "req":
       return failure(() => ordered(typeName, jsonToWire(type, text(input))));

@@ -23,7 +23,7 @@ import {
   wireToJson,
 } from "../index.ts";
 
-const typeOf = (name: string): JsonMessage => jsonTypes.get(`etcdserverpb.${name}`)!;
+const typeOf = (name: string): JsonMessage => jsonTypes().get(`etcdserverpb.${name}`)!;
 /** What a piece or a slice may exceed its size by: one field of these tests. */
 const MAX_PIECE_BYTES = (64 << 10) + 1024;
 
@@ -186,8 +186,8 @@ test("the splitter bounds a value, and fails for good", () => {
 });
 
 test("the paths of etcd's gateway are known", () => {
-  assert.equal(httpRoutes.length, 51);
-  const byPath = new Map(httpRoutes.map((route) => [route.path, route]));
+  assert.equal(httpRoutes().length, 51);
+  const byPath = new Map(httpRoutes().map((route) => [route.path, route]));
   const put = byPath.get("/v3/kv/put")!;
   assert.equal(put.rpc.path, "/etcdserverpb.KV/Put");
   assert.equal(put.request, typeOf("PutRequest"));

@@ -52,7 +52,7 @@ async function start(t: TestContext): Promise<Bed> {
         ],
       ]),
     },
-    routes: httpRoutes,
+    routes: httpRoutes(),
     clock,
     observer: undefined,
     limits: {

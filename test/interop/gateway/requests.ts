@@ -45,11 +45,11 @@ export function requestsOf(seed: number, count: number): GatewayRequest[] {
   const random = new SeededRandom(seed);
   const requests: GatewayRequest[] = [...script()];
   // Streams wait a little for more, so they are few.
-  const unary = httpRoutes.filter(({ rpc }) => !rpc.responseStream && !rpc.requestStream);
+  const unary = httpRoutes().filter(({ rpc }) => !rpc.responseStream && !rpc.requestStream);
   for (let i = 0; i < count; i++) {
     const isStream = random.oneIn(40);
     const path = isStream
-      ? random.pick(httpRoutes.filter(({ rpc }) => rpc.responseStream)).path
+      ? random.pick(httpRoutes().filter(({ rpc }) => rpc.responseStream)).path
       : // Each path comes as often as the others.
         unary[i % unary.length].path;
     requests.push(requestFor(random, path));
@@ -58,7 +58,7 @@ export function requestsOf(seed: number, count: number): GatewayRequest[] {
 }
 
 function requestFor(random: SeededRandom, path: string): GatewayRequest {
-  const route = httpRoutes.find((one) => one.path === path)!;
+  const route = httpRoutes().find((one) => one.path === path)!;
   const fixed = FIXED_BODIES.get(path);
   let body = fixed === undefined ? objectOf(random, route.request, 0) : random.pick(fixed);
   // What a broken stream request does is among the listed differences, and takes a time limit each.

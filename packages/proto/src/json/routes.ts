@@ -3,11 +3,20 @@ import { jsonRoutes } from "../gen/json.ts";
 import type { HttpRoute } from "./interface.ts";
 import { jsonTypes } from "./types.ts";
 
-/** Every path with the method that it calls; several paths may call one method. */
-export const httpRoutes: readonly HttpRoute[] = Object.entries(jsonRoutes).map(([path, rpc]) => ({
-  httpMethod: "POST",
-  path,
-  rpc,
-  request: jsonTypes.get(rpc.requestType.typeName)!,
-  response: jsonTypes.get(rpc.responseType.typeName)!,
-}));
+let routes: readonly HttpRoute[] | undefined;
+
+/**
+ * Every path with the method that it calls; several paths may call one method. Built at the first
+ * call, as the types are.
+ */
+export function httpRoutes(): readonly HttpRoute[] {
+  const types = jsonTypes();
+  routes ??= Object.entries(jsonRoutes).map(([path, rpc]) => ({
+    httpMethod: "POST",
+    path,
+    rpc,
+    request: types.get(rpc.requestType.typeName)!,
+    response: types.get(rpc.responseType.typeName)!,
+  }));
+  return routes;
+}

@@ -1,5 +1,5 @@
 /**
- * The message types of the JSON mapping, built from the generated tables when the program starts.
+ * The message types of the JSON mapping, built from the generated tables.
  */
 import { fromLatin1 } from "../bytes.ts";
 import { jsonEnums, jsonMessages } from "../gen/json.ts";
@@ -97,22 +97,33 @@ const SCALARS: readonly JsonKind[] = [
   "bytes",
 ];
 
-const enums: ReadonlyMap<string, JsonEnum> = new Map(
-  Object.entries(jsonEnums).map(([typeName, values]) => [
-    typeName,
-    {
+function buildEnums(): ReadonlyMap<string, JsonEnum> {
+  return new Map(
+    Object.entries(jsonEnums).map(([typeName, values]) => [
       typeName,
-      quoted: new Map(values.map(([number, name]) => [number, fromLatin1(`"${name}"`).slice()])),
-      numbers: new Map(values.map(([number, name]) => [name, number])),
-    },
-  ]),
-);
-const tables = new Map(
-  Object.keys(jsonMessages).map((typeName) => [typeName, new MessageTable(typeName)]),
-);
-for (const [typeName, table] of tables) table.fill(fieldsOf(typeName));
+      {
+        typeName,
+        quoted: new Map(values.map(([number, name]) => [number, fromLatin1(`"${name}"`).slice()])),
+        numbers: new Map(values.map(([number, name]) => [name, number])),
+      },
+    ]),
+  );
+}
 
-function fieldsOf(typeName: string): JsonField[] {
+function buildTypes(): ReadonlyMap<string, JsonMessage> {
+  const enums = buildEnums();
+  const tables = new Map(
+    Object.keys(jsonMessages).map((typeName) => [typeName, new MessageTable(typeName)]),
+  );
+  for (const [typeName, table] of tables) table.fill(fieldsOf(typeName, tables, enums));
+  return tables;
+}
+
+function fieldsOf(
+  typeName: string,
+  tables: ReadonlyMap<string, MessageTable>,
+  enums: ReadonlyMap<string, JsonEnum>,
+): JsonField[] {
   const oneofs: string[] = [];
   return jsonMessages[typeName].map((line, index): JsonField => {
     const words = line.split(" ");
@@ -141,5 +152,13 @@ function fieldsOf(typeName: string): JsonField[] {
   });
 }
 
-/** The message types that services use, by full protobuf name. */
-export const jsonTypes: ReadonlyMap<string, JsonMessage> = tables;
+let types: ReadonlyMap<string, JsonMessage> | undefined;
+
+/**
+ * The message types that services use, by full protobuf name. Built at the first call: most programs
+ * that load this package have no JSON.
+ */
+export function jsonTypes(): ReadonlyMap<string, JsonMessage> {
+  types ??= buildTypes();
+  return types;
+}

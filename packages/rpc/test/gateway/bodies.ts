@@ -22,7 +22,7 @@ export function pick<T>(random: Random, from: readonly T[]): T {
 }
 
 export function randomRoute(random: Random): HttpRoute {
-  return pick(random, httpRoutes);
+  return pick(random, httpRoutes());
 }
 
 /** A body of a message type; of `broken` in a hundred some bytes are changed. */

@@ -42,17 +42,17 @@ export class RandomService {
     this.gateway = new Gateway({
       services: {
         unary: new Map(
-          httpRoutes
+          httpRoutes()
             .filter(({ rpc }) => !rpc.requestStream && !rpc.responseStream)
             .map(({ rpc }) => [rpc.path, (request: Uint8Array) => this.#unary(request)]),
         ),
         stream: new Map(
-          httpRoutes
+          httpRoutes()
             .filter(({ rpc }) => rpc.requestStream || rpc.responseStream)
             .map(({ rpc }) => [rpc.path, (call: StreamCall) => this.#stream(call)]),
         ),
       },
-      routes: httpRoutes,
+      routes: httpRoutes(),
       clock,
       observer: {
         started: () => void this.started++,

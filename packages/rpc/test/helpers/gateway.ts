@@ -21,7 +21,7 @@ export function gatewayOf(
   const codes: string[] = [];
   const gateway = new Gateway({
     services: { unary: new Map(), stream: new Map(), ...table },
-    routes: httpRoutes,
+    routes: httpRoutes(),
     clock,
     observer: {
       started: () => {},

@@ -30,7 +30,7 @@ export function memberGateway(
   if (!config.http.isGatewayOn) return undefined;
   return new Gateway({
     ...{ services, clock, observer },
-    routes: httpRoutes,
+    routes: httpRoutes(),
     limits: {
       maxRequestBytes,
       maxBodyBytes: TEXT_FACTOR * maxRequestBytes,
@@ -45,7 +45,7 @@ export function memberGateway(
 /** The document of the paths under /v3/, made for the first request. */
 const openApi: HttpExchangeHandler = (exchange) => {
   const { method } = exchange.head;
-  openApiBytes ??= fromUtf8(openApiDocument).slice();
+  openApiBytes ??= fromUtf8(openApiDocument()).slice();
   exchange.respond(
     method === "GET" || method === "HEAD"
       ? { status: 200, headers: { "content-type": "application/json" }, body: openApiBytes }
