@@ -10,22 +10,22 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
 import type { Member } from "../src/member/member.ts";
-import { v2Routes } from "../src/v2/routes.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
-/** The endpoints of the client port that have data, by path. */
-export function dataEndpoints(
+/** The endpoints of the client port that have data, by path. The v2 API is loaded where it is on. */
+export async function dataEndpoints(
   gateway: SocketGateway | undefined,
   member: Member,
   parts: Omit<HttpKvParts, "hashKey">,
-): ReadonlyMap<string, HttpExchangeHandler> {
+): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const { enableV2, http } = member.config;
   const hashKey = randomBytes(32);
+  const v2 = enableV2 ? await import("../src/v2/routes.ts") : undefined;
   return new Map([
     ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
     ...(http.areKeysOn ? httpKv(member, { ...parts, hashKey }) : []),
-    ...(enableV2 ? v2Routes(member, { ...parts, hashKey }) : []),
+    ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
   ]);
 }
 

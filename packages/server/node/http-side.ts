@@ -31,13 +31,13 @@ export type HttpParts = Omit<HttpKvParts, "hashKey"> & {
 };
 
 /** The handlers of both kinds of port. */
-export function httpSide(
+export async function httpSide(
   config: ServerConfig,
   { clock, logger: root }: ProcessDeps,
   { budgets }: Resources,
   member: Member,
   parts: HttpParts,
-): HttpSide {
+): Promise<HttpSide> {
   const logger = root.child("etcdhttp");
   const { services, observer } = parts;
   const maxRequestBytes = maxMessageBytes(config);
@@ -52,7 +52,8 @@ export function httpSide(
   if (calls !== undefined && gateway !== undefined)
     gatewayMetrics(member.metrics.registry, calls, gateway);
   const plain = plainEndpoints(member, versionOf(member), logger);
-  const router = exchangeRouter(new Map([...plain, ...dataEndpoints(gateway, member, parts)]));
+  const data = await dataEndpoints(gateway, member, parts);
+  const router = exchangeRouter(new Map([...plain, ...data]));
   return {
     client: controlAccess(router, config.http, { clock, logger }),
     metrics: exchangeRouter(plain),

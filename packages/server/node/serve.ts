@@ -142,7 +142,7 @@ async function open(
   const services = traced(standard.services);
   const pages = traced(audited(pageTable(member)));
   const observer = callObserver(config, deps, member);
-  const http = httpSide(config, deps, resources, member, { services, pages, observer });
+  const http = await httpSide(config, deps, resources, member, { services, pages, observer });
   servers.push(clientServer(config, deps, resources, { services, http: http.client, observer }));
   const metrics = metricsServer(config, deps, resources, http.metrics);
   if (metrics !== undefined) servers.push(metrics);
