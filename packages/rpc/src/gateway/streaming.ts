@@ -12,6 +12,7 @@
 import type { HttpExchange } from "@quorate/host";
 import { type HttpRoute, JsonError, JsonSplitter, jsonToWire } from "@quorate/proto";
 import { messageSize } from "../messages.ts";
+import { statusOf } from "../served-call.ts";
 import type {
   CallContext,
   MessageBytes,
@@ -21,7 +22,7 @@ import type {
   StreamListener,
 } from "../service.ts";
 import { CollectedBody, decodeBody } from "./body.ts";
-import { GatewayCall, OK, statusOf } from "./call.ts";
+import { GatewayCall, OK } from "./call.ts";
 import { MessageWriter } from "./message-writer.ts";
 import { endStream, errorResponse, MESSAGE_HEADERS } from "./responses.ts";
 import type { GatewayShared } from "./settings.ts";

@@ -3,6 +3,7 @@ import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
+import { statusOf } from "../served-call.ts";
 import type {
   CallContext,
   MessageBytes,
@@ -11,7 +12,7 @@ import type {
   StreamHandler,
   StreamListener,
 } from "../service.ts";
-import { Call, statusOf } from "./call.ts";
+import { Call } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
 import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
