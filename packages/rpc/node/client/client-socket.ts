@@ -8,6 +8,7 @@ import { ClientConnection } from "../../src/client/client-connection.ts";
 import type { ClientLimits } from "../../src/client/client-limits.ts";
 import type { ClientConnectionOwner } from "../../src/client/client-state.ts";
 import { type Flushable, Flusher } from "../engine/flusher.ts";
+import { writeTogether } from "../gather.ts";
 
 /** Time between two sweeps for pings. */
 const SWEEP_PERIOD_MS = 1000;
@@ -86,12 +87,7 @@ export class ClientSocket implements ClientConnectionOwner, Flushable {
     const { connection } = this;
     const chunks = connection.takeOutput();
     if (socket.destroyed) return false;
-    if (chunks.length === 1) socket.write(chunks[0]);
-    else if (chunks.length > 1) {
-      socket.cork();
-      for (const chunk of chunks) socket.write(chunk);
-      socket.uncork();
-    }
+    writeTogether(socket, chunks);
     if (connection.ending) {
       socket.destroySoon();
       return false;

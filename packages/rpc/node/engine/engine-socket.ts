@@ -12,6 +12,7 @@ import {
 import type { Http2Limits } from "../../src/http2/limits.ts";
 import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
+import { writeTogether } from "../gather.ts";
 import type { ServedSocket } from "./accepted.ts";
 import { type Flushable, Flusher } from "./flusher.ts";
 
@@ -122,12 +123,7 @@ export class EngineSocket implements ConnectionOwner, Flushable, ServedSocket {
     const { connection } = this;
     const chunks = connection.takeOutput();
     if (socket.destroyed || this.#endedMs !== undefined) return false;
-    if (chunks.length === 1) socket.write(chunks[0]);
-    else if (chunks.length > 1) {
-      socket.cork();
-      for (const chunk of chunks) socket.write(chunk);
-      socket.uncork();
-    }
+    writeTogether(socket, chunks);
     if (connection.ending) {
       this.#endedMs = this.#context.clock.monotonicMs();
       socket.end();

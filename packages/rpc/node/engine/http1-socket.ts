@@ -6,6 +6,7 @@ import type { Socket } from "node:net";
 import { Http1Connection, type Http1Owner } from "../../src/http1/connection.ts";
 import type { Http1Shared } from "../../src/http1/shared.ts";
 import type { Peer } from "../../src/http2/peer.ts";
+import { writeTogether } from "../gather.ts";
 import type { ServedSocket } from "./accepted.ts";
 import { LINGER_MS, type SocketContext } from "./engine-socket.ts";
 import type { Flushable } from "./flusher.ts";
@@ -76,12 +77,7 @@ export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
     const { connection } = this;
     const chunks = connection.takeOutput();
     if (socket.destroyed || this.#endedMs !== undefined) return;
-    if (chunks.length === 1) socket.write(chunks[0]);
-    else if (chunks.length > 1) {
-      socket.cork();
-      for (const chunk of chunks) socket.write(chunk);
-      socket.uncork();
-    }
+    writeTogether(socket, chunks);
     if (connection.ending) {
       this.#endedMs = this.#context.clock.monotonicMs();
       socket.end();
