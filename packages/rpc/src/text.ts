@@ -28,7 +28,8 @@ function percentEncoded(character: string): string {
     : encodeURIComponent(character);
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
+/** Milliseconds of the units of a grpc-timeout. */
+export const TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = {
   H: 3_600_000,
   M: 60_000,
   S: 1000,
@@ -41,7 +42,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
  * Milliseconds of a grpc-timeout value (1 to 8 digits and a unit), or undefined if it is malformed.
  */
 export function parseTimeoutMs(value: string): number | undefined {
-  const unit = UNIT_MS[value.charAt(value.length - 1)];
+  const unit = TIMEOUT_UNITS_MS[value.charAt(value.length - 1)];
   const digits = value.slice(0, -1);
   return unit !== undefined && /^\d{1,8}$/.test(digits) ? Number(digits) * unit : undefined;
 }

@@ -12,6 +12,7 @@ import { toLatin1 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import { decodeBase64 } from "../grpc/base64.ts";
 import type { Status } from "../service.ts";
+import { TIMEOUT_UNITS_MS } from "../text.ts";
 
 const PREFIX = "grpc-metadata-";
 /** IANA's permanent request headers, as the gateway passes them on. */
@@ -61,14 +62,6 @@ function plainText(value: string): string | undefined {
   return /^[ -~]*$/.test(value) ? value : undefined;
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  H: 3_600_000,
-  M: 60_000,
-  S: 1000,
-  m: 1,
-  u: 1e-3,
-  n: 1e-6,
-};
 /** Beyond it a deadline has no effect. */
 const MAX_TIMEOUT_MS: number = 100 * 365 * 24 * 3_600_000;
 
@@ -107,7 +100,7 @@ function invalid(message: string): CallHead {
 
 /** Any number of digits with an optional sign, as Go's ParseInt takes them, and a unit. */
 function parseTimeout(text: string): number | undefined {
-  const unit = UNIT_MS[text.charAt(text.length - 1)];
+  const unit = TIMEOUT_UNITS_MS[text.charAt(text.length - 1)];
   const digits = text.slice(0, -1);
   if (unit === undefined || !/^[+-]?\d{1,19}$/.test(digits)) return undefined;
   const value = BigInt(digits.replace(/^\+/, ""));
