@@ -4,11 +4,11 @@ import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { Exit, type Invocation } from "@quorate/ctl";
 import { nodeClock, nodeLogger, nodeNames, nodeRandom } from "@quorate/host/node";
-import { supervisorOf } from "@quorate/server/node";
 import { type GatewayEndpoint, Picker } from "../src/gateway/picker.ts";
 import { discover } from "./discovery.ts";
 import { splitHostPort } from "./host-port.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
+import { untilStopped } from "./until-stopped.ts";
 
 /** Runs the gateway until a signal ends it. Throws Exit. */
 export async function startGateway({ flags, io }: Invocation): Promise<void> {
@@ -56,15 +56,7 @@ export async function startGateway({ flags, io }: Invocation): Promise<void> {
     io.stderr(`${error.message}\n`);
     throw new Exit(1, "");
   });
-  const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
-  supervisor.ready();
-  await new Promise<void>((resolve) => {
-    io.onStop((signal) => {
-      logger.info("received signal; shutting down", { signal });
-      supervisor.stopping();
-      resolve();
-    });
-  });
+  await untilStopped(io, logger);
   await proxy.close();
   logger.close();
 }

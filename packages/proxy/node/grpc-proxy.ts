@@ -18,7 +18,6 @@ import {
   ensureSelfCert,
   processMetrics,
   prometheusExposition,
-  supervisorOf,
 } from "@quorate/server/node";
 import { clusterHealth, healthHandler, proxyHealth } from "../src/http/health.ts";
 import { OrderedReads, recoverOrder } from "../src/kv/ordering.ts";
@@ -31,6 +30,7 @@ import { discover } from "./discovery.ts";
 import { followMembers } from "./endpoint-sync.ts";
 import { memberMetrics, routes } from "./http-endpoints.ts";
 import { FlagRefusal, type ProxyFlags, proxyFlags } from "./proxy-flags.ts";
+import { untilStopped } from "./until-stopped.ts";
 import { checkUpstreamTls, upstreamTls } from "./upstream-tls.ts";
 
 /** How long open calls may take when the proxy ends. */
@@ -56,15 +56,7 @@ export async function startGrpcProxy({ flags, io }: Invocation): Promise<void> {
   const logger = nodeLogger({ level, outputs: ["stderr"], format: "json" });
   const running = await run(options, logger).catch(fail);
   if (running === undefined) return;
-  const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
-  supervisor.ready();
-  await new Promise<void>((resolve) => {
-    io.onStop((signal) => {
-      logger.info("received signal; shutting down", { signal });
-      supervisor.stopping();
-      resolve();
-    });
-  });
+  await untilStopped(io, logger);
   await running.close();
   logger.info("stop listening gRPC proxy client requests", { address: options.listenText });
   logger.close();

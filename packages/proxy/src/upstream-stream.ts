@@ -1,7 +1,12 @@
 /** A stream to the cluster: opened at the first member that can be reached, and not resumed. */
 import { GrpcCode } from "@quorate/proto";
-import type { CallStart, ClientCall, ClientConnection, Status, StatusError } from "@quorate/rpc";
-import type { MemberChannel, MemberChannels } from "./member-channel.ts";
+import type { CallStart, ClientCall, ClientConnection, Status } from "@quorate/rpc";
+import {
+  type MemberChannel,
+  type MemberChannels,
+  onceConnected,
+  TOO_MANY_OPEN_CALLS,
+} from "./member-channel.ts";
 
 /** Callbacks of a stream. */
 export interface UpstreamStreamListener {
@@ -37,16 +42,12 @@ export class UpstreamStream {
   open(): void {
     this.#attempts++;
     const { channel } = this.#upstream;
-    const { ready } = channel;
-    if (ready !== undefined) {
-      this.#begin(channel, ready);
-      return;
-    }
-    channel.connect().then(
+    onceConnected(
+      channel,
       (connection) => {
         if (!this.#isOver) this.#begin(channel, connection);
       },
-      (error: StatusError) => this.#notConnected(channel, error),
+      (error) => this.#notConnected(channel, error),
     );
   }
 
@@ -103,8 +104,7 @@ export class UpstreamStream {
       drained: () => this.#listener.drained?.(),
     });
     if (call === undefined) {
-      const message = "the member has as many open calls as it takes";
-      this.#over({ code: GrpcCode.ResourceExhausted, message });
+      this.#over(TOO_MANY_OPEN_CALLS);
       return;
     }
     this.#call = call;

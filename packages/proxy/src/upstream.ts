@@ -13,7 +13,12 @@ import {
   StatusError,
 } from "@quorate/rpc";
 import { type Metadata, passedOn } from "./caller.ts";
-import type { MemberChannel, MemberChannels } from "./member-channel.ts";
+import {
+  type MemberChannel,
+  type MemberChannels,
+  onceConnected,
+  TOO_MANY_OPEN_CALLS,
+} from "./member-channel.ts";
 import { UpstreamStream, type UpstreamStreamListener } from "./upstream-stream.ts";
 
 /** How the calls of one method are made. */
@@ -194,16 +199,12 @@ class UnaryCall {
   #attempt(): void {
     this.#attempts++;
     const { channel } = this.#upstream;
-    const { ready } = channel;
-    if (ready !== undefined) {
-      this.#begin(channel, ready);
-      return;
-    }
-    channel.connect().then(
+    onceConnected(
+      channel,
       (connection) => {
         if (!this.#isOver) this.#begin(channel, connection);
       },
-      (error: StatusError) => this.#failed(channel, error, false),
+      (error) => this.#failed(channel, error, false),
     );
   }
 
@@ -221,10 +222,7 @@ class UnaryCall {
       },
     );
     if (call === undefined) {
-      this.#over({
-        code: GrpcCode.ResourceExhausted,
-        message: "the member has as many open calls as it takes",
-      });
+      this.#over(TOO_MANY_OPEN_CALLS);
       return;
     }
     this.#call = call;
