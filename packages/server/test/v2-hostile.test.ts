@@ -11,18 +11,15 @@ import { MAX_MEMBER_BODY_BYTES } from "../src/v2/members-handler.ts";
 import { encodeNode } from "../src/v2/record.ts";
 import { MAX_PLANS, MAX_REVOKED_LEASES } from "../src/v2/writes.ts";
 import { callAs } from "./support/users.ts";
-import { V2Client } from "./support/v2.ts";
-import { World } from "./support/world.ts";
+import { startV2, V2Client } from "./support/v2.ts";
+import type { World } from "./support/world.ts";
 
 let world: World;
 let member: Member;
 let v2: V2Client;
 
 before(async () => {
-  world = new World(1);
-  await world.startAll();
-  member = world.leader()!.member!;
-  v2 = new V2Client(world, member);
+  ({ world, member, v2 } = await startV2());
 });
 
 after(() => world.stopAll());

@@ -14,18 +14,15 @@ import { goString, goTime } from "../src/v2/json.ts";
 import { cleanPath, nodeKey, pathOfKey, subtree, without } from "../src/v2/keys.ts";
 import { decodeNode, encodeNode } from "../src/v2/record.ts";
 import { callAs } from "./support/users.ts";
-import { V2Client } from "./support/v2.ts";
-import { get as getV3, put as putV3, World } from "./support/world.ts";
+import { startV2, type V2Client } from "./support/v2.ts";
+import { get as getV3, put as putV3, type World } from "./support/world.ts";
 
 let world: World;
 let member: Member;
 let v2: V2Client;
 
 before(async () => {
-  world = new World(1);
-  await world.startAll();
-  member = world.leader()!.member!;
-  v2 = new V2Client(world, member);
+  ({ world, member, v2 } = await startV2());
 });
 
 after(() => world.stopAll());

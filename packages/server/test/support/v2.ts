@@ -7,7 +7,7 @@ import { serviceTable } from "../../src/services/table.ts";
 import { V2_LIMITS, type V2Limits } from "../../src/v2/limits.ts";
 import { v2Routes } from "../../src/v2/routes.ts";
 import { type Fields, formText } from "./v2-form.ts";
-import type { World } from "./world.ts";
+import { World } from "./world.ts";
 
 export interface V2Answer {
   readonly status: number;
@@ -113,4 +113,12 @@ export class V2Client {
   wait(key: string, fields: Fields = {}): MemoryExchange {
     return this.open("GET", `/v2/keys${key}`, formText({ wait: true, ...fields }));
   }
+}
+
+/** Starts a cluster of one member in memory, with a client of its v2 API. */
+export async function startV2(): Promise<{ world: World; member: Member; v2: V2Client }> {
+  const world = new World(1);
+  await world.startAll();
+  const member = world.leader()!.member!;
+  return { world, member, v2: new V2Client(world, member) };
 }
