@@ -13,7 +13,9 @@ import type { Member } from "../src/member/member.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
-/** The endpoints of the client port that have data, by path. The v2 API is loaded where it is on. */
+/**
+ * The endpoints of the client port that have data, by path. The v2 API is loaded where it is on.
+ */
 export async function dataEndpoints(
   gateway: SocketGateway | undefined,
   member: Member,

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
 import { transportContract } from "@quorate/transport/testing";
 import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
 import { RealNetwork } from "./helpers/network.ts";
@@ -14,3 +18,14 @@ const TLS = {
 };
 
 transportContract("HTTP/2 over mutual TLS", async () => new RealNetwork(TLS));
+
+const directories: string[] = [];
+after(() => {
+  for (const directory of directories) rmSync(directory, { recursive: true });
+});
+
+transportContract("unix sockets with mutual TLS", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "quorate-unix-"));
+  directories.push(directory);
+  return new RealNetwork({ ...TLS, serverName: "localhost" }, directory);
+});

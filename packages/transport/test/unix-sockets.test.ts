@@ -1,38 +1,13 @@
-/** Members that reach each other by unix sockets: unix:// and unixs:// peer URLs. */
+/** Peer URLs of unix sockets; contract.test.ts runs the transport's contract over them. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
-import { RecordingListener, transportContract } from "@quorate/transport/testing";
-import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
+import { describe, it } from "node:test";
+import { RecordingListener } from "@quorate/transport/testing";
 import { parsePeerUrl } from "../node/dial.ts";
 import { PeerCalls } from "../node/peer-calls.ts";
 import { RealNetwork } from "./helpers/network.ts";
-
-const directories: string[] = [];
-after(() => {
-  for (const directory of directories) rmSync(directory, { recursive: true });
-});
-function newDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "quorate-unix-"));
-  directories.push(directory);
-  return directory;
-}
-
-const CA = makeAuthority();
-const PEER = makeLocalCertificate(CA, "peer");
-const TLS = {
-  certPem: PEER.certPem,
-  keyPem: PEER.keyPem,
-  trustedCaPem: CA.certPem,
-  clientCertAuth: true,
-};
-
-transportContract(
-  "unix sockets with mutual TLS",
-  async () => new RealNetwork({ ...TLS, serverName: "localhost" }, newDirectory()),
-);
 
 describe("peer URLs", () => {
   it("name a host and a port, or the file of a unix socket and the host in it", () => {
@@ -52,7 +27,8 @@ describe("peer URLs", () => {
 
 describe("a unix socket of a member", () => {
   it("serves single requests too, and replaces the file that a killed member left", async (t) => {
-    const directory = newDirectory();
+    const directory = mkdtempSync(join(tmpdir(), "quorate-unix-"));
+    t.after(() => rmSync(directory, { recursive: true }));
     const network = new RealNetwork(undefined, directory);
     t.after(() => network.close());
     const http = () => ({ status: 200, headers: {}, body: "here" });

@@ -155,8 +155,8 @@ function fieldsOf(
 let types: ReadonlyMap<string, JsonMessage> | undefined;
 
 /**
- * The message types that services use, by full protobuf name. Built at the first call: most programs
- * that load this package have no JSON.
+ * The message types that services use, by full protobuf name. Built at the first call: most
+ * programs that load this package have no JSON.
  */
 export function jsonTypes(): ReadonlyMap<string, JsonMessage> {
   types ??= buildTypes();
