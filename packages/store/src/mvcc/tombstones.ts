@@ -3,7 +3,7 @@
  * the records are encoded when they are written.
  */
 import type { KeyspaceWrite } from "@quorate/host";
-import { fromLatin1, KeyValue } from "@quorate/proto";
+import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
 import { Bucket, prefixed } from "../backend.ts";
 import type { BulkRecords } from "../staged-changes.ts";
 import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
@@ -13,9 +13,7 @@ export const MAX_RUN_KEYS = 65_536;
 
 /** Bytes of a deletion's record: an mvccpb.KeyValue with the key alone. */
 export function tombstoneBytes(keyLength: number): number {
-  let lengthBytes = 1;
-  for (let rest = keyLength; rest > 0x7f; rest >>>= 7) lengthBytes++;
-  return 1 + lengthBytes + keyLength;
+  return 1 + varintSize(keyLength) + keyLength;
 }
 
 /** The deletions `main`.`firstSub`, `main`.`firstSub + 1`, and so on. */

@@ -4,6 +4,7 @@
  *
  *     limit 3:   [a b c] more, last c   ->   from "c\0"   [d e f] more, last f   ->   [g]
  */
+import { varintSize } from "@quorate/proto";
 import type { KeyIndex, KeyRange, ReadView, VisitKey } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
 import { isKnown, keyOf, type RecordSink, withoutValue } from "./range.ts";
@@ -32,13 +33,6 @@ export interface ChunkSummary {
   readonly last: string | undefined;
 }
 
-/** Bytes of a tag and a length before a record. */
-function fieldBytes(length: number): number {
-  let prefixBytes = 2;
-  for (let rest = length; rest > 0x7f; rest = Math.floor(rest / 0x80)) prefixBytes++;
-  return prefixBytes + length;
-}
-
 /**
  * Reads one part in steps, and passes its records to `into` in key order. The view's revision must
  * stay readable until the last step. @throws EtcdError FutureRev, Compacted
@@ -64,7 +58,8 @@ export function* rangeChunk(
     const sent = record !== undefined && keysOnly ? withoutValue(record) : whole;
     into.push(sent);
     given++;
-    sizeBytes += fieldBytes(sent.length);
+    // A tag, the length, the record.
+    sizeBytes += 1 + varintSize(sent.length) + sent.length;
     latest = key;
     return true;
   };
