@@ -24,15 +24,9 @@ import {
   PutRequest,
   RangeRequest,
   raftpb,
+  toBase64,
 } from "@quorate/proto";
-import {
-  type AppliedEntry,
-  encodeBase64,
-  isSteps,
-  type RequestKind,
-  runSteps,
-  Store,
-} from "../index.ts";
+import { type AppliedEntry, isSteps, type RequestKind, runSteps, Store } from "../index.ts";
 
 /** A store, and entries by users. */
 class World {
@@ -85,7 +79,7 @@ class World {
 
   user(name: string, ...roles: string[]): void {
     const options = { noPassword: name === "cert" };
-    const hashedPassword = options.noPassword ? "" : encodeBase64(fromUtf8("hash"));
+    const hashedPassword = options.noPassword ? "" : toBase64(fromUtf8("hash"));
     this.ok("root", "authUserAdd", AuthUserAddRequest.encode({ name, options, hashedPassword }));
     for (const role of roles) {
       this.ok("root", "authUserGrantRole", AuthUserGrantRoleRequest.encode({ user: name, role }));

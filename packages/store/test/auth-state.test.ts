@@ -2,10 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { authpb, EMPTY, EtcdError, fromUtf8, type ResponseHeader, toUtf8 } from "@quorate/proto";
+import {
+  authpb,
+  EMPTY,
+  EtcdError,
+  fromUtf8,
+  type ResponseHeader,
+  toBase64,
+  toUtf8,
+} from "@quorate/proto";
 import * as apply from "../src/auth/apply-auth.ts";
 import { AuthState } from "../src/auth/auth-state.ts";
-import { decodeBase64, encodeBase64 } from "../src/auth/base64.ts";
+import { decodeBase64 } from "../src/auth/base64.ts";
 import * as limits from "../src/auth/limits.ts";
 import { compareNames, SortedNames } from "../src/auth/names.ts";
 import { Backend, Bucket } from "../src/backend.ts";
@@ -13,7 +21,7 @@ import { runSteps } from "../src/steps.ts";
 import { Prng } from "./mvcc-history.ts";
 
 const HEADER: ResponseHeader = { clusterId: 0n, memberId: 0n, revision: 1, raftTerm: 0 };
-const HASH = encodeBase64(fromUtf8("$2a$04$hash"));
+const HASH = toBase64(fromUtf8("$2a$04$hash"));
 
 async function world(): Promise<{
   backend: Backend;
@@ -297,7 +305,7 @@ test("base64 is Go's", () => {
   const prng = new Prng(1);
   for (let length = 0; length < 20; length++) {
     const bytes = Uint8Array.from({ length }, () => prng.below(256));
-    const text = encodeBase64(bytes);
+    const text = toBase64(bytes);
     assert.equal(text, Buffer.from(bytes).toString("base64"));
     assert.deepEqual(decodeBase64(`${text}\r\n`), bytes);
   }

@@ -13,9 +13,10 @@ import {
   InternalAuthenticateRequest,
   type MessageType,
   type ResponseHeader,
+  toBase64,
 } from "@quorate/proto";
 import { type CallContext, GrpcCode, StatusError, type UnaryHandler } from "@quorate/rpc";
-import { encodeBase64, isBase64, type RequestKind } from "@quorate/store";
+import { isBase64, type RequestKind } from "@quorate/store";
 import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { completed } from "./completed.ts";
@@ -95,7 +96,7 @@ async function propose(
 
 async function hashOf(member: Member, context: CallContext, password: string): Promise<string> {
   const hash = await member.auth.passwords.hash(password, callerOf(context));
-  return encodeBase64(fromUtf8(hash));
+  return toBase64(fromUtf8(hash));
 }
 
 /**

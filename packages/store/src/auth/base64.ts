@@ -28,16 +28,3 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 export function isBase64(text: string): boolean {
   return decodeBase64(text) !== undefined;
 }
-
-/** The text of bytes. */
-export function encodeBase64(bytes: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < bytes.length; i += 3) {
-    const rest = bytes.length - i;
-    const three = (bytes[i] << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    text += ALPHABET[three >> 18] + ALPHABET[(three >> 12) & 63];
-    text += rest > 1 ? ALPHABET[(three >> 6) & 63] : "=";
-    text += rest > 2 ? ALPHABET[three & 63] : "=";
-  }
-  return text;
-}

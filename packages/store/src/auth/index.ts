@@ -7,7 +7,7 @@ export {
   keysOperation,
   type Operation,
 } from "./authorize.ts";
-export { decodeBase64, encodeBase64, isBase64 } from "./base64.ts";
+export { isBase64 } from "./base64.ts";
 export {
   type LeaseKeys,
   leaseOperations,
