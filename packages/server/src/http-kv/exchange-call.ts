@@ -220,5 +220,7 @@ export class ServiceCalls {
   }
 }
 
-type RequestOf<M extends MethodDescriptor> = Parameters<M["requestType"]["encode"]>[0];
-type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"]["decode"]>;
+/** What a method takes, as an object. */
+export type RequestOf<M extends MethodDescriptor> = Parameters<M["requestType"]["encode"]>[0];
+/** What a method returns, as an object. */
+export type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"]["decode"]>;

@@ -14,11 +14,14 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import { Credentials } from "../http-kv/credentials.ts";
-import { contextOf, ExchangeCaller, ServiceCalls } from "../http-kv/exchange-call.ts";
+import {
+  contextOf,
+  ExchangeCaller,
+  type RequestOf,
+  type ResponseOf,
+  ServiceCalls,
+} from "../http-kv/exchange-call.ts";
 import type { Member } from "../member/member.ts";
-
-type RequestOf<M extends MethodDescriptor> = Parameters<M["requestType"]["encode"]>[0];
-type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"]["decode"]>;
 
 /** What a stream of messages brings. */
 export interface StreamSink {
