@@ -27,7 +27,8 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
     // For discovery, which is another cluster.
     client: "all",
   },
-  proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all" },
+  apiserver: { proto: "all", host: "all", rpc: "all", client: "all", server: "all", ctl: "all" },
+  proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all", apiserver: "all" },
   client: { proto: "all" },
   ctl: {
     client: "all",

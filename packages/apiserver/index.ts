@@ -1,0 +1,27 @@
+/**
+ * Kubernetes' storage layer and API server: storage, cacher, registry, rest, and the handlers that
+ * serve them. node/ has sockets, files and the program.
+ */
+export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
+export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
+export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.ts";
+export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
+export type { Cancellation } from "./src/meta/cancellation.ts";
+export * from "./src/meta/kinds.ts";
+export * from "./src/meta/object.ts";
+export * from "./src/meta/selectors.ts";
+export * from "./src/meta/status.ts";
+export type { ResourceSpec, StorageFactory } from "./src/registry/resource-spec.ts";
+export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
+export type { RequestContext } from "./src/rest/context.ts";
+export * from "./src/rest/interfaces.ts";
+export type {
+  DecodedObject,
+  ServedResource,
+  ServedResources,
+} from "./src/rest/served-resource.ts";
+export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
+export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
+export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";
+export * from "./src/storage/interface.ts";
+export type { StoredObject } from "./src/storage/stored-object.ts";

@@ -1,0 +1,32 @@
+/** Admission: what may change or refuse a write after authorization (apiserver: pkg/admission). */
+
+import type { UserInfo } from "../authn/user.ts";
+import type { Cancellation } from "../meta/cancellation.ts";
+import type { GroupVersionKind, GroupVersionResource } from "../meta/kinds.ts";
+import type { KubeObject } from "../meta/object.ts";
+
+export interface AdmissionAttributes {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  readonly user: UserInfo;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined for DELETE. */
+  readonly object: KubeObject | undefined;
+  /** Undefined for CREATE. */
+  readonly oldObject: KubeObject | undefined;
+  /** The request's options, as their JSON object with kind and apiVersion. */
+  readonly options: unknown;
+  readonly dryRun: boolean;
+  readonly signal: Cancellation;
+  warn(text: string): void;
+}
+
+export interface Admission {
+  /** Resolves with the object, changed or not. Rejects with StatusError. */
+  mutate(attributes: AdmissionAttributes): Promise<KubeObject | undefined>;
+  /** Rejects with StatusError. */
+  validate(attributes: AdmissionAttributes): Promise<void>;
+}

@@ -1,0 +1,16 @@
+/** One object at one revision, in the forms that its readers want. */
+import type { KubeObject } from "../meta/object.ts";
+
+/**
+ * An object with the key and the revision it was read at. Immutable: caches, lists and watches
+ * share it, and so its JSON text is encoded once for all responses.
+ */
+export interface StoredObject {
+  /** The key in the store, such as "/registry/configmaps/default/app". */
+  readonly key: string;
+  readonly resourceVersion: number;
+  /** The object, metadata.resourceVersion included. Must not be changed. */
+  object(): KubeObject;
+  /** The same as JSON text in UTF-8, without a line end. Must not be changed. */
+  json(): Uint8Array;
+}

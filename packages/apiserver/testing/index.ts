@@ -1,0 +1,1 @@
+/** Contract suites and fakes of the API server's interfaces. */
