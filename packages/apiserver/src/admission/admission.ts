@@ -25,8 +25,8 @@ export interface AdmissionAttributes {
 }
 
 export interface Admission {
-  /** Resolves with the object, changed or not. Rejects with StatusError. */
+  /** Resolves with the object, changed or not. Rejects with ApiError. */
   mutate(attributes: AdmissionAttributes): Promise<KubeObject | undefined>;
-  /** Rejects with StatusError. */
+  /** Rejects with ApiError. */
   validate(attributes: AdmissionAttributes): Promise<void>;
 }

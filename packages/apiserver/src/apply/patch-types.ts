@@ -8,7 +8,7 @@ export type PatchType =
   | "application/strategic-merge-patch+json"
   | "application/apply-patch+yaml";
 
-/** Applies a parsed patch of the first three types. Throws StatusError 400, 413 or 422. */
+/** Applies a parsed patch of the first three types. Throws ApiError 400, 413 or 422. */
 export type ApplyPatch = (
   type: Exclude<PatchType, "application/apply-patch+yaml">,
   present: KubeObject,
@@ -30,7 +30,7 @@ export interface FieldManager {
     nowMs: number,
   ): KubeObject;
   /**
-   * Server-side apply. Throws StatusError 409 with a cause for each conflict unless `force`.
+   * Server-side apply. Throws ApiError 409 with a cause for each conflict unless `force`.
    * @param present undefined where there is no object
    */
   apply(

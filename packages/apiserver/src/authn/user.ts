@@ -20,7 +20,7 @@ export const ANONYMOUS: UserInfo = {
 export interface Authenticator {
   /**
    * Resolves with undefined where the request has no credential of this kind. Rejects with
-   * StatusError 401 for one that is not valid.
+   * ApiError 401 for one that is not valid.
    */
   authenticate(head: HttpHead): Promise<UserInfo | undefined>;
 }

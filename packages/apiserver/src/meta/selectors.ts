@@ -1,5 +1,6 @@
 /**
- * Selectors as predicates. Parsers: parseLabelSelector and parseFieldSelector in selector-parser.ts.
+ * Selectors as predicates. Their parsers, parseLabelSelector and parseFieldSelector, are in
+ * selector-parser.ts.
  */
 
 /** A parsed label or field selector. */

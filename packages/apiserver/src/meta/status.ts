@@ -2,6 +2,7 @@
  * Errors as metav1.Status (apimachinery: api/errors/errors.go). client-go decides by `reason`,
  * `code` and `details.causes`; people read `message`.
  */
+import { CodedError } from "@quorate/proto";
 import { resourceName } from "./kinds.ts";
 
 export interface StatusCause {
@@ -31,20 +32,18 @@ export interface Status {
   readonly code: number;
 }
 
-/** A failed request; what the client gets is `status`. */
-export class StatusError extends Error {
-  readonly code: number;
-  readonly reason: string;
+/** A failed request. Its `code` is the reason of the Status, such as "NotFound", or "". */
+export class ApiError extends CodedError<string> {
+  readonly httpStatus: number;
   readonly details: StatusDetails | undefined;
 
-  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
-    super(message);
-    this.name = "StatusError";
-    this.code = code;
-    this.reason = reason;
+  constructor(httpStatus: number, reason: string, message: string, details?: StatusDetails) {
+    super("ApiError", reason, message);
+    this.httpStatus = httpStatus;
     this.details = details;
   }
 
+  /** What the client receives. */
   get status(): Status {
     return {
       kind: "Status",
@@ -52,9 +51,9 @@ export class StatusError extends Error {
       metadata: {},
       status: "Failure",
       message: this.message,
-      reason: this.reason === "" ? undefined : this.reason,
+      reason: this.code === "" ? undefined : this.code,
       details: this.details,
-      code: this.code,
+      code: this.httpStatus,
     };
   }
 }
@@ -69,47 +68,47 @@ function detailsOf({ group, resource }: Named, name: string): StatusDetails {
   return { name: name || undefined, group: group || undefined, kind: resource };
 }
 
-export function notFound(resource: Named, name: string): StatusError {
+export function notFound(resource: Named, name: string): ApiError {
   const message = `${resourceName(resource)} "${name}" not found`;
-  return new StatusError(404, "NotFound", message, detailsOf(resource, name));
+  return new ApiError(404, "NotFound", message, detailsOf(resource, name));
 }
 
-export function alreadyExists(resource: Named, name: string): StatusError {
+export function alreadyExists(resource: Named, name: string): ApiError {
   const message = `${resourceName(resource)} "${name}" already exists`;
-  return new StatusError(409, "AlreadyExists", message, detailsOf(resource, name));
+  return new ApiError(409, "AlreadyExists", message, detailsOf(resource, name));
 }
 
 /** @param why such as "the object has been modified; …" */
-export function conflict(resource: Named, name: string, why: string): StatusError {
+export function conflict(resource: Named, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${resourceName(resource)} "${name}": ${why}`;
-  return new StatusError(409, "Conflict", message, detailsOf(resource, name));
+  return new ApiError(409, "Conflict", message, detailsOf(resource, name));
 }
 
 /** The resourceVersion is compacted: the client has to list again. */
-export function expired(message: string): StatusError {
-  return new StatusError(410, "Expired", message);
+export function expired(message: string): ApiError {
+  return new ApiError(410, "Expired", message);
 }
 
-export function badRequest(message: string): StatusError {
-  return new StatusError(400, "BadRequest", message);
+export function badRequest(message: string): ApiError {
+  return new ApiError(400, "BadRequest", message);
 }
 
-export function forbidden(resource: Named, name: string, why: string): StatusError {
+export function forbidden(resource: Named, name: string, why: string): ApiError {
   const of = name === "" ? resourceName(resource) : `${resourceName(resource)} "${name}"`;
   const message = `${of} is forbidden: ${why}`;
-  return new StatusError(403, "Forbidden", message, detailsOf(resource, name));
+  return new ApiError(403, "Forbidden", message, detailsOf(resource, name));
 }
 
-export function internalError(why: string): StatusError {
-  return new StatusError(500, "InternalError", `Internal error occurred: ${why}`, {
+export function internalError(why: string): ApiError {
+  return new ApiError(500, "InternalError", `Internal error occurred: ${why}`, {
     causes: [{ message: why }],
   });
 }
 
 /** A resourceVersion that is newer than the store: retry later. */
-export function tooLargeResourceVersion(wanted: number, present: number): StatusError {
+export function tooLargeResourceVersion(wanted: number, present: number): ApiError {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${present}`;
-  return new StatusError(504, "Timeout", message, {
+  return new ApiError(504, "Timeout", message, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
     retryAfterSeconds: 1,
   });
@@ -130,7 +129,7 @@ export interface FieldError {
     | "InternalError";
   /** Such as "metadata.name" or "spec.ports[0].port". */
   readonly field: string;
-  /** The whole text without the field, such as 'Required value: name or generateName is required'. */
+  /** The text without the field, such as 'Required value: name or generateName is required'. */
   readonly message: string;
 }
 
@@ -139,11 +138,11 @@ export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
-): StatusError {
+): ApiError {
   const texts = errors.map((error) => `${error.field}: ${error.message}`);
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   const of = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
-  return new StatusError(422, "Invalid", `${of} "${name}" is invalid: ${all}`, {
+  return new ApiError(422, "Invalid", `${of} "${name}" is invalid: ${all}`, {
     name: name || undefined,
     group: kind.group || undefined,
     kind: kind.kind,

@@ -2,8 +2,8 @@
  * The rules of a kind around the generic store (apiserver: pkg/registry/rest/{create,update,
  * delete}_strategy.go). The store fills in and checks metadata; a strategy does the rest.
  *
- *     create: prepareForCreate -> validate -> warningsOnCreate -> canonicalize -> admission -> write
- *     update: prepareForUpdate -> validateUpdate -> warningsOnUpdate -> canonicalize -> admission -> write
+ *     create: prepareForCreate, validate, warningsOnCreate, canonicalize, admission, write
+ *     update: prepareForUpdate, validateUpdate, warningsOnUpdate, canonicalize, admission, write
  */
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
@@ -13,7 +13,7 @@ import type { RequestContext } from "../rest/context.ts";
 export interface Strategy {
   readonly kind: GroupVersionKind;
   readonly namespaced: boolean;
-  /** Sets fields that clients may not set, such as an empty status. Returns a copy if it changes. */
+  /** Sets fields that clients may not set, such as an empty status. Returns a copy if it does. */
   prepareForCreate(ctx: RequestContext, object: KubeObject): KubeObject;
   /** All errors of a new object besides those of metadata. */
   validate(
@@ -35,7 +35,7 @@ export interface Strategy {
   warningsOnUpdate?(ctx: RequestContext, object: KubeObject, old: KubeObject): readonly string[];
   /** The same object in one form, for example with sorted lists. */
   canonicalize?(object: KubeObject): KubeObject;
-  /** Fields that this endpoint resets, which server-side apply must not own (field sets of fieldsV1). */
+  /** Fields that this endpoint resets, as fieldsV1; server-side apply must not own them. */
   readonly resetFields?: Readonly<Record<string, unknown>>;
   /** Seconds of a graceful deletion; absent for kinds that are deleted at once. */
   gracePeriodSeconds?(object: KubeObject, requested: number | undefined): number;
@@ -43,7 +43,7 @@ export interface Strategy {
 
 /** Runs around the generic store's operations (Before/After functions). */
 export interface StoreHooks {
-  /** Returns what to do when the operation has ended (`success` false: undo). Throws StatusError. */
+  /** Returns what to do when the operation has ended (`success` false: undo). Throws ApiError. */
   beginCreate?(ctx: RequestContext, object: KubeObject): Promise<(success: boolean) => void>;
   afterCreate?(object: KubeObject): void;
   beginUpdate?(

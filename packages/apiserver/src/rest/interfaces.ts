@@ -1,7 +1,7 @@
 /**
  * What a resource offers (apiserver: pkg/registry/rest/rest.go). A storage implements those of
  * these interfaces that its verbs need; the handlers find out which by `in` checks on the method.
- * All methods reject with StatusError.
+ * All methods reject with ApiError.
  */
 
 import type { KubeObject } from "../meta/object.ts";
@@ -50,9 +50,9 @@ export interface RestList {
   readonly remainingItemCount: number | undefined;
 }
 
-/** Admission of a new object, after the storage has prepared it. Throws StatusError. */
+/** Admission of a new object, after the storage has prepared it. Throws ApiError. */
 export type ValidateObject = (object: KubeObject) => Promise<void>;
-/** Admission of a changed object. Throws StatusError. */
+/** Admission of a changed object. Throws ApiError. */
 export type ValidateUpdate = (object: KubeObject, old: KubeObject) => Promise<void>;
 
 /** Makes the new object of an update from the present one (rest.UpdatedObjectInfo). */

@@ -33,9 +33,9 @@ export interface ServedResource extends GroupVersion {
   readonly schema: ObjectSchema | undefined;
   /** Whether strategic merge patches are possible (built-in kinds only). */
   readonly strategicMerge: boolean;
-  /** Hash of the storage's group, version and kind, for discovery; "" where objects are not stored. */
+  /** Hash of the storage's group, version and kind; "" where objects are not stored. */
   readonly storageVersionHash: string;
-  /** Reads a client's JSON value: prunes, sets defaults, finds unknown fields. Throws StatusError. */
+  /** Reads a client's JSON value: prunes, defaults, finds unknown fields. Throws ApiError. */
   decode(value: unknown): DecodedObject;
   /** Converts an object of any served version of this kind into this one. */
   convert(objects: readonly KubeObject[]): Promise<readonly KubeObject[]>;

@@ -1,4 +1,5 @@
 /** Errors of the storage (apiserver: pkg/storage/errors.go). */
+import { CodedError } from "@quorate/proto";
 
 export type StorageErrorCode =
   | "KeyNotFound"
@@ -12,16 +13,13 @@ export type StorageErrorCode =
   | "TooLargeResourceVersion"
   | "InvalidContinueToken";
 
-/** An operation that failed; interpretStorageError makes the client's StatusError of it. */
-export class StorageError extends Error {
-  readonly code: StorageErrorCode;
+/** An operation that failed; interpretStorageError makes the client's ApiError of it. */
+export class StorageError extends CodedError<StorageErrorCode> {
   readonly key: string;
   readonly resourceVersion: number;
 
   constructor(code: StorageErrorCode, key: string, message: string, resourceVersion = 0) {
-    super(message);
-    this.name = "StorageError";
-    this.code = code;
+    super("StorageError", code, message);
     this.key = key;
     this.resourceVersion = resourceVersion;
   }

@@ -7,16 +7,16 @@
 import type { Cancellation } from "../meta/cancellation.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { ObjectAttributes, Selector } from "../meta/selectors.ts";
-import type { StatusError } from "../meta/status.ts";
+import type { ApiError } from "../meta/status.ts";
 import type { StoredObject } from "./stored-object.ts";
 
 /** Reads and writes revisions in objects, list responses and request parameters. */
 export interface Versioner {
   /** Returns a copy with metadata.resourceVersion set; 0 removes it. */
   withResourceVersion(object: KubeObject, revision: number): KubeObject;
-  /** The revision of an object; 0 without one. Throws StatusError for a malformed one. */
+  /** The revision of an object; 0 without one. Throws ApiError for a malformed one. */
   resourceVersionOf(object: KubeObject): number;
-  /** Parses a request's parameter: "" and "0" are 0. Throws StatusError 400 "Invalid value". */
+  /** Parses a request's parameter: "" and "0" are 0. Throws ApiError 400 "Invalid value". */
   parse(resourceVersion: string): number;
 }
 
@@ -93,7 +93,7 @@ export interface WatchListener {
   /** Returns false when no more should come until `resume`. The event itself is accepted. */
   event(event: WatchEvent): boolean;
   /** The watch is over, by itself: undefined to retry from the last event, or the error to send. */
-  ended(error: StatusError | undefined): void;
+  ended(error: ApiError | undefined): void;
 }
 
 /** A watch. Its events wait, within a bound, until `start`. */
