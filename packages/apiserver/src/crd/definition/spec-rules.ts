@@ -282,6 +282,10 @@ function storageErrors(spec: StoredSpec, path: string): FieldError[] {
     const detail = "must have exactly one version marked as storage version";
     errors.push(invalidValue(where, shown, detail));
   }
+  const texts = isDns1035Label(spec.version ?? "");
+  if (spec.version !== undefined && spec.version !== "" && texts.length > 0) {
+    errors.push(invalidValue(child(path, "version"), spec.version, texts.join(",")));
+  }
   return errors;
 }
 
