@@ -12,10 +12,6 @@ export interface HttpRequest {
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
-  /** The organizations (O) of the client certificate's subject; groups, to an API server. */
-  readonly peerOrganizations?: readonly string[];
-  /** SHA-256 of the client certificate (DER), in lower-case hexadecimal. */
-  readonly peerCertificateSha256?: string;
   /** Whether the connection uses TLS; undefined counts as no. */
   readonly isSecure?: boolean;
 }
