@@ -2,6 +2,9 @@
  * The storage of one resource (apiserver: pkg/storage/interfaces.go). EtcdStore implements it over
  * a cluster; Cacher implements it over another one; both pass the contract suite in testing/.
  *
+ * Keys are those below the root: "/configmaps/default/app", without etcd's prefix ("/registry").
+ * StoredObject.key has the same form, so a watch of a prefix compares the two directly.
+ *
  * All methods reject with StorageError (operating errors) or with what a caller's function threw.
  */
 import type { Cancellation } from "../meta/cancellation.ts";
@@ -171,6 +174,8 @@ export interface StorageInterface {
   requestWatchProgress(): Promise<void>;
   /** The latest revision of the store. */
   currentResourceVersion(options?: CallOptions): Promise<number>;
+  /** The latest compaction that is known: revisions below are gone; 0 or absent: unknown. */
+  compactRevision?(): number;
   /** Undefined when requests can be served, else why not. */
   readiness(): string | undefined;
   /** Releases watches and timers. */

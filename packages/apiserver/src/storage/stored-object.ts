@@ -6,9 +6,11 @@ import type { KubeObject } from "../meta/object.ts";
  * share it, and so its JSON text is encoded once for all responses.
  */
 export interface StoredObject {
-  /** The key in the store, such as "/registry/configmaps/default/app". */
+  /** The key below the root, such as "/configmaps/default/app". */
   readonly key: string;
   readonly resourceVersion: number;
+  /** Length of the stored bytes, from which caches estimate memory. */
+  readonly sizeBytes?: number;
   /** The object, metadata.resourceVersion included. Must not be changed. */
   object(): KubeObject;
   /** The same as JSON text in UTF-8, without a line end. Must not be changed. */
