@@ -30,6 +30,11 @@ export type {
   ServedResource,
   ServedResources,
 } from "./src/rest/served-resource.ts";
+export {
+  OPENAPI_V2_PROTOBUF,
+  OpenApiDocuments,
+  type OpenApiPage,
+} from "./src/schema/openapi/openapi-documents.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";
