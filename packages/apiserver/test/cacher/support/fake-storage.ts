@@ -137,7 +137,8 @@ export class FakeStorage implements StorageInterface {
     update: UpdateFunction,
     options: UpdateOptions,
   ): Promise<StoredObject> {
-    let present = options.cached ?? (await this.get(key, { ignoreNotFound: options.ignoreNotFound }));
+    let present =
+      options.cached ?? (await this.get(key, { ignoreNotFound: options.ignoreNotFound }));
     for (;;) {
       const { object } = await update(present?.object(), undefined);
       const expected = present?.resourceVersion ?? 0;
@@ -314,7 +315,10 @@ class FakeWatch implements Watch {
   #send(): void {
     while (this.#queue.length > 0 && !this.#isPaused && !this.#isOver) {
       const next = this.#queue.shift()!;
-      if ("error" in next) return this.end(next.error);
+      if ("error" in next) {
+        this.end(next.error);
+        return;
+      }
       this.sentRevision = next.event.object.resourceVersion;
       this.#isPaused = !this.#listener!.event(next.event);
       if (this.#random.below(3) === 0) return;

@@ -27,10 +27,16 @@ export interface Seen {
   readonly text: string;
 }
 
-export function isSelected({ key, color, node }: Interest, at: string, object: KubeObject): boolean {
+export function isSelected(
+  { key, color, node }: Interest,
+  at: string,
+  object: KubeObject,
+): boolean {
   const { labels, fields } = attributesOf(object);
   if (key.endsWith("/") ? !at.startsWith(key) : at !== key) return false;
-  return (color === "" || labels["color"] === color) && (node === "" || fields["spec.node"] === node);
+  return (
+    (color === "" || labels["color"] === color) && (node === "" || fields["spec.node"] === node)
+  );
 }
 
 /** An object's JSON with its revision. */
@@ -97,7 +103,8 @@ export class History {
       if (at <= revision) continue;
       const was = before !== undefined && isSelected(interest, key, before);
       const is = after !== undefined && isSelected(interest, key, after);
-      if (is) seen.push({ type: was ? "MODIFIED" : "ADDED", key, revision: at, text: textAt(after, at) });
+      if (is)
+        seen.push({ type: was ? "MODIFIED" : "ADDED", key, revision: at, text: textAt(after, at) });
       else if (was) seen.push({ type: "DELETED", key, revision: at, text: textAt(before, at) });
     }
     return seen;

@@ -25,7 +25,12 @@ export function widget(
   spec: Readonly<Record<string, unknown>> = {},
 ): KubeObject {
   const [, , namespace, name] = key.split("/");
-  return { apiVersion: "example.org/v1", kind: "Widget", metadata: { name, namespace, labels }, spec };
+  return {
+    apiVersion: "example.org/v1",
+    kind: "Widget",
+    metadata: { name, namespace, labels },
+    spec,
+  };
 }
 
 export function stored(key: string, revision: number, object: KubeObject): StoredObject {

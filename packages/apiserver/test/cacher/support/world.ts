@@ -78,7 +78,12 @@ export function predicateOf(
   { color, node }: Pick<Interest, "color" | "node">,
   more: Partial<SelectionPredicate> = {},
 ): SelectionPredicate {
-  return { ...SELECT_ALL, label: demands("color", color), field: demands("spec.node", node), ...more };
+  return {
+    ...SELECT_ALL,
+    label: demands("color", color),
+    field: demands("spec.node", node),
+    ...more,
+  };
 }
 
 export function listOptions(more: Partial<ListOptions> = {}): ListOptions {
