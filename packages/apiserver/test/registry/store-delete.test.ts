@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withMetadata } from "../../src/meta/change.ts";
+import { parseLabelSelector } from "../../src/meta/label-selector.ts";
 import type { KubeObject } from "../../src/meta/object.ts";
 import { configMaps } from "../../src/registry/builtin/configmaps.ts";
-import { MAX_CONCURRENT_DELETIONS } from "../../src/registry/delete-collection.ts";
+import {
+  DELETE_COLLECTION_PAGE_OBJECTS,
+  MAX_CONCURRENT_DELETIONS,
+} from "../../src/registry/delete-collection.ts";
 import { plainStrategy } from "../../src/registry/plain-strategy.ts";
 import type { ResourceSpec } from "../../src/registry/resource-spec.ts";
 import {
@@ -215,7 +219,6 @@ test("deletecollection goes through all pages, some at a time, past missing ones
     // Another client deletes the next object first.
     if (calls++ === 3) await w.storage.delete(`/configmaps/default/${object.metadata.name}`);
   };
-  const { parseLabelSelector } = await import("../../src/meta/label-selector.ts");
   const label = parseLabelSelector("even=true");
   const listed = await w.main.deleteCollection(w.ctx(""), admit, DELETE, listOptions({ label }));
   assert.equal(listed.items.length, 20);
@@ -247,4 +250,23 @@ test("deletecollection stops at the first error, and when its client is gone", a
   const ctx = { ...w.ctx(), signal: controller.signal };
   await assert.rejects(w.main.deleteCollection(ctx, w.admit, DELETE, listOptions()), /client gone/);
   assert.equal(await w.count(), rest);
+});
+
+test("deletecollection reads pages of 500", async () => {
+  const w = world();
+  const count = DELETE_COLLECTION_PAGE_OBJECTS + 1;
+  for (let index = 0; index < count; index++) {
+    const object = w.object({ name: `cm-${index}`, namespace: "default" });
+    await w.storage.create(`/configmaps/default/cm-${index}`, object, 0);
+  }
+  w.cluster.requests.length = 0;
+  const listed = await w.main.deleteCollection(w.ctx(), w.admit, DELETE, listOptions());
+  assert.equal(listed.items.length, count);
+  assert.equal(listed.continueToken, "");
+  assert.equal(await w.count(), 0);
+  const limits = w.cluster.requests.filter(({ kind, limit }) => kind === "range" && limit > 1);
+  assert.deepEqual(
+    limits.map(({ limit }) => limit),
+    [DELETE_COLLECTION_PAGE_OBJECTS, DELETE_COLLECTION_PAGE_OBJECTS],
+  );
 });
