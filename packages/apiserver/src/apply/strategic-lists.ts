@@ -162,12 +162,14 @@ export function checkOrder(patch: List, order: List, mergeKey: string): void {
   if (patch.length === 0 || order.length === 0) return;
   const items = patch.filter((item) => {
     if (mergeKey !== "" && !isMap(item)) keyIn(item, mergeKey);
-    return !(isMap(item) && Object.hasOwn(item, DIRECTIVE));
+    return mergeKey === "" || (item as Fields)[DIRECTIVE] !== "delete";
   });
   let at = 0;
-  for (const wanted of order) {
-    if (at >= items.length) break;
-    if (keyIn(items[at], mergeKey) === keyIn(wanted, mergeKey)) at++;
+  for (let place = 0; at < items.length && place < order.length; ) {
+    const item = items[at];
+    // Kubernetes skips other directives only while there is an order left to compare with.
+    if (isMap(item) && Object.hasOwn(item, DIRECTIVE)) at++;
+    else if (keyIn(item, mergeKey) === keyIn(order[place++], mergeKey)) at++;
   }
   if (at < items.length) {
     throw patchError(

@@ -71,7 +71,7 @@ function spoil(dice: Dice, object: Record<string, unknown>): void {
   const spec = dice.pick<unknown>([
     { unknown: 1 },
     { replicas: "1" },
-    { text: 1, paused: {} },
+    { paused: {} },
     { tags: ["a", "a"] },
     { containers: [{ image: "x" }] },
     { containers: [{ name: "a" }, { name: "a" }] },

@@ -128,3 +128,45 @@ function statusOf(dice: Dice): Fields {
   );
   return status;
 }
+
+const STEPS = [
+  "f:a",
+  "f:b",
+  "f:aé",
+  "f:\u{1f600}",
+  "f:\uff5e",
+  'k:{"name":"a"}',
+  'k:{"name":"a-b"}',
+  'k:{"name":"a<b"}',
+  'k:{"port":80,"protocol":"TCP"}',
+  'k:{"port":9,"protocol":"UDP"}',
+  'k:{ "protocol":"TCP", "port":80 }',
+  'k:{"name":true}',
+  'v:"a"',
+  'v:"b"',
+  "v:10",
+  "v:9",
+  "v:true",
+  "v:0.5",
+  "i:2",
+  "i:10",
+  "i:-1",
+];
+
+/** Managed fields in any order. */
+export function randomFieldsV1(dice: Dice, depth = 3): Fields {
+  const fields: Fields = {};
+  if (depth < 3 && dice.chance(30)) fields["."] = {};
+  for (const step of dice.some(STEPS).slice(0, 6)) {
+    // One key in two spellings is one step; which one counts depends on Go's map.
+    if (step.includes(" ") && 'k:{"port":80,"protocol":"TCP"}' in fields) continue;
+    if (
+      step === 'k:{"port":80,"protocol":"TCP"}' &&
+      Object.keys(fields).some((key) => key.includes(" "))
+    )
+      continue;
+    fields[step] = depth > 0 && dice.chance(40) ? randomFieldsV1(dice, depth - 1) : {};
+  }
+  if (dice.chance(3)) fields[dice.pick(["x:a", "f", "i:x", "k:[]", "v:{"])] = {};
+  return fields;
+}
