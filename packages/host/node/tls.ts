@@ -32,6 +32,11 @@ export interface TlsOptions {
   readonly trustedCaPem?: string | undefined;
   /** Requires client certificates. As in etcd, a trusted CA requires them too. */
   readonly clientCertAuth?: boolean | undefined;
+  /**
+   * With a trusted CA: clients may come without a certificate, or with one that does not verify.
+   * Handlers see which (HttpRequest.peerCertificateError).
+   */
+  readonly clientCertOptional?: boolean | undefined;
   /** When not empty, the other side's certificate must have one of these common names. */
   readonly allowedCommonNames?: readonly string[] | undefined;
   /**
@@ -130,6 +135,7 @@ function contextOptions(
 
 /** Whether clients must present a certificate. */
 export function demandsClientCertificate(options: TlsOptions): boolean {
+  if (options.clientCertOptional === true) return false;
   return options.clientCertAuth === true || options.trustedCaPem !== undefined;
 }
 
@@ -142,7 +148,7 @@ export function serverTlsOptions(
   return {
     ...contextOptions(options, options.certPem, options.keyPem),
     ALPNProtocols: alpnProtocols,
-    requestCert: demand,
+    requestCert: demand || options.clientCertOptional === true,
     rejectUnauthorized: demand,
   };
 }
@@ -176,6 +182,36 @@ export function commonName(certificate: X509Certificate): string {
   // The legacy form has no escapes. Of several names the last counts, as in Go.
   const names: string | string[] | undefined = certificate.toLegacyObject().subject?.CN;
   return (Array.isArray(names) ? names.at(-1) : names) ?? "";
+}
+
+/** The organizations of a certificate's subject, in its order. */
+export function organizations(certificate: X509Certificate): readonly string[] {
+  const names: string | string[] | undefined = certificate.toLegacyObject().subject?.O;
+  return names === undefined ? [] : Array.isArray(names) ? names : [names];
+}
+
+/**
+ * The identity that a connection's certificate proves. Where certificates are optional, one that
+ * does not verify proves nothing, and its error is passed on.
+ */
+export function certifiedPeer(
+  socket: TLSSocket,
+  certificate: X509Certificate | undefined,
+): {
+  readonly peerCommonName: string | undefined;
+  readonly peerOrganizations?: readonly string[];
+  readonly peerCertificateError?: string;
+} {
+  if (certificate === undefined) return { peerCommonName: undefined };
+  if (!socket.authorized) {
+    const why = socket.authorizationError as Error | string | undefined;
+    const text = typeof why === "string" ? why : (why?.message ?? "certificate not verified");
+    return { peerCommonName: undefined, peerCertificateError: text };
+  }
+  return {
+    peerCommonName: commonName(certificate),
+    peerOrganizations: organizations(certificate),
+  };
 }
 
 /** The DNS names and addresses in a certificate. */

@@ -12,6 +12,10 @@ export interface HttpRequest {
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
+  /** The organizations (O) of the client's certificate, where it has one and it verifies. */
+  readonly peerOrganizations?: readonly string[];
+  /** Why the client's certificate does not verify, on ports where certificates are optional. */
+  readonly peerCertificateError?: string;
   /** Whether the connection uses TLS; undefined counts as no. */
   readonly isSecure?: boolean;
 }

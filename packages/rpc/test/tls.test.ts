@@ -76,6 +76,31 @@ describe("mutual TLS", () => {
     assert.equal(await who(await start(t, MUTUAL), CLIENT), "client-one");
   });
 
+  it("takes clients without a certificate where it is optional, and reports a bad one", async (t) => {
+    const tls = { ...MUTUAL, clientCertAuth: false, clientCertOptional: true };
+    const { port } = await startServer(t, {
+      tls,
+      http: (one) => ({
+        status: 200,
+        headers: {},
+        body: [one.peerCommonName, one.peerOrganizations?.join(), one.peerCertificateError].join(),
+      }),
+    });
+    const from = async (certificate: TestCertificate | undefined): Promise<string> => {
+      const { certPem: cert, keyPem: key } = certificate ?? {};
+      const dispatcher = new Agent({ connect: { ca: CA.certPem, cert, key } });
+      try {
+        const { body } = await request(`https://localhost:${port}/`, { dispatcher });
+        return await body.text();
+      } finally {
+        await dispatcher.close();
+      }
+    };
+    assert.equal(await from(undefined), ",,");
+    assert.equal(await from(CLIENT), "client-one,,");
+    assert.match(await from(UNKNOWN), /^,,.*UNABLE_TO/);
+  });
+
   it("lets it in over HTTP/1.1 too", async (t) => {
     const { port } = await start(t, MUTUAL);
     const dispatcher = new Agent({

@@ -29,7 +29,7 @@ import {
 import {
   addressOf,
   alternativeNames,
-  commonName,
+  certifiedPeer,
   demandsClientCertificate,
   handshakeFailure,
   hostOf,
@@ -261,7 +261,8 @@ export class Listener implements AcceptedOwner {
     }
     const tls = source.current;
     const demanded = demandsClientCertificate(tls);
-    const certificate = demanded ? socket.getPeerX509Certificate() : undefined;
+    const isWanted = demanded || tls.clientCertOptional === true;
+    const certificate = isWanted ? socket.getPeerX509Certificate() : undefined;
     const refusal = refuseCertificate(tls, certificate, demanded);
     if (refusal !== undefined) {
       this.#handshakeFailed(socket, addressOf(socket), refusal);
@@ -272,8 +273,8 @@ export class Listener implements AcceptedOwner {
     one.secured = socket;
     one.peer = {
       peerAddress: addressOf(socket),
-      peerCommonName: certificate === undefined ? undefined : commonName(certificate),
       isSecure: true,
+      ...certifiedPeer(socket, certificate),
     };
     this.#slots.nextStage(one.slot, this.nowMs());
     if (socket.alpnProtocol === "h2") this.#serve(one, socket, true);

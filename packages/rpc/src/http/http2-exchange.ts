@@ -216,9 +216,8 @@ function headOf(head: RequestHead, connection: Http2Connection): HttpHead {
     path: mark === -1 ? target : target.slice(0, mark),
     query: mark === -1 ? "" : target.slice(mark + 1),
     headers: headerMap(head),
-    peerAddress: connection.peer.peerAddress,
-    peerCommonName: connection.peer.peerCommonName,
-    isSecure: connection.peer.isSecure === true,
+    isSecure: false,
+    ...connection.peer,
   };
 }
 

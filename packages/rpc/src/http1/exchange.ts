@@ -39,9 +39,8 @@ export class Http1Exchange extends Exchange {
     this.#request = request;
     this.#isKept = request.keepAlive;
     this.#isContinueDue = request.expectsContinue && request.contentLength !== 0;
-    const { peerAddress, peerCommonName, isSecure = false } = connection.peer;
     const { method, path, query, headers } = request;
-    this.head = { method, path, query, headers, peerAddress, peerCommonName, isSecure };
+    this.head = { method, path, query, headers, isSecure: false, ...connection.peer };
   }
 
   /** The response is complete. */

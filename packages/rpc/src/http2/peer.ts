@@ -2,6 +2,8 @@
 export interface Peer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
+  readonly peerOrganizations?: readonly string[];
+  readonly peerCertificateError?: string;
   /** The connection uses TLS. */
   readonly isSecure?: boolean;
 }
