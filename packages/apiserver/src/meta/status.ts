@@ -24,7 +24,8 @@ export interface StatusDetails {
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";
-  readonly metadata: Record<string, never>;
+  /** `continue` goes on with an expired list, at a newer revision. */
+  readonly metadata: { readonly continue?: string };
   readonly status: "Success" | "Failure";
   readonly message?: string;
   readonly reason?: string;
@@ -36,11 +37,20 @@ export interface Status {
 export class ApiError extends CodedError<string> {
   readonly httpStatus: number;
   readonly details: StatusDetails | undefined;
+  /** For Status.metadata.continue; "" for none. */
+  readonly continueToken: string;
 
-  constructor(httpStatus: number, reason: string, message: string, details?: StatusDetails) {
+  constructor(
+    httpStatus: number,
+    reason: string,
+    message: string,
+    details?: StatusDetails,
+    continueToken = "",
+  ) {
     super("ApiError", reason, message);
     this.httpStatus = httpStatus;
     this.details = details;
+    this.continueToken = continueToken;
   }
 
   /** What the client receives. */
@@ -48,7 +58,7 @@ export class ApiError extends CodedError<string> {
     return {
       kind: "Status",
       apiVersion: "v1",
-      metadata: {},
+      metadata: this.continueToken === "" ? {} : { continue: this.continueToken },
       status: "Failure",
       message: this.message,
       reason: this.code === "" ? undefined : this.code,

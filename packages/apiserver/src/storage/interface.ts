@@ -2,6 +2,9 @@
  * The storage of one resource (apiserver: pkg/storage/interfaces.go). EtcdStore implements it over
  * a cluster; Cacher implements it over another one; both pass the contract suite in testing/.
  *
+ * Keys are those below the root: "/configmaps/default/app", without etcd's prefix ("/registry").
+ * StoredObject.key has the same form, so a watch of a prefix compares the two directly.
+ *
  * All methods reject with StorageError (operating errors) or with what a caller's function threw.
  */
 import type { Cancellation } from "../meta/cancellation.ts";

@@ -6,7 +6,7 @@ import type { KubeObject } from "../meta/object.ts";
  * share it, and so its JSON text is encoded once for all responses.
  */
 export interface StoredObject {
-  /** The key in the store, such as "/registry/configmaps/default/app". */
+  /** The key below the root, such as "/configmaps/default/app". */
   readonly key: string;
   readonly resourceVersion: number;
   /** The object, metadata.resourceVersion included. Must not be changed. */
