@@ -174,6 +174,8 @@ export interface StorageInterface {
   requestWatchProgress(): Promise<void>;
   /** The latest revision of the store. */
   currentResourceVersion(options?: CallOptions): Promise<number>;
+  /** The latest compaction that is known: revisions below are gone; 0 or absent: unknown. */
+  compactRevision?(): number;
   /** Undefined when requests can be served, else why not. */
   readiness(): string | undefined;
   /** Releases watches and timers. */

@@ -9,6 +9,8 @@ export interface StoredObject {
   /** The key below the root, such as "/configmaps/default/app". */
   readonly key: string;
   readonly resourceVersion: number;
+  /** Length of the stored bytes, from which caches estimate memory. */
+  readonly sizeBytes?: number;
   /** The object, metadata.resourceVersion included. Must not be changed. */
   object(): KubeObject;
   /** The same as JSON text in UTF-8, without a line end. Must not be changed. */

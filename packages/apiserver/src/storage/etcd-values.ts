@@ -1,0 +1,124 @@
+/** Values of the cluster as objects and back: encryption, encoding, and sizes for statistics. */
+import { fromUtf8, toUtf8 } from "@quorate/proto";
+import type { KubeObject } from "../meta/object.ts";
+import type { ClusterRecord } from "./cluster-client.ts";
+import type { ValueTransformer } from "./codec.ts";
+import { corruptObject, internalStorageError, textOf } from "./errors.ts";
+import { type ObjectForms, VersionedObject } from "./versioned-object.ts";
+
+/** A record as read. */
+export interface ReadValue {
+  /** Decrypted, and a copy. */
+  readonly data: Uint8Array;
+  readonly stale: boolean;
+  /** Its parsed form is known to exist. */
+  readonly stored: VersionedObject;
+}
+
+/** After so many values the average forgets half of what it saw. */
+const AVERAGE_VALUES = 100_000;
+
+export class EtcdValues {
+  readonly #root: string;
+  readonly #forms: ObjectForms;
+  readonly #transformer: ValueTransformer;
+  #values = 0;
+  #valueBytes = 0;
+
+  /** @param root before all keys, such as "/registry" */
+  constructor(root: string, forms: ObjectForms, transformer: ValueTransformer) {
+    this.#root = root;
+    this.#forms = forms;
+    this.#transformer = transformer;
+  }
+
+  /** Bytes of a value in the store; 0 before the first one was seen. */
+  get averageBytes(): number {
+    return this.#values === 0 ? 0 : Math.round(this.#valueBytes / this.#values);
+  }
+
+  /** The key in the store. @param key without the root */
+  storeKey(key: string): string {
+    return this.#root + key;
+  }
+
+  /** The key without the root. */
+  keyOf(record: ClusterRecord): string {
+    return toUtf8(record.key).slice(this.#root.length);
+  }
+
+  /** Throws what the codec throws for an object that it cannot encode. */
+  encode(object: KubeObject): Uint8Array {
+    return this.#forms.codec.encode(object);
+  }
+
+  /** @param key without the root; @param data encoded, not encrypted; kept */
+  stored(key: string, revision: number, data: Uint8Array): VersionedObject {
+    return new VersionedObject(key, revision, data, this.#forms);
+  }
+
+  /**
+   * Decrypts and parses a record.
+   * @param revision the object's; a deleted one has that of its deletion
+   */
+  async read(record: ClusterRecord, revision = record.modRevision): Promise<ReadValue> {
+    const key = this.keyOf(record);
+    const storeKey = this.storeKey(key);
+    const { value, stale } = await this.#decrypted(storeKey, record.value);
+    const stored = this.stored(key, revision, value);
+    try {
+      stored.object();
+    } catch (error) {
+      throw corruptObject(storeKey, error);
+    }
+    return { data: value, stale, stored };
+  }
+
+  /** Encrypted for the store. @param key without the root */
+  async encrypted(key: string, data: Uint8Array): Promise<Uint8Array> {
+    const storeKey = this.storeKey(key);
+    try {
+      return await this.#transformer.toStorage(storeKey, data);
+    } catch (error) {
+      throw internalStorageError(storeKey, error);
+    }
+  }
+
+  async #decrypted(
+    storeKey: string,
+    bytes: Uint8Array,
+  ): Promise<{ value: Uint8Array; stale: boolean }> {
+    this.#count(bytes.length);
+    try {
+      const { value, stale } = await this.#transformer.fromStorage(storeKey, bytes);
+      // What comes out unchanged is a view of a whole response, which would stay in memory.
+      return { value: value.buffer === bytes.buffer ? value.slice() : value, stale };
+    } catch (error) {
+      const message = `unable to transform key ${JSON.stringify(storeKey)}: ${textOf(error)}`;
+      throw internalStorageError(storeKey, new Error(message, { cause: error }));
+    }
+  }
+
+  #count(bytes: number): void {
+    if (this.#values >= AVERAGE_VALUES) {
+      this.#values /= 2;
+      this.#valueBytes /= 2;
+    }
+    this.#values++;
+    this.#valueBytes += bytes;
+  }
+}
+
+/** The first key after `key`, so that [key, end) holds only that. @param key UTF-8 */
+export function endOfKey(key: Uint8Array): Uint8Array {
+  const end = new Uint8Array(key.length + 1);
+  end.set(key);
+  return end;
+}
+
+/** The first key after all keys with this prefix, which ends with "/". */
+export function endOfPrefix(prefix: string): Uint8Array {
+  const end = fromUtf8(prefix);
+  end[end.length - 1]++;
+  return end;
+}
