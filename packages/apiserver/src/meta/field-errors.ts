@@ -2,6 +2,7 @@
  * Makes FieldErrors with Kubernetes' texts (apimachinery: util/validation/field/errors.go). `value`
  * is any JSON value; it is part of the text, as Go prints it.
  */
+import { goJson, goQuote } from "./go-text.ts";
 import type { FieldError } from "./status.ts";
 
 export function required(field: string, detail = ""): FieldError {
@@ -32,7 +33,7 @@ export function notSupported(
   supported: readonly string[],
 ): FieldError {
   const detail =
-    supported.length === 0 ? "" : `supported values: ${supported.map(quoted).join(", ")}`;
+    supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
   return fieldError("FieldValueNotSupported", field, `Unsupported value: ${shown(value)}`, detail);
 }
 
@@ -52,9 +53,14 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
   return fieldError("FieldValueTooMany", field, `Too many: ${actual}`, detail);
 }
 
-/** A text as Go's %q prints it, for the characters that occur in names. */
+/** Something that is not the client's fault. */
+export function internalFieldError(field: string, detail: string): FieldError {
+  return fieldError("InternalError", field, "Internal error", detail);
+}
+
+/** A text as Go's %q prints it. */
 export function quoted(text: string): string {
-  return JSON.stringify(text);
+  return goQuote(text);
 }
 
 function fieldError(
@@ -67,5 +73,5 @@ function fieldError(
 }
 
 function shown(value: unknown): string {
-  return value === undefined ? "null" : JSON.stringify(value);
+  return typeof value === "string" ? goQuote(value) : goJson(value);
 }

@@ -3,6 +3,7 @@
  * `code` and `details.causes`; people read `message`.
  */
 import { CodedError } from "@quorate/proto";
+import { goQuote } from "./go-text.ts";
 import { resourceName } from "./kinds.ts";
 
 export interface StatusCause {
@@ -79,18 +80,19 @@ function detailsOf({ group, resource }: Named, name: string): StatusDetails {
 }
 
 export function notFound(resource: Named, name: string): ApiError {
-  const message = `${resourceName(resource)} "${name}" not found`;
+  const message = `${resourceName(resource)} ${goQuote(name)} not found`;
   return new ApiError(404, "NotFound", message, detailsOf(resource, name));
 }
 
 export function alreadyExists(resource: Named, name: string): ApiError {
-  const message = `${resourceName(resource)} "${name}" already exists`;
+  const message = `${resourceName(resource)} ${goQuote(name)} already exists`;
   return new ApiError(409, "AlreadyExists", message, detailsOf(resource, name));
 }
 
 /** @param why such as "the object has been modified; …" */
 export function conflict(resource: Named, name: string, why: string): ApiError {
-  const message = `Operation cannot be fulfilled on ${resourceName(resource)} "${name}": ${why}`;
+  const of = `${resourceName(resource)} ${goQuote(name)}`;
+  const message = `Operation cannot be fulfilled on ${of}: ${why}`;
   return new ApiError(409, "Conflict", message, detailsOf(resource, name));
 }
 
@@ -104,8 +106,9 @@ export function badRequest(message: string): ApiError {
 }
 
 export function forbidden(resource: Named, name: string, why: string): ApiError {
-  const of = name === "" ? resourceName(resource) : `${resourceName(resource)} "${name}"`;
-  const message = `${of} is forbidden: ${why}`;
+  const of = name === "" ? resourceName(resource) : `${resourceName(resource)} ${goQuote(name)}`;
+  const unnamed = resource.group === "" && resource.resource === "";
+  const message = unnamed ? `forbidden: ${why}` : `${of} is forbidden: ${why}`;
   return new ApiError(403, "Forbidden", message, detailsOf(resource, name));
 }
 
@@ -134,6 +137,8 @@ export interface FieldError {
     | "FieldValueForbidden"
     | "FieldValueTooLong"
     | "FieldValueTooMany"
+    | "FieldValueTooFew"
+    | "FieldValueTooShort"
     | "FieldValueTypeInvalid"
     | "FieldValueNotFound"
     | "InternalError";
@@ -143,16 +148,21 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** "[a, b]" of several texts, one text alone; each once (util/errors/errors.go: Aggregate). */
+export function aggregateText(texts: readonly string[]): string {
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`;
+}
+
 /** The object breaks rules of its kind. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const texts = errors.map((error) => `${error.field}: ${error.message}`);
-  const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  const all = aggregateText(errors.map((error) => `${error.field}: ${error.message}`));
   const of = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
-  return new ApiError(422, "Invalid", `${of} "${name}" is invalid: ${all}`, {
+  return new ApiError(422, "Invalid", `${of} ${goQuote(name)} is invalid: ${all}`, {
     name: name || undefined,
     group: kind.group || undefined,
     kind: kind.kind,

@@ -1,11 +1,28 @@
 /** The declaration of a resource, from which its storage, registry store and endpoints are made. */
 import type { GroupVersionKind } from "../meta/kinds.ts";
+import type { NameRule } from "../meta/names.ts";
 import type { KubeObject } from "../meta/object.ts";
-import type { TableConvertor } from "../rest/interfaces.ts";
+import type { RestStorage, TableConvertor } from "../rest/interfaces.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import type { ResourceParts } from "./resource-parts.ts";
 import type { StoreHooks, Strategy } from "./strategy.ts";
+
+/** Where /scale finds its figures in an object: paths such as ".spec.replicas". */
+export interface ScalePaths {
+  readonly specReplicas: string;
+  readonly statusReplicas: string;
+  /** The text of a label selector; absent where the kind has none. */
+  readonly labelSelector?: string;
+}
+
+/** The storages of a resource and of its subresources. */
+export interface ResourceStorages {
+  readonly main: RestStorage;
+  /** By name: "status", "scale", "finalize", "token". */
+  readonly subresources: Readonly<Record<string, RestStorage>>;
+}
 
 export interface ResourceSpec {
   readonly kind: GroupVersionKind;
@@ -26,8 +43,25 @@ export interface ResourceSpec {
   readonly table: TableConvertor;
   /** Selectable fields besides metadata.name and metadata.namespace. */
   readonly selectableFields?: (object: KubeObject) => Readonly<Record<string, string>>;
+  /**
+   * The names of those fields. Selectors with others are refused: with "field label not supported",
+   * or, where this is absent, with the text of kinds that select by metadata only.
+   */
+  readonly selectableFieldNames?: readonly string[];
   /** Objects live this long after their last write; absent: until deleted. */
   readonly ttlSeconds?: (object: KubeObject) => number;
+  /** Absent: DNS subdomains. */
+  readonly nameRule?: NameRule;
+  /** The response to a deletion is the object, not a Status. */
+  readonly returnsDeletedObject?: boolean;
+  /** Whether a change that removes the last finalizer of a deleted object deletes it; also needed. */
+  readonly deletesDuringUpdate?: (object: KubeObject, old: KubeObject) => boolean;
+  /** What happens to dependents by default; "unsupported": no finalizer is ever set for them. */
+  readonly garbageCollection?: "background" | "orphan" | "unsupported";
+  /** Present where the resource has /scale. */
+  readonly scale?: ScalePaths;
+  /** Changes the storages of the resource, or adds subresources. */
+  readonly customize?: (storages: ResourceStorages, parts: ResourceParts) => ResourceStorages;
 }
 
 /** Makes the storage of a resource: a Cacher over an EtcdStore. Held until the resource goes. */

@@ -1,0 +1,97 @@
+/** Gets, lists and watches objects (apiserver: registry/generic/registry/store.go). */
+import { isDns1123Label } from "../meta/names.ts";
+import type { RequestContext } from "../rest/context.ts";
+import type { RestGetOptions, RestList, RestListOptions } from "../rest/interfaces.ts";
+import type { ListOptions, Watch } from "../storage/interface.ts";
+import { interpretStorageError } from "../storage/interpret-error.ts";
+import type { StoredObject } from "../storage/stored-object.ts";
+import { checkSelectableFields } from "./attributes.ts";
+import { keyOf, keyRootOf } from "./keys.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** Gets one object. Throws ApiError. */
+export async function getObject(
+  { spec, parts, resource }: StoreContext,
+  ctx: RequestContext,
+  name: string,
+  { resourceVersion }: RestGetOptions,
+): Promise<StoredObject> {
+  const key = keyOf(spec, ctx.namespace, name);
+  try {
+    return (await parts.storage.get(key, { resourceVersion, signal: ctx.signal }))!;
+  } catch (error) {
+    throw interpretStorageError(error, "get", resource, name);
+  }
+}
+
+/** The key of a list or watch: a prefix, or one object's where the field selector names it. */
+function targetOf(
+  { spec }: StoreContext,
+  ctx: RequestContext,
+  { predicate }: RestListOptions,
+): { readonly key: string; readonly recursive: boolean } {
+  const first = predicate.continueToken === "";
+  let { namespace } = ctx;
+  if (namespace === "" && spec.namespaced && first) {
+    const selected = predicate.field.exactValue("metadata.namespace") ?? "";
+    if (isDns1123Label(selected).length === 0) namespace = selected;
+  }
+  const name = first ? predicate.field.exactValue("metadata.name") : undefined;
+  if (name !== undefined && (namespace !== "" || !spec.namespaced)) {
+    try {
+      return { key: keyOf(spec, namespace, name), recursive: false };
+    } catch {
+      // No object can have the name; the list over all of them finds that.
+    }
+  }
+  return { key: keyRootOf(spec, namespace), recursive: true };
+}
+
+function storageOptions(
+  ctx: RequestContext,
+  options: RestListOptions,
+  recursive: boolean,
+): ListOptions {
+  const { resourceVersion, resourceVersionMatch, predicate } = options;
+  return { resourceVersion, resourceVersionMatch, predicate, recursive, signal: ctx.signal };
+}
+
+/** Lists objects. Throws ApiError. */
+export async function listObjects(
+  context: StoreContext,
+  ctx: RequestContext,
+  options: RestListOptions,
+): Promise<RestList> {
+  checkSelectableFields(context.spec, options.predicate.field);
+  const { key, recursive } = targetOf(context, ctx, options);
+  try {
+    const listed = await context.parts.storage.getList(
+      key,
+      storageOptions(ctx, options, recursive),
+    );
+    const { items, resourceVersion, continueToken, remainingItemCount } = listed;
+    const revision = resourceVersion === 0 ? "" : String(resourceVersion);
+    return { items, resourceVersion: revision, continueToken, remainingItemCount };
+  } catch (error) {
+    throw interpretStorageError(error, "list", context.resource, "");
+  }
+}
+
+/** Starts a watch. Throws ApiError. */
+export async function watchObjects(
+  context: StoreContext,
+  ctx: RequestContext,
+  options: RestListOptions,
+): Promise<Watch> {
+  checkSelectableFields(context.spec, options.predicate.field);
+  const { key, recursive } = targetOf(context, ctx, options);
+  const { sendInitialEvents } = options;
+  try {
+    return await context.parts.storage.watch(key, {
+      ...storageOptions(ctx, options, recursive),
+      sendInitialEvents,
+    });
+  } catch (error) {
+    throw interpretStorageError(error, "watch", context.resource, "");
+  }
+}
