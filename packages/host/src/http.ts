@@ -12,10 +12,8 @@ export interface HttpRequest {
   readonly body: Uint8Array;
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
-  /** The organizations (O) of the client certificate's subject; groups, to an API server. */
+  /** The organizations (O) of the client's certificate, where it has one and it verifies. */
   readonly peerOrganizations?: readonly string[];
-  /** SHA-256 of the client certificate (DER), in lower-case hexadecimal. */
-  readonly peerCertificateSha256?: string;
   /** Why the client's certificate does not verify, on ports where certificates are optional. */
   readonly peerCertificateError?: string;
   /** Whether the connection uses TLS; undefined counts as no. */

@@ -1,0 +1,28 @@
+/** The error of a request that no authorizer allows (apiserver: responsewriters/errors.go). */
+import { quoted } from "../meta/field-errors.ts";
+import { type ApiError, forbidden } from "../meta/status.ts";
+import type { AuthorizerAttributes } from "./authorizer.ts";
+
+/** @param reason of the authorizer; "" for none */
+export function forbiddenError(attributes: AuthorizerAttributes, reason: string): ApiError {
+  const message = escapeHtml(forbiddenMessage(attributes));
+  const why = reason === "" ? message : `${message}: ${reason}`;
+  const { group, resource, name } = attributes;
+  return forbidden({ group, resource }, name, why);
+}
+
+function forbiddenMessage(attributes: AuthorizerAttributes): string {
+  const { verb, group, namespace, resource, subresource, path } = attributes;
+  const user = `User ${quoted(attributes.user.name)} cannot ${verb}`;
+  if (!attributes.isResourceRequest) return `${user} path ${quoted(path)}`;
+  const whole = subresource === "" ? resource : `${resource}/${subresource}`;
+  const of = `${user} resource ${quoted(whole)} in API group ${quoted(group)}`;
+  return namespace === ""
+    ? `${of} at the cluster scope`
+    : `${of} in the namespace ${quoted(namespace)}`;
+}
+
+/** The text holds what the client sent; a browser must not take it for HTML. */
+function escapeHtml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
