@@ -67,6 +67,8 @@ export interface ListOptions extends CallOptions {
   readonly sendInitialEvents?: boolean;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
   readonly progressNotify?: boolean;
+  /** watch: its caller ends it after this time in milliseconds; a bookmark comes 2 s before. */
+  readonly timeoutMs?: number;
 }
 
 export interface ListResult {
@@ -175,6 +177,8 @@ export interface StorageInterface {
   /** The latest revision of the store. */
   currentResourceVersion(options?: CallOptions): Promise<number>;
   /** The latest compaction that is known: revisions below are gone; 0 or absent: unknown. */
+  compactRevision?(): number;
+  /** The revision up to which history is compacted, as far as it is known; 0 for unknown. */
   compactRevision?(): number;
   /** Undefined when requests can be served, else why not. */
   readiness(): string | undefined;
