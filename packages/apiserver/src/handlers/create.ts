@@ -1,6 +1,7 @@
 /** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
 import type { KubeObject, ObjectMeta } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
 import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
 import { readObject } from "./read-body.ts";
 import {
@@ -12,7 +13,6 @@ import {
   reportStrictErrors,
 } from "./resource-call.ts";
 import { sendObject } from "./send-object.ts";
-import { methodNotSupported } from "./statuses.ts";
 import { optionsObject, writeOptionsOf } from "./write-options.ts";
 
 export async function create(given: ResourceCall, deps: HandlerDeps): Promise<void> {

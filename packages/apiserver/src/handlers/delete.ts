@@ -1,6 +1,7 @@
 /** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
 import type { Status } from "../meta/status.ts";
 import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RestListOptions, ValidateObject } from "../rest/interfaces.ts";
 import { listRequestOf } from "./list-options.ts";
 import { bodyEncoding } from "./negotiation.ts";
@@ -8,7 +9,6 @@ import { parseText } from "./read-body.ts";
 import { admissionAttributes, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
 import { sendList } from "./send-list.ts";
 import { sendObject } from "./send-object.ts";
-import { methodNotSupported } from "./statuses.ts";
 import { deleteOptionsOf, type ParsedDeleteOptions } from "./write-options.ts";
 
 export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise<void> {

@@ -3,6 +3,7 @@
  * apiextensions: customresource_handler.go).
  */
 import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { ServedResource, ServedResources } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
@@ -12,7 +13,7 @@ import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
 import { type HandlerDeps, type ResourceCall, WRITE_TIMEOUT_MS } from "./resource-call.ts";
 import { negotiated } from "./send-object.ts";
-import { methodNotSupported, requestTimeout, resourceNotServed } from "./statuses.ts";
+import { requestTimeout, resourceNotServed } from "./statuses.ts";
 import { offerOf } from "./transform.ts";
 import { update } from "./update.ts";
 

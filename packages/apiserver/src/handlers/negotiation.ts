@@ -5,7 +5,7 @@
  *     application/json;as=Table;v=v1;g=meta.k8s.io,application/json
  *     application/vnd.kubernetes.protobuf,application/json;pretty=1
  */
-import { notAcceptable, unsupportedMediaType } from "./statuses.ts";
+import { notAcceptable, unsupportedMediaType } from "../meta/status-errors.ts";
 
 export const JSON_TYPE = "application/json";
 export const YAML_TYPE = "application/yaml";

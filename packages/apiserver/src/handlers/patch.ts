@@ -2,6 +2,7 @@
 import type { FieldManager, PatchType } from "../apply/patch-types.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { ApiError, badRequest, conflict, invalid, notFound } from "../meta/status.ts";
+import { methodNotSupported, unsupportedMediaType } from "../meta/status-errors.ts";
 import type { UpdatedObject } from "../rest/interfaces.ts";
 import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
 import { parseText } from "./read-body.ts";
@@ -13,7 +14,6 @@ import {
   resourceOf,
 } from "./resource-call.ts";
 import { sendObject } from "./send-object.ts";
-import { methodNotSupported, unsupportedMediaType } from "./statuses.ts";
 import { mutatedUpdate, validateCreate, validateUpdate } from "./update.ts";
 import { type ParsedWriteOptions, writeOptionsOf } from "./write-options.ts";
 

@@ -1,10 +1,10 @@
 /** GET of one object and of a collection (apiserver: handlers/get.go). */
 import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
 import { listRequestOf } from "./list-options.ts";
 import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
 import { sendList } from "./send-list.ts";
 import { sendObject } from "./send-object.ts";
-import { methodNotSupported } from "./statuses.ts";
 import { serveWatch } from "./watch.ts";
 
 export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void> {

@@ -1,5 +1,8 @@
 /** PUT: replaces an object (apiserver: handlers/update.go). */
+
+import { forbiddenError } from "../authz/forbidden.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type {
   UpdatedObject,
@@ -7,7 +10,6 @@ import type {
   ValidateUpdate,
   WriteOptions,
 } from "../rest/interfaces.ts";
-import { forbiddenStatus } from "./forbidden.ts";
 import { readObject } from "./read-body.ts";
 import {
   admissionAttributes,
@@ -19,7 +21,6 @@ import {
   reportStrictErrors,
 } from "./resource-call.ts";
 import { sendObject } from "./send-object.ts";
-import { methodNotSupported } from "./statuses.ts";
 import { optionsObject, writeOptionsOf } from "./write-options.ts";
 
 export async function update(given: ResourceCall, deps: HandlerDeps): Promise<void> {
@@ -87,7 +88,7 @@ export function validateCreate(
   let decision: Promise<void> | undefined;
   const decide = async (): Promise<void> => {
     const { decision: it, reason } = await authorizer.authorize(attributes);
-    if (it !== "allow") throw forbiddenStatus(attributes, reason);
+    if (it !== "allow") throw forbiddenError(attributes, reason);
   };
   return async (object) => {
     decision ??= decide();

@@ -7,10 +7,10 @@
  * The watch pauses while the client does not read; the cache ends watches that stay behind.
  */
 import type { ApiError } from "../meta/status.ts";
+import { methodNotSupported, notAcceptable } from "../meta/status-errors.ts";
 import type { Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
 import type { ListRequest } from "./list-options.ts";
 import { apiErrorOf, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
-import { methodNotSupported, notAcceptable } from "./statuses.ts";
 import { includeObjectOf } from "./transform.ts";
 import { type FrameEncoder, frameEncoder } from "./watch-frames.ts";
 

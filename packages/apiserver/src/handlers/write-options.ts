@@ -2,6 +2,8 @@
  * Options of writes from the query, and of deletions from the body as well (apimachinery:
  * apis/meta/v1/validation).
  */
+
+import { managerOf } from "../apply/manager-name.ts";
 import { badRequest, type FieldError, invalid } from "../meta/status.ts";
 import type { DeletionPropagation, RestDeleteOptions, WriteOptions } from "../rest/interfaces.ts";
 import { integer, notSupported } from "./list-options.ts";
@@ -41,7 +43,7 @@ export function writeOptionsOf(
   if (errors.length > 0) throw invalid({ ...META, kind }, "", errors);
   return {
     dryRun: dryRun.length > 0,
-    fieldManager: fieldManager === "" ? managerOf(userAgent) : fieldManager,
+    fieldManager: managerOf(fieldManager, userAgent),
     fieldValidation: (fieldValidation || "Warn") as WriteOptions["fieldValidation"],
     force,
   };
@@ -57,18 +59,6 @@ export function optionsObject(
   for (const name of ["fieldManager", "fieldValidation"])
     if (query.first(name) !== "") fields[name] = query.first(name);
   return fields;
-}
-
-/** The program's name at the start of a User-Agent, as the manager of fields. */
-function managerOf(userAgent: string): string {
-  const [prefix] = userAgent.split("/", 1);
-  let manager = "";
-  for (const char of prefix) {
-    if (manager.length + char.length > MAX_FIELD_MANAGER_CHARS) break;
-    // Unprintable characters are left out, as by Go's unicode.IsPrint.
-    if (!/\p{C}|\p{Z}/u.test(char) || char === " ") manager += char;
-  }
-  return manager;
 }
 
 function patchErrors(

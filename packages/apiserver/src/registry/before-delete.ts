@@ -90,9 +90,10 @@ export function planDeletion(
       : options.gracePeriodSeconds;
   const nowMs = context.parts.clock.wallMs();
   if (metadata.deletionTimestamp !== undefined) {
-    const present = Math.sign(metadata.deletionGracePeriodSeconds ?? 0) < 0
-      ? 1
-      : (metadata.deletionGracePeriodSeconds ?? 0);
+    const present =
+      Math.sign(metadata.deletionGracePeriodSeconds ?? 0) < 0
+        ? 1
+        : (metadata.deletionGracePeriodSeconds ?? 0);
     if (present === 0) return immediate;
     if (requested === undefined || requested >= present) {
       return { kind: "pending", object, gracePeriodSeconds: present };

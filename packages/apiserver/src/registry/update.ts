@@ -82,9 +82,7 @@ async function beforeUpdate(
   const errors = [
     ...validateObjectMeta(metadata, namespaced, nameIsPathSegment),
     ...validateObjectMetaUpdate(metadata, old.metadata),
-    ...(nameRule === nameIsPathSegment
-      ? []
-      : validateObjectMeta(metadata, namespaced, nameRule)),
+    ...(nameRule === nameIsPathSegment ? [] : validateObjectMeta(metadata, namespaced, nameRule)),
     ...(await strategy.validateUpdate(ctx, prepared, old)),
   ];
   if (errors.length > 0) throw invalid(kind, metadata.name ?? "", errors);

@@ -11,8 +11,9 @@ import { EMPTY, fromUtf8 } from "@quorate/proto";
 import { ANONYMOUS, type UserInfo } from "../authn/user.ts";
 import type { Query } from "../handlers/query.ts";
 import type { RequestInfo } from "../handlers/request-info.ts";
-import { bodyTooLarge, serviceUnavailable } from "../handlers/statuses.ts";
+import { bodyTooLarge } from "../handlers/statuses.ts";
 import { badRequest } from "../meta/status.ts";
+import { serviceUnavailable } from "../meta/status-errors.ts";
 import { Canceller } from "./canceller.ts";
 import { Warnings } from "./warnings.ts";
 
@@ -199,7 +200,7 @@ class BodyReader {
     this.#sizeBytes += bytes.length;
     if (this.#sizeBytes > MAX_BODY_BYTES) this.fail(bodyTooLarge(MAX_BODY_BYTES));
     else if (!this.#exchange.hold(bytes.length))
-      this.fail(serviceUnavailable("requests being received hold too much memory", 1));
+      this.fail(serviceUnavailable("requests being received hold too much memory"));
     else this.#pieces.push(bytes);
   }
 

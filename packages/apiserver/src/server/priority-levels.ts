@@ -6,7 +6,7 @@
 import type { Clock } from "@quorate/host";
 import type { UserInfo } from "../authn/user.ts";
 import type { RequestInfo } from "../handlers/request-info.ts";
-import { tooManyRequests } from "../handlers/statuses.ts";
+import { overloaded } from "../handlers/statuses.ts";
 
 /** Requests of one user that may wait at a level. */
 export const MAX_WAITING_PER_USER = 50;
@@ -59,10 +59,13 @@ class Level {
     this.seats = seats;
   }
 
+  /** Hands the seat to the next who waits. */
   release(): void {
-    this.taken--;
     const [first] = this.queues;
-    if (first === undefined) return;
+    if (first === undefined) {
+      this.taken--;
+      return;
+    }
     const [user, queue] = first;
     this.queues.delete(user);
     const next = queue.shift()!;
@@ -114,8 +117,8 @@ export class PriorityLevels {
   async seat(name: LevelName, user: string): Promise<() => void> {
     const level = this.#levels.get(name);
     if (level === undefined) return () => {};
-    if (level.taken >= level.seats) await this.#wait(level, user);
-    level.taken++;
+    if (level.taken < level.seats) level.taken++;
+    else await this.#wait(level, user);
     let isTaken = true;
     return () => {
       if (isTaken) level.release();
@@ -132,7 +135,7 @@ export class PriorityLevels {
   #wait(level: Level, user: string): Promise<void> {
     if (level.isFull(user)) {
       level.rejected++;
-      return Promise.reject(tooManyRequests(RETRY_AFTER_SECONDS));
+      return Promise.reject(overloaded(RETRY_AFTER_SECONDS));
     }
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
@@ -146,7 +149,7 @@ export class PriorityLevels {
         level.leave(user, waiting);
         level.waiting--;
         level.rejected++;
-        reject(tooManyRequests(RETRY_AFTER_SECONDS));
+        reject(overloaded(RETRY_AFTER_SECONDS));
       });
       level.enqueue(user, waiting);
     });

@@ -11,8 +11,6 @@ export interface StoredObject {
   readonly resourceVersion: number;
   /** Bytes of the object as it is stored, for the budgets of caches. */
   readonly sizeBytes?: number;
-  /** Length of the stored bytes, from which caches estimate memory. */
-  readonly sizeBytes?: number;
   /** The object, metadata.resourceVersion included. Must not be changed. */
   object(): KubeObject;
   /** The same as JSON text in UTF-8, without a line end. Must not be changed. */
