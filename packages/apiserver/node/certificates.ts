@@ -179,8 +179,8 @@ function privatePem({ privateKey }: webcrypto.CryptoKeyPair): string {
   return KeyObject.from(privateKey).export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-function derOf(pem: string): Buffer {
-  return Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ""), "base64");
+function derOf(pem: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ""), "base64"));
 }
 
 /** 16 random bytes as hex; the first bit clear, because a serial number is positive. */

@@ -178,8 +178,6 @@ export interface StorageInterface {
   currentResourceVersion(options?: CallOptions): Promise<number>;
   /** The latest compaction that is known: revisions below are gone; 0 or absent: unknown. */
   compactRevision?(): number;
-  /** The revision up to which history is compacted, as far as it is known; 0 for unknown. */
-  compactRevision?(): number;
   /** Undefined when requests can be served, else why not. */
   readiness(): string | undefined;
   /** Releases watches and timers. */

@@ -9,7 +9,7 @@ export interface StoredObject {
   /** The key below the root, such as "/configmaps/default/app". */
   readonly key: string;
   readonly resourceVersion: number;
-  /** Bytes of the object as it is stored, for the budgets of caches. */
+  /** Length of the stored bytes, from which caches estimate memory. */
   readonly sizeBytes?: number;
   /** The object, metadata.resourceVersion included. Must not be changed. */
   object(): KubeObject;
