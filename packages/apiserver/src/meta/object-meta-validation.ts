@@ -203,8 +203,8 @@ function validateNoNewFinalizers(meta: ObjectMeta, old: ObjectMeta, field: strin
   const added = [...new Set(meta.finalizers ?? [])].filter((name) => !present.has(name)).sort();
   if (added.length === 0) return [];
   const list = `[]string{${added.map(goQuote).join(", ")}}`;
-  const text =
-    "no new finalizers can be added if the object is being deleted, found new finalizers " + list;
+  const why = "no new finalizers can be added if the object is being deleted";
+  const text = `${why}, found new finalizers ${list}`;
   return [fieldForbidden(field, text)];
 }
 

@@ -31,7 +31,8 @@ export interface Status {
   readonly message?: string;
   readonly reason?: string;
   readonly details?: StatusDetails;
-  readonly code: number;
+  /** The HTTP status; absent in a "Success". */
+  readonly code?: number;
 }
 
 /** A failed request. Its `code` is the reason of the Status, such as "NotFound", or "". */

@@ -65,7 +65,7 @@ export async function deleteCollection(
     items.push(...listed.items);
     await deletePage(listed.items, ctx.signal, async (item) => {
       const { name = "", namespace = "" } = item.object().metadata;
-      const scoped = context.spec.namespaced ? { ...ctx, namespace, warn: bound(ctx) } : ctx;
+      const scoped = context.spec.namespaced ? inNamespace(ctx, namespace) : ctx;
       try {
         await deleteObject(context, scoped, name, validate, options);
       } catch (error) {
@@ -88,6 +88,8 @@ export async function deleteCollection(
   }
 }
 
-function bound(ctx: RequestContext): RequestContext["warn"] {
-  return (text) => ctx.warn(text);
+/** The request as if it were for one namespace. */
+function inNamespace(ctx: RequestContext, namespace: string): RequestContext {
+  const { user, signal } = ctx;
+  return { user, signal, namespace, warn: (text) => ctx.warn(text) };
 }

@@ -67,14 +67,17 @@ function markedAsDeleted(object: KubeObject, nowMs: number): KubeObject {
 }
 
 /** The response: the object for kinds that return it, else a Status with its uid. */
-function finished({ context, writer }: DeleteCall, object: KubeObject, gone: boolean) {
+function finished(
+  { context, writer }: DeleteCall,
+  object: KubeObject,
+  gone: boolean,
+): KubeObject | Status {
   const { spec, resource } = context;
   if (gone && !writer.dryRun) spec.hooks?.afterDelete?.(object);
   if (spec.returnsDeletedObject === true) return object;
   const { name, uid } = object.metadata;
   const details = { name, group: resource.group || undefined, kind: resource.resource, uid };
-  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" } as const;
-  return { ...status, details, code: 200 };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
 }
 
 /** Marks the object as deleted, or finds that it can go at once. Throws ApiError. */
@@ -168,7 +171,7 @@ export async function deleteObject(
     finalizersForDeletion(context, present, options) !== undefined;
   if (!stays) return await remove(call, undefined);
   const marked = await mark(call);
-  if (marked === "pending") return { result: finished(call, present, true), deletedNow: false };
+  if (marked === "pending") return { result: finished(call, present, false), deletedNow: false };
   if (!marked.deleteNow) return { result: marked.object!, deletedNow: false };
   if (options.dryRun && marked.object !== undefined) {
     return { result: marked.object, deletedNow: true };

@@ -31,6 +31,8 @@ export interface ServedResource extends GroupVersion {
   readonly table: TableConvertor | undefined;
   /** For patches, apply and OpenAPI; undefined for kinds without one. */
   readonly schema: ObjectSchema | undefined;
+  /** Fields that this endpoint resets, as fieldsV1 (Strategy.resetFields). */
+  readonly resetFields?: Readonly<Record<string, unknown>>;
   /** Whether strategic merge patches are possible (built-in kinds only). */
   readonly strategicMerge: boolean;
   /** Hash of the storage's group, version and kind; "" where objects are not stored. */

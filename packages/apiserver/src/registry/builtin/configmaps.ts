@@ -1,0 +1,85 @@
+/** ConfigMaps (kubernetes: registry/core/configmap, apis/core/validation). */
+import { utf8Length } from "@quorate/proto";
+import { semanticEqual } from "../../meta/equality.ts";
+import { fieldForbidden, invalidValue, tooLong } from "../../meta/field-errors.ts";
+import { isConfigMapKey } from "../../meta/names.ts";
+import type { KubeObject } from "../../meta/object.ts";
+import type { FieldError } from "../../meta/status.ts";
+import type { KindSource } from "../kind-source.ts";
+import { plainStrategy } from "../plain-strategy.ts";
+import type { ResourceSpec } from "../resource-spec.ts";
+import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
+import { base64Bytes, dataOf, MAX_DATA_BYTES } from "./data.ts";
+
+function validate(object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const data = dataOf(object, "data");
+  const binaryData = dataOf(object, "binaryData");
+  let sizeBytes = 0;
+  for (const [key, value] of Object.entries(data)) {
+    const field = `data[${key}]`;
+    for (const text of isConfigMapKey(key)) errors.push(invalidValue(field, key, text));
+    if (Object.hasOwn(binaryData, key)) {
+      errors.push(invalidValue(field, key, "duplicate of key present in binaryData"));
+    }
+    sizeBytes += utf8Length(value);
+  }
+  for (const [key, value] of Object.entries(binaryData)) {
+    const field = `binaryData[${key}]`;
+    for (const text of isConfigMapKey(key)) errors.push(invalidValue(field, key, text));
+    sizeBytes += base64Bytes(value);
+  }
+  // Kubernetes names the whole object "[]" here.
+  if (sizeBytes > MAX_DATA_BYTES) errors.push(tooLong("[]", MAX_DATA_BYTES));
+  return errors;
+}
+
+/** Errors of a change to an object with `immutable: true`. */
+export function validateImmutable(
+  object: KubeObject,
+  old: KubeObject,
+  fields: readonly string[],
+): FieldError[] {
+  if (old["immutable"] !== true) return [];
+  const text = "field is immutable when `immutable` is set";
+  const errors: FieldError[] = [];
+  if (object["immutable"] !== true) errors.push(fieldForbidden("immutable", text));
+  for (const field of fields) {
+    if (!semanticEqual(object[field], old[field])) errors.push(fieldForbidden(field, text));
+  }
+  return errors;
+}
+
+/** The resource "configmaps". */
+export function configMaps(source: KindSource): ResourceSpec {
+  const { kind, codec, schema } = source;
+  return {
+    kind,
+    resource: "configmaps",
+    singular: "configmap",
+    shortNames: ["cm"],
+    categories: [],
+    namespaced: true,
+    storagePrefix: "configmaps",
+    codec,
+    schema,
+    strategy: plainStrategy(
+      { kind, namespaced: true },
+      {
+        validate: (_ctx, object) => validate(object),
+        validateUpdate: (_ctx, object, old) => [
+          ...validateImmutable(object, old, ["data", "binaryData"]),
+          ...validate(object),
+        ],
+      },
+    ),
+    table: tableOf(
+      nameColumn(),
+      textColumn("Data", "The number of entries in data and binaryData.", (object) => {
+        const { length } = Object.keys(dataOf(object, "data"));
+        return length + Object.keys(dataOf(object, "binaryData")).length;
+      }),
+      AGE,
+    ),
+  };
+}

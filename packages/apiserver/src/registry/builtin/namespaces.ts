@@ -1,0 +1,135 @@
+/**
+ * Namespaces (kubernetes: registry/core/namespace). A deletion first sets the phase "Terminating";
+ * a controller deletes what the namespace contains and removes "kubernetes" from spec.finalizers
+ * through /finalize; with the last finalizer the namespace goes.
+ */
+import { withField, withMetadata } from "../../meta/change.ts";
+import { invalidValue } from "../../meta/field-errors.ts";
+import { isQualifiedName, nameIsDnsLabel } from "../../meta/names.ts";
+import type { KubeObject } from "../../meta/object.ts";
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from "../../meta/object-meta-validation.ts";
+import type { FieldError } from "../../meta/status.ts";
+import type { KindSource } from "../kind-source.ts";
+import { plainStrategy } from "../plain-strategy.ts";
+import type { ResourceSpec } from "../resource-spec.ts";
+import { SubresourceStore } from "../store.ts";
+import type { Strategy } from "../strategy.ts";
+import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
+import { finalizersOf, NamespaceStore, phaseOf } from "./namespace-store.ts";
+
+/** The finalizer in spec.finalizers that the namespace controller removes. */
+export const NAMESPACE_FINALIZER = "kubernetes";
+/** The label that holds a namespace's name, for selectors. */
+export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
+
+const STANDARD_FINALIZERS = new Set([NAMESPACE_FINALIZER, ORPHAN_FINALIZER, FOREGROUND_FINALIZER]);
+
+function validateFinalizer(name: string, field: string): FieldError[] {
+  const errors = isQualifiedName(name).map((text) => invalidValue(field, name, text));
+  if (!name.includes("/") && !STANDARD_FINALIZERS.has(name)) {
+    const text = "name is neither a standard finalizer name nor is it fully qualified";
+    errors.push(invalidValue(field, name, text));
+  }
+  return errors;
+}
+
+function validate(object: KubeObject): FieldError[] {
+  return finalizersOf(object).flatMap((name) => validateFinalizer(name, "spec.finalizers"));
+}
+
+function strategyOf(source: KindSource): Strategy {
+  return plainStrategy(
+    { kind: source.kind, namespaced: false },
+    {
+      prepareForCreate(_ctx, object) {
+        const present = finalizersOf(object);
+        const finalizers = present.includes(NAMESPACE_FINALIZER)
+          ? present
+          : [...present, NAMESPACE_FINALIZER];
+        return { ...object, spec: { finalizers }, status: { phase: "Active" } };
+      },
+      validate: (_ctx, object) => validate(object),
+      canonicalize: (object) =>
+        withMetadata(object, {
+          labels: { ...object.metadata.labels, [NAMESPACE_NAME_LABEL]: object.metadata.name ?? "" },
+        }),
+      prepareForUpdate(_ctx, object, old) {
+        const spec = { ...(object["spec"] as object), finalizers: finalizersOf(old) };
+        return withField({ ...object, spec }, "status", old["status"]);
+      },
+      validateUpdate: (_ctx, object) => validate(object),
+      resetFields: { "f:status": {} },
+    },
+  );
+}
+
+function statusStrategyOf(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    prepareForUpdate: (_ctx, object, old) => withField(object, "spec", old["spec"]),
+    validateUpdate(_ctx, object) {
+      const deleted = object.metadata.deletionTimestamp !== undefined;
+      const wanted = deleted ? "Terminating" : "Active";
+      const phase = phaseOf(object);
+      if (phase === wanted) return [];
+      const not = deleted ? "not " : "";
+      const text = `may only be '${wanted}' if \`deletionTimestamp\` is ${not}empty`;
+      return [invalidValue("status.Phase", phase, text)];
+    },
+    resetFields: { "f:spec": {} },
+  };
+}
+
+function finalizeStrategyOf(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    prepareForUpdate: (_ctx, object, old) => withField(object, "status", old["status"]),
+    validateUpdate: (_ctx, object) =>
+      finalizersOf(object).flatMap((name, index) =>
+        validateFinalizer(name, `spec.finalizers[${index}]`),
+      ),
+  };
+}
+
+/** The resource "namespaces", with /status and /finalize. */
+export function namespaces(source: KindSource): ResourceSpec {
+  const { kind, codec, schema } = source;
+  const strategy = strategyOf(source);
+  const spec: ResourceSpec = {
+    kind,
+    resource: "namespaces",
+    singular: "namespace",
+    shortNames: ["ns"],
+    categories: [],
+    namespaced: false,
+    storagePrefix: "namespaces",
+    codec,
+    schema,
+    strategy,
+    statusStrategy: statusStrategyOf(strategy),
+    nameRule: nameIsDnsLabel,
+    returnsDeletedObject: true,
+    deletesDuringUpdate: (object) => finalizersOf(object).length === 0,
+    selectableFields: (object) => ({
+      "status.phase": phaseOf(object),
+      name: object.metadata.name ?? "",
+    }),
+    selectableFieldNames: ["status.phase"],
+    table: tableOf(
+      nameColumn(),
+      textColumn("Status", "The phase: Active or Terminating.", phaseOf),
+      AGE,
+    ),
+    customize: (storages, parts) => {
+      const finalize = new SubresourceStore(spec, parts, finalizeStrategyOf(strategy));
+      return {
+        main: new NamespaceStore(spec, parts),
+        subresources: {
+          ...storages.subresources,
+          finalize: { update: finalize.update.bind(finalize) },
+        },
+      };
+    },
+  };
+  return spec;
+}

@@ -1,0 +1,17 @@
+/** A resource's storages: the main one, and those of /status, /scale and others. */
+import type { RestStorage } from "../rest/interfaces.ts";
+import type { ResourceParts } from "./resource-parts.ts";
+import type { ResourceSpec, ResourceStorages } from "./resource-spec.ts";
+import { ScaleStore } from "./scale.ts";
+import { Store, SubresourceStore } from "./store.ts";
+
+/** Builds the storages of a resource from its declaration. */
+export function storagesOf(spec: ResourceSpec, parts: ResourceParts): ResourceStorages {
+  const subresources: Record<string, RestStorage> = {};
+  if (spec.statusStrategy !== undefined) {
+    subresources["status"] = new SubresourceStore(spec, parts, spec.statusStrategy);
+  }
+  if (spec.scale !== undefined) subresources["scale"] = new ScaleStore(spec, parts, spec.scale);
+  const storages = { main: new Store(spec, parts), subresources };
+  return spec.customize?.(storages, parts) ?? storages;
+}
