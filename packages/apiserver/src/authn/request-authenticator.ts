@@ -58,7 +58,10 @@ export class RequestAuthenticator implements Authenticator {
       if (user === undefined) throw unauthorized();
       return withAuthenticatedGroup(user);
     }
-    if (allowAnonymous) return ANONYMOUS;
+    const { peerCertificateError } = head;
+    if (clientCertificates && peerCertificateError !== undefined) {
+      this.#refused(`the client certificate does not verify: ${peerCertificateError}`);
+    } else if (allowAnonymous) return ANONYMOUS;
     throw unauthorized();
   }
 
