@@ -20,8 +20,6 @@ export interface HttpRequest {
   readonly peerCertificateError?: string;
   /** Whether the connection uses TLS; undefined counts as no. */
   readonly isSecure?: boolean;
-  /** SHA-256 of the client's certificate (DER) in lower-case hexadecimal, where it verifies. */
-  readonly peerCertificateSha256?: string;
 }
 
 /** A response. */
