@@ -7,7 +7,9 @@ import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { DecodedObject } from "../rest/served-resource.ts";
+import { builtinSchema } from "../schema/builtin-schema.ts";
 import { kindType, type MessageType } from "../schema/message-type.ts";
+import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 import { closeEnvelope, isProtobuf, openEnvelope, readerOf } from "./envelope.ts";
 import { TypedJsonError } from "./go-json-error.ts";
@@ -18,6 +20,8 @@ import { writeMessage } from "./wire-encode.ts";
 
 export interface BuiltinKind {
   readonly kind: GroupVersionKind;
+  /** Made when it is first read. */
+  readonly schema: ObjectSchema;
   /** ServedResource.decode: throws ApiError 400 for a value of the wrong type. */
   decode(value: unknown): DecodedObject;
   /** ServedResource.protobuf. Both have the envelope; decode also throws WireError. */
@@ -71,6 +75,9 @@ function makeKind(kind: GroupVersionKind, type: MessageType): BuiltinKind {
     closeEnvelope(apiVersion, kind.kind, encodeMessage(object));
   return {
     kind,
+    get schema() {
+      return builtinSchema(kind) as ObjectSchema;
+    },
     decode: (value) => {
       try {
         return decode(value);

@@ -4,6 +4,8 @@
  * defaults stand in the tables.
  */
 
+import { fromUtf8, toBase64 } from "@quorate/proto";
+
 /** The fields of an object before it is made. */
 export interface FieldValues {
   get(field: string): unknown;
@@ -38,6 +40,17 @@ function namespace(fields: FieldValues): void {
   fields.set("metadata", { ...metadata, labels });
 }
 
+/** stringData is for writing only: its entries replace those of data. */
+function secret(fields: FieldValues): void {
+  fields.setMissing("type", "Opaque");
+  const texts = fields.get("stringData") as Record<string, string> | undefined;
+  if (texts === undefined) return;
+  const data = { ...(fields.get("data") as Record<string, string> | undefined) };
+  for (const [name, text] of Object.entries(texts)) data[name] = toBase64(fromUtf8(text));
+  fields.set("data", data);
+  fields.set("stringData", undefined);
+}
+
 interface DefinitionNames {
   kind?: string;
   singular?: string;
@@ -69,7 +82,7 @@ function customResourceDefinition(fields: FieldValues): void {
 
 /** By the name of the type in the tables. */
 export const DEFAULTERS: ReadonlyMap<string, Defaulter> = new Map<string, Defaulter>([
-  ["core.Secret", (fields) => fields.setMissing("type", "Opaque")],
+  ["core.Secret", secret],
   ["core.Namespace", namespace],
   ["core.NamespaceStatus", (fields) => fields.setMissing("phase", "Active")],
   ["rbac.RoleRef", (fields) => fields.setMissing("apiGroup", RBAC_GROUP)],
