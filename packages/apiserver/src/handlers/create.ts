@@ -18,7 +18,7 @@ import { optionsObject, writeOptionsOf } from "./write-options.ts";
 export async function create(given: ResourceCall, deps: HandlerDeps): Promise<void> {
   const { call, resource, ctx, form } = given;
   const options = writeOptionsOf(call.query, "CreateOptions", call.userAgent);
-  const read = await readObject(call, resource, deps.protobuf);
+  const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
   object = dedupedOwners(object, ctx, false);

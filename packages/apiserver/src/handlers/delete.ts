@@ -1,4 +1,5 @@
 /** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
+import { mustBuiltinKind } from "../codec/builtin-kind.ts";
 import type { Status } from "../meta/status.ts";
 import { badRequest } from "../meta/status.ts";
 import { methodNotSupported } from "../meta/status-errors.ts";
@@ -10,6 +11,8 @@ import { admissionAttributes, type HandlerDeps, type ResourceCall } from "./reso
 import { sendList } from "./send-list.ts";
 import { sendObject } from "./send-object.ts";
 import { deleteOptionsOf, type ParsedDeleteOptions } from "./write-options.ts";
+
+const DELETE_OPTIONS = { group: "meta.k8s.io", version: "v1", kind: "DeleteOptions" };
 
 export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise<void> {
   const { call, resource, name, ctx, form } = given;
@@ -61,8 +64,8 @@ async function readOptions(
   try {
     value =
       encoding === "protobuf"
-        ? deps.protobuf.decode("DeleteOptions", deps.protobuf.unwrap(bytes).message)
-        : (await parseText(bytes, encoding)).value;
+        ? mustBuiltinKind(DELETE_OPTIONS).protobuf.decode(bytes)
+        : (await parseText(bytes, encoding, deps.clock)).value;
   } catch (error) {
     throw badRequest((error as Error).message);
   }

@@ -1,24 +1,28 @@
 /** Objects as the bytes of a response. */
 import { fromUtf8 } from "@quorate/proto";
+import { mustBuiltinKind } from "../codec/builtin-kind.ts";
+import { parseApiVersion } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { notAcceptable } from "../meta/status-errors.ts";
+import type { ServedResource } from "../rest/served-resource.ts";
 import type { Encoding } from "./negotiation.ts";
 
-/** Encodes objects of the meta group, and frames, in Kubernetes' protobuf form. */
-export interface MetaProtobuf {
-  /** The message of one of: Status, ListMeta, PartialObjectMetadata, DeleteOptions. */
-  encode(kind: MetaKind, value: unknown): Uint8Array;
-  decode(kind: MetaKind, bytes: Uint8Array): unknown;
-  /** Puts a message into the envelope that begins with "k8s\0". */
-  wrap(apiVersion: string, kind: string, message: Uint8Array): Uint8Array;
-  /** Throws TypeError for bytes that are no envelope. */
-  unwrap(bytes: Uint8Array): {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly message: Uint8Array;
-  };
-}
+/** The kinds of meta/v1 that responses hold besides objects of resources. */
+const STATUS = { group: "", version: "v1", kind: "Status" };
+const PARTIAL = "PartialObjectMetadata";
 
-export type MetaKind = "Status" | "ListMeta" | "PartialObjectMetadata" | "DeleteOptions";
+/** What a value's kind needs for protobuf. Throws ApiError 406 where it has no protobuf form. */
+export function protobufOf(
+  value: KubeObject,
+  resource: ServedResource | undefined,
+): NonNullable<ServedResource["protobuf"]> {
+  if (isStatus(value)) return mustBuiltinKind(STATUS).protobuf;
+  const { group = "", version = "" } = parseApiVersion(value.apiVersion) ?? {};
+  const isPartial = value.kind === PARTIAL && group === "meta.k8s.io";
+  if (isPartial) return mustBuiltinKind({ group, version, kind: PARTIAL }).protobuf;
+  if (resource?.protobuf !== undefined) return resource.protobuf;
+  throw notAcceptable(["application/json", "application/yaml"]);
+}
 
 /** JSON as Kubernetes ends it: with a line feed. */
 export function jsonText(value: unknown, pretty: boolean): string {

@@ -48,7 +48,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
   if (storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
-  const sent = await readPatch(type, await call.body());
+  const sent = await readPatch(type, await call.body(), deps);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     make: async (_ctx, old) => {
@@ -73,10 +73,14 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
 }
 
 /** Throws ApiError 400 and 413. */
-async function readPatch(type: PatchType, bytes: Uint8Array): Promise<Patch> {
+async function readPatch(
+  type: PatchType,
+  bytes: Uint8Array,
+  { clock }: HandlerDeps,
+): Promise<Patch> {
   const isApply = type === APPLY;
   try {
-    const { value, duplicates } = await parseText(bytes, isApply ? "yaml" : "json");
+    const { value, duplicates } = await parseText(bytes, isApply ? "yaml" : "json", clock);
     if (type === JSON_PATCH && Array.isArray(value) && value.length > MAX_OPERATIONS)
       throw new ApiError(
         413,

@@ -1,28 +1,34 @@
 /** Bodies of requests as objects (apiserver: handlers/create.go, rest.go transformDecodeError). */
+import type { Clock } from "@quorate/host";
 import { toHex, toUtf8 } from "@quorate/proto";
+import { openEnvelope } from "../codec/envelope.ts";
+import { JsonParser } from "../codec/json-parser.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
-import type { MetaProtobuf } from "./encode.ts";
-import { parseJson } from "./json-body.ts";
 import { bodyEncoding, type Encoding } from "./negotiation.ts";
+import { nextTurn } from "./send-list.ts";
 
 /** The parser of YAML takes up to 1 ms for each KiB, so longer texts are refused. */
 export const MAX_YAML_BYTES = 256 * 1024;
 /** Aliases of YAML may not multiply its size (Go: yaml's alias ratio). */
 const MAX_YAML_ALIASES = 100;
 const SUMMARY_BYTES = 30;
+/** JSON is parsed in slices of so many characters, about 2 ms. */
+const JSON_SLICE_CHARS = 128 * 1024;
 
 /** A value of JSON or YAML, with its duplicate fields. Rejects with Error. */
 export async function parseText(
   bytes: Uint8Array,
   encoding: "json" | "yaml",
+  clock: Clock,
 ): Promise<{ value: unknown; duplicates: readonly string[] }> {
   // Clients of apply send JSON under the media type of YAML, of which it is a part.
-  if (encoding === "json" || bytes[0] === 0x7b) return parseJson(bytes);
+  if (encoding === "json" || bytes[0] === 0x7b)
+    return { value: await parsedInSlices(toUtf8(bytes), clock), duplicates: [] };
   if (bytes.length > MAX_YAML_BYTES)
     throw new ApiError(
       413,
@@ -38,6 +44,13 @@ export async function parseText(
     duplicates.push(`line ${line}: key already set in map`);
   }
   return { value: document.toJS({ maxAliasCount: MAX_YAML_ALIASES }), duplicates };
+}
+
+/** Duplicate fields of JSON are known to the decoders of kinds (duplicatesIn). */
+async function parsedInSlices(text: string, clock: Clock): Promise<unknown> {
+  const parser = new JsonParser(text);
+  while (!parser.step(JSON_SLICE_CHARS)) await nextTurn(clock);
+  return parser.value;
 }
 
 /** What a client sent, and what is wrong with its fields. */
@@ -58,14 +71,14 @@ export function inputEncodings(resource: ServedResource): readonly Encoding[] {
 export async function readObject(
   call: Call,
   resource: ServedResource,
-  protobuf: MetaProtobuf,
+  clock: Clock,
 ): Promise<ReadObject> {
   const encoding = bodyEncoding(call.header("content-type"), inputEncodings(resource));
   const bytes = await call.body();
-  if (encoding === "protobuf") return readProtobuf(bytes, resource, protobuf);
+  if (encoding === "protobuf") return readProtobuf(bytes, resource);
   let parsed: Awaited<ReturnType<typeof parseText>>;
   try {
-    parsed = await parseText(bytes, encoding);
+    parsed = await parseText(bytes, encoding, clock);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     const parser = encoding === "json" ? "json parse error: " : "";
@@ -106,8 +119,10 @@ export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Arr
     throw badRequest(
       `${name} in version ${JSON.stringify(parsed.version)} cannot be handled as a ${kind.kind}: no kind ${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
     );
-  const metadata = fields["metadata"] ?? {};
-  return { ...fields, apiVersion, kind: name, metadata } as KubeObject;
+  // In place: a copy would lose the duplicate fields that the parser has found.
+  return Object.assign(fields, {
+    ...{ apiVersion, kind: name, metadata: fields["metadata"] ?? {} },
+  }) as unknown as KubeObject;
 }
 
 /** The resource's decoder, whose errors name the kind. */
@@ -122,17 +137,12 @@ function decodedBy(resource: ServedResource, object: KubeObject): DecodedObject 
   }
 }
 
-function readProtobuf(
-  bytes: Uint8Array,
-  resource: ServedResource,
-  protobuf: MetaProtobuf,
-): ReadObject {
+function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
   let object: KubeObject;
   try {
-    const { apiVersion, kind, message } = protobuf.unwrap(bytes);
-    const known = { apiVersion: apiVersion || undefined, kind: kind || undefined };
-    const named = withKind(known, resource.kind, bytes);
-    const decoded = resource.protobuf!.decode(message);
+    const { apiVersion, kind } = openEnvelope(bytes);
+    const named = withKind({ apiVersion, kind }, resource.kind, bytes);
+    const decoded = resource.protobuf!.decode(bytes);
     const { metadata = {} } = decoded;
     object = { ...decoded, apiVersion: named.apiVersion, kind: named.kind, metadata };
   } catch (error) {

@@ -5,15 +5,16 @@
  *     {"kind":"ConfigMapList","apiVersion":"v1","metadata":{...},"items":[ITEM,ITEM,...]}
  */
 import type { Clock } from "@quorate/host";
-import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { fromUtf8 } from "@quorate/proto";
+import { listChunks } from "../codec/envelope.ts";
 import type { RestList } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
-import { type Call, joined } from "../server/call.ts";
+import type { Call } from "../server/call.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BodySink } from "./body-sink.ts";
-import { jsonText, yamlText } from "./encode.ts";
+import { jsonText, protobufOf, yamlText } from "./encode.ts";
 import { mediaTypeOf, type Negotiated } from "./negotiation.ts";
-import { messageOf, type SendDeps, versionOf } from "./send-object.ts";
+import { type SendDeps, versionOf } from "./send-object.ts";
 import { notConvertible } from "./statuses.ts";
 import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
@@ -153,32 +154,21 @@ async function textList(
   sink.add(fromUtf8(form.tail));
 }
 
-/** A field of a message that has its length before it. */
-function lengthDelimited(field: number, bytes: Uint8Array): Uint8Array {
-  const framed = new Uint8Array(1 + varintSize(bytes.length) + bytes.length);
-  framed[0] = (field << 3) | 2;
-  framed.set(bytes, putVarint(framed, 1, bytes.length));
-  return framed;
-}
-
-/** {1: ListMeta, 2: repeated item}; the envelope has the length, so all is encoded first. */
+/** The envelope has the length of all, so all is encoded before the first piece is sent. */
 async function protobufList(
   sink: BodySink,
-  { clock, protobuf }: SendDeps,
+  { clock }: SendDeps,
   resource: ServedResource,
   { target }: Negotiated,
   list: RestList,
 ): Promise<void> {
-  const pieces = [lengthDelimited(1, protobuf.encode("ListMeta", listMeta(list)))];
-  let sizeBytes = pieces[0].length;
+  const items: Uint8Array[] = [];
   let sliceEndMs = clock.monotonicMs() + SLICE_MS;
   for (const stored of list.items) {
     const object = stored.object();
     const value = target === undefined ? object : partialMetadata(object, target);
-    const piece = lengthDelimited(2, messageOf(protobuf, resource, value));
-    pieces.push(piece);
-    sizeBytes += piece.length;
-    if (pieces.length % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
+    items.push(protobufOf(value, resource).encodeMessage(value));
+    if (items.length % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
       await nextTurn(clock);
       sliceEndMs = clock.monotonicMs() + SLICE_MS;
     }
@@ -186,5 +176,9 @@ async function protobufList(
   }
   const kind = target?.kind ?? `${resource.kind.kind}List`;
   const apiVersion = target ? `${target.group}/${target.version}` : versionOf(resource);
-  sink.add(protobuf.wrap(apiVersion, kind, joined(pieces, sizeBytes)));
+  for (const piece of listChunks(apiVersion, kind, list, items)) {
+    sink.add(piece);
+    if (sink.isFull) await sink.flush();
+    if (sink.isLost) return;
+  }
 }

@@ -7,9 +7,8 @@ import type { ApiError, Status } from "../meta/status.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
 import { BodySink, type Compressor } from "./body-sink.ts";
-import { encodePlain, isStatus, jsonText, type MetaProtobuf } from "./encode.ts";
+import { encodePlain, isStatus, jsonText, protobufOf } from "./encode.ts";
 import {
-  type Encoding,
   mediaTypeOf,
   type Negotiated,
   negotiate,
@@ -23,7 +22,6 @@ import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform
 export interface SendDeps {
   readonly clock: Clock;
   readonly newCompressor: () => Compressor;
-  readonly protobuf: MetaProtobuf;
 }
 
 /** The form of a response. Throws ApiError 406. */
@@ -57,7 +55,12 @@ export async function sendObject(
     sink.add(LINE_FEED);
   } else {
     const value = transformed(call, deps, resource, form, sent.object);
-    sink.add(await encoded(deps, resource, value, encoding, pretty));
+    const isProtobuf = encoding === "protobuf";
+    sink.add(
+      isProtobuf
+        ? protobufOf(value, resource).encode(value)
+        : await encodePlain(value, encoding, pretty),
+    );
   }
   await sink.end();
 }
@@ -68,10 +71,10 @@ function transformed(
   resource: ServedResource,
   { target }: Negotiated,
   object: KubeObject | Status,
-): Readonly<Record<string, unknown>> {
+): KubeObject {
   if (target === undefined || isStatus(object)) return object as KubeObject;
   const one = object as KubeObject;
-  if (target.kind === "PartialObjectMetadata") return { ...partialMetadata(one, target) };
+  if (target.kind === "PartialObjectMetadata") return partialMetadata(one, target);
   if (target.kind === "PartialObjectMetadataList")
     throw notConvertible(
       `you requested PartialObjectMetadataList, but the requested object is not a list (${one.kind})`,
@@ -80,37 +83,14 @@ function transformed(
   const row = tableRow(one, resource.table!, target, include, clock.wallMs());
   const { resourceVersion } = one.metadata;
   const columns = resource.table!.columns;
-  return tableOf(target, resourceVersion ? { resourceVersion } : {}, columns, [row]);
-}
-
-async function encoded(
-  { protobuf }: SendDeps,
-  resource: ServedResource,
-  value: Readonly<Record<string, unknown>>,
-  encoding: Encoding,
-  pretty: boolean,
-): Promise<Uint8Array> {
-  if (encoding !== "protobuf") return encodePlain(value, encoding, pretty);
-  const [apiVersion, kind] = [String(value["apiVersion"]), String(value["kind"])];
-  return protobuf.wrap(apiVersion, kind, messageOf(protobuf, resource, value as never));
-}
-
-/** The protobuf message of an object, a Status or metadata alone. */
-export function messageOf(
-  protobuf: MetaProtobuf,
-  resource: ServedResource,
-  value: KubeObject,
-): Uint8Array {
-  if (isStatus(value)) return protobuf.encode("Status", value);
-  if (value.kind === "PartialObjectMetadata")
-    return protobuf.encode("PartialObjectMetadata", value);
-  return resource.protobuf!.encode(value);
+  const metadata = resourceVersion ? { resourceVersion } : {};
+  return tableOf(target, metadata, columns, [row]) as unknown as KubeObject;
 }
 
 const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: () => false };
 
 /** Sends an error as Status; a second response to a request is dropped. */
-export async function sendError(call: Call, deps: SendDeps, error: ApiError): Promise<void> {
+export async function sendError(call: Call, error: ApiError): Promise<void> {
   const { status } = error;
   const seconds = status.details?.retryAfterSeconds;
   if (seconds !== undefined && seconds > 0) call.setHeader("retry-after", String(seconds));
@@ -124,8 +104,8 @@ export async function sendError(call: Call, deps: SendDeps, error: ApiError): Pr
   if (form.encoding === "json")
     call.respond(error.httpStatus, headers, jsonText(status, form.pretty));
   else if (form.encoding === "protobuf") {
-    const message = deps.protobuf.encode("Status", status);
-    call.respond(error.httpStatus, headers, deps.protobuf.wrap("v1", "Status", message));
+    const value = status as unknown as KubeObject;
+    call.respond(error.httpStatus, headers, protobufOf(value, undefined).encode(value));
   } else {
     const text = await encodePlain(status, form.encoding, form.pretty);
     call.respond(error.httpStatus, headers, text);

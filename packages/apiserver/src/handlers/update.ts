@@ -28,7 +28,7 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const { storage } = resource;
   if (storage.update === undefined) throw methodNotSupported(resource, "update");
   const options = writeOptionsOf(call.query, "UpdateOptions", call.userAgent);
-  const read = await readObject(call, resource, deps.protobuf);
+  const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
   checkName(sent, name);

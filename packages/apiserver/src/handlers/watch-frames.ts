@@ -4,14 +4,14 @@
  *     JSON        {"type":"ADDED","object":OBJECT}\n
  *     protobuf    length (4 bytes, big-endian), WatchEvent {1: type, 2: {1: OBJECT in its envelope}}
  */
-import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { fromUtf8 } from "@quorate/proto";
+import { watchFrame } from "../codec/envelope.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { Status } from "../meta/status.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { WatchEvent, WatchEventType } from "../storage/interface.ts";
-import type { MetaProtobuf } from "./encode.ts";
+import { protobufOf } from "./encode.ts";
 import type { Negotiated, Target } from "./negotiation.ts";
-import { messageOf } from "./send-object.ts";
 import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
 /** The events of which encoded frames are kept, and their bytes. */
@@ -81,7 +81,6 @@ export interface FrameEncoder {
 /** What a transformation of watch events needs. */
 export interface FrameDeps {
   readonly frames: SharedFrames;
-  readonly protobuf: MetaProtobuf;
   readonly nowMs: () => number;
 }
 
@@ -92,7 +91,7 @@ export function frameEncoder(
   deps: FrameDeps,
 ): FrameEncoder {
   const transform = transformOf(resource, target, include, deps.nowMs);
-  if (encoding === "protobuf") return protobufEncoder(resource, transform, deps.protobuf);
+  if (encoding === "protobuf") return protobufEncoder(resource, transform);
   const encode = (type: FrameType, value: unknown) =>
     jsonFrame(type, fromUtf8(JSON.stringify(value)));
   return {
@@ -129,39 +128,15 @@ function transformOf(
   };
 }
 
-function protobufEncoder(
-  resource: ServedResource,
-  transform: Transform | undefined,
-  protobuf: MetaProtobuf,
-): FrameEncoder {
-  const enveloped = (value: KubeObject): Uint8Array =>
-    protobuf.wrap(value.apiVersion, value.kind, messageOf(protobuf, resource, value));
+function protobufEncoder(resource: ServedResource, transform: Transform | undefined): FrameEncoder {
+  const enveloped = (value: KubeObject): Uint8Array => protobufOf(value, resource).encode(value);
   return {
     contentType: "application/vnd.kubernetes.protobuf;stream=watch",
     event: ({ type, object }) => {
       const plain = object.object();
       const value = transform?.(plain, type === "BOOKMARK") ?? plain;
-      return protobufFrame(type, enveloped(value));
+      return watchFrame(type, enveloped(value));
     },
-    error: (status) =>
-      protobufFrame("ERROR", protobuf.wrap("v1", "Status", protobuf.encode("Status", status))),
+    error: (status) => watchFrame("ERROR", enveloped(status as unknown as KubeObject)),
   };
-}
-
-function protobufFrame(type: FrameType, object: Uint8Array): Uint8Array {
-  const name = fromUtf8(type);
-  const rawBytes = 1 + varintSize(object.length) + object.length;
-  const messageBytes = 2 + name.length + 1 + varintSize(rawBytes) + rawBytes;
-  const frame = new Uint8Array(4 + messageBytes);
-  new DataView(frame.buffer).setUint32(0, messageBytes);
-  frame[4] = (1 << 3) | 2;
-  frame[5] = name.length;
-  frame.set(name, 6);
-  let at = 6 + name.length;
-  frame[at++] = (2 << 3) | 2;
-  at = putVarint(frame, at, rawBytes);
-  frame[at++] = (1 << 3) | 2;
-  at = putVarint(frame, at, object.length);
-  frame.set(object, at);
-  return frame;
 }

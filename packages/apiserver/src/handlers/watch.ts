@@ -31,7 +31,6 @@ export async function serveWatch(
   const include = includeObjectOf(call.query.first("includeObject"));
   const encoder = frameEncoder(resource, form, include, {
     frames: deps.frames,
-    protobuf: deps.protobuf,
     nowMs: () => deps.clock.wallMs(),
   });
   const timeoutMs = watchTimeoutMs(options.timeoutSeconds, deps);

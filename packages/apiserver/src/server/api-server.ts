@@ -123,7 +123,7 @@ export class ApiServer {
       call.abort();
       return;
     }
-    await sendError(call, this.#deps, apiErrorOf(error, this.#deps.logger, call));
+    await sendError(call, apiErrorOf(error, this.#deps.logger, call));
   }
 
   async #filtered(call: Call, isLong: boolean): Promise<void> {
