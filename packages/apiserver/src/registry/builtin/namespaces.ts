@@ -54,7 +54,8 @@ function strategyOf(source: KindSource): Strategy {
           labels: { ...object.metadata.labels, [NAMESPACE_NAME_LABEL]: object.metadata.name ?? "" },
         }),
       prepareForUpdate(_ctx, object, old) {
-        const spec = { ...(object["spec"] as object), finalizers: finalizersOf(old) };
+        const finalizers = finalizersOf(old);
+        const spec = finalizers.length === 0 ? {} : { finalizers };
         return withField({ ...object, spec }, "status", old["status"]);
       },
       validateUpdate: (_ctx, object) => validate(object),
