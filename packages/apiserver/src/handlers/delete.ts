@@ -1,5 +1,5 @@
 /** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
-import { mustBuiltinKind } from "../codec/builtin-kind.ts";
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import type { Status } from "../meta/status.ts";
 import { badRequest } from "../meta/status.ts";
 import { methodNotSupported } from "../meta/status-errors.ts";
@@ -11,8 +11,6 @@ import { admissionAttributes, type HandlerDeps, type ResourceCall } from "./reso
 import { sendList } from "./send-list.ts";
 import { sendObject } from "./send-object.ts";
 import { deleteOptionsOf, type ParsedDeleteOptions } from "./write-options.ts";
-
-const DELETE_OPTIONS = { group: "meta.k8s.io", version: "v1", kind: "DeleteOptions" };
 
 export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise<void> {
   const { call, resource, name, ctx, form } = given;
@@ -64,7 +62,7 @@ async function readOptions(
   try {
     value =
       encoding === "protobuf"
-        ? mustBuiltinKind(DELETE_OPTIONS).protobuf.decode(bytes)
+        ? metaProtobuf.decode("DeleteOptions", metaProtobuf.unwrap(bytes).message)
         : (await parseText(bytes, encoding, deps.clock)).value;
   } catch (error) {
     throw badRequest((error as Error).message);

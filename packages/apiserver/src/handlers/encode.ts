@@ -1,27 +1,24 @@
 /** Objects as the bytes of a response. */
 import { fromUtf8 } from "@quorate/proto";
-import { mustBuiltinKind } from "../codec/builtin-kind.ts";
-import { parseApiVersion } from "../meta/kinds.ts";
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { notAcceptable } from "../meta/status-errors.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { Encoding } from "./negotiation.ts";
 
-/** The kinds of meta/v1 that responses hold besides objects of resources. */
-const STATUS = { group: "", version: "v1", kind: "Status" };
-const PARTIAL = "PartialObjectMetadata";
-
-/** What a value's kind needs for protobuf. Throws ApiError 406 where it has no protobuf form. */
-export function protobufOf(
-  value: KubeObject,
-  resource: ServedResource | undefined,
-): NonNullable<ServedResource["protobuf"]> {
-  if (isStatus(value)) return mustBuiltinKind(STATUS).protobuf;
-  const { group = "", version = "" } = parseApiVersion(value.apiVersion) ?? {};
-  const isPartial = value.kind === PARTIAL && group === "meta.k8s.io";
-  if (isPartial) return mustBuiltinKind({ group, version, kind: PARTIAL }).protobuf;
-  if (resource?.protobuf !== undefined) return resource.protobuf;
+/** The message of a value, without envelope. Throws ApiError 406 where it has no protobuf form. */
+export function messageOf(value: KubeObject, resource: ServedResource | undefined): Uint8Array {
+  if (isStatus(value)) return metaProtobuf.encode("Status", value);
+  const isPartial = value.kind === "PartialObjectMetadata";
+  if (isPartial && value.apiVersion.startsWith("meta.k8s.io/"))
+    return metaProtobuf.encode("PartialObjectMetadata", value);
+  if (resource?.protobuf !== undefined) return resource.protobuf.encode(value);
   throw notAcceptable(["application/json", "application/yaml"]);
+}
+
+/** The same in its envelope. */
+export function envelopeOf(value: KubeObject, resource: ServedResource | undefined): Uint8Array {
+  return metaProtobuf.wrap(value.apiVersion, value.kind, messageOf(value, resource));
 }
 
 /** JSON as Kubernetes ends it: with a line feed. */

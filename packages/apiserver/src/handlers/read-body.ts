@@ -1,8 +1,9 @@
 /** Bodies of requests as objects (apiserver: handlers/create.go, rest.go transformDecodeError). */
 import type { Clock } from "@quorate/host";
 import { toHex, toUtf8 } from "@quorate/proto";
-import { openEnvelope } from "../codec/envelope.ts";
+
 import { JsonParser } from "../codec/json-parser.ts";
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
@@ -140,9 +141,9 @@ function decodedBy(resource: ServedResource, object: KubeObject): DecodedObject 
 function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
   let object: KubeObject;
   try {
-    const { apiVersion, kind } = openEnvelope(bytes);
+    const { apiVersion, kind, message } = metaProtobuf.unwrap(bytes);
     const named = withKind({ apiVersion, kind }, resource.kind, bytes);
-    const decoded = resource.protobuf!.decode(bytes);
+    const decoded = resource.protobuf!.decode(message);
     const { metadata = {} } = decoded;
     object = { ...decoded, apiVersion: named.apiVersion, kind: named.kind, metadata };
   } catch (error) {

@@ -5,14 +5,14 @@
  *     {"kind":"ConfigMapList","apiVersion":"v1","metadata":{...},"items":[ITEM,ITEM,...]}
  */
 import type { Clock } from "@quorate/host";
-import { fromUtf8 } from "@quorate/proto";
-import { listChunks } from "../codec/envelope.ts";
+import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import type { RestList } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
-import type { Call } from "../server/call.ts";
+import { type Call, joined } from "../server/call.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BodySink } from "./body-sink.ts";
-import { jsonText, protobufOf, yamlText } from "./encode.ts";
+import { jsonText, messageOf, yamlText } from "./encode.ts";
 import { mediaTypeOf, type Negotiated } from "./negotiation.ts";
 import { type SendDeps, versionOf } from "./send-object.ts";
 import { notConvertible } from "./statuses.ts";
@@ -154,7 +154,15 @@ async function textList(
   sink.add(fromUtf8(form.tail));
 }
 
-/** The envelope has the length of all, so all is encoded before the first piece is sent. */
+/** A field of a message that has its length before it. */
+function lengthDelimited(field: number, bytes: Uint8Array): Uint8Array {
+  const framed = new Uint8Array(1 + varintSize(bytes.length) + bytes.length);
+  framed[0] = (field << 3) | 2;
+  framed.set(bytes, putVarint(framed, 1, bytes.length));
+  return framed;
+}
+
+/** {1: ListMeta, 2: repeated item}; the envelope has the length, so all is encoded first. */
 async function protobufList(
   sink: BodySink,
   { clock }: SendDeps,
@@ -162,13 +170,16 @@ async function protobufList(
   { target }: Negotiated,
   list: RestList,
 ): Promise<void> {
-  const items: Uint8Array[] = [];
+  const pieces = [lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list)))];
+  let sizeBytes = pieces[0].length;
   let sliceEndMs = clock.monotonicMs() + SLICE_MS;
   for (const stored of list.items) {
     const object = stored.object();
     const value = target === undefined ? object : partialMetadata(object, target);
-    items.push(protobufOf(value, resource).encodeMessage(value));
-    if (items.length % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
+    const piece = lengthDelimited(2, messageOf(value, resource));
+    pieces.push(piece);
+    sizeBytes += piece.length;
+    if (pieces.length % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
       await nextTurn(clock);
       sliceEndMs = clock.monotonicMs() + SLICE_MS;
     }
@@ -176,9 +187,5 @@ async function protobufList(
   }
   const kind = target?.kind ?? `${resource.kind.kind}List`;
   const apiVersion = target ? `${target.group}/${target.version}` : versionOf(resource);
-  for (const piece of listChunks(apiVersion, kind, list, items)) {
-    sink.add(piece);
-    if (sink.isFull) await sink.flush();
-    if (sink.isLost) return;
-  }
+  sink.add(metaProtobuf.wrap(apiVersion, kind, joined(pieces, sizeBytes)));
 }

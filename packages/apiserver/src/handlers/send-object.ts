@@ -7,14 +7,8 @@ import type { ApiError, Status } from "../meta/status.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
 import { BodySink, type Compressor } from "./body-sink.ts";
-import { encodePlain, isStatus, jsonText, protobufOf } from "./encode.ts";
-import {
-  mediaTypeOf,
-  type Negotiated,
-  negotiate,
-  type Offer,
-  wantsPretty,
-} from "./negotiation.ts";
+import { encodePlain, envelopeOf, isStatus, jsonText } from "./encode.ts";
+import { mediaTypeOf, type Negotiated, negotiate, type Offer, wantsPretty } from "./negotiation.ts";
 import { notConvertible } from "./statuses.ts";
 import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
@@ -56,11 +50,7 @@ export async function sendObject(
   } else {
     const value = transformed(call, deps, resource, form, sent.object);
     const isProtobuf = encoding === "protobuf";
-    sink.add(
-      isProtobuf
-        ? protobufOf(value, resource).encode(value)
-        : await encodePlain(value, encoding, pretty),
-    );
+    sink.add(isProtobuf ? envelopeOf(value, resource) : await encodePlain(value, encoding, pretty));
   }
   await sink.end();
 }
@@ -105,7 +95,7 @@ export async function sendError(call: Call, error: ApiError): Promise<void> {
     call.respond(error.httpStatus, headers, jsonText(status, form.pretty));
   else if (form.encoding === "protobuf") {
     const value = status as unknown as KubeObject;
-    call.respond(error.httpStatus, headers, protobufOf(value, undefined).encode(value));
+    call.respond(error.httpStatus, headers, envelopeOf(value, undefined));
   } else {
     const text = await encodePlain(status, form.encoding, form.pretty);
     call.respond(error.httpStatus, headers, text);

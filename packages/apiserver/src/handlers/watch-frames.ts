@@ -4,13 +4,12 @@
  *     JSON        {"type":"ADDED","object":OBJECT}\n
  *     protobuf    length (4 bytes, big-endian), WatchEvent {1: type, 2: {1: OBJECT in its envelope}}
  */
-import { fromUtf8 } from "@quorate/proto";
-import { watchFrame } from "../codec/envelope.ts";
+import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { Status } from "../meta/status.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { WatchEvent, WatchEventType } from "../storage/interface.ts";
-import { protobufOf } from "./encode.ts";
+import { envelopeOf } from "./encode.ts";
 import type { Negotiated, Target } from "./negotiation.ts";
 import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
@@ -129,14 +128,32 @@ function transformOf(
 }
 
 function protobufEncoder(resource: ServedResource, transform: Transform | undefined): FrameEncoder {
-  const enveloped = (value: KubeObject): Uint8Array => protobufOf(value, resource).encode(value);
+  const enveloped = (value: KubeObject): Uint8Array => envelopeOf(value, resource);
   return {
     contentType: "application/vnd.kubernetes.protobuf;stream=watch",
     event: ({ type, object }) => {
       const plain = object.object();
       const value = transform?.(plain, type === "BOOKMARK") ?? plain;
-      return watchFrame(type, enveloped(value));
+      return protobufFrame(type, enveloped(value));
     },
-    error: (status) => watchFrame("ERROR", enveloped(status as unknown as KubeObject)),
+    error: (status) => protobufFrame("ERROR", enveloped(status as unknown as KubeObject)),
   };
+}
+
+function protobufFrame(type: FrameType, object: Uint8Array): Uint8Array {
+  const name = fromUtf8(type);
+  const rawBytes = 1 + varintSize(object.length) + object.length;
+  const messageBytes = 2 + name.length + 1 + varintSize(rawBytes) + rawBytes;
+  const frame = new Uint8Array(4 + messageBytes);
+  new DataView(frame.buffer).setUint32(0, messageBytes);
+  frame[4] = (1 << 3) | 2;
+  frame[5] = name.length;
+  frame.set(name, 6);
+  let at = 6 + name.length;
+  frame[at++] = (2 << 3) | 2;
+  at = putVarint(frame, at, rawBytes);
+  frame[at++] = (1 << 3) | 2;
+  at = putVarint(frame, at, object.length);
+  frame.set(object, at);
+  return frame;
 }

@@ -41,13 +41,9 @@ export interface ServedResource extends GroupVersion {
   decode(value: unknown): DecodedObject;
   /** Converts an object of any served version of this kind into this one. */
   convert(objects: readonly KubeObject[]): Promise<readonly KubeObject[]>;
-  /** Protobuf with its envelope, where the kind has it; the bare message is for lists. */
+  /** Protobuf, where the kind has it: messages without envelope. */
   readonly protobuf:
-    | {
-        encode(object: KubeObject): Uint8Array;
-        encodeMessage(object: KubeObject): Uint8Array;
-        decode(bytes: Uint8Array): KubeObject;
-      }
+    | { encode(object: KubeObject): Uint8Array; decode(bytes: Uint8Array): KubeObject }
     | undefined;
   /** Text for a Warning header of every request, where the version is deprecated. */
   readonly deprecationWarning: string | undefined;
