@@ -3,9 +3,14 @@
  * serve them. node/ has sockets, files and the program.
  */
 export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
+export { applyPatch } from "./src/apply/apply-patch.ts";
+export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-manager.ts";
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
+export { type BuiltinKind, builtinKind, mustBuiltinKind } from "./src/codec/builtin-kind.ts";
+export { listChunks, watchFrame } from "./src/codec/envelope.ts";
+export { JsonParser, JsonSyntaxError, parseJson } from "./src/codec/json-parser.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export * from "./src/meta/kinds.ts";
 export * from "./src/meta/object.ts";

@@ -38,6 +38,7 @@ function writeFully(fd: number, bytes: Uint8Array, position: number): void {
 
 class NodeFile implements DiskFile {
   readonly path: string;
+  readonly #syncs: boolean;
   #fd: number;
   /**
    * The pending asynchronous call. Closing the file meanwhile would let the system reuse its
@@ -45,9 +46,10 @@ class NodeFile implements DiskFile {
    */
   #busyWith: string | undefined;
 
-  constructor(path: string, fd: number) {
+  constructor(path: string, fd: number, syncs: boolean) {
     this.path = path;
     this.#fd = fd;
+    this.#syncs = syncs;
   }
 
   read(target: Uint8Array, position: number): number {
@@ -104,10 +106,12 @@ class NodeFile implements DiskFile {
   }
 
   dataSync(): Promise<void> {
+    if (!this.#syncs) return this.#inBackground("dataSync", (done) => setImmediate(done, null));
     return this.#inBackground("dataSync", (done) => fs.fdatasync(this.#fd, done));
   }
 
   dataSyncNow(): number {
+    if (!this.#syncs) return 0;
     const startMs = performance.now();
     at(this.path, () => fs.fdatasyncSync(this.#fd));
     return performance.now() - startMs;
@@ -124,7 +128,7 @@ class NodeFile implements DiskFile {
         writeFully(this.#fd, ZEROS.subarray(0, length), position);
         position += length;
       }
-      fs.fdatasyncSync(this.#fd);
+      if (this.#syncs) fs.fdatasyncSync(this.#fd);
     });
   }
 
@@ -194,6 +198,13 @@ function makeDirs(path: string, mode: number): void {
 }
 
 class NodeDisk implements Disk {
+  readonly #syncs: boolean;
+
+  /** @param syncs false: nothing waits for the device (--unsafe-no-fsync) */
+  constructor(syncs: boolean) {
+    this.#syncs = syncs;
+  }
+
   makeDir(path: string, mode: number = PRIVATE_DIR_MODE): void {
     at(path, () => makeDirs(path, mode));
   }
@@ -213,7 +224,10 @@ class NodeDisk implements Disk {
   }
 
   open(path: string, mode: "read" | "write" | "create"): DiskFile {
-    return at(path, () => new NodeFile(path, fs.openSync(path, FLAGS[mode], PRIVATE_FILE_MODE)));
+    return at(path, () => {
+      const fd = fs.openSync(path, FLAGS[mode], PRIVATE_FILE_MODE);
+      return new NodeFile(path, fd, this.#syncs);
+    });
   }
 
   readAll(path: string): Uint8Array {
@@ -252,7 +266,7 @@ class NodeDisk implements Disk {
     at(path, () => {
       const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
       try {
-        fs.fsyncSync(fd);
+        if (this.#syncs) fs.fsyncSync(fd);
       } finally {
         fs.closeSync(fd);
       }
@@ -272,4 +286,10 @@ class NodeDisk implements Disk {
 }
 
 /** The process's disk. */
-export const nodeDisk: Disk = new NodeDisk();
+export const nodeDisk: Disk = new NodeDisk(true);
+
+/**
+ * The same without fsync: a crash of the machine loses what the system had not written yet. A crash
+ * of the process alone loses nothing.
+ */
+export const unsyncedNodeDisk: Disk = new NodeDisk(false);

@@ -5,7 +5,7 @@
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
 export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
-export { nodeDisk } from "./disk.ts";
+export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
@@ -15,7 +15,7 @@ export {
   MAX_RELOADED_FILE_BYTES,
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
-export { levelKeyspaces } from "./keyspace.ts";
+export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
 export {
   formatForTerminal,
   type LogFormat,

@@ -115,12 +115,14 @@ function plain(bytes: Uint8Array): Uint8Array {
 class LevelKeyspace implements Keyspace {
   readonly #path: string;
   readonly #level: Database;
+  readonly #syncs: boolean;
   /** The last requested write while it is pending; never rejects. */
   #writing: Promise<void> | undefined;
 
-  constructor(path: string, level: Database) {
+  constructor(path: string, level: Database, syncs: boolean) {
     this.#path = path;
     this.#level = level;
+    this.#syncs = syncs;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -166,7 +168,7 @@ class LevelKeyspace implements Keyspace {
       await turn();
       startMs = performance.now();
     }
-    await chain.write({ sync: true });
+    await chain.write({ sync: this.#syncs });
   }
 
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]> {
@@ -261,6 +263,12 @@ class LevelKeyspace implements Keyspace {
 }
 
 class LevelKeyspaceOpener implements KeyspaceOpener {
+  readonly #syncs: boolean;
+
+  constructor(syncs: boolean) {
+    this.#syncs = syncs;
+  }
+
   async open(path: string, options: { create: boolean }): Promise<Keyspace> {
     const level = new Level(path, OPTIONS) as unknown as Database;
     try {
@@ -272,9 +280,12 @@ class LevelKeyspaceOpener implements KeyspaceOpener {
       const { code, syscall } = error as NodeJS.ErrnoException;
       throw code && syscall ? toDiskError(error, path) : mapError(error, path);
     }
-    return new LevelKeyspace(path, level);
+    return new LevelKeyspace(path, level, this.#syncs);
   }
 }
 
 /** Opens LevelDB stores. */
-export const levelKeyspaces: KeyspaceOpener = new LevelKeyspaceOpener();
+export const levelKeyspaces: KeyspaceOpener = new LevelKeyspaceOpener(true);
+
+/** The same without fsync; see unsyncedNodeDisk. */
+export const unsyncedLevelKeyspaces: KeyspaceOpener = new LevelKeyspaceOpener(false);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SeededRandom } from "@quorate/host";
-import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
+import { levelKeyspaces, nodeClock, nodeDisk, unsyncedNodeDisk } from "@quorate/host/node";
 import {
   clockContract,
   diskContract,
@@ -36,6 +36,7 @@ clockContract("manual", () => {
 });
 
 diskContract("node", () => ({ disk: nodeDisk, ...temporaryDirectory() }));
+diskContract("node without fsync", () => ({ disk: unsyncedNodeDisk, ...temporaryDirectory() }));
 diskContract("memory", () => {
   const disk = new MemoryDisk();
   return { disk, root: memoryDirectory(disk) };

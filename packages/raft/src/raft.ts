@@ -40,7 +40,7 @@ import type {
   Status,
   TransferResult,
 } from "./status.ts";
-import { inLease, step, tick } from "./step.ts";
+import { advanceElection, inLease, step, tick } from "./step.ts";
 
 /** A vote for itself, which counts when the Ready of this number is durable. */
 interface PendingSelfVote {
@@ -119,6 +119,14 @@ export class Raft {
   /** One tick of the driver's clock: heartbeats, elections and quorum checks count ticks. */
   tick(): void {
     tick(this.#core);
+  }
+
+  /**
+   * Lets `ticks` of the election timeout pass at once, on a follower that knows no leader. For a
+   * member that has just started.
+   */
+  advanceElection(ticks: number): void {
+    advanceElection(this.#core, ticks);
   }
 
   /**

@@ -6,6 +6,8 @@ export interface ListenAddress {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
+  /** SO_REUSEPORT: other processes may listen on the same port. */
+  readonly reusePort?: boolean | undefined;
   /** TLS with `RpcServerOptions.tls`; plain text otherwise. */
   readonly secure: boolean;
   /** The requests served here, "all" by default. Others get the response for unknown paths. */

@@ -44,8 +44,8 @@ export function clientServer(
   const httpUrls = config.listenClientHttpUrls;
   const grpcServes = httpUrls.length > 0 ? "grpc" : "all";
   return engineServer(config, deps, resources, served, [
-    ...shared(clientConnections, config.listenClientUrls, grpcServes),
-    ...shared(httpConnections, httpUrls, "http"),
+    ...shared(config, clientConnections, config.listenClientUrls, grpcServes),
+    ...shared(config, httpConnections, httpUrls, "http"),
   ]);
 }
 
@@ -59,7 +59,7 @@ export function metricsServer(
   const urls = config.listenMetricsUrls;
   if (urls.length === 0) return undefined;
   const services = { unary: new Map(), stream: new Map() };
-  const listen = shared(resources.budgets.httpConnections, urls, "http");
+  const listen = shared(config, resources.budgets.httpConnections, urls, "http");
   return engineServer(config, deps, resources, { services, http, observer: undefined }, listen);
 }
 
@@ -88,12 +88,13 @@ function engineServer(
 
 /** Addresses to listen on, that share connections equally: none may take another's. */
 function shared(
+  { socketReusePort }: ServerConfig,
   connections: number,
   urls: readonly MemberUrl[],
   serves: ListenAddress["serves"],
 ): ListenAddress[] {
   const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, urls.length)));
-  return urls.map((url) => ({ ...listenAddress(url, serves), maxConnections }));
+  return urls.map((url) => ({ ...listenAddress(url, serves, socketReusePort), maxConnections }));
 }
 
 /**

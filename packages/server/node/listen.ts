@@ -8,12 +8,14 @@ import type { MemberUrl, TlsConfig } from "../src/config/index.ts";
 export function listenAddress(
   url: MemberUrl,
   serves: ListenAddress["serves"] = "all",
+  reusePort = false,
 ): ListenAddress {
   const secure = url.scheme === "https" || url.scheme === "unixs";
   if (url.path !== "") return { path: url.path, secure, serves };
   return {
     host: url.host === "localhost" ? "127.0.0.1" : url.host,
     port: url.port,
+    reusePort,
     secure,
     serves,
   };
@@ -47,6 +49,7 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 export async function checkFree(
   peerUrls: readonly MemberUrl[],
   otherUrls: readonly MemberUrl[],
+  reusePort: boolean,
 ): Promise<void> {
   const place = (url: MemberUrl): string =>
     JSON.stringify(listenAddress({ ...url, scheme: "http" }));
@@ -71,7 +74,9 @@ export async function checkFree(
                 : error.message;
         reject(new Error(`listen tcp ${host}:${port}: bind: ${reason} (for ${url.text})`));
       });
-      server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+      server.listen({ host, port, exclusive: true, reusePort }, () =>
+        server.close(() => resolve()),
+      );
     });
   }
 }

@@ -1,6 +1,12 @@
 /** A member's transport and limits among real sockets and files. */
 import { createHash, randomBytes } from "node:crypto";
-import { levelKeyspaces, nodeDisk, nodeNames } from "@quorate/host/node";
+import {
+  levelKeyspaces,
+  nodeDisk,
+  nodeNames,
+  unsyncedLevelKeyspaces,
+  unsyncedNodeDisk,
+} from "@quorate/host/node";
 import type { HttpHandler } from "@quorate/rpc";
 import { Http2Transport } from "@quorate/transport/node";
 import type { ServerConfig } from "../src/config/index.ts";
@@ -25,7 +31,9 @@ export function memberDeps(
 ): Omit<MemberDeps, "onEnd"> {
   const { budgets, random } = resources;
   return {
-    ...{ clock, random, logger, disk: nodeDisk, keyspaces: levelKeyspaces, names: nodeNames },
+    ...{ clock, random, logger, names: nodeNames },
+    disk: config.unsafeNoFsync ? unsyncedNodeDisk : nodeDisk,
+    keyspaces: config.unsafeNoFsync ? unsyncedLevelKeyspaces : levelKeyspaces,
     // The client library and gRPC are loaded only by a member that is to find others.
     openRegistry: async (discovery) =>
       (await import("./discovery-registry.ts")).openRegistry(discovery),
@@ -65,13 +73,16 @@ function peerTransport(
       localUrls: config.advertisePeerUrls.map((url) => url.text),
       listen: config.listenPeerUrls.map((url) => {
         const { host, port, path, secure } = listenAddress(url);
-        return { host: host ?? "", port: port ?? 0, path, secure };
+        const reusePort = config.socketReusePort;
+        return { host: host ?? "", port: port ?? 0, path, secure, reusePort };
       }),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,
       serverVersion: SERVER_VERSION,
       minClusterVersion: MIN_CLUSTER_VERSION,
       maxIncomingConnections: budgets.peerConnections,
+      localAddress: config.localAddress,
+      pingTimeoutMs: config.raftReadTimeoutMs,
     },
     {
       clock,

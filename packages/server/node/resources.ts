@@ -39,11 +39,12 @@ export async function acquire(
   { clock, logger }: ProcessDeps,
 ): Promise<Resources> {
   const budgets = measuredBudgets(logger);
-  await checkFree(config.listenPeerUrls, [
-    ...config.listenClientUrls,
-    ...config.listenClientHttpUrls,
-    ...config.listenMetricsUrls,
-  ]);
+  const clientUrls = [
+    config.listenClientUrls,
+    config.listenClientHttpUrls,
+    config.listenMetricsUrls,
+  ];
+  await checkFree(config.listenPeerUrls, clientUrls.flat(), config.socketReusePort);
   closeDirectories(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
@@ -56,7 +57,7 @@ export async function acquire(
     tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
   const peerTls = tlsSource(config.peerTls, "transport");
   const clientTls = tlsSource(config.clientTls, "rpc");
-  const peerCalls = new PeerCalls(peerTls);
+  const peerCalls = new PeerCalls(peerTls, config.localAddress);
   const tasks = [() => peerTls?.close(), () => clientTls?.close(), () => peerCalls.close()];
   const release = () => {
     for (const task of tasks.splice(0)) task();

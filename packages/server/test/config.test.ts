@@ -357,9 +357,8 @@ test("retired flags and those without a feature are accepted with the reason, th
     "--max-snapshots=5",
     "--memory-mlock",
     "--enable-pprof=false",
-    "--unsafe-no-fsync",
   ]);
-  for (const name of ["v2-deprecation", "max-snapshots", "memory-mlock", "unsafe-no-fsync"])
+  for (const name of ["v2-deprecation", "max-snapshots", "memory-mlock"])
     assert.ok(warned(result, name)?.fields["reason"], name);
   assert.equal(warned(result, "enable-pprof"), undefined);
 });

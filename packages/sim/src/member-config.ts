@@ -24,6 +24,7 @@ export async function configOf(
       "--election-timeout",
       `${options.electionMs}`,
       `--pre-vote=${options.preVote}`,
+      "--initial-election-tick-advance=false",
     ],
     ...[
       "--snapshot-count",

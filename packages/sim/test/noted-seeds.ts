@@ -33,7 +33,7 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "proposes-unchecked": 3,
   "ends-on-malformed": 2,
   "damage-passed-over": 3,
-  "snapshot-frame-unchecked": 3,
+  "snapshot-frame-unchecked": 45,
   "failed-sync-taken-for-durable": 4,
   "refused-put-leaves-its-lease": 9,
   "refused-write-goes-on": 99,

@@ -24,9 +24,9 @@
  * from the others until `commitStaged`, so that a batch written in between holds nothing of the
  * entry.
  *
- * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes. A batch that is being
- * written delays the next, so at most two batches are in memory, and `isFull` makes the server wait
- * with applying. One entry may exceed the bound of a batch.
+ * Bound: the server flushes every 100 ms and every 10,000 changes (or as configured). A batch that
+ * is being written delays the next, so at most two batches are in memory, and `isFull` makes the
+ * server wait with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
@@ -141,6 +141,7 @@ export class BackendSnapshot {
 
 export class Backend {
   readonly #keyspace: Keyspace;
+  readonly #batchOps: number;
   #active = new ChangeSet();
   #flushing: ChangeSet | undefined;
   /** The changes of the entry that is being applied in several turns. */
@@ -156,8 +157,10 @@ export class Backend {
   revisionNow: () => number = () => 0;
   #writtenRevision = 0;
 
-  constructor(keyspace: Keyspace) {
+  /** @param batchOps a batch is due after so many changes; at least 1 */
+  constructor(keyspace: Keyspace, batchOps: number = MAX_PENDING_OPS) {
     this.#keyspace = keyspace;
+    this.#batchOps = batchOps;
   }
 
   /** Changes that are not being written yet. */
@@ -189,13 +192,13 @@ export class Backend {
   get isBusy(): boolean {
     return (
       this.#flushing !== undefined &&
-      (this.#active.ops * 2 >= MAX_PENDING_OPS || this.#active.sizeBytes * 2 >= MAX_PENDING_BYTES)
+      (this.#active.ops * 2 >= this.#batchOps || this.#active.sizeBytes * 2 >= MAX_PENDING_BYTES)
     );
   }
 
   /** True when the collected changes have reached the bound of a batch. */
   get isDue(): boolean {
-    return this.#active.ops >= MAX_PENDING_OPS || this.#active.sizeBytes >= MAX_PENDING_BYTES;
+    return this.#active.ops >= this.#batchOps || this.#active.sizeBytes >= MAX_PENDING_BYTES;
   }
 
   /**

@@ -35,6 +35,8 @@ export interface StoreOptions {
    * simulations that need many steps.
    */
   readonly stepKeys?: number | undefined;
+  /** Changes of one batch to the backend; MAX_PENDING_OPS by default. At least 1. */
+  readonly batchOps?: number | undefined;
   /**
    * Where the store's files are, if they are LevelDB's: the index is rebuilt from them, which takes
    * a third of the time. Their checksums must have been compared before.
@@ -120,7 +122,7 @@ export class Store {
     options: StoreOptions = {},
   ): Promise<Store> {
     const path = currentDirectory(dir);
-    const backend = new Backend(await keyspaces.open(path, { create: true }));
+    const backend = new Backend(await keyspaces.open(path, { create: true }), options.batchOps);
     try {
       const position = readPosition((key) => backend.get(Bucket.meta, key), path);
       const snapshot = await backend.snapshot();

@@ -133,6 +133,15 @@ test("STORE-1: one batch at a time is on its way, and flush waits for the change
   assert.equal(keyspace.writes.length, 2);
 });
 
+test("the bound by count may be lower", async () => {
+  const { keyspace } = await held();
+  const backend = new Backend(keyspace, 2);
+  backend.put(Bucket.key, bytes("a"), bytes("v"));
+  assert.deepEqual([backend.isDue, backend.isBusy], [false, false]);
+  backend.put(Bucket.key, bytes("b"), bytes("v"));
+  assert.deepEqual([backend.isDue, backend.isFull], [true, false]);
+});
+
 test("the bound by count: a full batch behind one on its way says stop", async () => {
   const { backend, keyspace } = await held();
   const value = bytes("v");

@@ -141,7 +141,7 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
     const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined)
       throw new DialError("Failed", `dial ${url}: no TLS options`);
-    const socket = openSocket(target, tls);
+    const socket = openSocket(target, tls, shared.options.localAddress);
     const timer: Timer = shared.clock.after(timeoutMs, () =>
       fail(new DialError("Timeout", `dial ${url}: i/o timeout`)),
     );
@@ -168,10 +168,14 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
   return { link, stop: () => giveUp() };
 }
 
-function openSocket({ host, port, path }: PeerTarget, tls: TlsOptions | undefined): Socket {
+function openSocket(
+  { host, port, path }: PeerTarget,
+  tls: TlsOptions | undefined,
+  localAddress: string | undefined,
+): Socket {
   const where =
     path === undefined
-      ? { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
+      ? { host, port, localAddress, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
       : { path };
   return tls === undefined
     ? connectPlain(where)

@@ -13,6 +13,8 @@ export interface PeerListenAddress {
   readonly port: number;
   /** The file of a unix socket; undefined for TCP. */
   readonly path?: string | undefined;
+  /** SO_REUSEPORT: other processes may listen on the same port. */
+  readonly reusePort?: boolean | undefined;
   /** TLS with the transport's `tls`; plain text otherwise. */
   readonly secure: boolean;
 }
@@ -29,6 +31,8 @@ export interface Http2TransportOptions {
   readonly tls?: TlsOptions | TlsSource | undefined;
   /** Takes peers whatever hosts their certificates name (--peer-skip-client-san-verification). */
   readonly skipClientSanVerification?: boolean | undefined;
+  /** The local address of connections to peers; the system chooses by default. */
+  readonly localAddress?: string | undefined;
   readonly serverVersion: string;
   readonly minClusterVersion: string;
   /**
@@ -125,8 +129,10 @@ export interface Http2TransportDependencies {
 }
 
 /** The options with their defaults filled in. */
-export interface ResolvedOptions extends Required<Omit<Http2TransportOptions, "tls">> {
+export interface ResolvedOptions
+  extends Required<Omit<Http2TransportOptions, "tls" | "localAddress">> {
   readonly tls: TlsSource | undefined;
+  readonly localAddress: string | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -142,6 +148,7 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
   const resolved: ResolvedOptions = {
     ...options,
     tls: options.tls && tlsSource(options.tls),
+    localAddress: options.localAddress,
     skipClientSanVerification: options.skipClientSanVerification ?? false,
     maxQueuedMessages: options.maxQueuedMessages ?? 4096,
     maxQueuedBytes: options.maxQueuedBytes ?? 32 * MIB,

@@ -25,6 +25,7 @@ const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
+  readonly #localAddress: string | undefined;
   readonly #plainAgent = new Http1Agent({
     keepAlive: true,
     maxSockets: MAX_CONNECTIONS,
@@ -37,9 +38,13 @@ export class PeerCalls {
     timeout: IDLE_TIMEOUT_MS,
   });
 
-  /** @param tls for https URLs */
-  constructor(tls: TlsOptions | TlsSource | undefined) {
+  /**
+   * @param tls for https URLs
+   * @param localAddress of the connections; the system chooses by default
+   */
+  constructor(tls: TlsOptions | TlsSource | undefined, localAddress?: string) {
     this.#tls = tls && tlsSource(tls);
+    this.#localAddress = localAddress;
   }
 
   /**
@@ -61,7 +66,9 @@ export class PeerCalls {
     if (secure && tls === undefined)
       return Promise.reject(new DialError("Failed", `call ${url}: no TLS options`));
     const options = {
-      ...(socketPath === undefined ? { host, port } : { host, socketPath }),
+      ...(socketPath === undefined
+        ? { host, port, localAddress: this.#localAddress }
+        : { host, socketPath }),
       path,
       method: body === undefined ? "GET" : "POST",
       headers:

@@ -207,9 +207,9 @@ export class PeerServer {
     );
     return new Promise((resolve, reject) => {
       server.once("error", reject);
-      const { host, port, path } = address;
+      const { host, port, path, reusePort = false } = address;
       if (path !== undefined) removeStaleSocket(path);
-      server.listen(path === undefined ? { host, port } : { path }, () => {
+      server.listen(path === undefined ? { host, port, reusePort } : { path }, () => {
         server.off("error", reject);
         server.on("error", (error) =>
           this.#shared.logger.warn("failed to accept peer connection", { error: error.message }),

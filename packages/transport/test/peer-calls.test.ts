@@ -101,6 +101,17 @@ describe("a request to a peer", () => {
     assert.equal(connections, 1);
   });
 
+  it("comes from the local address that was chosen", async (t) => {
+    const { server, url } = await peer(t, (request, response) =>
+      response.end(request.socket.remoteAddress),
+    );
+    const calls = new PeerCalls(undefined, "127.0.0.9");
+    t.after(() => calls.close());
+    const { body } = await calls.call(url, "/version", undefined, TIMEOUT_MS);
+    assert.equal(Buffer.from(body).toString(), "127.0.0.9");
+    assert.equal(server.listening, true);
+  });
+
   it("takes times that are not whole milliseconds, as what is left of a deadline is", async (t) => {
     const { calls, url } = await peer(t, (_request, response) => void response.end("here"));
     const { status, body } = await calls.call(url, "/version", undefined, TIMEOUT_MS + 0.123);

@@ -16,11 +16,19 @@ export type ApplyPatch = (
   schema: ObjectSchema | undefined,
 ) => unknown;
 
-/** Who manages which fields (apimachinery: util/managedfields). */
+/**
+ * Who manages which fields (apimachinery: util/managedfields). Entries of other versions need a
+ * conversion, which may be a webhook; so both methods are asynchronous. Neither changes its
+ * arguments.
+ */
 export interface FieldManager {
   /**
    * managedFields after a create, update or patch by `manager`: what the request changed is its own.
+   * Where managedFields of `object` are empty, those of `old` count; an empty list resets them.
+   * Never rejects because of the object: if it does not fit its schema, the result has no
+   * managedFields.
    * @param old undefined for a create
+   * @param manager the option fieldManager, or the one from the User-Agent (manager-name.ts)
    */
   update(
     old: KubeObject | undefined,
@@ -28,10 +36,14 @@ export interface FieldManager {
     manager: string,
     subresource: string,
     nowMs: number,
-  ): KubeObject;
+  ): Promise<KubeObject>;
   /**
-   * Server-side apply. Throws ApiError 409 with a cause for each conflict unless `force`.
+   * Server-side apply. Rejects with ApiError 409 with a cause for each conflict unless `force`, 400
+   * for an object of another kind or with managedFields, 500 for one that does not fit its schema
+   * (as Kubernetes does).
    * @param present undefined where there is no object
+   * @param applied the client's object as it is: neither pruned nor defaulted
+   * @returns the merged object, defaulted
    */
   apply(
     present: KubeObject | undefined,
@@ -40,5 +52,5 @@ export interface FieldManager {
     subresource: string,
     force: boolean,
     nowMs: number,
-  ): KubeObject;
+  ): Promise<KubeObject>;
 }

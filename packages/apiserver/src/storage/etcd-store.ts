@@ -54,7 +54,7 @@ export interface EtcdStoreOptions {
   readonly kind: GroupVersionKind;
   /** Before all keys, without a slash at its end: "/registry" (rootOf). */
   readonly root: string;
-  /** What all keys of this resource begin with: "/configmaps". */
+  /** What all keys of this resource are below: "/configmaps". */
   readonly resourcePrefix: string;
 }
 
@@ -231,7 +231,6 @@ export class EtcdStore implements StorageInterface {
       revision === 0 && options.sendInitialEvents === false
         ? await this.currentResourceVersion(options)
         : revision;
-    throwIfAborted(options.signal);
     const watch = new EtcdWatch(storeKey, start, options, {
       kind: this.#options.kind,
       client: this.#deps.client,
@@ -265,7 +264,8 @@ export class EtcdStore implements StorageInterface {
   }
 
   async currentResourceVersion(options: CallOptions = {}): Promise<number> {
-    const storeKey = this.#storeKey(this.#options.resourcePrefix);
+    // Any key will do: every response has the store's revision.
+    const storeKey = this.#values.storeKey(this.#options.resourcePrefix);
     return (await this.#readRecord(storeKey, options.signal)).revision;
   }
 
@@ -278,7 +278,8 @@ export class EtcdStore implements StorageInterface {
   }
 
   #storeKey(key: string, recursive = false): string {
-    return this.#values.storeKey(checkedKey(this.#options.resourcePrefix, key, recursive));
+    const prefix = `${this.#options.resourcePrefix}/`;
+    return this.#values.storeKey(checkedKey(prefix, key, recursive));
   }
 
   async #request<T>(

@@ -73,6 +73,10 @@ export class EtcdWatch implements Watch {
 
   start(listener: WatchListener): void {
     this.#listener = listener;
+    if (this.#options.signal?.aborted === true) {
+      this.#end(undefined);
+      return;
+    }
     // The run catches all errors.
     void this.#run();
   }

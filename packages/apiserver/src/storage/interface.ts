@@ -67,6 +67,8 @@ export interface ListOptions extends CallOptions {
   readonly sendInitialEvents?: boolean;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
   readonly progressNotify?: boolean;
+  /** watch: its caller ends it after this time in milliseconds; a bookmark comes 2 s before. */
+  readonly timeoutMs?: number;
 }
 
 export interface ListResult {

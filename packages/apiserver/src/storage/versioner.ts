@@ -3,17 +3,18 @@ import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { Versioner } from "./interface.ts";
 
+/** No revision of this program is as large, so all larger ones are equal. */
+const LARGEST: number = Number.MAX_SAFE_INTEGER - 1;
+
 const TOO_LARGE = "value out of range";
 const NO_NUMBER = "invalid syntax";
 
 /** A decimal text as a number; a text of what is wrong with it, in Go's words, otherwise. */
 function parsed(text: string): number | string {
   const quoted = JSON.stringify(text);
-  if (!/^[0-9]+$/.test(text)) return `strconv.ParseUint: parsing ${quoted}: ${NO_NUMBER}`;
-  const value = Number(text);
-  // Revisions are below 2^53 everywhere in this program; Kubernetes accepts up to 2^64.
-  if (!Number.isSafeInteger(value)) return `strconv.ParseUint: parsing ${quoted}: ${TOO_LARGE}`;
-  return value;
+  if (!/^[0-9]{1,40}$/.test(text)) return `strconv.ParseUint: parsing ${quoted}: ${NO_NUMBER}`;
+  if (BigInt(text) >= 2n ** 64n) return `strconv.ParseUint: parsing ${quoted}: ${TOO_LARGE}`;
+  return Math.min(Number(text), LARGEST);
 }
 
 /** The one Versioner: an object's revision is its metadata.resourceVersion. */

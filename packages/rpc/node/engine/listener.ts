@@ -149,7 +149,10 @@ export class Listener implements AcceptedOwner {
           });
       });
       if (address.path === undefined)
-        server.listen({ host: address.host, port: address.port ?? 0 });
+        server.listen({
+          ...{ host: address.host, port: address.port ?? 0 },
+          reusePort: address.reusePort ?? false,
+        });
       else {
         removeStaleSocket(address.path);
         server.listen({ path: address.path });

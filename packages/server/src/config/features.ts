@@ -22,15 +22,8 @@ export const gates: ReadonlyMap<string, Gate> = new Map<string, Gate>([
   ["InitialCorruptCheck", { default: false, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpoint", { default: true, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpointPersist", { default: true, stage: "ALPHA", why: "checkpoints are always kept" }],
-  ["PriorityRequest", { default: false, stage: "ALPHA", why: "requests have no priorities yet" }],
-  [
-    "SetMemberLocalAddr",
-    {
-      default: false,
-      stage: "ALPHA",
-      why: "the system chooses the local address of outgoing connections",
-    },
-  ],
+  ["PriorityRequest", { default: false, stage: "ALPHA", why: undefined }],
+  ["SetMemberLocalAddr", { default: false, stage: "ALPHA", why: undefined }],
   [
     "StopGRPCServiceOnDefrag",
     { default: false, stage: "ALPHA", why: "defragmentation does not stop the service here" },

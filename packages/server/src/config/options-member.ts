@@ -7,7 +7,6 @@ import {
   durationOption,
   intOption,
   listOption,
-  planned,
   pointless,
   stringOption,
   uintOption,
@@ -57,7 +56,6 @@ export const memberOptions = {
     doc:
       "Shorten the first election timeout after a start, so that a new cluster elects a " +
       "leader sooner.",
-    stage: planned("a starting member waits a full election timeout"),
   }),
   "listen-peer-urls": urlsOption("http://localhost:2380", {
     group,
@@ -119,7 +117,6 @@ export const memberOptions = {
     group,
     unit: "operations",
     doc: "Maximum number of changes in one batch to the store (0 means 10000).",
-    stage: planned("the limit is fixed at 10000"),
   }),
   "max-txn-ops": uintOption(128, {
     group,
@@ -160,7 +157,6 @@ export const memberOptions = {
     group,
     doc: "Set SO_REUSEPORT on listeners, so that several processes can listen on one port.",
     fileKey: "socket-options.reuse-port",
-    stage: planned("not implemented yet"),
   }),
   "socket-reuse-address": boolOption(false, {
     group,
@@ -178,13 +174,16 @@ export const memberOptions = {
   }),
   "raft-read-timeout": durationOption(5000, {
     group,
-    doc: "Read timeout of connections between members. At least 5s.",
-    stage: planned("connections between members have fixed timeouts"),
+    doc:
+      "Time without any bytes from a peer after which the connection to it is closed. Values " +
+      "below 5s count as 5s.",
   }),
   "raft-write-timeout": durationOption(5000, {
     group,
     doc: "Write timeout of connections between members. At least 5s.",
-    stage: planned("connections between members have fixed timeouts"),
+    stage: pointless(
+      "a peer that reads nothing answers no pings, so --raft-read-timeout closes the connection",
+    ),
   }),
   "feature-gates": listOption("", {
     group,

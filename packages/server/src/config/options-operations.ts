@@ -212,6 +212,5 @@ export const operationsOptions = {
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,
     doc: "Do not fsync. A crash loses acknowledged writes.",
-    stage: planned("the server always waits for fsync"),
   }),
 };

@@ -10,6 +10,7 @@ import { type OptionName, type OptionValues, options } from "./options.ts";
 import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
 import { resolveDiscovery } from "./resolve-discovery.ts";
 import { resolveHttp } from "./resolve-http.ts";
+import { resolvePeers } from "./resolve-peers.ts";
 import type {
   AutoCompaction,
   LogConfig,
@@ -457,10 +458,7 @@ export function resolveConfig(
         : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
     autoPromote: values["auto-promote"],
-    heartbeatIntervalMs: values["heartbeat-interval"],
-    electionTimeoutMs: values["election-timeout"],
-    electionTicks: Math.floor(values["election-timeout"] / values["heartbeat-interval"]),
-    initialElectionTickAdvance: values["initial-election-tick-advance"],
+    ...resolvePeers(settings, values, featureGates, advertisePeerUrls),
     preVote: values["pre-vote"],
     strictReconfigCheck: values["strict-reconfig-check"],
     maxLearners: values["max-learners"],

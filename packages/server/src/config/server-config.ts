@@ -171,8 +171,14 @@ export interface ServerConfig {
   readonly electionTimeoutMs: number;
   /** The election timeout in whole heartbeat intervals, rounded down. */
   readonly electionTicks: number;
-  readonly initialElectionTickAdvance: boolean;
   readonly preVote: boolean;
+  readonly initialElectionTickAdvance: boolean;
+  /** A connection to a peer without any bytes for so long is closed; at least 5000. */
+  readonly raftReadTimeoutMs: number;
+  /** The local address of connections to peers; undefined: the system chooses. */
+  readonly localAddress: string | undefined;
+  /** SO_REUSEPORT on all listeners. */
+  readonly socketReusePort: boolean;
   readonly strictReconfigCheck: boolean;
   readonly maxLearners: number;
 
@@ -182,6 +188,8 @@ export interface ServerConfig {
   readonly maxWalFiles: number;
   readonly backendBatchIntervalMs: number;
   readonly backendBatchLimit: number;
+  /** Nothing waits for the disk; a crash of the machine loses acknowledged writes. */
+  readonly unsafeNoFsync: boolean;
   /** Undefined means no quota. */
   readonly quotaBackendBytes: number | undefined;
   /** If a NOSPACE alarm ends by itself when a compaction has freed space. */

@@ -34,6 +34,7 @@ import type { MemberDeps } from "./deps.ts";
 import { electionRandom } from "./election-random.ts";
 import { EntryPoints } from "./entry-points.ts";
 import { noFaults } from "./fault-points.ts";
+import { FirstElection } from "./first-election.ts";
 import { Flusher } from "./flusher.ts";
 import { LeaderView } from "./leader-view.ts";
 import { Lifetime } from "./lifetime.ts";
@@ -147,7 +148,10 @@ function consensus(base: Base) {
   );
   signal.listen(() => loop.wake());
   const requests = new RaftRequests(
-    { limits, maxRequestBytes: config.maxRequestBytes },
+    {
+      ...{ limits, maxRequestBytes: config.maxRequestBytes },
+      areRevokesPreferred: config.featureGates.get("PriorityRequest") === true,
+    },
     { raft, loop, proposals, requestIds, lifetime },
   );
   const peerMessages = new PeerMessages({
@@ -222,6 +226,7 @@ function stateParts(core: Core) {
   const exchange = new StoreExchange({
     ...{ disk: deps.disk, keyspaces: deps.keyspaces, storeDir: config.storeDir, faults, store },
     stepKeys: deps.applyLimits?.stepKeys,
+    batchOps: config.backendBatchLimit,
     sha256: deps.sha256,
     fatal: lifetime.end,
   });
@@ -361,5 +366,11 @@ function entryParts(core: Clustered) {
     othersAreDone: () => othersHave(raft.status(), loop.unsyncedIndex),
     isLeader: () => leader.isLeader,
   });
-  return { corruption, readiness, entry, leases, slowDisk };
+  const firstElection = new FirstElection(config.electionTicks, {
+    ...{ clock, logger },
+    activePeers: () =>
+      core.transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length,
+    advanceElection: (ticks) => loop.withRaft((it) => it.advanceElection(ticks)),
+  });
+  return { corruption, readiness, entry, leases, slowDisk, firstElection };
 }

@@ -92,6 +92,7 @@ export class Lifecycle {
     loop.start(handlers);
     slowDisk.start();
     if (configuration.isAlone) loop.withRaft((raft) => raft.campaign());
+    else if (config.initialElectionTickAdvance) this.#parts.firstElection.start();
     if (config.autoPromote) cluster.autoPromotion.start();
     publication.publish().catch(lifetime.end);
   }
@@ -114,6 +115,7 @@ export class Lifecycle {
     flusher.stop();
     corruption.stop();
     slowDisk.stop();
+    this.#parts.firstElection.stop();
     if (this.#isTransportOpen) await transport.close();
     // The store to close below is the one that is there in the end.
     await exchange.over().catch(() => {});

@@ -61,6 +61,7 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       storeOptions: {
         ...{ disk: deps.disk, sha256: deps.sha256, stepKeys: deps.applyLimits?.stepKeys },
+        batchOps: config.backendBatchLimit,
       },
       callPeer: deps.callPeer,
       names: deps.names,

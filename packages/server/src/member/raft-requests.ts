@@ -15,7 +15,7 @@ import {
 import type { Authority } from "./authority.ts";
 import type { Identity } from "./caller.ts";
 import type { Lifetime } from "./lifetime.ts";
-import { MAX_APPLY_GAP_ENTRIES } from "./limits.ts";
+import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
 import type { MemberLoop } from "./loop.ts";
 import type { Proposals } from "./proposals.ts";
 import type { RequestIds } from "./request-ids.ts";
@@ -24,6 +24,8 @@ export interface RaftRequestOptions {
   readonly limits: RequestLimits;
   /** Size of the largest request, in bytes (--max-request-bytes). */
   readonly maxRequestBytes: number;
+  /** Revocations of leases may run further ahead (feature gate PriorityRequest). */
+  readonly areRevokesPreferred: boolean;
 }
 
 export interface RaftRequestDeps {
@@ -66,7 +68,7 @@ export class RaftRequests {
     request: Uint8Array,
   ): Promise<Applied<K>> {
     const { raft, loop, proposals, requestIds } = this.#deps;
-    if (raft.commitIndex - loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) {
+    if (raft.commitIndex - loop.appliedIndex > this.#maxGap(kind)) {
       return Promise.reject(errorOf("TooManyRequests"));
     }
     const id = requestIds.next();
@@ -76,6 +78,11 @@ export class RaftRequests {
     }
     // What is applied under this id is this very request.
     return proposals.propose(id, payload) as Promise<Applied<K>>;
+  }
+
+  #maxGap(kind: RequestKind): number {
+    const isPreferred = this.#options.areRevokesPreferred && kind === "leaseRevoke";
+    return isPreferred ? MAX_PREFERRED_GAP_ENTRIES : MAX_APPLY_GAP_ENTRIES;
   }
 
   /**

@@ -15,6 +15,8 @@ export interface StoreExchangeParts {
   readonly storeDir: string;
   /** StoreOptions.sha256. */
   readonly sha256?: (() => Sha256) | undefined;
+  /** StoreOptions.batchOps. */
+  readonly batchOps?: number | undefined;
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   readonly faults: FaultHook;
@@ -69,11 +71,12 @@ export class StoreExchange {
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
     const { disk, keyspaces, storeDir, stepKeys, sha256, faults, store: ref } = this.#parts;
+    const { batchOps } = this.#parts;
     faults("before-snapshot-install");
     await ref.detach();
     await ref.current.close({ flush: false });
     installReceived(disk, storeDir, index);
-    const store = await Store.open(keyspaces, storeDir, { stepKeys, disk, sha256 });
+    const store = await Store.open(keyspaces, storeDir, { stepKeys, batchOps, disk, sha256 });
     await replay(store);
     ref.attach(store);
     faults("after-snapshot-install");

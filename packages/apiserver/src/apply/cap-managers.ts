@@ -1,0 +1,48 @@
+/** Bounds the entries of an object (util/managedfields/internal/capmanagers.go). */
+import { unionOf } from "./field-set.ts";
+import { compareText } from "./go-text.ts";
+import { type Managed, managerId, secondsOf, type VersionedSet } from "./managed-fields.ts";
+
+/** Entries of writes other than apply. Beyond it, the oldest are merged into one per version. */
+export const MAX_UPDATE_MANAGERS = 10;
+
+const BUCKET = "ancient-changes";
+
+/** Merges the oldest entries of updates until there are at most MAX_UPDATE_MANAGERS. */
+export function capUpdateManagers(managed: Managed): Managed {
+  const updaters = [...managed.managers.keys()].filter((id) => !managed.managers.get(id)!.applied);
+  if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
+  const managers = new Map(managed.managers);
+  const times = new Map(managed.times);
+  updaters.sort((a, b) => secondsOf(times.get(a)) - secondsOf(times.get(b)) || compareText(a, b));
+  const firstOfVersion = new Map<string, string>();
+  let count = updaters.length;
+  for (const id of updaters) {
+    if (count <= MAX_UPDATE_MANAGERS) break;
+    const versioned = managers.get(id)!;
+    const { apiVersion } = versioned;
+    const first = firstOfVersion.get(apiVersion);
+    if (first === undefined) {
+      firstOfVersion.set(apiVersion, id);
+      continue;
+    }
+    const bucket = managerId({ manager: BUCKET, operation: "Update", apiVersion });
+    // Where the bucket is the later one of both, Kubernetes loses what it held.
+    const other = id === bucket ? first : id;
+    if (!managers.has(bucket)) renameManager(managers, first, bucket);
+    const set = unionOf(managers.get(other)!.set, managers.get(bucket)!.set);
+    managers.set(bucket, { ...versioned, set });
+    managers.delete(other);
+    count--;
+    const time = times.get(id);
+    if (time === undefined) times.delete(bucket);
+    else times.set(bucket, time);
+  }
+  return { managers, times };
+}
+
+function renameManager(managers: Map<string, VersionedSet>, from: string, to: string): void {
+  const versioned = managers.get(from)!;
+  managers.delete(from);
+  managers.set(to, versioned);
+}

@@ -1,0 +1,166 @@
+/**
+ * Sets of field paths (structured-merge-diff: fieldpath/set.go), as a trie:
+ *
+ *     .spec.replicas, .spec        root
+ *                                   └ f:spec (member)
+ *                                      └ f:replicas (member)
+ *
+ * A path in the set does not mean that its parents are in it, and the other way round. Sets are
+ * immutable: operations share unchanged parts. No node is empty except the root, so a set is empty
+ * exactly if its root has no children.
+ */
+import { comparePathElements, type Path, type PathElement } from "./path-element.ts";
+
+export interface FieldSet {
+  /** Whether the path that leads here is in the set. False at the root. */
+  readonly member: boolean;
+  readonly children: ReadonlyMap<PathElement, FieldSet> | undefined;
+}
+
+/** The set without paths. */
+export const EMPTY_SET: FieldSet = { member: false, children: undefined };
+
+/** The set of only this path, seen from itself. */
+const LEAF: FieldSet = { member: true, children: undefined };
+
+export function isEmptySet(set: FieldSet): boolean {
+  return !set.member && set.children === undefined;
+}
+
+/** Makes a node; undefined if there is nothing in it. */
+function nodeOf(member: boolean, children: Map<PathElement, FieldSet>): FieldSet | undefined {
+  if (children.size > 0) return { member, children };
+  return member ? LEAF : undefined;
+}
+
+/** Collects paths. The set must not be used before the last insertion. */
+export class FieldSetBuilder {
+  #member = false;
+  #children: Map<PathElement, FieldSetBuilder> | undefined;
+
+  /** The root path is ignored: an object as a whole has no owner. */
+  insert(path: Path): void {
+    if (path.length === 0) return;
+    let at: FieldSetBuilder = this;
+    for (const element of path) at = at.child(element);
+    at.#member = true;
+  }
+
+  /** The builder of the paths below one step. */
+  child(element: PathElement): FieldSetBuilder {
+    this.#children ??= new Map();
+    let child = this.#children.get(element);
+    if (child === undefined) {
+      child = new FieldSetBuilder();
+      this.#children.set(element, child);
+    }
+    return child;
+  }
+
+  /** Puts the path that leads here into the set. */
+  add(): void {
+    this.#member = true;
+  }
+
+  /** Replaces what is below one step. */
+  build(): FieldSet {
+    return this.#build() ?? EMPTY_SET;
+  }
+
+  #build(): FieldSet | undefined {
+    const children = new Map<PathElement, FieldSet>();
+    for (const [element, child] of this.#children ?? []) {
+      const built = child.#build();
+      if (built !== undefined) children.set(element, built);
+    }
+    return nodeOf(this.#member, children);
+  }
+}
+
+/** A set of these paths. */
+export function fieldSetOf(...paths: readonly Path[]): FieldSet {
+  const builder = new FieldSetBuilder();
+  for (const path of paths) builder.insert(path);
+  return builder.build();
+}
+
+export function hasPath(set: FieldSet, path: Path): boolean {
+  if (path.length === 0) return false;
+  let at: FieldSet | undefined = set;
+  for (const element of path) {
+    at = at.children?.get(element);
+    if (at === undefined) return false;
+  }
+  return at.member;
+}
+
+export function unionOf(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || isEmptySet(b)) return a;
+  if (isEmptySet(a)) return b;
+  const children = new Map(a.children);
+  for (const [element, right] of b.children ?? []) {
+    const left = children.get(element);
+    children.set(element, left === undefined ? right : unionOf(left, right));
+  }
+  return nodeOf(a.member || b.member, children) ?? EMPTY_SET;
+}
+
+export function intersectionOf(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return a;
+  const children = new Map<PathElement, FieldSet>();
+  for (const [element, left] of a.children ?? []) {
+    const right = b.children?.get(element);
+    if (right === undefined) continue;
+    const common = intersectionOf(left, right);
+    if (!isEmptySet(common)) children.set(element, common);
+  }
+  return nodeOf(a.member && b.member, children) ?? EMPTY_SET;
+}
+
+/** The paths of `a` that are not in `b`. Children of paths in `b` stay. */
+export function differenceOf(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return EMPTY_SET;
+  if (isEmptySet(b) || isEmptySet(a)) return a;
+  const children = new Map<PathElement, FieldSet>();
+  for (const [element, left] of a.children ?? []) {
+    const right = b.children?.get(element);
+    const rest = right === undefined ? left : differenceOf(left, right);
+    if (!isEmptySet(rest)) children.set(element, rest);
+  }
+  return nodeOf(a.member && !b.member, children) ?? EMPTY_SET;
+}
+
+/** The paths of `a` that are neither in `b` nor below a path in `b`. */
+export function recursiveDifferenceOf(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmptySet(b) || isEmptySet(a)) return a;
+  const children = new Map<PathElement, FieldSet>();
+  for (const [element, left] of a.children ?? []) {
+    const right = b.children?.get(element);
+    if (right?.member) continue;
+    const rest = right === undefined ? left : recursiveDifferenceOf(left, right);
+    if (!isEmptySet(rest)) children.set(element, rest);
+  }
+  return nodeOf(a.member && !b.member, children) ?? EMPTY_SET;
+}
+
+/** The children in the order of managedFields. */
+export function sortedChildren(set: FieldSet): [PathElement, FieldSet][] {
+  const children = [...(set.children ?? [])];
+  if (children.length < 2) return children;
+  return children.sort(([a], [b]) => comparePathElements(a, b));
+}
+
+/**
+ * All paths: at each level first the members, then what is below them, both in the order of
+ * managedFields. Conflicts are listed so.
+ */
+export function pathsOf(set: FieldSet): Path[] {
+  const paths: Path[] = [];
+  const visit = (node: FieldSet, prefix: Path): void => {
+    const children = sortedChildren(node);
+    for (const [element, child] of children) if (child.member) paths.push([...prefix, element]);
+    for (const [element, child] of children) visit(child, [...prefix, element]);
+  };
+  visit(set, []);
+  return paths;
+}

@@ -1,0 +1,36 @@
+/** Bounds of patches and of what they produce. */
+import { ApiError, badRequest } from "../meta/status.ts";
+
+/** Operations of a JSON patch (apiserver: endpoints/handlers/patch.go). */
+export const MAX_JSON_PATCH_OPERATIONS = 10_000;
+
+/** Bytes that the copy operations of one JSON patch may add (apiserver: JSONPatchMaxCopyBytes). */
+export const MAX_JSON_PATCH_COPY_BYTES = 3 * 1024 * 1024;
+
+/** Levels of maps and lists in an object. Walks over objects are recursive. */
+export const MAX_OBJECT_DEPTH = 1000;
+
+/**
+ * Refuses values that are nested deeper than MAX_OBJECT_DEPTH.
+ * @throws ApiError 400
+ */
+export function checkDepth(value: unknown): void {
+  if (!fits(value, MAX_OBJECT_DEPTH)) {
+    throw badRequest(`the object is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
+  }
+}
+
+function fits(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof item === "object" && !fits(item, levels - 1)) return false;
+  }
+  return true;
+}
+
+/** A patch that does not apply. Kubernetes hides the reason. */
+export function unprocessable(): ApiError {
+  const message = "the server rejected our request due to an error in our request";
+  return new ApiError(422, "Invalid", message, {});
+}

@@ -1,0 +1,219 @@
+/**
+ * One watch of the cache (apiserver: pkg/storage/cacher/cache_watcher.go).
+ *
+ *     initial        the objects of a frozen view, then perhaps a bookmark that ends them
+ *     catching up    events of the window, from nextIndex to its end
+ *     live           each event when it happens
+ *
+ * There is no buffer of its own: a listener that takes no more leaves the watcher behind at an
+ * index of the window, from which it goes on later. A watcher that is still behind when the window
+ * drops that event is terminated, and its client begins again at its latest revision.
+ */
+import type { ApiError } from "../meta/status.ts";
+import type { SelectionPredicate, Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
+import { attributesMatch, selectsAll } from "../storage/predicate.ts";
+import type { Bookmarked, BookmarkSchedule } from "./bookmark-schedule.ts";
+import type { CacherMetrics } from "./cacher-metrics.ts";
+import type { Element } from "./object-set.ts";
+import type { Pumped, PumpQueue } from "./pump-queue.ts";
+import type { Cursor } from "./sorted-view.ts";
+import type { WatchCache } from "./watch-cache.ts";
+import type { WatchScope } from "./watchers.ts";
+import type { WindowEvent } from "./window-event.ts";
+
+/** Objects or events that a watcher looks at before the next one's turn. */
+const PUMP_STEPS = 64;
+
+/** Where a watch begins. */
+export interface WatchStart {
+  /** At the first of the objects to begin with; undefined for none. */
+  readonly initial: Cursor<Element> | undefined;
+  /** Sent after the initial objects; undefined for none. */
+  readonly initialEnd: WatchEvent | undefined;
+  /** The first event of the window to look at. */
+  readonly nextIndex: number;
+  /** Only newer events are sent. */
+  readonly afterRevision: number;
+}
+
+export interface CacheWatcherOptions {
+  /** One object's key, or a prefix that ends with "/". */
+  readonly key: string;
+  readonly predicate: SelectionPredicate;
+  readonly scope: WatchScope;
+  readonly deadlineMs: number | undefined;
+}
+
+export interface CacheWatcherDeps {
+  readonly cache: WatchCache;
+  readonly queue: PumpQueue;
+  readonly bookmarks: BookmarkSchedule;
+  readonly metrics: CacherMetrics;
+  /** A bookmark at the cache's revision. */
+  bookmark(): WatchEvent;
+  /** Called once, when the watch is over. */
+  closed(watcher: CacheWatcher): void;
+}
+
+export class CacheWatcher implements Watch, Pumped, Bookmarked {
+  readonly scope: WatchScope;
+  readonly deadlineMs: number | undefined;
+  readonly #options: CacheWatcherOptions;
+  readonly #deps: CacheWatcherDeps;
+  readonly #matches: (element: Element) => boolean;
+  readonly #afterRevision: number;
+  #listener: WatchListener | undefined;
+  #initial: Cursor<Element> | undefined;
+  #initialEnd: WatchEvent | undefined;
+  /** All events of the window below this index are sent, or do not concern this watcher. */
+  #nextIndex: number;
+  #isLive = false;
+  #isPaused = false;
+  #isBookmarkDue = false;
+  #isOver = false;
+  /** Why it ended before it was started. */
+  #endedBefore: { readonly error: ApiError | undefined } | undefined;
+
+  constructor(options: CacheWatcherOptions, start: WatchStart, deps: CacheWatcherDeps) {
+    this.scope = options.scope;
+    this.deadlineMs = options.deadlineMs;
+    this.#options = options;
+    this.#deps = deps;
+    this.#initial = start.initial;
+    this.#initialEnd = start.initialEnd;
+    this.#nextIndex = start.nextIndex;
+    this.#afterRevision = start.afterRevision;
+    this.#matches = matcherOf(options.key, options.predicate);
+    if (options.predicate.allowWatchBookmarks) deps.bookmarks.add(this);
+  }
+
+  start(listener: WatchListener): void {
+    this.#listener = listener;
+    if (this.#endedBefore !== undefined) listener.ended(this.#endedBefore.error);
+    else if (!this.#isOver) this.#deps.queue.add(this);
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.#isOver) return;
+    this.#isPaused = false;
+    this.#deps.queue.add(this);
+  }
+
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#deps.queue.remove(this);
+    this.#deps.bookmarks.remove(this);
+    this.#initial = undefined;
+    this.#deps.closed(this);
+  }
+
+  /** Ends the watch from this side. */
+  end(error: ApiError | undefined): void {
+    if (this.#isOver) return;
+    this.stop();
+    if (this.#listener === undefined) this.#endedBefore = { error };
+    else this.#listener.ended(error);
+  }
+
+  /** An event has happened that may concern this watcher. */
+  offer(event: WindowEvent, index: number): void {
+    if (this.#isOver || index < this.#nextIndex) return;
+    if (!this.#isLive) {
+      this.#terminateIfLost();
+    } else if (this.#isPaused) {
+      this.#isLive = false;
+      this.#nextIndex = index;
+    } else {
+      this.#nextIndex = index + 1;
+      this.#sendEvent(event);
+    }
+  }
+
+  offerBookmark(): void {
+    this.#isBookmarkDue = true;
+    if (this.#isLive && !this.#isPaused) this.#sendDueBookmark();
+  }
+
+  pump(): boolean {
+    for (let step = 0; step < PUMP_STEPS; step++) {
+      if (this.#isPaused || this.#isOver) return false;
+      if (this.#initial !== undefined) this.#sendInitial(this.#initial);
+      else if (!this.#isLive && this.#terminateIfLost()) return false;
+      else if (!this.#isLive && this.#nextIndex < this.#deps.cache.window.endIndex)
+        this.#sendEvent(this.#deps.cache.window.at(this.#nextIndex++));
+      else {
+        this.#isLive = true;
+        this.#sendDueBookmark();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #sendInitial(cursor: Cursor<Element>): void {
+    const element = cursor.next();
+    if (element !== undefined && element.key.startsWith(this.#options.key)) {
+      if (!this.#matches(element)) return;
+      this.#deps.metrics.initEvents++;
+      this.#send({ type: "ADDED", object: element.stored });
+      return;
+    }
+    this.#initial = undefined;
+    const end = this.#initialEnd;
+    this.#initialEnd = undefined;
+    if (end !== undefined) this.#send(end);
+  }
+
+  #sendEvent(event: WindowEvent): void {
+    if (event.resourceVersion <= this.#afterRevision) return;
+    const seen = event.seenBy(this.#matches);
+    if (seen !== undefined) this.#send(seen);
+  }
+
+  /** A bookmark says that all events up to its revision are sent, so it waits for those. */
+  #sendDueBookmark(): void {
+    if (!this.#isBookmarkDue || this.#isOver) return;
+    this.#isBookmarkDue = false;
+    if (this.#deps.cache.resourceVersion > this.#afterRevision) this.#send(this.#deps.bookmark());
+  }
+
+  #send(event: WatchEvent): void {
+    this.#isPaused = !this.#listener!.event(event);
+  }
+
+  /** Ends the watch if the window has dropped an event that it has not looked at. */
+  #terminateIfLost(): boolean {
+    if (this.#nextIndex >= this.#deps.cache.window.startIndex) return false;
+    this.#deps.metrics.terminatedWatchers++;
+    this.end(undefined);
+    return true;
+  }
+}
+
+/** Whether an object is below the key, and selected. */
+function matcherOf(key: string, predicate: SelectionPredicate): (element: Element) => boolean {
+  const isPrefix = key.endsWith("/");
+  const isBelow = (other: string) =>
+    other.startsWith(key) && (isPrefix || other.length === key.length || other[key.length] === "/");
+  if (selectsAll(predicate)) return (element) => isBelow(element.key);
+  return (element) => isBelow(element.key) && attributesMatch(predicate, element.attributes);
+}
+
+/** A watch that has ended before it began. */
+export class EndedWatch implements Watch {
+  readonly #error: ApiError | undefined;
+
+  /** @param error sent to the client; undefined: it should begin again */
+  constructor(error: ApiError | undefined) {
+    this.#error = error;
+  }
+
+  start(listener: WatchListener): void {
+    listener.ended(this.#error);
+  }
+
+  resume(): void {}
+
+  stop(): void {}
+}

@@ -1,0 +1,377 @@
+/**
+ * A cache in front of the storage of one resource (apiserver: pkg/storage/cacher).
+ *
+ *     create, delete, count            ->  storage below (delete with the cached object)
+ *     guaranteedUpdate                 ->  storage below, beginning with the cached object
+ *     get at a revision, lists         ->  cache, when it is as fresh as the request demands
+ *     get of the latest                ->  storage below
+ *     watch                            ->  cache
+ *
+ * Objects and events are shared by all readers. Memory: the present objects, a window of changes
+ * (event-window.ts), and a few hundred bytes a watcher.
+ */
+import type { Clock, Logger, Random } from "@quorate/host";
+import type { GroupVersionKind, GroupVersionResource } from "../meta/kinds.ts";
+import type { KubeObject } from "../meta/object.ts";
+import { ApiError, expired, internalError } from "../meta/status.ts";
+import { bookmarkEvent } from "../storage/bookmark.ts";
+import { keyNotFound, StorageError, textOf } from "../storage/errors.ts";
+import type {
+  AttributesOf,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  ListResult,
+  StorageInterface,
+  StorageStats,
+  UpdateFunction,
+  UpdateOptions,
+  Versioner,
+  Watch,
+} from "../storage/interface.ts";
+import { interpretStorageError } from "../storage/interpret-error.ts";
+import { checkedKey } from "../storage/keys.ts";
+import { Slices, throwIfAborted, unlessAborted } from "../storage/pauses.ts";
+import { selectsAll } from "../storage/predicate.ts";
+import type { StoredObject } from "../storage/stored-object.ts";
+import { BookmarkSchedule } from "./bookmark-schedule.ts";
+import { CacheWatcher, EndedWatch, type WatchStart } from "./cache-watcher.ts";
+import { CacherMetrics } from "./cacher-metrics.ts";
+import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
+import { type Listed, listFound, listView } from "./list-page.ts";
+import { type ListRoute, listRoute } from "./list-route.ts";
+import { ProgressRequester } from "./progress-requester.ts";
+import { PumpQueue } from "./pump-queue.ts";
+import { Readiness } from "./readiness.ts";
+import { Reflector } from "./reflector.ts";
+import { RevisionReader } from "./revision-reader.ts";
+import { WatchCache } from "./watch-cache.ts";
+import { Watchers } from "./watchers.ts";
+
+export interface CacherOptions {
+  /** Of the bookmarks. */
+  readonly kind: GroupVersionKind;
+  readonly resource: Pick<GroupVersionResource, "group" | "resource">;
+  /** What all keys begin with: "/configmaps". */
+  readonly resourcePrefix: string;
+  readonly attributesOf: AttributesOf;
+  /** Fields that selectors often demand exactly; lists and watches look them up. Up to a few. */
+  readonly indexFields?: readonly string[];
+  readonly window?: Partial<WindowLimits>;
+  /** How the cache is filled; by lists in pages if absent. */
+  readonly fill?: "list" | "watch-list";
+}
+
+export interface CacherDeps {
+  /** The storage below. It stays open when the Cacher closes. */
+  readonly storage: StorageInterface;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export class Cacher implements StorageInterface {
+  readonly versioner: Versioner;
+  readonly metrics: CacherMetrics;
+  readonly #options: CacherOptions;
+  readonly #deps: CacherDeps;
+  readonly #cache: WatchCache;
+  readonly #readiness: Readiness;
+  readonly #reflector: Reflector;
+  readonly #watchers: Watchers;
+  readonly #queue: PumpQueue;
+  readonly #bookmarks: BookmarkSchedule;
+  readonly #progress: ProgressRequester;
+  readonly #revisions: RevisionReader;
+
+  /** Begins to fill the cache at once. */
+  constructor(options: CacherOptions, deps: CacherDeps) {
+    const { storage, clock } = deps;
+    const { attributesOf, indexFields = [], fill = "list" } = options;
+    const prefix = `${options.resourcePrefix}/`;
+    this.#options = options;
+    this.#deps = deps;
+    this.versioner = storage.versioner;
+    this.metrics = new CacherMetrics(options.resource);
+    this.#readiness = new Readiness(clock);
+    this.#watchers = new Watchers(prefix, indexFields);
+    this.#queue = new PumpQueue(clock);
+    this.#bookmarks = new BookmarkSchedule(clock);
+    this.#progress = new ProgressRequester(clock, () => storage.requestWatchProgress());
+    this.#revisions = new RevisionReader(() => storage.currentResourceVersion());
+    this.#cache = new WatchCache(
+      { attributesOf, indexFields, window: { ...DEFAULT_WINDOW_LIMITS, ...options.window } },
+      {
+        clock,
+        metrics: this.metrics,
+        progress: this.#progress,
+        dispatch: (event, index) => this.#watchers.dispatch(event, index),
+      },
+    );
+    this.#reflector = new Reflector({ prefix, attributesOf, fill }, deps, {
+      emptySet: () => this.#cache.emptySet(),
+      replace: (objects, revision) => {
+        this.#endWatches();
+        this.#cache.replace(objects, revision);
+        this.metrics.initializations++;
+        this.#readiness.ready();
+      },
+      apply: (event) => this.#cache.apply(event),
+      progress: (revision) => this.#cache.progress(revision),
+      lost: (error) => {
+        this.#readiness.pending(error);
+        this.#endWatches();
+      },
+    });
+    this.#reflector.start();
+  }
+
+  /** Objects in the cache. */
+  get cachedCount(): number {
+    return this.#cache.objectCount;
+  }
+
+  get watcherCount(): number {
+    return this.#watchers.size;
+  }
+
+  create(
+    key: string,
+    object: KubeObject,
+    ttlSeconds: number,
+    options?: CallOptions,
+  ): Promise<StoredObject> {
+    return this.#deps.storage.create(key, object, ttlSeconds, options);
+  }
+
+  delete(key: string, options: DeleteOptions = {}): Promise<StoredObject> {
+    return this.#deps.storage.delete(key, { ...options, cached: this.#cache.get(key)?.stored });
+  }
+
+  guaranteedUpdate(
+    key: string,
+    update: UpdateFunction,
+    options: UpdateOptions,
+  ): Promise<StoredObject> {
+    const cached = this.#cache.get(key)?.stored;
+    return this.#deps.storage.guaranteedUpdate(key, update, { ...options, cached });
+  }
+
+  async get(key: string, options: GetOptions = {}): Promise<StoredObject | undefined> {
+    const { resourceVersion = "", signal, ignoreNotFound } = options;
+    if (resourceVersion === "" || !this.#readiness.isReady)
+      return this.#deps.storage.get(key, options);
+    const whole = checkedKey(this.#options.resourcePrefix, key, false);
+    await this.#cache.waitUntilFresh(this.versioner.parse(resourceVersion), signal);
+    const element = this.#cache.get(whole);
+    if (element === undefined && ignoreNotFound !== true) throw keyNotFound(whole);
+    return element?.stored;
+  }
+
+  async getList(key: string, options: ListOptions): Promise<ListResult> {
+    const whole = checkedKey(this.#options.resourcePrefix, key, options.recursive);
+    const route = listRoute(whole, this.versioner, options);
+    const { predicate } = options;
+    const isPage = predicate.limit > 0 && selectsAll(predicate);
+    if (route === undefined || (!this.#readiness.isReady && isPage))
+      return this.#deps.storage.getList(key, options);
+    await this.#readiness.wait(options.signal);
+    if (route.read === "consistent") return this.#consistentList(key, whole, route, options);
+    const listed = await this.#listAt(whole, route.revision, route, options);
+    return listed ?? this.#deps.storage.getList(key, options);
+  }
+
+  async watch(key: string, options: ListOptions): Promise<Watch> {
+    const whole = checkedKey(this.#options.resourcePrefix, key, options.recursive);
+    const { signal, predicate, timeoutMs } = options;
+    const parsed = this.versioner.parse(options.resourceVersion);
+    await this.#readiness.wait(signal);
+    const { generation } = this.#readiness;
+    let revision = parsed;
+    try {
+      if (options.resourceVersion === "" && options.sendInitialEvents !== undefined)
+        revision = await this.#latestRevision(options);
+      if (options.sendInitialEvents === true) await this.#cache.waitUntilFresh(revision, signal);
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      return new EndedWatch(this.#watchError(error));
+    }
+    throwIfAborted(signal);
+    // The cache was filled again meanwhile: the client begins again, too.
+    if (!this.#readiness.isReady || this.#readiness.generation !== generation)
+      return new EndedWatch(undefined);
+    const start = this.#startOf(whole, revision, options);
+    if (start instanceof ApiError) return new EndedWatch(start);
+    const { clock } = this.#deps;
+    const stop = () => watcher.stop();
+    const watcher = new CacheWatcher(
+      {
+        key: whole,
+        predicate,
+        scope: this.#watchers.scopeOf(whole, predicate),
+        deadlineMs: timeoutMs === undefined ? undefined : clock.monotonicMs() + timeoutMs,
+      },
+      start,
+      {
+        cache: this.#cache,
+        queue: this.#queue,
+        bookmarks: this.#bookmarks,
+        metrics: this.metrics,
+        bookmark: () => bookmarkEvent(this.#options.kind, this.#cache.resourceVersion, false),
+        closed: () => {
+          signal?.removeEventListener("abort", stop);
+          this.#watchers.remove(watcher);
+        },
+      },
+    );
+    signal?.addEventListener("abort", stop);
+    this.#watchers.add(watcher);
+    return watcher;
+  }
+
+  stats(options?: CallOptions): Promise<StorageStats> {
+    return this.#deps.storage.stats(options);
+  }
+
+  requestWatchProgress(): Promise<void> {
+    return this.#deps.storage.requestWatchProgress();
+  }
+
+  currentResourceVersion(options?: CallOptions): Promise<number> {
+    return this.#deps.storage.currentResourceVersion(options);
+  }
+
+  compactRevision(): number {
+    return this.#deps.storage.compactRevision?.() ?? 0;
+  }
+
+  readiness(): string | undefined {
+    return this.#readiness.reason;
+  }
+
+  async close(): Promise<void> {
+    this.#readiness.stop();
+    this.#reflector.stop();
+    this.#endWatches();
+  }
+
+  #latestRevision({ signal }: CallOptions): Promise<number> {
+    return unlessAborted(signal, this.#revisions.read());
+  }
+
+  /** A list that has every write acknowledged before it. */
+  async #consistentList(
+    key: string,
+    whole: string,
+    route: ListRoute,
+    options: ListOptions,
+  ): Promise<ListResult> {
+    let fallback = false;
+    try {
+      const revision = await this.#latestRevision(options);
+      let listed: ListResult | undefined;
+      try {
+        listed = await this.#listAt(whole, revision, route, options);
+      } catch (error) {
+        if (!isTooLarge(error)) throw error;
+        fallback = true;
+      }
+      const result = listed ?? (await this.#deps.storage.getList(key, options));
+      this.metrics.consistentRead(true, fallback);
+      return result;
+    } catch (error) {
+      this.metrics.consistentRead(false, fallback);
+      throw error;
+    }
+  }
+
+  /** The list, when the cache has reached `revision`; undefined where the cache has no such. */
+  async #listAt(
+    whole: string,
+    revision: number,
+    route: ListRoute,
+    options: ListOptions,
+  ): Promise<ListResult | undefined> {
+    const { signal, predicate, resourceVersion, recursive } = options;
+    const cache = this.#cache;
+    await cache.waitUntilFresh(revision, signal);
+    const isExact = route.read === "exact";
+    if (isExact && revision < this.compactRevision()) return undefined;
+    const page = {
+      prefix: whole,
+      startKey: route.startKey,
+      predicate,
+      limit: resourceVersion === "0" ? 0 : predicate.limit,
+      revision: isExact ? revision : cache.resourceVersion,
+    };
+    const slices = new Slices(this.#deps.clock);
+    const list = (listed: Promise<Listed>, index: string) => this.#counted(listed, index);
+    if (!recursive) {
+      const element = cache.get(whole);
+      const found = element === undefined ? [] : [element];
+      return list(listFound(found, page, slices, signal), "");
+    }
+    const index = isExact || route.startKey !== whole ? undefined : this.#indexFor(options);
+    if (index !== undefined) {
+      const found = cache.byValue(index.field, index.value);
+      return list(listFound(found, page, slices, signal), index.field);
+    }
+    const view = isExact ? cache.viewAt(revision) : cache.view();
+    return view && list(listView(view, page, slices, signal), "");
+  }
+
+  async #counted(listed: Promise<Listed>, index: string): Promise<ListResult> {
+    const { result, fetched } = await listed;
+    this.metrics.listed(index, fetched, result.items.length);
+    return result;
+  }
+
+  #indexFor({ predicate }: ListOptions): { field: string; value: string } | undefined {
+    for (const field of this.#options.indexFields ?? []) {
+      const value = predicate.field.exactValue(field);
+      if (value !== undefined) return { field, value };
+    }
+    return undefined;
+  }
+
+  /** Where a watch begins, or why it cannot. */
+  #startOf(key: string, revision: number, options: ListOptions): WatchStart | ApiError {
+    const { sendInitialEvents, predicate } = options;
+    const { window, resourceVersion } = this.#cache;
+    const wantsInitial =
+      sendInitialEvents === true || (revision === 0 && sendInitialEvents === undefined);
+    if (wantsInitial)
+      return {
+        initial: this.#cache.view().cursor(key),
+        initialEnd:
+          sendInitialEvents === true && predicate.allowWatchBookmarks
+            ? bookmarkEvent(this.#options.kind, resourceVersion, true)
+            : undefined,
+        nextIndex: window.endIndex,
+        afterRevision: resourceVersion,
+      };
+    const after = revision === 0 ? resourceVersion : revision;
+    if (after < window.completeAfter)
+      return expired(`too old resource version: ${after} (${window.completeAfter})`);
+    return {
+      initial: undefined,
+      initialEnd: undefined,
+      nextIndex: window.firstAfter(after),
+      afterRevision: after,
+    };
+  }
+
+  #watchError(error: unknown): ApiError {
+    const interpreted = interpretStorageError(error, "watch", this.#options.resource, "");
+    return interpreted instanceof ApiError ? interpreted : internalError(textOf(error));
+  }
+
+  #endWatches(): void {
+    for (const watcher of this.#watchers.all()) watcher.end(undefined);
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof StorageError && error.code === "TooLargeResourceVersion";
+}

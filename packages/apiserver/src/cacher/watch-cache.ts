@@ -1,0 +1,123 @@
+/**
+ * The present objects of a resource and its latest changes (apiserver: pkg/storage/cacher/
+ * watch_cache.go). A Reflector feeds it; lists and watches read it.
+ *
+ *     store below --list--> replace --> objects
+ *                 --watch-> apply  ---> objects, window, snapshots, then the watchers
+ *                 --bookmark> progress: nothing below this revision is missing
+ */
+import type { Clock } from "@quorate/host";
+import type { Cancellation } from "../meta/cancellation.ts";
+import type { AttributesOf, WatchEvent } from "../storage/interface.ts";
+import type { CacherMetrics } from "./cacher-metrics.ts";
+import { EventWindow, type WindowLimits } from "./event-window.ts";
+import { Freshness } from "./freshness.ts";
+import { type Element, elementOf, ObjectSet } from "./object-set.ts";
+import type { ProgressRequester } from "./progress-requester.ts";
+import { Snapshots } from "./snapshots.ts";
+import type { SortedView } from "./sorted-view.ts";
+import { WindowEvent } from "./window-event.ts";
+
+export interface WatchCacheOptions {
+  readonly attributesOf: AttributesOf;
+  readonly indexFields: readonly string[];
+  readonly window: WindowLimits;
+}
+
+export interface WatchCacheDeps {
+  readonly clock: Pick<Clock, "monotonicMs" | "after">;
+  readonly metrics: CacherMetrics;
+  readonly progress: ProgressRequester;
+  /** Called with each event and its index in the window. */
+  readonly dispatch: (event: WindowEvent, index: number) => void;
+}
+
+export class WatchCache {
+  readonly window: EventWindow;
+  readonly #options: WatchCacheOptions;
+  readonly #deps: WatchCacheDeps;
+  readonly #freshness: Freshness;
+  readonly #snapshots = new Snapshots();
+  #objects: ObjectSet;
+
+  constructor(options: WatchCacheOptions, deps: WatchCacheDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.window = new EventWindow(options.window);
+    this.#objects = this.emptySet();
+    this.#freshness = new Freshness(deps.clock, deps.progress, (ms) => deps.metrics.waited(ms));
+    deps.metrics.capacity = this.window.capacity;
+  }
+
+  /** All changes up to this revision are in the cache. */
+  get resourceVersion(): number {
+    return this.#freshness.revision;
+  }
+
+  get objectCount(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): Element | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** The present objects, which later changes do not touch. */
+  view(): SortedView<Element> {
+    return this.#objects.freeze();
+  }
+
+  /** The objects at a revision up to the present one; undefined where that is too old. */
+  viewAt(revision: number): SortedView<Element> | undefined {
+    return this.#snapshots.viewAt(revision, this.window, this.#objects);
+  }
+
+  byValue(field: string, value: string): readonly Element[] {
+    return this.#objects.byValue(field, value);
+  }
+
+  /** Resolves when the cache has reached `revision`; see Freshness. */
+  waitUntilFresh(revision: number, signal: Cancellation | undefined): Promise<void> {
+    return this.#freshness.wait(revision, signal);
+  }
+
+  /** A set to be filled and passed to `replace`. */
+  emptySet(): ObjectSet {
+    return new ObjectSet(this.#options.indexFields);
+  }
+
+  /** Begins again with these objects. */
+  replace(objects: ObjectSet, revision: number): void {
+    this.#objects = objects;
+    this.#snapshots.clear();
+    this.window.clear(revision);
+    this.#reached(revision);
+  }
+
+  /** Applies one change. Throws where the object cannot be decoded. */
+  apply({ type, object: stored }: WatchEvent): void {
+    const { metrics, clock, dispatch } = this.#deps;
+    metrics.eventsReceived++;
+    const element = type === "DELETED" ? undefined : elementOf(stored, this.#options.attributesOf);
+    const previous =
+      element === undefined ? this.#objects.delete(stored.key) : this.#objects.set(element);
+    const event = new WindowEvent(stored, element, previous, clock.monotonicMs());
+    const index = this.window.endIndex;
+    this.window.append(event);
+    if (this.window.capacity !== metrics.capacity) metrics.capacityChanged(this.window.capacity);
+    this.#snapshots.eventApplied(this.window, this.#objects);
+    dispatch(event, index);
+    metrics.eventsDispatched++;
+    this.#reached(stored.resourceVersion);
+  }
+
+  /** The store has reported that no change up to `revision` is missing. */
+  progress(revision: number): void {
+    if (revision > this.resourceVersion) this.#reached(revision);
+  }
+
+  #reached(revision: number): void {
+    this.#deps.metrics.resourceVersion = revision;
+    this.#freshness.reached(revision);
+  }
+}

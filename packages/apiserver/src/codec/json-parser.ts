@@ -1,0 +1,259 @@
+/**
+ * A JSON parser that reports fields which occur twice and can stop in between, so that a large text
+ * does not hold the event loop. Errors have the texts of Go's encoding/json. As with JSON.parse,
+ * the last one of several fields of one name counts, and integers beyond 2^53 lose digits.
+ */
+import { CodedError, fromUtf8 } from "@quorate/proto";
+import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
+import { type MutableObject, put } from "./values.ts";
+
+/** A text that is not JSON, or nested too deep. The message is Go's. */
+export class JsonSyntaxError extends CodedError<"BadJson"> {
+  constructor(message: string) {
+    super("JsonSyntaxError", "BadJson", message);
+  }
+}
+
+const duplicates = new WeakMap<object, Set<string>>();
+
+/**
+ * The names that occur more than once in an object of a parsed text; undefined where there are
+ * none. Copies of the object do not have them.
+ */
+export function duplicatesIn(object: object): ReadonlySet<string> | undefined {
+  return duplicates.get(object);
+}
+
+/** Parses a whole text at once. Throws JsonSyntaxError. */
+export function parseJson(text: string): unknown {
+  const parser = new JsonParser(text);
+  parser.step(Number.POSITIVE_INFINITY);
+  return parser.value;
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
+const SPACE = /[ \t\r\n]*/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings may not have them
+const SPECIAL_IN_STRING = /[\\\u0000-\u001f]/;
+const LITERALS: readonly (readonly [text: string, value: unknown])[] = [
+  ["true", true],
+  ["false", false],
+  ["null", null],
+];
+
+interface Container {
+  readonly items: unknown[] | undefined;
+  readonly object: MutableObject;
+  /** The name of the field whose value comes next. */
+  key: string;
+}
+
+/** Parses a text in steps. */
+export class JsonParser {
+  /** The result, once `step` has returned true. */
+  value: unknown;
+  private readonly text: string;
+  private at = 0;
+  private readonly stack: Container[] = [];
+  private duplicateCount = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /**
+   * Goes on for about `chars` UTF-16 units; a single string may be longer. Returns whether the text
+   * is at its end. Throws JsonSyntaxError.
+   */
+  step(chars: number): boolean {
+    const end = this.at + chars;
+    while (this.at < end) if (this.nextValue()) return true;
+    return false;
+  }
+
+  /** Reads one scalar, or the beginning of a container. Returns whether the text is complete. */
+  private nextValue(): boolean {
+    const first = this.peek();
+    if (first === "{") return this.openObject();
+    if (first === "[") return this.openArray();
+    const value = first === '"' ? this.string() : this.scalar(first);
+    return this.completed(value);
+  }
+
+  private openObject(): boolean {
+    this.at++;
+    const container: Container = { items: undefined, object: {}, key: "" };
+    if (this.peek() === "}") {
+      this.at++;
+      return this.completed(container.object);
+    }
+    this.push(container);
+    this.key(container, "looking for beginning of object key string");
+    return false;
+  }
+
+  private openArray(): boolean {
+    this.at++;
+    const items: unknown[] = [];
+    if (this.peek() === "]") {
+      this.at++;
+      return this.completed(items);
+    }
+    this.push({ items, object: {}, key: "" });
+    return false;
+  }
+
+  private push(container: Container): void {
+    this.stack.push(container);
+    if (this.stack.length > MAX_JSON_DEPTH) throw new JsonSyntaxError("exceeded max depth");
+  }
+
+  private key(container: Container, where: string): void {
+    if (this.peek() !== '"') throw this.unexpected(where);
+    container.key = this.string();
+    if (this.peek() !== ":") throw this.unexpected("after object key");
+    this.at++;
+  }
+
+  /** Stores a complete value where it belongs and closes the containers that end after it. */
+  private completed(complete: unknown): boolean {
+    let value = complete;
+    for (;;) {
+      const container = this.stack.at(-1);
+      if (container === undefined) {
+        this.value = value;
+        if (this.peek() !== "") throw this.unexpected("after top-level value");
+        return true;
+      }
+      const { items } = container;
+      if (items === undefined) this.set(container, value);
+      else items.push(value);
+      const next = this.peek();
+      if (next === ",") {
+        this.at++;
+        if (items === undefined) this.key(container, "looking for beginning of object key string");
+        return false;
+      }
+      if (next !== (items === undefined ? "}" : "]"))
+        throw this.unexpected(
+          items === undefined ? "after object key:value pair" : "after array element",
+        );
+      this.at++;
+      this.stack.pop();
+      value = items ?? container.object;
+    }
+  }
+
+  private set({ object, key }: Container, value: unknown): void {
+    if (object[key] !== undefined && Object.hasOwn(object, key)) this.duplicate(object, key);
+    put(object, key, value);
+  }
+
+  private duplicate(object: MutableObject, key: string): void {
+    if (++this.duplicateCount > MAX_DUPLICATE_FIELDS) return;
+    const names = duplicates.get(object) ?? new Set();
+    duplicates.set(object, names.add(key));
+  }
+
+  /** The next char that is no white space; "" at the end. */
+  private peek(): string {
+    const { text } = this;
+    if (text.charCodeAt(this.at) <= 32) {
+      SPACE.lastIndex = this.at;
+      SPACE.test(text);
+      this.at = SPACE.lastIndex;
+    }
+    return text.charAt(this.at);
+  }
+
+  private string(): string {
+    const { text } = this;
+    const start = this.at + 1;
+    const quote = text.indexOf('"', start);
+    const plain = text.slice(start, quote < 0 ? text.length : quote);
+    if (quote >= 0 && !SPECIAL_IN_STRING.test(plain)) {
+      this.at = quote + 1;
+      return plain;
+    }
+    let at = start;
+    for (; at < text.length && text[at] !== '"'; at++) {
+      if (text.charCodeAt(at) < 32) throw this.unexpected("in string literal", at);
+      if (text[at] === "\\") at = this.escape(at + 1);
+    }
+    if (at >= text.length) throw this.unexpected("", text.length);
+    this.at = at + 1;
+    return JSON.parse(text.slice(start - 1, at + 1)) as string;
+  }
+
+  /** Checks the escape sequence whose char after the backslash is at `at`; returns its end. */
+  private escape(at: number): number {
+    const { text } = this;
+    if (text[at] !== "u") {
+      if (!'"\\/bfnrt'.includes(text[at] ?? "x"))
+        throw this.unexpected("in string escape code", at);
+      return at;
+    }
+    for (let digit = at + 1; digit <= at + 4; digit++)
+      if (!/[0-9a-fA-F]/.test(text[digit] ?? ""))
+        throw this.unexpected("in \\u hexadecimal character escape", digit);
+    return at + 4;
+  }
+
+  private scalar(first: string): unknown {
+    const { text, at } = this;
+    for (const [literal, value] of LITERALS) {
+      if (first !== literal[0]) continue;
+      for (let offset = 1; offset < literal.length; offset++)
+        if (text[at + offset] !== literal[offset])
+          throw this.unexpected(
+            `in literal ${literal} (expecting ${quoted(literal[offset])})`,
+            at + offset,
+          );
+      this.at = at + literal.length;
+      return value;
+    }
+    NUMBER.lastIndex = at;
+    if (!NUMBER.test(text)) {
+      if (first === "-") throw this.unexpected("in numeric literal", at + 1);
+      throw this.unexpected("looking for beginning of value");
+    }
+    this.at = NUMBER.lastIndex;
+    const next = text[this.at];
+    if (next === "." && !/[.eE]/.test(text.slice(at, this.at)))
+      throw this.unexpected("after decimal point in numeric literal", this.at + 1);
+    if ((next === "e" || next === "E") && !/[eE]/.test(text.slice(at, this.at)))
+      throw this.unexpected(
+        "in exponent of numeric literal",
+        this.at + (/[-+]/.test(text[this.at + 1] ?? "") ? 2 : 1),
+      );
+    return Number(text.slice(at, this.at));
+  }
+
+  private unexpected(where: string, at = this.at): JsonSyntaxError {
+    if (at >= this.text.length) return new JsonSyntaxError("unexpected end of JSON input");
+    const char = String.fromCodePoint(this.text.codePointAt(at) ?? 0);
+    return new JsonSyntaxError(`invalid character ${quoted(char)} ${where}`);
+  }
+}
+
+/** A char as Go's errors quote it: the first byte of its UTF-8. */
+function quoted(char: string): string {
+  if (char === "'") return "'\\''";
+  if (char === '"') return "'\"'";
+  const byte = fromUtf8(char)[0];
+  const escapes: Readonly<Record<number, string>> = {
+    7: "\\a",
+    8: "\\b",
+    9: "\\t",
+    10: "\\n",
+    11: "\\v",
+    12: "\\f",
+    13: "\\r",
+    92: "\\\\",
+  };
+  const known = escapes[byte];
+  if (known !== undefined) return `'${known}'`;
+  if (byte < 32 || byte === 127) return `'\\x${byte.toString(16).padStart(2, "0")}'`;
+  if (byte >= 128 && byte < 161) return `'\\u${byte.toString(16).padStart(4, "0")}'`;
+  return `'${String.fromCharCode(byte)}'`;
+}

@@ -1,0 +1,14 @@
+/** Limits of the codecs; docs/LIMITS.md lists them. */
+
+/** Nesting of messages in objects of built-in kinds, which only CRD schemas come near to. */
+export const MAX_MESSAGE_DEPTH = 100;
+/** Unknown and duplicate fields that one request reports (as Kubernetes). */
+export const MAX_STRICT_ERRORS = 100;
+/** Nesting of JSON and YAML texts. */
+export const MAX_JSON_DEPTH = 1000;
+/** The largest body of a request (as Kubernetes). */
+export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
+/** Duplicate names that are remembered for one text; later ones are not reported. */
+export const MAX_DUPLICATE_FIELDS = 100;
+/** Aliases that one YAML text may follow. */
+export const MAX_YAML_ALIASES = 100;

@@ -1,0 +1,140 @@
+/**
+ * Objects from the values of their fields, as Go's encoding/json would write them: in the order of
+ * the type's fields, empty ones omitted or written as zero values.
+ */
+
+import { DEFAULTERS, type FieldValues } from "../schema/defaults.ts";
+import type { CustomName, Field, MessageType, ValueType } from "../schema/message-type.ts";
+
+export type MutableObject = Record<string, unknown>;
+
+/** Sets a field, also one that is called "__proto__". */
+export function put(target: MutableObject, field: string, value: unknown): void {
+  if (field !== "__proto__") target[field] = value;
+  else
+    Object.defineProperty(target, field, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+}
+
+/** The zero values of custom types; undefined is nil, which JSON writes as null. */
+const CUSTOM_ZERO: Readonly<Record<CustomName, unknown>> = {
+  Time: undefined,
+  MicroTime: undefined,
+  Quantity: "0",
+  IntOrString: 0,
+  RawExtension: undefined,
+  FieldsV1: undefined,
+  JSON: undefined,
+  JSONSchemaPropsOrArray: undefined,
+  JSONSchemaPropsOrBool: false,
+  JSONSchemaPropsOrStringArray: undefined,
+};
+
+const SCALAR_ZERO: Readonly<Record<string, unknown>> = {
+  string: "",
+  bool: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+};
+
+/** What Go has for a value that is absent or null; undefined for nil. */
+export function zeroOf(type: ValueType): unknown {
+  if (type.pointer) return undefined;
+  if (type.shape === "scalar") return SCALAR_ZERO[type.scalar];
+  if (type.shape !== "message") return undefined;
+  const message = type.message();
+  if (message.custom !== undefined) return CUSTOM_ZERO[message.custom];
+  return message.alias === undefined ? objectOf(message, []) : undefined;
+}
+
+/**
+ * An object from its fields' values, defaults filled in.
+ * @param values by position in `type.fields`; undefined is absent, or nil. Changed by the call.
+ */
+export function objectOf(type: MessageType, values: unknown[]): MutableObject {
+  const { fields } = type;
+  for (let slot = 0; slot < fields.length; slot++) {
+    if (values[slot] === undefined) values[slot] = zeroOf(fields[slot].type);
+    const { preset, type: fieldType } = fields[slot];
+    if (preset !== undefined && isMissing(fieldType, values[slot])) values[slot] = preset;
+  }
+  const setDefaults = DEFAULTERS.get(type.fullName);
+  if (setDefaults !== undefined) setDefaults(fieldValues(type, values));
+  const object: MutableObject = {};
+  for (let slot = 0; slot < fields.length; slot++) {
+    const field = fields[slot];
+    const value = values[slot];
+    if (!isOmitted(field, value)) object[field.name] = value === undefined ? null : value;
+  }
+  return object;
+}
+
+function isMissing(type: ValueType, value: unknown): boolean {
+  return value === undefined || (!type.pointer && (value === "" || value === 0));
+}
+
+function fieldValues(type: MessageType, values: unknown[]): FieldValues {
+  const slotOf = (name: string): number => {
+    const slot = type.slotOf.get(name);
+    if (slot === undefined) throw new RangeError(`${type.name} has no field ${name}`);
+    return slot;
+  };
+  return {
+    get: (name) => values[slotOf(name)],
+    set: (name, value) => {
+      values[slotOf(name)] = value;
+    },
+    setMissing: (name, value) => {
+      const slot = slotOf(name);
+      if (isMissing(type.fields[slot].type, values[slot])) values[slot] = value;
+    },
+  };
+}
+
+function isOmitted({ omit, type }: Field, value: unknown): boolean {
+  if (omit === "") return false;
+  if (value === undefined) return omit === "zero" || type.pointer || type.shape !== "message";
+  if (type.pointer) return false;
+  switch (type.shape) {
+    case "scalar":
+      return value === "" || value === 0 || value === false;
+    case "list":
+      return (value as readonly unknown[]).length === 0;
+    case "map":
+      return isEmptyObject(value as object);
+    default:
+      return false;
+  }
+}
+
+function isEmptyObject(value: object): boolean {
+  for (const _ in value) return false;
+  return true;
+}
+
+/** A map with its keys in the order of their bytes, as Go writes maps. */
+export function sortedMap(map: MutableObject): MutableObject {
+  const keys = Object.keys(map);
+  if (keys.every((key, at) => at === 0 || compareUtf8(keys[at - 1], key) <= 0)) return map;
+  const sorted: MutableObject = {};
+  for (const key of keys.sort(compareUtf8)) put(sorted, key, map[key]);
+  return sorted;
+}
+
+/** The order of the texts' UTF-8 bytes: that of their code points. */
+export function compareUtf8(a: string, b: string): number {
+  for (let at = 0; at < a.length && at < b.length; at++) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left === right) continue;
+    // A surrogate stands for a code point above all others.
+    const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;
+    return isHigh(left) !== isHigh(right) ? (isHigh(left) ? 1 : -1) : left - right;
+  }
+  return a.length - b.length;
+}

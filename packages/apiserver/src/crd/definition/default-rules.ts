@@ -1,0 +1,83 @@
+/**
+ * The rules for the defaults of a schema: each one is valid, and has no fields that pruning would
+ * remove (apiextensions-apiserver: pkg/apiserver/schema/defaulting/validation.go).
+ */
+import { invalidValue } from "../../meta/field-errors.ts";
+import type { Json } from "../../meta/object.ts";
+import type { FieldError } from "../../meta/status.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { sameJson } from "../schema/edit.ts";
+import { coerceEmbedded, EmbeddedError, validateEmbedded } from "../schema/embedded.ts";
+import { child, keyed } from "../schema/paths.ts";
+import { asResource, META_FIELDS, prune } from "../schema/prune.ts";
+import { traitsOf } from "../schema/traits.ts";
+import type { Patterns } from "../validation/patterns.ts";
+import { Validation } from "../validation/validate-value.ts";
+
+/** Checks a default against the rules (x-kubernetes-validations) of its schema. */
+export type DefaultRuleCheck = (schema: Schema, value: Json, path: string) => FieldError[];
+
+/** How defaults are checked. */
+export interface DefaultOptions {
+  /** Whether unknown fields in defaults are refused. */
+  readonly pruned: boolean;
+  readonly patterns: Patterns | undefined;
+  readonly rules: DefaultRuleCheck | undefined;
+}
+
+/** @param schema of a whole resource */
+export function defaultErrors(schema: Schema, path: string, options: DefaultOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  visit(asResource(schema), path, false, options, errors);
+  return errors;
+}
+
+function visit(
+  schema: Schema,
+  path: string,
+  insideMeta: boolean,
+  options: DefaultOptions,
+  to: FieldError[],
+): void {
+  const embedded = schema["x-kubernetes-embedded-resource"] === true;
+  const inside = insideMeta && !embedded;
+  if (!traitsOf(schema).defaults) return;
+  if (schema.default !== undefined && schema.default !== null) {
+    to.push(...errorsOf(schema, schema.default, child(path, "default"), inside, options));
+  }
+  if (schema.items !== undefined) visit(schema.items, child(path, "items"), inside, options, to);
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    const where = keyed(child(path, "properties"), key);
+    visit(property, where, inside || (embedded && META_FIELDS.has(key)), options, to);
+  }
+}
+
+function errorsOf(
+  schema: Schema,
+  value: Json,
+  path: string,
+  insideMeta: boolean,
+  options: DefaultOptions,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (!insideMeta) {
+    if (options.pruned && !sameJson(prune(value, schema), value)) {
+      errors.push(invalidValue(path, value, "must not have unknown fields"));
+    }
+    const broken = embeddedErrors(schema, value, path);
+    if (broken.length > 0) return [...errors, ...broken];
+  }
+  const prefixed = new Validation(options.patterns, path).run(value, schema, undefined);
+  if (prefixed.length > 0) return [...errors, ...prefixed];
+  return [...errors, ...(options.rules?.(schema, value, path) ?? [])];
+}
+
+function embeddedErrors(schema: Schema, value: Json, path: string): FieldError[] {
+  try {
+    coerceEmbedded(value, schema, { dropMalformed: false }, path);
+    return validateEmbedded(value, schema, path);
+  } catch (error) {
+    if (!(error instanceof EmbeddedError)) throw error;
+    return [error.problem];
+  }
+}

@@ -1,0 +1,70 @@
+/** Changes of immutable JSON values: a copy is made only where something changes. */
+import type { Json, JsonObject } from "../../meta/object.ts";
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A field of an object; fields of Object.prototype do not count. */
+export function fieldOf<T>(object: Readonly<Record<string, T>> | undefined, key: string) {
+  return object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** Sets a field, also one named "__proto__", which an assignment would not. */
+export function setField(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== "__proto__") object[key] = value;
+  else {
+    const how = { value, enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(object, key, how);
+  }
+}
+
+/**
+ * The object with each field replaced by what `change` returns for it; `undefined` removes the
+ * field. Returns the same object where nothing changes.
+ */
+export function mapFields(
+  object: JsonObject,
+  change: (value: Json, key: string) => Json | undefined,
+): JsonObject {
+  let copy: Record<string, Json | undefined> | undefined;
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (value === undefined) continue;
+    const changed = change(value, key);
+    if (changed === value) continue;
+    copy ??= { ...object };
+    if (changed === undefined) delete copy[key];
+    else setField(copy, key, changed);
+  }
+  return copy ?? object;
+}
+
+/** The list with each item replaced. Returns the same list where nothing changes. */
+export function mapItems(
+  list: readonly Json[],
+  change: (item: Json, index: number) => Json,
+): readonly Json[] {
+  let copy: Json[] | undefined;
+  for (let i = 0; i < list.length; i++) {
+    const changed = change(list[i], i);
+    if (changed === list[i]) continue;
+    copy ??= [...list];
+    copy[i] = changed;
+  }
+  return copy ?? list;
+}
+
+/** Whether two JSON values are the same, whatever the order of fields is. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, i) => sameJson(item, b[i]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
+  if (keys.length !== Object.keys(b).filter((key) => b[key] !== undefined).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]));
+}

@@ -1,0 +1,79 @@
+/**
+ * Lists of type "set" and "map": no item, or no key, occurs twice (apiextensions-apiserver:
+ * pkg/apiserver/schema/listtype).
+ */
+import { duplicate, invalidValue } from "../../meta/field-errors.ts";
+import type { Json } from "../../meta/object.ts";
+import type { FieldError } from "../../meta/status.ts";
+import type { Schema } from "../../schema/schema.ts";
+import { fieldOf, isObject } from "./edit.ts";
+import { at, child, keyed } from "./paths.ts";
+import { traitsOf, valueSchema } from "./traits.ts";
+
+/** @param path "" for the root */
+export function validateListTypes(
+  value: Json | undefined,
+  schema: Schema | undefined,
+  path = "",
+): FieldError[] {
+  const errors: FieldError[] = [];
+  visit(value, schema, path, errors);
+  return errors;
+}
+
+function visit(
+  value: Json | undefined,
+  schema: Schema | undefined,
+  path: string,
+  to: FieldError[],
+) {
+  if (schema === undefined || !traitsOf(schema).lists) return;
+  if (Array.isArray(value)) {
+    const type = schema["x-kubernetes-list-type"];
+    if (type === "set") to.push(...repeated(value).map((i) => duplicate(at(path, i), value[i])));
+    else if (type === "map") to.push(...repeatedKeys(value, schema, path));
+    for (const [i, item] of value.entries()) visit(item, schema.items, at(path, i), to);
+  } else if (isObject(value)) {
+    const values = valueSchema(schema);
+    for (const [key, field] of Object.entries(value)) {
+      const property = fieldOf(schema.properties, key);
+      if (property !== undefined) visit(field, property, child(path, key), to);
+      else if (values !== undefined) visit(field, values, keyed(path, key), to);
+    }
+  }
+}
+
+/** The index of the second occurrence of each item that occurs more than once. */
+function repeated(items: readonly (Json | undefined)[]): number[] {
+  const times = new Map<string, number>();
+  const indexes: number[] = [];
+  for (const [index, item] of items.entries()) {
+    const text = item === undefined ? "" : canonical(item);
+    const before = times.get(text) ?? 0;
+    times.set(text, before + 1);
+    if (before === 1) indexes.push(index);
+  }
+  return indexes;
+}
+
+/** JSON with sorted keys. */
+function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key]!)}`).join(",")}}`;
+}
+
+function repeatedKeys(items: readonly Json[], schema: Schema, path: string): FieldError[] {
+  for (const [i, item] of items.entries()) {
+    if (item === null || isObject(item)) continue;
+    return [invalidValue(at(path, i), item, "must be an object for an array of list-type map")];
+  }
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  const chosen = items.map((item) => {
+    const object = isObject(item) ? item : {};
+    const present = keys.filter((key) => fieldOf(object, key) !== undefined).sort();
+    return Object.fromEntries(present.map((key) => [key, object[key]!]));
+  });
+  return repeated(chosen).map((i) => duplicate(at(path, i), chosen[i]));
+}

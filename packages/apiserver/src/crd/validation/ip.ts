@@ -1,0 +1,61 @@
+/** IP addresses and networks as Go parses them (net.ParseIP, with leading zeros in IPv4). */
+
+/** The four bytes of an IPv4 address in dotted form. */
+export function parseIpV4(text: string): number[] | undefined {
+  const parts = text.split(".");
+  if (parts.length !== 4 || !parts.every((part) => /^\d{1,10}$/.test(part))) return undefined;
+  const bytes = parts.map(Number);
+  return bytes.every((byte) => byte <= 255) ? bytes : undefined;
+}
+
+/** The sixteen bytes of an IPv6 address; its last part may be dotted. */
+export function parseIpV6(text: string): number[] | undefined {
+  if (!text.includes(":") || text.length > 64) return undefined;
+  const halves = text.split("::");
+  if (halves.length === 1) {
+    const bytes = groupsOf(text, true);
+    return bytes?.length === 16 ? bytes : undefined;
+  }
+  if (halves.length > 2) return undefined;
+  const head = groupsOf(halves[0], false);
+  const tail = groupsOf(halves[1], true);
+  if (head === undefined || tail === undefined) return undefined;
+  const missing = 16 - head.length - tail.length;
+  return missing < 2 ? undefined : [...head, ...new Array<number>(missing).fill(0), ...tail];
+}
+
+function groupsOf(text: string, last: boolean): number[] | undefined {
+  if (text === "") return [];
+  const bytes: number[] = [];
+  const groups = text.split(":");
+  for (const [i, group] of groups.entries()) {
+    if (last && i === groups.length - 1 && group.includes(".")) {
+      const dotted = parseIpV4(group);
+      if (dotted === undefined) return undefined;
+      bytes.push(...dotted);
+    } else if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
+      const value = Number.parseInt(group, 16);
+      bytes.push(value >> 8, value & 0xff);
+    } else return undefined;
+  }
+  return bytes;
+}
+
+export function isIpV4(text: string): boolean {
+  return parseIpV4(text) !== undefined || (text.includes(".") && parseIpV6(text) !== undefined);
+}
+
+export function isIpV6(text: string): boolean {
+  return parseIpV6(text) !== undefined;
+}
+
+/** "10.0.0.0/8": an address and the number of bits of its network. */
+export function isCidr(text: string): boolean {
+  const slash = text.indexOf("/");
+  if (slash < 0) return false;
+  const bits = text.slice(slash + 1);
+  if (!/^\d{1,3}$/.test(bits)) return false;
+  const address = text.slice(0, slash);
+  if (parseIpV4(address) !== undefined) return Number(bits) <= 32;
+  return parseIpV6(address) !== undefined && Number(bits) <= 128;
+}

@@ -1,0 +1,62 @@
+/** Settings of elections, of connections to peers, and of waiting for the disk. */
+import type { Gates } from "./features.ts";
+import { inferLocalAddress } from "./local-address.ts";
+import type { OptionValues } from "./options.ts";
+import type { ServerConfig } from "./server-config.ts";
+import type { Settings } from "./settings.ts";
+import { type MemberUrl, urlsText } from "./url.ts";
+
+/** As etcd's rafthttp.DefaultConnReadTimeout. */
+const MIN_RAFT_READ_TIMEOUT_MS = 5000;
+
+/**
+ * The settings; warns of those that may lose data, or that cannot take effect.
+ * @param advertised the peer URLs that other members dial
+ */
+export function resolvePeers(
+  settings: Settings,
+  values: OptionValues,
+  gates: Gates,
+  advertised: readonly MemberUrl[],
+): Pick<
+  ServerConfig,
+  | "heartbeatIntervalMs"
+  | "electionTimeoutMs"
+  | "electionTicks"
+  | "initialElectionTickAdvance"
+  | "raftReadTimeoutMs"
+  | "localAddress"
+  | "socketReusePort"
+  | "unsafeNoFsync"
+> {
+  if (values["unsafe-no-fsync"]) {
+    settings.warn("fsync is off: a crash of this machine loses acknowledged writes", {
+      option: "unsafe-no-fsync",
+    });
+  }
+  return {
+    heartbeatIntervalMs: values["heartbeat-interval"],
+    electionTimeoutMs: values["election-timeout"],
+    electionTicks: Math.floor(values["election-timeout"] / values["heartbeat-interval"]),
+    initialElectionTickAdvance: values["initial-election-tick-advance"],
+    raftReadTimeoutMs: Math.max(MIN_RAFT_READ_TIMEOUT_MS, values["raft-read-timeout"]),
+    localAddress: localAddress(settings, gates, advertised),
+    socketReusePort: values["socket-reuse-port"],
+    unsafeNoFsync: values["unsafe-no-fsync"],
+  };
+}
+
+/** The address to dial peers from, if the feature gate asks for it. */
+function localAddress(
+  settings: Settings,
+  gates: Gates,
+  advertised: readonly MemberUrl[],
+): string | undefined {
+  if (gates.get("SetMemberLocalAddr") !== true) return undefined;
+  const address = inferLocalAddress(advertised);
+  if (address === undefined)
+    settings.warn("unable to set a member local address due to lack of suitable local addresses", {
+      "advertise-peer-urls": urlsText(advertised),
+    });
+  return address;
+}
