@@ -8,9 +8,14 @@ export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
-export { type BuiltinKind, builtinKind, mustBuiltinKind } from "./src/codec/builtin-kind.ts";
-export { listChunks, watchFrame } from "./src/codec/envelope.ts";
-export { JsonParser, JsonSyntaxError, parseJson } from "./src/codec/json-parser.ts";
+export { type BuiltinKind, builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
+export {
+  duplicateFieldsOf,
+  JsonParser,
+  JsonSyntaxError,
+  parseJson,
+} from "./src/codec/json-parser.ts";
+export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export * from "./src/meta/kinds.ts";
 export * from "./src/meta/object.ts";
