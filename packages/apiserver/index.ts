@@ -10,9 +10,14 @@ export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.t
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
 export { Cacher, type CacherDeps, type CacherOptions } from "./src/cacher/cacher.ts";
 export { CacherMetrics, type MetricSample } from "./src/cacher/cacher-metrics.ts";
-export { type BuiltinKind, builtinKind, mustBuiltinKind } from "./src/codec/builtin-kind.ts";
-export { listChunks, watchFrame } from "./src/codec/envelope.ts";
-export { JsonParser, JsonSyntaxError, parseJson } from "./src/codec/json-parser.ts";
+export { type BuiltinKind, builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
+export {
+  duplicateFieldsOf,
+  JsonParser,
+  JsonSyntaxError,
+  parseJson,
+} from "./src/codec/json-parser.ts";
+export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export * from "./src/meta/kinds.ts";
 export * from "./src/meta/object.ts";

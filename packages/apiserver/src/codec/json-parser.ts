@@ -24,6 +24,22 @@ export function duplicatesIn(object: object): ReadonlySet<string> | undefined {
   return duplicates.get(object);
 }
 
+/**
+ * All fields that occur more than once in a parsed value, such as 'duplicate field "spec.size"';
+ * for values of kinds whose decoder does not report them.
+ */
+export function duplicateFieldsOf(value: unknown, path = ""): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const found: string[] = [];
+  const names = duplicates.get(value);
+  for (const [key, field] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    if (names?.has(key)) found.push(`duplicate field ${JSON.stringify(at)}`);
+    found.push(...duplicateFieldsOf(field, at));
+  }
+  return found;
+}
+
 /** Parses a whole text at once. Throws JsonSyntaxError. */
 export function parseJson(text: string): unknown {
   const parser = new JsonParser(text);

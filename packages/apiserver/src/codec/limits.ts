@@ -6,9 +6,7 @@ export const MAX_MESSAGE_DEPTH = 100;
 export const MAX_STRICT_ERRORS = 100;
 /** Nesting of JSON and YAML texts. */
 export const MAX_JSON_DEPTH = 1000;
-/** The largest body of a request (as Kubernetes). */
-export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 /** Duplicate names that are remembered for one text; later ones are not reported. */
 export const MAX_DUPLICATE_FIELDS = 100;
-/** Aliases that one YAML text may follow. */
-export const MAX_YAML_ALIASES = 100;
+/** Work of reading one object, in the units of the protobuf reader: about 1 for each field. */
+export const MAX_READ_WORK: number = 16 * 1024 * 1024;
