@@ -41,7 +41,7 @@ export interface ServedResource extends GroupVersion {
   decode(value: unknown): DecodedObject;
   /** Converts an object of any served version of this kind into this one. */
   convert(objects: readonly KubeObject[]): Promise<readonly KubeObject[]>;
-  /** Protobuf, where the kind has it. */
+  /** Protobuf, where the kind has it: messages without envelope. */
   readonly protobuf:
     | { encode(object: KubeObject): Uint8Array; decode(bytes: Uint8Array): KubeObject }
     | undefined;

@@ -19,6 +19,9 @@ const PREFIXES: Readonly<Record<Version, string>> = {
 };
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
+/** A text in v2; v3 can say that it may be a number too. */
+const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
 /** A patch may be any object. */
 const PATCH: Schema = {
   definition: `${META}Patch`,
@@ -123,6 +126,8 @@ export class Definitions {
 
   private inline(schema: Schema, builtin: boolean): JsonObject {
     if (schema["x-kubernetes-int-or-string"] === true) return this.intOrString(schema, builtin);
+    if (this.version === "v3" && schema.definition === QUANTITY)
+      return { description: schema.description, oneOf: [{ type: "string" }, { type: "number" }] };
     const opaque = schema["x-kubernetes-preserve-unknown-fields"] === true;
     if (this.version === "v2" && opaque && !builtin) {
       // Old kubectl would refuse the unknown fields next to known ones.

@@ -1,0 +1,46 @@
+/** The kinds that every server has: their declarations, storages and endpoints. */
+import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
+import { storageVersionHash } from "../crd/serving/storage-version-hash.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
+import { configMaps } from "../registry/builtin/configmaps.ts";
+import { leases } from "../registry/builtin/leases.ts";
+import { namespaces } from "../registry/builtin/namespaces.ts";
+import { secrets } from "../registry/builtin/secrets.ts";
+import { serviceAccounts } from "../registry/builtin/serviceaccounts.ts";
+import type { KindSource } from "../registry/kind-source.ts";
+import type { RegistryDeps } from "../registry/resource-parts.ts";
+import type { ResourceSpec } from "../registry/resource-spec.ts";
+import { servedResourcesOf } from "../registry/served-resources.ts";
+import type { ServedResource } from "../rest/served-resource.ts";
+import type { StorageInterface } from "../storage/interface.ts";
+
+/** The declarations of the built-in kinds. */
+export function builtinSpecs(): ResourceSpec[] {
+  return [
+    namespaces(kindSource("", "v1", "Namespace")),
+    configMaps(kindSource("", "v1", "ConfigMap")),
+    secrets(kindSource("", "v1", "Secret")),
+    serviceAccounts(kindSource("", "v1", "ServiceAccount")),
+    leases(kindSource("coordination.k8s.io", "v1", "Lease")),
+  ];
+}
+
+/** The endpoints of a built-in kind over its storage. */
+export function builtinServed(
+  spec: ResourceSpec,
+  storage: StorageInterface,
+  deps: RegistryDeps,
+): ServedResource[] {
+  const { group, version, kind } = spec.kind;
+  const subresourceSource = (other: GroupVersionKind): KindSource | undefined => builtinKind(other);
+  return servedResourcesOf(
+    spec,
+    {
+      source: kindSource(group, version, kind),
+      subresourceSource,
+      storageVersionHash: storageVersionHash(spec.kind),
+      strategicMerge: true,
+    },
+    { ...deps, storage },
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * The composition root of the API server: storages, resources, and the server that serves them.
+ *
+ *     cluster -> ResourceStorages -> registry stores -> ResourceTable -> ApiServer -> exchanges
+ *
+ * It knows no sockets and no files; node/ opens those.
+ */
+import type { Clock, Logger, Random } from "@quorate/host";
+import type { Admission } from "../admission/admission.ts";
+import { applyPatch } from "../apply/apply-patch.ts";
+import type { Authenticator } from "../authn/user.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import type { Compressor } from "../handlers/body-sink.ts";
+import { SharedFrames } from "../handlers/watch-frames.ts";
+import { parseFieldSelector } from "../meta/field-selector.ts";
+import { parseLabelSelector } from "../meta/label-selector.ts";
+import type { ResourceSpec } from "../registry/resource-spec.ts";
+import type { ClusterClient } from "../storage/cluster-client.ts";
+import type { ValueTransformer } from "../storage/codec.ts";
+import { rootOf } from "../storage/keys.ts";
+import { ApiServer, type ApiServerOptions } from "./api-server.ts";
+import { builtinServed, builtinSpecs } from "./builtin-resources.ts";
+import { FieldManagers } from "./field-managers.ts";
+import type { HealthCheck } from "./health.ts";
+import { ResourceStorages } from "./resource-storages.ts";
+import { ResourceTable } from "./resource-table.ts";
+import type { Page } from "./routes.ts";
+
+export interface ControlPlaneOptions extends ApiServerOptions {
+  /** --etcd-prefix: "/registry". */
+  readonly etcdPrefix: string;
+  readonly watchCache: boolean;
+  /** Watches without a timeout end after this long, or up to twice as long. */
+  readonly minWatchMs: number;
+  /** The document of /version. */
+  readonly version: Readonly<Record<string, unknown>>;
+}
+
+export interface ControlPlaneDeps {
+  readonly cluster: ClusterClient;
+  readonly clock: Clock;
+  /** Seeded from the system's randomness. */
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly newCompressor: () => Compressor;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly admission: Admission;
+  transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** More pages, such as /metrics. */
+  readonly pages: ReadonlyMap<string, Page>;
+}
+
+export class ControlPlane {
+  readonly server: ApiServer;
+  readonly resources = new ResourceTable();
+  readonly storages: ResourceStorages;
+  readonly #logger: Logger;
+  #isStopping = false;
+
+  constructor(options: ControlPlaneOptions, deps: ControlPlaneDeps) {
+    const { cluster, clock, random, logger, transformerOf } = deps;
+    this.#logger = logger;
+    this.storages = new ResourceStorages(
+      { root: rootOf(options.etcdPrefix), isCached: options.watchCache },
+      { cluster, clock, random: random.fork("storage"), logger, transformerOf },
+    );
+    const fieldManagers = new FieldManagers(this.resources);
+    this.server = new ApiServer(options, {
+      ...{ clock, logger, applyPatch },
+      random: random.fork("server"),
+      resources: this.resources,
+      newCompressor: deps.newCompressor,
+      authenticator: deps.authenticator,
+      authorizer: deps.authorizer,
+      admission: deps.admission,
+      selectors: { label: parseLabelSelector, field: parseFieldSelector },
+      fieldManagerOf: (resource) => fieldManagers.of(resource),
+      minWatchMs: options.minWatchMs,
+      frames: new SharedFrames(),
+      version: options.version,
+      healthChecks: this.#healthChecks(),
+      pages: deps.pages,
+    });
+    const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
+    const served = builtinSpecs().flatMap((spec) =>
+      builtinServed(spec, this.storages.storageFor(spec), registry),
+    );
+    this.resources.set("built-in", served);
+  }
+
+  /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
+  async ready(clock: Clock, timeoutMs: number): Promise<void> {
+    const endMs = clock.monotonicMs() + timeoutMs;
+    for (;;) {
+      const { unready } = this.storages;
+      if (unready.length === 0) return;
+      if (clock.monotonicMs() > endMs)
+        throw new Error(`the store is not ready: ${unready.join("; ")}`);
+      await new Promise<void>((resolve) => clock.after(5, resolve));
+    }
+  }
+
+  /** /readyz fails from now on, and watches end, so that clients go elsewhere. */
+  beginStop(): void {
+    this.#isStopping = true;
+    this.server.watches.endAll();
+  }
+
+  async close(): Promise<void> {
+    await this.storages.close();
+    this.#logger.info("the storages are closed");
+  }
+
+  #healthChecks(): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
+    const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
+    const storage = (name: string): HealthCheck => ({
+      name,
+      check: () => {
+        const { unready } = this.storages;
+        return unready.length === 0 ? undefined : unready.join("; ");
+      },
+    });
+    const live = [passing("ping"), passing("log"), storage("etcd")];
+    const shutdown: HealthCheck = {
+      name: "shutdown",
+      check: () => (this.#isStopping ? "process is shutting down" : undefined),
+    };
+    return { healthz: live, livez: live, readyz: [...live, storage("etcd-readiness"), shutdown] };
+  }
+}
