@@ -17,19 +17,24 @@ import type { StorageInterface } from "../../storage/interface.ts";
 import { type Converter, noConversion } from "../conversion/converter.ts";
 import { ConvertingStorage } from "../conversion/converting-storage.ts";
 import { WebhookConverter } from "../conversion/webhook-converter.ts";
-import { type Crd, type CrdVersion, isConditionTrue, storageVersionOf } from "../definition/types.ts";
+import {
+  type Crd,
+  type CrdVersion,
+  isConditionTrue,
+  storageVersionOf,
+} from "../definition/types.ts";
 import { columnsTable, textOf } from "./columns.ts";
 import {
+  type CustomRules,
   customStatusStrategy,
   customStrategy,
-  type CustomRules,
   type RuleEvaluation,
 } from "./custom-strategy.ts";
 import { deprecationWarning } from "./deprecation.ts";
 import { JsonPath } from "./json-path.ts";
-import { storedCodec } from "./stored-codec.ts";
 import { loadSchemaPatterns } from "./schema-patterns.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
+import { storedCodec } from "./stored-codec.ts";
 import { VersionSchema } from "./version-schema.ts";
 import { versionSource } from "./version-source.ts";
 
