@@ -10,22 +10,11 @@ export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.t
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
 export { Cacher, type CacherDeps, type CacherOptions } from "./src/cacher/cacher.ts";
 export { CacherMetrics, type MetricSample } from "./src/cacher/cacher-metrics.ts";
-export {
-  type BuiltinKind,
-  type BuiltinKind,
-  builtinKind,
-  builtinKind,
-  kindSource,
-  mustBuiltinKind,
-} from "./src/codec/builtin-kind.ts";
-export { listChunks, watchFrame } from "./src/codec/envelope.ts";
+export { type BuiltinKind, builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
 export {
   duplicateFieldsOf,
   JsonParser,
-  JsonParser,
   JsonSyntaxError,
-  JsonSyntaxError,
-  parseJson,
   parseJson,
 } from "./src/codec/json-parser.ts";
 export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
@@ -43,11 +32,6 @@ export type {
   ServedResource,
   ServedResources,
 } from "./src/rest/served-resource.ts";
-export {
-  OPENAPI_V2_PROTOBUF,
-  OpenApiDocuments,
-  type OpenApiPage,
-} from "./src/schema/openapi/openapi-documents.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";
