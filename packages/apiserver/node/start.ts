@@ -13,7 +13,7 @@ import { nodeClock, nodeRandom } from "@quorate/host/node";
 import { EngineServer } from "@quorate/rpc/node";
 import { RequestAuthenticator } from "../src/authn/request-authenticator.ts";
 import { ControlPlane } from "../src/server/control-plane.ts";
-import { identityTransformer } from "../src/storage/transformers.ts";
+import { identityTransformer } from "../src/encryption/prefix-transformers.ts";
 import { ownCertificates } from "./certificates.ts";
 import { LibraryCluster } from "./cluster.ts";
 import { startEmbeddedMember } from "./embedded-member.ts";

@@ -1,7 +1,6 @@
 /** The kinds that every server has: their declarations, storages and endpoints. */
-import { sha256 } from "@noble/hashes/sha2.js";
-import { fromUtf8, toBase64 } from "@quorate/proto";
 import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
+import { storageVersionHash } from "../crd/serving/storage-version-hash.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { configMaps } from "../registry/builtin/configmaps.ts";
 import { leases } from "../registry/builtin/leases.ts";
@@ -24,11 +23,6 @@ export function builtinSpecs(): ResourceSpec[] {
     serviceAccounts(kindSource("", "v1", "ServiceAccount")),
     leases(kindSource("coordination.k8s.io", "v1", "Lease")),
   ];
-}
-
-/** A hash that changes with the version in which objects are stored (discovery: storageversionhash). */
-export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {
-  return toBase64(sha256(fromUtf8(`${group}/${version}/${kind}`)).subarray(0, 8));
 }
 
 /** The endpoints of a built-in kind over its storage. */

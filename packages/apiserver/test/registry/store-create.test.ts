@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { configMaps } from "../../src/registry/builtin/configmaps.ts";
 import { MAX_NAME_ATTEMPTS } from "../../src/registry/generate.ts";
 import type { ResourceSpec } from "../../src/registry/resource-spec.ts";
+import { StorageError } from "../../src/storage/errors.ts";
 import { DRY, failure, RegistryWorld, sourceOf } from "../support/registry-world.ts";
 
 const KIND = { group: "", version: "v1", kind: "ConfigMap" };
@@ -32,10 +33,11 @@ test("A create sets system fields, and removes those that a client sent", async 
       uid: "",
       namespace: "default",
       creationTimestamp: "2026-01-02T03:04:05Z",
-      resourceVersion: "101",
+      resourceVersion: "2",
     },
   );
-  assert.deepEqual([...w.storage.entries.keys()], ["/configmaps/default/a"]);
+  const stored = await w.storage.get("/configmaps/default/a");
+  assert.equal(stored?.object().metadata.uid, metadata.uid);
   assert.equal(w.admitted.length, 1, "admission sees the object");
 });
 
@@ -98,7 +100,6 @@ test("A generated name is tried up to eight times", async () => {
   let attempts = 0;
   w.storage.create = async (key) => {
     attempts++;
-    const { StorageError } = await import("../../src/storage/errors.ts");
     throw new StorageError("KeyExists", key, "key exists");
   };
   const taken = await failure(w.create(w.object({ generateName: "a-" })));
@@ -126,7 +127,7 @@ test("A dry run checks and writes nothing", async () => {
   const dry = await w.create(w.object({ name: "a" }), DRY);
   assert.equal(dry.metadata.resourceVersion, undefined);
   assert.match(dry.metadata.uid!, /^[0-9a-f-]{36}$/);
-  assert.equal(w.storage.entries.size, 0);
+  assert.equal(await w.count(), 0);
   assert.equal(w.admitted.length, 1);
   await w.create(w.object({ name: "a" }));
   const taken = await failure(w.create(w.object({ name: "a" }), DRY));
@@ -148,7 +149,7 @@ test("Hooks: a failed create is undone, a good one is finished", async () => {
   await w.create(w.object({ name: "a" }));
   await failure(w.create(w.object({ name: "a" })));
   await failure(w.create(w.object({ name: "B" })));
-  const steps = "begin a|finish true|after 101|begin a|finish false|begin B|finish false";
+  const steps = "begin a|finish true|after 2|begin a|finish false|begin B|finish false";
   assert.equal(log.join("|"), steps);
 });
 
@@ -159,13 +160,17 @@ test("Admission refuses what the strategy accepted, and nothing is written", asy
   };
   const call = w.main.create(w.ctx(), w.object({ name: "a" }), refuse, DRY);
   await assert.rejects(call, /no/);
-  assert.equal(w.storage.entries.size, 0);
+  assert.equal(await w.count(), 0);
 });
 
-test("Objects with a time to live are written with it", async () => {
+test("Objects with a time to live go when it is over, and writes prolong it", async () => {
   const w = world({ ttlSeconds: () => 3600 });
   await w.create(w.object({ name: "a" }));
-  assert.equal(w.storage.entries.get("/configmaps/default/a")?.ttlSeconds, 3600);
+  w.advance(3_000_000);
+  assert.equal(await w.count(), 1);
   await w.put(w.object({ name: "a" }, { data: { x: "y" } }));
-  assert.equal(w.storage.entries.get("/configmaps/default/a")?.ttlSeconds, 3600);
+  w.advance(3_000_000);
+  assert.equal(await w.count(), 1);
+  w.advance(7_300_000);
+  assert.equal(await w.count(), 0);
 });

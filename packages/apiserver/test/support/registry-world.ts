@@ -19,7 +19,10 @@ import type {
   UpdatedObject,
   WriteOptions,
 } from "../../src/rest/interfaces.ts";
-import { JSON_CODEC, TinyStorage } from "./tiny-storage.ts";
+import type { EtcdStore } from "../../src/storage/etcd-store.ts";
+import { jsonCodec } from "../../src/storage/json-codec.ts";
+import type { MemoryCluster } from "../../testing/memory-cluster.ts";
+import { memoryStorage } from "../../testing/memory-storage.ts";
 
 /** 2026-01-02T03:04:05Z. */
 export const START_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -31,7 +34,7 @@ export const DELETE: RestDeleteOptions = { dryRun: false };
 export function sourceOf(kind: GroupVersionKind): KindSource {
   return {
     kind,
-    codec: JSON_CODEC,
+    codec: jsonCodec,
     schema: undefined,
     decode: (value) => ({ object: value as KubeObject, strictErrors: [] }),
     protobuf: undefined,
@@ -59,7 +62,8 @@ export function listOptions(
 export class RegistryWorld {
   readonly spec: ResourceSpec;
   readonly clock: ManualClock;
-  readonly storage: TinyStorage;
+  readonly storage: EtcdStore;
+  readonly cluster: MemoryCluster;
   readonly parts: ResourceParts;
   readonly main: Required<RestStorage>;
   readonly subresources: Readonly<Record<string, RestStorage>>;
@@ -73,7 +77,18 @@ export class RegistryWorld {
   constructor(spec: ResourceSpec) {
     this.spec = spec;
     this.clock = new ManualClock(START_MS);
-    this.storage = new TinyStorage(attributesOf(spec));
+    const { storage, cluster } = memoryStorage({
+      kind: spec.kind,
+      resourcePrefix: `/${spec.storagePrefix}`,
+      attributesOf: attributesOf(spec),
+      codec: spec.codec,
+      clock: {
+        monotonicMs: () => this.clock.monotonicMs(),
+        endOfTurn: (task) => void setImmediate(task),
+      },
+    });
+    this.storage = storage;
+    this.cluster = cluster;
     const random = new SeededRandom(7n);
     this.parts = { storage: this.storage, clock: this.clock, random, collectsGarbage: true };
     const { main, subresources } = storagesOf(spec, this.parts);
@@ -85,6 +100,17 @@ export class RegistryWorld {
   ctx(namespace: string = this.#namespace): RequestContext {
     const signal = new AbortController().signal;
     return { user: ANONYMOUS, namespace, signal, warn: (text) => this.warnings.push(text) };
+  }
+
+  /** Lets time pass, for this process and for the store. */
+  advance(ms: number): void {
+    this.clock.advance(ms);
+    this.cluster.advance(ms);
+  }
+
+  /** How many keys the store has. */
+  async count(): Promise<number> {
+    return (await this.storage.stats()).objectCount;
   }
 
   object(metadata: object, fields: object = {}): KubeObject {

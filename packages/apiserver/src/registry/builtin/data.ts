@@ -1,6 +1,7 @@
 /** The data of ConfigMaps and Secrets. */
 import { fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
-import { jsonKindOf, jsonSyntaxProblem } from "../../meta/go-json-syntax.ts";
+import { jsonKind } from "../../codec/go-json-error.ts";
+import { JsonSyntaxError, parseJson } from "../../codec/json-parser.ts";
 import type { KubeObject } from "../../meta/object.ts";
 
 /** All values of one object together (core.MaxSecretSize). */
@@ -29,9 +30,14 @@ export function jsonObjectProblem(base64: string): string | undefined {
   const bytes = new Uint8Array(base64Bytes(base64));
   writeFromBase64(bytes, base64, 0);
   const text = toUtf8(bytes);
-  const problem = jsonSyntaxProblem(text);
-  if (problem !== undefined) return problem;
-  const kind = jsonKindOf(text);
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error.message;
+    throw error;
+  }
+  const kind = jsonKind(value);
   if (kind === "object" || kind === "null") return undefined;
   return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
 }

@@ -43,7 +43,7 @@ function withoutCoordination(object: KubeObject): KubeObject {
 
 /** The resource "leases". */
 export function leases(source: KindSource): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   return {
     kind,
     resource: "leases",
@@ -53,7 +53,9 @@ export function leases(source: KindSource): ResourceSpec {
     namespaced: true,
     storagePrefix: "leases",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     strategy: plainStrategy(
       { kind, namespaced: true },
       {

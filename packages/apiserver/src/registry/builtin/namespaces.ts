@@ -94,7 +94,7 @@ function finalizeStrategyOf(strategy: Strategy): Strategy {
 
 /** The resource "namespaces", with /status and /finalize. */
 export function namespaces(source: KindSource): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   const strategy = strategyOf(source);
   const spec: ResourceSpec = {
     kind,
@@ -105,7 +105,9 @@ export function namespaces(source: KindSource): ResourceSpec {
     namespaced: false,
     storagePrefix: "namespaces",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     strategy,
     statusStrategy: statusStrategyOf(strategy),
     nameRule: nameIsDnsLabel,

@@ -94,7 +94,7 @@ function warnings(object: KubeObject, check: KeyPairCheck | undefined): string[]
 
 /** The resource "secrets". @param check of certificates and keys in base64, for warnings */
 export function secrets(source: KindSource, check?: KeyPairCheck): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   return {
     kind,
     resource: "secrets",
@@ -104,7 +104,9 @@ export function secrets(source: KindSource, check?: KeyPairCheck): ResourceSpec 
     namespaced: true,
     storagePrefix: "secrets",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     strategy: plainStrategy(
       { kind, namespaced: true },
       {

@@ -26,7 +26,7 @@ function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
 
 /** The resource "serviceaccounts"; /token is a storage of its own. */
 export function serviceAccounts(source: KindSource): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   return {
     kind,
     resource: "serviceaccounts",
@@ -36,7 +36,9 @@ export function serviceAccounts(source: KindSource): ResourceSpec {
     namespaced: true,
     storagePrefix: "serviceaccounts",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     returnsDeletedObject: true,
     strategy: plainStrategy(
       { kind, namespaced: true },
