@@ -3,6 +3,7 @@ import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
 import { storageVersionHash } from "../crd/serving/storage-version-hash.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { configMaps } from "../registry/builtin/configmaps.ts";
+import { coreEvents, groupEvents } from "../registry/builtin/events.ts";
 import { leases } from "../registry/builtin/leases.ts";
 import { namespaces } from "../registry/builtin/namespaces.ts";
 import { secrets } from "../registry/builtin/secrets.ts";
@@ -14,9 +15,12 @@ import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
 
-/** The declarations of the built-in kinds. */
-export function builtinSpecs(): ResourceSpec[] {
+/** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
+export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
+  const coreEvent = kindSource("", "v1", "Event");
   return [
+    coreEvents(coreEvent, eventTtlSeconds),
+    groupEvents(coreEvent, eventTtlSeconds),
     namespaces(kindSource("", "v1", "Namespace")),
     configMaps(kindSource("", "v1", "ConfigMap")),
     secrets(kindSource("", "v1", "Secret")),
@@ -31,7 +35,7 @@ export function builtinServed(
   storage: StorageInterface,
   deps: RegistryDeps,
 ): ServedResource[] {
-  const { group, version, kind } = spec.kind;
+  const { group, version, kind } = spec.servedKind ?? spec.kind;
   const subresourceSource = (other: GroupVersionKind): KindSource | undefined => builtinKind(other);
   return servedResourcesOf(
     spec,

@@ -8,11 +8,12 @@
 import type { Clock, Logger, Random } from "@quorate/host";
 import type { Admission } from "../admission/admission.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
-import type { Authenticator } from "../authn/user.ts";
-import type { Authorizer } from "../authz/authorizer.ts";
+import { Access, type AccessOptions } from "../authz/access.ts";
+import { kindSource } from "../codec/builtin-kind.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
@@ -32,6 +33,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   readonly watchCache: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
+  readonly eventTtlSeconds: number;
+  readonly access: AccessOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
 }
@@ -43,8 +46,6 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
   readonly admission: Admission;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics. */
@@ -55,6 +56,7 @@ export class ControlPlane {
   readonly server: ApiServer;
   readonly resources = new ResourceTable();
   readonly storages: ResourceStorages;
+  readonly access: Access;
   readonly #logger: Logger;
   #isStopping = false;
 
@@ -65,14 +67,15 @@ export class ControlPlane {
       { root: rootOf(options.etcdPrefix), isCached: options.watchCache },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
+    this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
     const fieldManagers = new FieldManagers(this.resources);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
-      authenticator: deps.authenticator,
-      authorizer: deps.authorizer,
+      authenticator: this.access.authenticator,
+      authorizer: this.access.authorizer,
       admission: deps.admission,
       selectors: { label: parseLabelSelector, field: parseFieldSelector },
       fieldManagerOf: (resource) => fieldManagers.of(resource),
@@ -83,10 +86,18 @@ export class ControlPlane {
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
-    const served = builtinSpecs().flatMap((spec) =>
+    const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
+      kindSource(group, version, kind);
+    const specs = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
     );
-    this.resources.set("built-in", served);
+    this.resources.set("built-in", [...served, ...this.access.endpoints(sourceOf)]);
+  }
+
+  /** Starts what follows the stored objects. Resolves when decisions about requests are possible. */
+  async start(): Promise<void> {
+    await this.access.start(this.resources);
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -101,13 +112,18 @@ export class ControlPlane {
     }
   }
 
-  /** /readyz fails from now on, and watches end, so that clients go elsewhere. */
+  /** /readyz fails from now on, so that clients go elsewhere. */
   beginStop(): void {
     this.#isStopping = true;
+  }
+
+  /** Ends all watches. */
+  endWatches(): void {
     this.server.watches.endAll();
   }
 
   async close(): Promise<void> {
+    this.access.stop();
     await this.storages.close();
     this.#logger.info("the storages are closed");
   }
