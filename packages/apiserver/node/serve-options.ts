@@ -22,6 +22,8 @@ export interface ServeOptions {
   /** Undefined: a member in the same process. */
   readonly etcd: EtcdOptions | undefined;
   readonly etcdPrefix: string;
+  /** How built-in kinds are written. Both forms are read. */
+  readonly storageMediaType: "application/vnd.kubernetes.protobuf" | "application/json";
   /** Undefined: made in the data directory. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** "": the server's own authority. */
@@ -60,6 +62,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   hosts: [],
   etcd: undefined,
   etcdPrefix: "/registry",
+  storageMediaType: "application/vnd.kubernetes.protobuf",
   tls: undefined,
   clientCaFile: "",
   tokenAuthFile: "",

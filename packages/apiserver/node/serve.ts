@@ -204,6 +204,7 @@ function planeOptions(
   return {
     etcdPrefix: options.etcdPrefix,
     watchCache: options.watchCache,
+    storesJson: options.storageMediaType === "application/json",
     minWatchMs: options.minRequestTimeoutMs,
     requestTimeoutMs: options.requestTimeoutMs,
     maxInFlight: options.maxInFlight,

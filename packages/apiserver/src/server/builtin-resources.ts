@@ -14,6 +14,7 @@ import type { ResourceSpec } from "../registry/resource-spec.ts";
 import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import { jsonCodec } from "../storage/json-codec.ts";
 
 /** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
 export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
@@ -47,4 +48,10 @@ export function builtinServed(
     },
     { ...deps, storage },
   );
+}
+
+/** The same resource, whose objects are written as JSON; protobuf that is there is still read. */
+export function storedAsJson(spec: ResourceSpec): ResourceSpec {
+  const { codec } = spec;
+  return { ...spec, codec: { encode: jsonCodec.encode, decode: (bytes) => codec.decode(bytes) } };
 }

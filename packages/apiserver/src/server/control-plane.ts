@@ -20,7 +20,7 @@ import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
 import { rootOf } from "../storage/keys.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
-import { builtinServed, builtinSpecs } from "./builtin-resources.ts";
+import { builtinServed, builtinSpecs, storedAsJson } from "./builtin-resources.ts";
 import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
 import { ResourceStorages } from "./resource-storages.ts";
@@ -31,6 +31,8 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
   readonly etcdPrefix: string;
   readonly watchCache: boolean;
+  /** Write built-in kinds as JSON, not as protobuf; both are read. */
+  readonly storesJson: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly eventTtlSeconds: number;
@@ -88,7 +90,8 @@ export class ControlPlane {
     const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
       kindSource(group, version, kind);
-    const specs = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const declared = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
     );
