@@ -1,6 +1,6 @@
 /** Encryption at rest: the file, its errors, the choice of keys, and bytes that Kubernetes wrote. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -80,6 +80,17 @@ for (const cipher of ["aesgcm", "aescbc", "secretbox"])
         }
       });
     });
+
+test("values that Kubernetes 1.36 encrypted are read", async () => {
+  // Written by k8s.io/apiserver/pkg/storage/value/encrypt with a key of 32 bytes of 7.
+  const path = join(import.meta.dirname, "fixtures/encrypted-by-kubernetes.json");
+  const values = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, string>>;
+  for (const [cipher, byClear] of Object.entries(values))
+    await withFile(configWith([{ [cipher]: keys("k1", 7) }]), async ({ encryption }) => {
+      for (const [clear, stored] of Object.entries(byClear))
+        assert.equal(await text(encryption, Buffer.from(stored, "base64")), clear);
+    });
+});
 
 test("a changed value, or one at another key, is refused", async () => {
   for (const cipher of ["aesgcm", "secretbox"])

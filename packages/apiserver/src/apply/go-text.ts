@@ -95,7 +95,9 @@ function htmlSafe(json: string): string {
 
 /** The fields of an object in the order of Go's maps when they are printed. */
 function sortedEntries(value: object): [string, unknown][] {
-  return Object.entries(value).sort(([a], [b]) => compareText(a, b));
+  const entries = Object.entries(value);
+  if (entries.length < 2) return entries;
+  return entries.sort(([a], [b]) => compareText(a, b));
 }
 
 /** Orders strings by their UTF-8 bytes, as Go does. */

@@ -3,7 +3,7 @@
  * absent value, which is not the same as null.
  */
 import { goQuote } from "./go-text.ts";
-import { keyElement, type PathElement, valueElement } from "./path-element.ts";
+import { keyElement, type PathElement, singleKeyElement, valueElement } from "./path-element.ts";
 import type { ListType, MapType, ScalarType, TypeAtom } from "./typed-schema.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -85,6 +85,9 @@ function keyedItem(type: ListType, item: unknown): PathElement {
   }
   if (!isMap(item)) {
     throw new TypedError("associative list with keys may not have non-map elements");
+  }
+  if (type.keys.length === 1 && Object.hasOwn(item, type.keys[0])) {
+    return singleKeyElement(type.keys[0], item[type.keys[0]]);
   }
   const fields: Record<string, unknown> = {};
   let found = false;

@@ -9,6 +9,12 @@ export interface Change {
   readonly after: KubeObject | undefined;
 }
 
+/** A change with its texts, which many readers compare. */
+interface Recorded extends Change {
+  readonly afterText: string;
+  readonly beforeText: string;
+}
+
 /** What a reader selects. */
 export interface Interest {
   /** One object's key, or a prefix that ends with "/". */
@@ -32,8 +38,9 @@ export function isSelected(
   at: string,
   object: KubeObject,
 ): boolean {
-  const { labels, fields } = attributesOf(object);
   if (key.endsWith("/") ? !at.startsWith(key) : at !== key) return false;
+  if (color === "" && node === "") return true;
+  const { labels, fields } = attributesOf(object);
   return (
     (color === "" || labels["color"] === color) && (node === "" || fields["spec.node"] === node)
   );
@@ -48,18 +55,21 @@ export function textAt(object: KubeObject, revision: number): string {
 export class History {
   revision = 1;
   compactRevision = 0;
-  readonly changes: Change[] = [];
+  readonly changes: Recorded[] = [];
   readonly present = new Map<string, { object: KubeObject; revision: number }>();
   readonly #listeners = new Set<(change: Change) => void>();
 
   /** @param object undefined deletes */
   write(key: string, object: KubeObject | undefined): number {
     this.revision++;
-    const change = {
+    const before = this.present.get(key)?.object;
+    const change: Recorded = {
       revision: this.revision,
       key,
-      before: this.present.get(key)?.object,
+      before,
       after: object,
+      afterText: object === undefined ? "" : textAt(object, this.revision),
+      beforeText: before === undefined ? "" : textAt(before, this.revision),
     };
     this.changes.push(change);
     if (object === undefined) this.present.delete(key);
@@ -81,17 +91,10 @@ export class History {
   /** The selected objects at a revision, sorted by key. */
   stateAt(revision: number, interest: Interest): Seen[] {
     const state = new Map<string, Seen>();
-    for (const change of this.changes) {
-      if (change.revision > revision) break;
-      const { key, after } = change;
+    for (const { revision: at, key, after, afterText: text } of this.changes) {
+      if (at > revision) break;
       if (after === undefined || !isSelected(interest, key, after)) state.delete(key);
-      else
-        state.set(key, {
-          type: "ADDED",
-          key,
-          revision: change.revision,
-          text: textAt(after, change.revision),
-        });
+      else state.set(key, { type: "ADDED", key, revision: at, text });
     }
     return [...state.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
@@ -99,13 +102,12 @@ export class History {
   /** What a watcher sees after a revision, in order. */
   eventsAfter(revision: number, interest: Interest): Seen[] {
     const seen: Seen[] = [];
-    for (const { revision: at, key, before, after } of this.changes) {
+    for (const { revision: at, key, before, after, beforeText, afterText } of this.changes) {
       if (at <= revision) continue;
       const was = before !== undefined && isSelected(interest, key, before);
       const is = after !== undefined && isSelected(interest, key, after);
-      if (is)
-        seen.push({ type: was ? "MODIFIED" : "ADDED", key, revision: at, text: textAt(after, at) });
-      else if (was) seen.push({ type: "DELETED", key, revision: at, text: textAt(before, at) });
+      const type = is ? (was ? "MODIFIED" : "ADDED") : "DELETED";
+      if (is || was) seen.push({ type, key, revision: at, text: is ? afterText : beforeText });
     }
     return seen;
   }
