@@ -1,6 +1,6 @@
 /** The kinds that every server has: their declarations, storages and endpoints. */
 import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
-import { storageVersionHash } from "../crd/serving/storage-version-hash.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { configMaps } from "../registry/builtin/configmaps.ts";
 import { coreEvents, groupEvents } from "../registry/builtin/events.ts";

@@ -68,6 +68,8 @@ export interface EtcdStoreDeps {
   readonly clock: Pick<Clock, "monotonicMs" | "endOfTurn">;
   /** Shared by the resources of a server; by default the store has its own. */
   readonly decoded?: DecodedObjects;
+  /** The Compactor's, where there is one. */
+  readonly compactRevision?: () => number;
 }
 
 /** The present object of an update or deletion, as far as it is known. */
@@ -267,6 +269,10 @@ export class EtcdStore implements StorageInterface {
     // Any key will do: every response has the store's revision.
     const storeKey = this.#values.storeKey(this.#options.resourcePrefix);
     return (await this.#readRecord(storeKey, options.signal)).revision;
+  }
+
+  compactRevision(): number {
+    return this.#deps.compactRevision?.() ?? 0;
   }
 
   readiness(): string | undefined {
