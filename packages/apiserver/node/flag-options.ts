@@ -43,6 +43,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
       within(flags, "max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),
     requestTimeoutMs: positive(flags, "request-timeout"),
     minRequestTimeoutMs: within(flags, "min-request-timeout", 1, MAX_SECONDS / 2) * 1000,
+    webhookServices: servicesOf(flags),
     shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
     kubeconfigPath: flags.string("kubeconfig-out"),
   };
@@ -130,4 +131,16 @@ function serviceAccountsOf(flags: FlagValues): ServeOptions["serviceAccounts"] {
     signingKeyFile: flags.string("service-account-signing-key-file"),
     keyFiles: flags.strings("service-account-key-file"),
   };
+}
+
+/** "name.namespace=host:port" each. */
+function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
+  const services = new Map<string, string>();
+  for (const text of flags.strings("webhook-service")) {
+    const [service, address, ...rest] = text.split("=");
+    if (!service?.includes(".") || !address?.includes(":") || rest.length > 0)
+      throw new FlagRefusal(`--webhook-service is ${text}; it must be name.namespace=host:port`);
+    services.set(service, address);
+  }
+  return services;
 }

@@ -64,6 +64,7 @@ const limits: Flags = {
   "max-mutating-requests-inflight": int("writes in flight at a time", "200"),
   "request-timeout": duration("the longest time of a request that is no watch", "1m0s"),
   "min-request-timeout": int("seconds after which a watch ends, or up to twice as many", "1800"),
+  "webhook-service": list("where services of webhooks are: name.namespace=host:port"),
   "shutdown-delay-duration": duration("how long /readyz fails before the server stops", "0s"),
   "log-level": {
     ...text("lowest level that is logged: debug, info, warn, error", "info"),

@@ -49,6 +49,8 @@ export interface ServeOptions {
   readonly maxInFlight: number;
   readonly requestTimeoutMs: number;
   readonly minRequestTimeoutMs: number;
+  /** Where services of webhooks are, by "name.namespace" or "name.namespace:port". */
+  readonly webhookServices: ReadonlyMap<string, string>;
   /** How long /readyz fails before the port closes. */
   readonly shutdownDelayMs: number;
   /** "": admin.kubeconfig in the data directory. */
@@ -82,6 +84,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   maxInFlight: 600,
   requestTimeoutMs: 60_000,
   minRequestTimeoutMs: 1_800_000,
+  webhookServices: new Map(),
   shutdownDelayMs: 0,
   kubeconfigPath: "",
 };

@@ -24,6 +24,7 @@ import { metricsPages } from "./metrics-page.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { versionDocument } from "./version.ts";
+import { HttpsWebhookCaller } from "./webhook-caller.ts";
 
 /** How long requests in flight may take when the server stops. */
 const GRACE_MS = 5000;
@@ -94,6 +95,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const plane = new ControlPlane(planeOptions(options, certificates, logger), {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
+    webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     admission: { mutate: async ({ object }) => object, validate: async () => {} },
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),

@@ -1,6 +1,5 @@
 /** The kinds that every server has: their declarations, storages and endpoints. */
 import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { configMaps } from "../registry/builtin/configmaps.ts";
 import { coreEvents, groupEvents } from "../registry/builtin/events.ts";
@@ -15,6 +14,7 @@ import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
 import { jsonCodec } from "../storage/json-codec.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
 export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {

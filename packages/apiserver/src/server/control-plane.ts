@@ -7,15 +7,18 @@
  */
 import type { Clock, Logger, Random } from "@quorate/host";
 import type { Admission } from "../admission/admission.ts";
+import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
+import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
+import { OpenApiDocuments } from "../schema/openapi/openapi-documents.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
 import { rootOf } from "../storage/keys.ts";
@@ -23,9 +26,11 @@ import { ApiServer, type ApiServerOptions } from "./api-server.ts";
 import { builtinServed, builtinSpecs, storedAsJson } from "./builtin-resources.ts";
 import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
+import { openApiPages } from "./openapi-pages.ts";
 import { ResourceStorages } from "./resource-storages.ts";
 import { ResourceTable } from "./resource-table.ts";
 import type { Page } from "./routes.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
 
 export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
@@ -49,6 +54,7 @@ export interface ControlPlaneDeps {
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
   readonly admission: Admission;
+  readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics. */
   readonly pages: ReadonlyMap<string, Page>;
@@ -59,6 +65,7 @@ export class ControlPlane {
   readonly resources = new ResourceTable();
   readonly storages: ResourceStorages;
   readonly access: Access;
+  readonly #definitions: CustomResources;
   readonly #logger: Logger;
   #isStopping = false;
 
@@ -85,7 +92,10 @@ export class ControlPlane {
       frames: new SharedFrames(),
       version: options.version,
       healthChecks: this.#healthChecks(),
-      pages: deps.pages,
+      pages: new Map([
+        ...openApiPages(new OpenApiDocuments(this.resources, clock), deps),
+        ...deps.pages,
+      ]),
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
@@ -95,12 +105,24 @@ export class ControlPlane {
     const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
     );
-    this.resources.set("built-in", [...served, ...this.access.endpoints(sourceOf)]);
+    this.#definitions = new CustomResources(
+      { establishDelayMs: 0 },
+      {
+        ...{ clock, logger, storageVersionHash, webhooks: deps.webhooks },
+        ...{ storages: this.storages, table: this.resources, random: random.fork("definitions") },
+        isBuiltIn: (group, resource) =>
+          specs.some(({ kind, resource: name }) => kind.group === group && name === resource),
+        collectsGarbage: registry.collectsGarbage,
+      },
+    );
+    const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
+    this.resources.set("built-in", [...served, ...endpoints]);
   }
 
   /** Starts what follows the stored objects. Resolves when decisions about requests are possible. */
   async start(): Promise<void> {
-    await this.access.start(this.resources);
+    this.#definitions.start();
+    await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -127,6 +149,7 @@ export class ControlPlane {
 
   async close(): Promise<void> {
     this.access.stop();
+    await this.#definitions.stop();
     await this.storages.close();
     this.#logger.info("the storages are closed");
   }
