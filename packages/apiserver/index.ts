@@ -8,6 +8,8 @@ export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/authn/user.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
+export { Cacher, type CacherDeps, type CacherOptions } from "./src/cacher/cacher.ts";
+export { CacherMetrics, type MetricSample } from "./src/cacher/cacher-metrics.ts";
 export { type BuiltinKind, builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
 export {
   duplicateFieldsOf,
@@ -31,11 +33,6 @@ export type {
   ServedResource,
   ServedResources,
 } from "./src/rest/served-resource.ts";
-export {
-  OPENAPI_V2_PROTOBUF,
-  OpenApiDocuments,
-  type OpenApiPage,
-} from "./src/schema/openapi/openapi-documents.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";

@@ -1,0 +1,370 @@
+/** Authorization by RBAC: decisions, the default roles, and what keeps users from escalating. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
+import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
+import type { UserInfo } from "../../src/authn/user.ts";
+import { Access } from "../../src/authz/access.ts";
+import type { AuthorizerAttributes } from "../../src/authz/authorizer.ts";
+import { reconcileDefaultPolicy } from "../../src/authz/bootstrap.ts";
+import { forbiddenError } from "../../src/authz/forbidden.ts";
+import { RbacAuthorizer } from "../../src/authz/rbac-authorizer.ts";
+import { RbacIndex } from "../../src/authz/rbac-index.ts";
+import type { KubeObject } from "../../src/meta/object.ts";
+import type { ApiError } from "../../src/meta/status.ts";
+import { contextOf, MASTER, source, userOf, World } from "./world.ts";
+
+const GROUP = "rbac.authorization.k8s.io";
+const key = await newServiceAccountKeyPem();
+
+interface Server {
+  readonly world: World;
+  readonly access: Access;
+}
+
+async function start(): Promise<Server> {
+  const world = new World(new ManualClock());
+  const access = new Access(
+    {
+      modes: ["RBAC"],
+      allowAnonymous: true,
+      clientCertificates: true,
+      staticTokens: undefined,
+      serviceAccounts: {
+        issuers: ["https://issuer.example"],
+        audiences: ["https://issuer.example"],
+        maxExpirationSeconds: 0,
+        keys: serviceAccountKeys({ path: "sa.key", pem: key }),
+      },
+    },
+    world,
+  );
+  for (const spec of access.resources(source)) world.add(spec);
+  world.serve(...access.endpoints(source));
+  await world.namespace("team-a");
+  await world.namespace("kube-system");
+  await access.start(world);
+  return { world, access };
+}
+
+const stop = ({ access }: Server): void => access.stop();
+
+function wants(user: UserInfo, verb: string, resource: string, namespace: string, name = "") {
+  const [plural, subresource = ""] = resource.split("/");
+  const attributes: AuthorizerAttributes = {
+    user,
+    verb,
+    isResourceRequest: true,
+    namespace,
+    group: "",
+    version: "v1",
+    resource: plural,
+    subresource,
+    name,
+    path: "",
+  };
+  return attributes;
+}
+
+function role(kind: string, name: string, rules: unknown[], more = {}): KubeObject {
+  return { apiVersion: `${GROUP}/v1`, kind, metadata: { name }, rules, ...more };
+}
+
+function binding(kind: string, name: string, roleKind: string, of: string, subjects: unknown[]) {
+  const roleRef = { apiGroup: GROUP, kind: roleKind, name: of };
+  return { apiVersion: `${GROUP}/v1`, kind, metadata: { name }, roleRef, subjects };
+}
+
+const user = (name: string) => ({ kind: "User", apiGroup: GROUP, name });
+
+/** Waits until the informers have brought a change. */
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 1000; turn++) {
+    if (await isTrue()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.fail("the change did not arrive");
+}
+
+const read = { verbs: ["get", "list"], apiGroups: [""], resources: ["configmaps"] };
+
+test("a role counts in its namespace, a cluster role bound there too, and no further", async () => {
+  const server = await start();
+  const { world, access } = server;
+  const ann = userOf("ann");
+  await world.create(MASTER, "roles", "team-a", role("Role", "reader", [read]), GROUP);
+  const bound = binding("RoleBinding", "ann-reads", "Role", "reader", [user("ann")]);
+  await world.create(MASTER, "rolebindings", "team-a", bound, GROUP);
+  const decide = (...of: Parameters<typeof wants>) => access.authorizer.authorize(wants(...of));
+  await until(async () => (await decide(ann, "get", "configmaps", "team-a")).decision === "allow");
+  assert.equal(
+    (await decide(ann, "list", "configmaps", "team-a")).reason,
+    'RBAC: allowed by RoleBinding "ann-reads/team-a" of Role "reader" to User "ann"',
+  );
+  assert.equal((await decide(ann, "delete", "configmaps", "team-a")).decision, "no-opinion");
+  assert.equal((await decide(ann, "get", "configmaps", "kube-system")).decision, "no-opinion");
+  assert.equal((await decide(ann, "get", "configmaps/status", "team-a")).decision, "no-opinion");
+  assert.equal((await decide(userOf("bob"), "get", "configmaps", "team-a")).decision, "no-opinion");
+  const masters = userOf("root", "system:masters");
+  assert.equal((await decide(masters, "delete", "secrets", "")).decision, "allow");
+  stop(server);
+});
+
+test("the error of a refused request has Kubernetes' text", () => {
+  const attributes = wants(userOf("x"), "list", "configmaps", "y");
+  const error = forbiddenError(attributes, "");
+  assert.equal(
+    error.message,
+    'configmaps is forbidden: User "x" cannot list resource "configmaps" in API group "" in the ' +
+      'namespace "y"',
+  );
+  const named = wants(userOf("<x>"), "get", "pods/log", "", "p");
+  assert.equal(
+    forbiddenError({ ...named, group: "apps" }, "why").message,
+    'pods.apps "p" is forbidden: User "&lt;x&gt;" cannot get resource "pods/log" in API group ' +
+      '"apps" at the cluster scope: why',
+  );
+  const path = forbiddenError(
+    { ...attributes, isResourceRequest: false, path: "/x", group: "", resource: "" },
+    "",
+  );
+  assert.equal(path.message, 'forbidden: User "x" cannot list path "/x"');
+  assert.equal(path.httpStatus, 403);
+});
+
+test("the default roles are there, are repaired, and are left alone where protected", async () => {
+  const server = await start();
+  const { world, access } = server;
+  await reconcileDefaultPolicy(world.client);
+  const ref = { group: GROUP, version: "v1", resource: "clusterroles" };
+  const protectedRole = "system:discovery";
+  await world.client.update(ref, "", "cluster-admin", (it) => ({ ...it, rules: [] }));
+  await world.client.update(ref, "", protectedRole, (it) => ({
+    ...it,
+    metadata: {
+      ...it.metadata,
+      annotations: { "rbac.authorization.kubernetes.io/autoupdate": "false" },
+    },
+    rules: [],
+  }));
+  await reconcileDefaultPolicy(world.client);
+  const admin = await world.client.get(ref, "", "cluster-admin");
+  assert.equal((admin!["rules"] as unknown[]).length, 2);
+  assert.equal((await world.client.get(ref, "", protectedRole))!["rules"], null);
+  const anonymous = {
+    name: "system:anonymous",
+    uid: "",
+    groups: ["system:unauthenticated"],
+    extra: {},
+  };
+  const version = (path: string) =>
+    access.authorizer.authorize({
+      ...wants(anonymous, "get", "", ""),
+      isResourceRequest: false,
+      path,
+    });
+  await until(async () => (await version("/version")).decision === "allow");
+  assert.equal((await version("/metrics")).decision, "no-opinion");
+  stop(server);
+});
+
+async function refused(work: Promise<unknown>): Promise<ApiError> {
+  return (await work.then(
+    () => assert.fail("it was not refused"),
+    (error: unknown) => error,
+  )) as ApiError;
+}
+
+test("a user can grant only what it has, or may bind or escalate", async () => {
+  const server = await start();
+  const { world, access } = server;
+  const ann = userOf("ann");
+  const rules = [
+    read,
+    { verbs: ["create"], apiGroups: [GROUP], resources: ["rolebindings", "roles"] },
+  ];
+  await world.create(MASTER, "roles", "team-a", role("Role", "own", rules), GROUP);
+  const own = binding("RoleBinding", "own", "Role", "own", [user("ann")]);
+  await world.create(MASTER, "rolebindings", "team-a", own, GROUP);
+  const may = wants(ann, "get", "configmaps", "team-a");
+  await until(async () => (await access.authorizer.authorize(may)).decision === "allow");
+  const more = { verbs: ["get", "delete"], apiGroups: [""], resources: ["secrets"] };
+  const grant = (name: string, of: unknown[]) =>
+    world.create(ann, "roles", "team-a", role("Role", name, of), GROUP);
+  await grant("same", [{ ...read, resourceNames: ["one"] }]);
+  const error = await refused(grant("more", [more]));
+  assert.equal(error.httpStatus, 403);
+  assert.equal(
+    error.message,
+    'roles.rbac.authorization.k8s.io "more" is forbidden: user "ann" (groups=["system:authenticated"]) ' +
+      "is attempting to grant RBAC permissions not currently held:\n" +
+      '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "delete"]}',
+  );
+  await world.create(MASTER, "clusterroles", "", role("ClusterRole", "all", [more]), GROUP);
+  const bindAll = binding("RoleBinding", "all", "ClusterRole", "all", [user("ann")]);
+  const unbound = await refused(world.create(ann, "rolebindings", "team-a", bindAll, GROUP));
+  assert.match(unbound.message, /attempting to grant RBAC|not found/);
+  const bind = {
+    verbs: ["bind"],
+    apiGroups: [GROUP],
+    resources: ["clusterroles"],
+    resourceNames: ["all"],
+  };
+  await world.create(MASTER, "roles", "team-a", role("Role", "binder", [bind]), GROUP);
+  const binder = binding("RoleBinding", "binder", "Role", "binder", [user("ann")]);
+  await world.create(MASTER, "rolebindings", "team-a", binder, GROUP);
+  const bindAttributes = { ...wants(ann, "bind", "clusterroles", "team-a", "all"), group: GROUP };
+  await until(async () => (await access.authorizer.authorize(bindAttributes)).decision === "allow");
+  await world.create(ann, "rolebindings", "team-a", bindAll, GROUP);
+  stop(server);
+});
+
+test("aggregation needs every right, and an update cannot change a binding's role", async () => {
+  const server = await start();
+  const { world } = server;
+  const ann = userOf("ann");
+  const selectors = { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] };
+  const wide = role("ClusterRole", "wide", [], { aggregationRule: selectors });
+  const error = await refused(world.create(ann, "clusterroles", "", wide, GROUP));
+  assert.equal(
+    error.message,
+    'clusterroles.rbac.authorization.k8s.io "wide" is forbidden: must have cluster-admin ' +
+      "privileges to use the aggregationRule",
+  );
+  const bound = binding("ClusterRoleBinding", "b", "ClusterRole", "wide", [user("ann")]);
+  await world.create(MASTER, "clusterrolebindings", "", bound, GROUP);
+  const ref = { group: GROUP, version: "v1", resource: "clusterrolebindings" };
+  const changed = await refused(
+    world.client.update(ref, "", "b", (it) => ({
+      ...it,
+      roleRef: { apiGroup: GROUP, kind: "ClusterRole", name: "other" },
+    })),
+  );
+  assert.match(changed.message, /roleRef: Invalid value: .*: cannot change roleRef$/);
+  stop(server);
+});
+
+test("objects that break the rules of their kind are refused with Kubernetes' texts", async () => {
+  const server = await start();
+  const { world } = server;
+  const bad = role("Role", "bad", [
+    { verbs: [], apiGroups: [""], resources: ["x"] },
+    { verbs: ["get"], nonResourceURLs: ["/x"] },
+    { verbs: ["get"] },
+  ]);
+  const error = await refused(world.create(MASTER, "roles", "team-a", bad, GROUP));
+  assert.equal(
+    error.message,
+    'Role.rbac.authorization.k8s.io "bad" is invalid: [rules[0].verbs: Required value: verbs must ' +
+      'contain at least one value, rules[1].nonResourceURLs: Invalid value: ["/x"]: namespaced ' +
+      "rules cannot apply to non-resource URLs, rules[2].apiGroups: Required value: resource rules " +
+      "must supply at least one api group, rules[2].resources: Required value: resource rules must " +
+      "supply at least one resource]",
+  );
+  const wrong = binding("ClusterRoleBinding", "b", "Role", "r", [
+    { kind: "ServiceAccount", name: "sa" },
+    { kind: "Robot", name: "x" },
+  ]);
+  const texts = await refused(world.create(MASTER, "clusterrolebindings", "", wrong, GROUP));
+  assert.deepEqual(
+    texts.details!.causes!.map(({ field, message }) => `${field}: ${message}`),
+    [
+      'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',
+      "subjects[0].namespace: Required value",
+      'subjects[1].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
+    ],
+  );
+  stop(server);
+});
+
+test("reviews show what the authorizer decides", async () => {
+  const server = await start();
+  const { world } = server;
+  const ann = userOf("ann");
+  const review = (kind: string, spec: unknown, by = ann, namespace = "") =>
+    world.create(
+      by,
+      `${kind.toLowerCase()}s`,
+      namespace,
+      {
+        apiVersion: "authorization.k8s.io/v1",
+        kind,
+        metadata: namespace === "" ? {} : { namespace },
+        spec,
+      },
+      "authorization.k8s.io",
+    );
+  const resourceAttributes = { verb: "get", resource: "secrets", namespace: "team-a" };
+  const mine = await review("SelfSubjectAccessReview", { resourceAttributes });
+  assert.deepEqual(mine["status"], { allowed: false });
+  const groups = ["system:masters"];
+  const theirs = await review("SubjectAccessReview", { resourceAttributes, user: "eve", groups });
+  assert.deepEqual(theirs["status"], { allowed: true });
+  const none = await refused(review("SubjectAccessReview", {}));
+  assert.equal(
+    none.message,
+    'SubjectAccessReview.authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid ' +
+      "value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, " +
+      'spec.user: Invalid value: "": at least one of user or group must be specified]',
+  );
+  const rules = await review("SelfSubjectRulesReview", { namespace: "team-a" });
+  assert.deepEqual(rules["status"], { resourceRules: [], nonResourceRules: [], incomplete: false });
+  const local = await refused(
+    review(
+      "LocalSubjectAccessReview",
+      { resourceAttributes: { ...resourceAttributes, namespace: "b" }, user: "a" },
+      ann,
+      "team-a",
+    ),
+  );
+  assert.match(
+    local.message,
+    /spec.resourceAttributes.namespace: Invalid value: "b": must match metadata.namespace/,
+  );
+  stop(server);
+});
+
+test("a decision among 10,000 bindings looks only at those of its user", () => {
+  const index = new RbacIndex();
+  const rbac = new RbacAuthorizer(index);
+  const make = (i: number): KubeObject => {
+    const namespaced = binding("RoleBinding", `b${i}`, "ClusterRole", `r${i % 10}`, [
+      user(`u${i}`),
+    ]);
+    return { ...namespaced, metadata: { name: `b${i}`, namespace: "n" } } as KubeObject;
+  };
+  for (let i = 0; i < 10; i++) index.setRole(role("ClusterRole", `r${i}`, [read]));
+  for (let i = 0; i < 10_000; i++) index.addBinding(make(i));
+  let visited = 0;
+  index.visitRules(userOf("u77", "g"), "n", () => ++visited > 0);
+  assert.equal(visited, 1);
+  assert.equal(rbac.decide(wants(userOf("u77"), "get", "configmaps", "n")).decision, "allow");
+  for (let i = 0; i < 10_000; i++) index.deleteBinding(make(i));
+  assert.equal(rbac.decide(wants(userOf("u77"), "get", "configmaps", "n")).decision, "no-opinion");
+  index.addBinding(make(11));
+  index.deleteRole(role("ClusterRole", "r1", []));
+  assert.equal(
+    rbac.decide(wants(userOf("u11"), "get", "configmaps", "n")).reason,
+    'RBAC: clusterrole.rbac.authorization.k8s.io "r1" not found',
+  );
+});
+
+test("a client's own claims do not reach the answer to who it is", async () => {
+  const server = await start();
+  const { world } = server;
+  const whoami = await world.storage("authentication.k8s.io", "selfsubjectreviews").create!(
+    contextOf(userOf("ann", "dev"), ""),
+    {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "SelfSubjectReview",
+      metadata: {},
+      status: { userInfo: { username: "root" } },
+    },
+    async () => {},
+    { dryRun: false, fieldManager: "", fieldValidation: "Strict" },
+  );
+  assert.deepEqual(whoami["status"], {
+    userInfo: { username: "ann", groups: ["dev", "system:authenticated"] },
+  });
+  stop(server);
+});
