@@ -16,5 +16,7 @@ export interface Converter {
 /** Conversion "None": only the apiVersion changes. */
 export const noConversion: Converter = {
   convert: (objects, apiVersion) =>
-    objects.map((object) => (object.apiVersion === apiVersion ? object : { ...object, apiVersion })),
+    objects.map((object) =>
+      object.apiVersion === apiVersion ? object : { ...object, apiVersion },
+    ),
 };

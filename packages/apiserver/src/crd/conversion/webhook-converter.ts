@@ -7,8 +7,8 @@
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import {
-  type WebhookCaller,
   WebhookCallError,
+  type WebhookCaller,
   type WebhookClientConfig,
 } from "../../admission/webhook-caller.ts";
 import { parseApiVersion } from "../../meta/kinds.ts";
