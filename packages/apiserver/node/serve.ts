@@ -50,7 +50,7 @@ export interface ServingApi {
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
   readonly plane: ControlPlane;
-  /** A kubeconfig with a new client certificate: its common name is the user, its O's are groups. */
+  /** A kubeconfig with a new client certificate: its CN is the user, its O's are the groups. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }

@@ -119,7 +119,7 @@ export class ControlPlane {
     this.resources.set("built-in", [...served, ...endpoints]);
   }
 
-  /** Starts what follows the stored objects. Resolves when decisions about requests are possible. */
+  /** Starts what follows the stored objects. Resolves when requests can be decided on. */
   async start(): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
