@@ -1,4 +1,4 @@
-/** Encryption at rest: the file, its errors, the choice of keys, and bytes that Kubernetes wrote. */
+/** Encryption at rest: the file, its errors, the choice of keys, bytes that Kubernetes wrote. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -259,6 +259,11 @@ const errors: readonly (readonly [string, unknown, RegExp])[] = [
     "a short key",
     configWith([{ secretbox: keys("a", 1, 16) }]),
     /"REDACTED": secret is not of the expected length, got 16, expected one of \[32\]/,
+  ],
+  [
+    "too many rules",
+    { ...configWith([]), resources: Array.from({ length: 1001 }, () => ({})) },
+    /^resources: more than 1000 elements$/,
   ],
   [
     "capitals",

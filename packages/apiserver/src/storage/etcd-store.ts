@@ -15,10 +15,10 @@ import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
 import { DecodedObjects } from "./decoded-objects.ts";
 import {
-  internalStorageError,
   keyExists,
   keyNotFound,
   requestTimeout,
+  StorageError,
   tooLarge,
   unreachable,
 } from "./errors.ts";
@@ -113,9 +113,10 @@ export class EtcdStore implements StorageInterface {
   ): Promise<StoredObject> {
     const storeKey = this.#storeKey(key);
     if (this.versioner.resourceVersionOf(object) !== 0)
-      throw internalStorageError(
+      throw new StorageError(
+        "ResourceVersionOnCreate",
         storeKey,
-        new Error("resourceVersion should not be set on objects to be created"),
+        "resourceVersion should not be set on objects to be created",
       );
     const { signal } = options;
     throwIfAborted(signal);
