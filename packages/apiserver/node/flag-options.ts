@@ -38,6 +38,8 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
     eventTtlSeconds: seconds(flags, "event-ttl"),
     watchCache: flags.bool("watch-cache"),
+    compactionIntervalMs: flags.durationMs("etcd-compaction-interval"),
+    resources: [],
     maxInFlight:
       within(flags, "max-requests-inflight", 1, MAX_IN_FLIGHT) +
       within(flags, "max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),

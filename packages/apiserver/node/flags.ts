@@ -22,6 +22,7 @@ const storage: Flags = {
   "etcd-certfile": text("client certificate for the cluster"),
   "etcd-keyfile": text("key of that certificate"),
   "etcd-prefix": text("prefix of all keys in the cluster", "/registry"),
+  "etcd-compaction-interval": duration("interval of compactions (0: none by this server)", "5m0s"),
   "storage-media-type": text(
     "encoding of built-in kinds in the cluster: application/vnd.kubernetes.protobuf or application/json",
     "application/vnd.kubernetes.protobuf",

@@ -1,6 +1,7 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { TypedResource } from "../src/registry/typed/define-resource.ts";
 
 /** The cluster that holds the objects. */
 export interface EtcdOptions {
@@ -45,6 +46,10 @@ export interface ServeOptions {
   readonly encryptionReload: boolean;
   readonly eventTtlSeconds: number;
   readonly watchCache: boolean;
+  /** 0: another server of the cluster compacts. */
+  readonly compactionIntervalMs: number;
+  /** Resources that the program adds (defineResource). */
+  readonly resources: readonly TypedResource[];
   /** --max-requests-inflight and --max-mutating-requests-inflight together. */
   readonly maxInFlight: number;
   readonly requestTimeoutMs: number;
@@ -81,6 +86,8 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   encryptionReload: false,
   eventTtlSeconds: 3600,
   watchCache: true,
+  compactionIntervalMs: 300_000,
+  resources: [],
   maxInFlight: 600,
   requestTimeoutMs: 60_000,
   minRequestTimeoutMs: 1_800_000,

@@ -206,6 +206,8 @@ function planeOptions(
   return {
     etcdPrefix: options.etcdPrefix,
     watchCache: options.watchCache,
+    compactionIntervalMs: options.compactionIntervalMs,
+    resources: options.resources,
     storesJson: options.storageMediaType === "application/json",
     minWatchMs: options.minRequestTimeoutMs,
     requestTimeoutMs: options.requestTimeoutMs,

@@ -18,12 +18,13 @@ import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
+import type { TypedResource } from "../registry/typed/define-resource.ts";
 import { OpenApiDocuments } from "../schema/openapi/openapi-documents.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
 import { rootOf } from "../storage/keys.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
-import { builtinServed, builtinSpecs, storedAsJson } from "./builtin-resources.ts";
+import { builtinServed, builtinSpecs, storedAsJson, typedServed } from "./builtin-resources.ts";
 import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
 import { openApiPages } from "./openapi-pages.ts";
@@ -40,7 +41,11 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   readonly storesJson: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
+  /** --etcd-compaction-interval; 0: another server compacts. */
+  readonly compactionIntervalMs: number;
   readonly eventTtlSeconds: number;
+  /** Resources that the program adds (defineResource). */
+  readonly resources: readonly TypedResource[];
   readonly access: AccessOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
@@ -73,7 +78,11 @@ export class ControlPlane {
     const { cluster, clock, random, logger, transformerOf } = deps;
     this.#logger = logger;
     this.storages = new ResourceStorages(
-      { root: rootOf(options.etcdPrefix), isCached: options.watchCache },
+      {
+        root: rootOf(options.etcdPrefix),
+        isCached: options.watchCache,
+        compactionIntervalMs: options.compactionIntervalMs,
+      },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
     this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
@@ -115,6 +124,10 @@ export class ControlPlane {
         collectsGarbage: registry.collectsGarbage,
       },
     );
+    for (const { spec, source } of options.resources) {
+      const parts = { ...registry, storage: this.storages.storageFor(spec) };
+      this.resources.set(`program ${spec.storagePrefix}`, typedServed(spec, source, parts));
+    }
     const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
     this.resources.set("built-in", [...served, ...endpoints]);
   }
