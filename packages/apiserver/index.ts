@@ -3,6 +3,12 @@
  * serve them. node/ has sockets, files and the program.
  */
 export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
+export {
+  type WebhookCall,
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookResponse,
+} from "./src/admission/webhook-caller.ts";
 export { applyPatch } from "./src/apply/apply-patch.ts";
 export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-manager.ts";
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
