@@ -23,6 +23,7 @@ export {
   JsonSyntaxError,
   parseJson,
 } from "./src/codec/json-parser.ts";
+export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
 export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export * from "./src/meta/kinds.ts";
