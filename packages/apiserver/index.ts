@@ -57,6 +57,7 @@ export type {
   ServedResource,
   ServedResources,
 } from "./src/rest/served-resource.ts";
+export { OpenApiDocuments, type OpenApiPage } from "./src/schema/openapi/openapi-documents.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";

@@ -50,6 +50,7 @@ const identity: Flags = {
   "token-auth-file": text('CSV file with static tokens: token,user,uid,"group1,group2"'),
   "anonymous-auth": yesNo("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": list("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
+  "enable-admission-plugins": list("admission besides the standard one, by plug-in names"),
   "service-account-issuer": list(
     "issuers of service account tokens; the first one signs",
     "https://kubernetes.default.svc.cluster.local",

@@ -41,6 +41,8 @@ export interface ServeOptions {
   };
   readonly authorizationModes: readonly AuthorizationMode[];
   readonly anonymousAuth: boolean;
+  /** Setting owner references that block a deletion needs permission to finalize the owner. */
+  readonly enforceOwnerReferences: boolean;
   /** "" for none. */
   readonly encryptionConfigFile: string;
   readonly encryptionReload: boolean;
@@ -82,6 +84,7 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   },
   authorizationModes: ["RBAC"],
   anonymousAuth: true,
+  enforceOwnerReferences: false,
   encryptionConfigFile: "",
   encryptionReload: false,
   eventTtlSeconds: 3600,

@@ -4,6 +4,7 @@
  *     open: member or cluster, certificates, encryption -> ControlPlane -> port
  *     stop: readyz fails -> delay -> watches end -> port closes -> control plane -> store
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
@@ -96,7 +97,6 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
-    admission: { mutate: async ({ object }) => object, validate: async () => {} },
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),
   });
@@ -214,6 +214,12 @@ function planeOptions(
     maxInFlight: options.maxInFlight,
     eventTtlSeconds: options.eventTtlSeconds,
     version: versionDocument(),
+    policy: {
+      enforceOwnerReferences: options.enforceOwnerReferences,
+      rootCaPem: caOf(options, certificates),
+      identity: `apiserver-${randomUUID()}`,
+      createsDefaultRoles: options.authorizationModes.includes("RBAC"),
+    },
     access: {
       modes: options.authorizationModes,
       allowAnonymous: options.anonymousAuth,

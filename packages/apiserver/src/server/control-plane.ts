@@ -6,11 +6,13 @@
  * It knows no sockets and no files; node/ opens those.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { Admission } from "../admission/admission.ts";
+import type { ConditionCompiler } from "../admission/match-conditions.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
+import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
+import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -47,6 +49,7 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   /** Resources that the program adds (defineResource). */
   readonly resources: readonly TypedResource[];
   readonly access: AccessOptions;
+  readonly policy: PolicyRuntimeOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
 }
@@ -58,12 +61,14 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
-  readonly admission: Admission;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics. */
   readonly pages: ReadonlyMap<string, Page>;
 }
+
+/** Until CEL expressions are evaluated, conditions of webhooks are refused when they are written. */
+const compileCondition: ConditionCompiler = () => ({ error: "CEL expressions are not evaluated" });
 
 export class ControlPlane {
   readonly server: ApiServer;
@@ -71,6 +76,7 @@ export class ControlPlane {
   readonly storages: ResourceStorages;
   readonly access: Access;
   readonly #definitions: CustomResources;
+  readonly #policy: PolicyRuntime;
   readonly #logger: Logger;
   #isStopping = false;
 
@@ -86,6 +92,12 @@ export class ControlPlane {
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
     this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    this.#policy = new PolicyRuntime(options.policy, {
+      ...{ clock, logger, applyPatch, compileCondition, served: this.resources },
+      random: random.fork("policy"),
+      authorizer: this.access.authorizer,
+      webhooks: deps.webhooks,
+    });
     const fieldManagers = new FieldManagers(this.resources);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
@@ -94,7 +106,7 @@ export class ControlPlane {
       newCompressor: deps.newCompressor,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
-      admission: deps.admission,
+      admission: this.#policy.admission,
       selectors: { label: parseLabelSelector, field: parseFieldSelector },
       fieldManagerOf: (resource) => fieldManagers.of(resource),
       minWatchMs: options.minWatchMs,
@@ -106,10 +118,14 @@ export class ControlPlane {
         ...deps.pages,
       ]),
     });
-    const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
+    const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
       kindSource(group, version, kind);
-    const declared = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const declared = [
+      ...builtinSpecs(options.eventTtlSeconds),
+      ...this.access.resources(sourceOf),
+      ...webhookResources(sourceOf, compileCondition),
+    ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
@@ -136,6 +152,7 @@ export class ControlPlane {
   async start(): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
+    await this.#policy.start();
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -161,6 +178,7 @@ export class ControlPlane {
   }
 
   async close(): Promise<void> {
+    await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();
     await this.storages.close();
@@ -177,10 +195,18 @@ export class ControlPlane {
       },
     });
     const live = [passing("ping"), passing("log"), storage("etcd")];
+    const policy: HealthCheck = {
+      name: "poststarthook/rbac/bootstrap-roles",
+      check: () => (this.#policy.isReady ? undefined : "not finished"),
+    };
     const shutdown: HealthCheck = {
       name: "shutdown",
       check: () => (this.#isStopping ? "process is shutting down" : undefined),
     };
-    return { healthz: live, livez: live, readyz: [...live, storage("etcd-readiness"), shutdown] };
+    return {
+      healthz: live,
+      livez: live,
+      readyz: [...live, storage("etcd-readiness"), policy, shutdown],
+    };
   }
 }

@@ -54,6 +54,10 @@ export class ApiWorld {
         ...{ etcdPrefix: "/registry", watchCache: true, minWatchMs: 1_800_000, storesJson: false },
         ...{ requestTimeoutMs: 60_000, maxInFlight: 600, eventTtlSeconds: 3600, resources: [] },
         ...{ version: { gitVersion: "v1.36.3" }, compactionIntervalMs: 0 },
+        policy: {
+          ...{ enforceOwnerReferences: false, rootCaPem: "", identity: "test" },
+          createsDefaultRoles: false,
+        },
         access: {
           ...{ modes: ["RBAC"], allowAnonymous: true, clientCertificates: true },
           staticTokens: undefined,
@@ -67,7 +71,6 @@ export class ApiWorld {
       {
         ...{ cluster, clock: nodeClock, random: new SeededRandom(7n), logger: silentLogger },
         newCompressor: gzipCompressor,
-        admission: { mutate: async ({ object }) => object, validate: async () => {} },
         webhooks: { call: () => Promise.reject(new Error("no webhook is expected")) },
         transformerOf: () => identityTransformer,
         pages: new Map(),
