@@ -23,6 +23,8 @@ export interface ServedResource extends GroupVersion {
   readonly subresource: string;
   /** Of its objects; a subresource may have another kind, such as autoscaling/v1 Scale. */
   readonly kind: GroupVersionKind;
+  /** The kind of its lists; absent: the kind with "List" behind it. */
+  readonly listKind?: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];

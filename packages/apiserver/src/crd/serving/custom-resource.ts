@@ -11,6 +11,7 @@ import type { KindSource } from "../../registry/kind-source.ts";
 import type { RegistryDeps } from "../../registry/resource-parts.ts";
 import type { ResourceSpec, StorageFactory } from "../../registry/resource-spec.ts";
 import { servedResourcesOf } from "../../registry/served-resources.ts";
+import { Store } from "../../registry/store.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
 import type { Schema } from "../../schema/schema.ts";
 import type { StorageInterface } from "../../storage/interface.ts";
@@ -33,7 +34,6 @@ import {
 import { deprecationWarning } from "./deprecation.ts";
 import { JsonPath } from "./json-path.ts";
 import { loadSchemaPatterns } from "./schema-patterns.ts";
-import { storageVersionHash } from "./storage-version-hash.ts";
 import { storedCodec } from "./stored-codec.ts";
 import { VersionSchema } from "./version-schema.ts";
 import { versionSource } from "./version-source.ts";
@@ -45,6 +45,8 @@ export interface CustomResourceDeps extends RegistryDeps {
   /** autoscaling/v1 Scale. */
   readonly scaleSource: KindSource;
   readonly webhooks: WebhookCaller;
+  /** Of the kind in which objects are stored, as discovery shows it. */
+  storageVersionHash(kind: GroupVersionKind): string;
   /** Compiles the rules of a schema; undefined where it has none. */
   readonly rulesFor: (schema: Schema) => Promise<RuleEvaluation | undefined>;
 }
@@ -52,15 +54,19 @@ export interface CustomResourceDeps extends RegistryDeps {
 /** A definition in service. */
 export class CustomResource {
   readonly served: readonly ServedResource[];
+  /** The objects of all versions, as they are stored. */
+  readonly instances: Store;
   readonly #storage: StorageInterface;
   readonly #deps: CustomResourceDeps;
 
   private constructor(
     served: readonly ServedResource[],
+    instances: Store,
     storage: StorageInterface,
     deps: CustomResourceDeps,
   ) {
     this.served = served;
+    this.instances = instances;
     this.#storage = storage;
     this.#deps = deps;
   }
@@ -74,12 +80,14 @@ export class CustomResource {
     deps: CustomResourceDeps,
   ): Promise<CustomResource> {
     const parts = new CustomParts(crd, present, deps);
-    const storage = deps.storages.storageFor(parts.storageSpec());
+    const storageSpec = parts.storageSpec();
+    const storage = deps.storages.storageFor(storageSpec);
+    const instances = new Store(storageSpec, { ...deps, storage });
     const served: ServedResource[] = [];
     for (const version of crd.spec.versions ?? []) {
       if (version.served === true) served.push(...(await parts.serve(version, storage)));
     }
-    return new CustomResource(served, storage, deps);
+    return new CustomResource(served, instances, storage, deps);
   }
 
   /** Ends the watches of its objects. */
@@ -170,7 +178,7 @@ class CustomParts {
       {
         source,
         subresourceSource: (kind) => (kind.kind === "Scale" ? scaleSource : undefined),
-        storageVersionHash: storageVersionHash(this.#storedKind),
+        storageVersionHash: this.#deps.storageVersionHash(this.#storedKind),
         strategicMerge: false,
       },
       { ...this.#deps, storage: converting },

@@ -1,5 +1,6 @@
 /** Reads what clients send for one version of a custom resource. */
 
+import { duplicateFieldsOf } from "../../codec/json-parser.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import { badRequest } from "../../meta/status.ts";
 import type { KindSource } from "../../registry/kind-source.ts";
@@ -32,8 +33,12 @@ function decode(version: VersionSchema, value: unknown): DecodedObject {
   if (isTooDeep(value)) throw refuse(`it is nested deeper than ${MAX_VALUE_DEPTH} levels`);
   const unknown: string[] = [];
   try {
+    const duplicates = duplicateFieldsOf(value);
     const object = version.read(value as unknown as KubeObject, { dropMalformed: false, unknown });
-    return { object, strictErrors: unknown.map((path) => `unknown field "${path}"`) };
+    return {
+      object,
+      strictErrors: [...duplicates, ...unknown.map((path) => `unknown field "${path}"`)],
+    };
   } catch (error) {
     if (error instanceof MetaTypeError || error instanceof EmbeddedError)
       throw refuse(error.message);
