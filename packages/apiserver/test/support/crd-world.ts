@@ -9,7 +9,7 @@ import { CustomResources } from "../../src/crd/runtime.ts";
 import type { RestStorage } from "../../src/rest/interfaces.ts";
 import { ResourceStorages } from "../../src/server/resource-storages.ts";
 import { ResourceTable } from "../../src/server/resource-table.ts";
-import { identityTransformer } from "../../src/storage/transformers.ts";
+import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
 import { MemoryCluster } from "../../testing/index.ts";
 import { definition } from "../crd/cases.ts";
 import { DELETE, listOptions, WRITE } from "./registry-world.ts";
