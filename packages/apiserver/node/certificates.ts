@@ -38,7 +38,7 @@ export interface OwnCertificates {
 
 interface Subject {
   readonly commonName: string;
-  readonly organization?: string;
+  readonly organizations: readonly string[];
   readonly hosts: readonly string[];
   readonly usage: "server" | "client";
 }
@@ -61,13 +61,24 @@ export async function ownCertificates(
     return keep(dir, name, await issue(ca, subject, nowMs));
   };
   const server = await issued("apiserver", {
-    ...{ commonName: "kube-apiserver", hosts, usage: "server" },
+    ...{ commonName: "kube-apiserver", organizations: [], hosts, usage: "server" },
   });
   const admin = await issued("admin", {
-    ...{ commonName: "kubernetes-admin", organization: "system:masters" },
+    ...{ commonName: "kubernetes-admin", organizations: ["system:masters"] },
     ...{ hosts: [], usage: "client" },
   });
   return { ca, server, admin, serviceAccountKeyPem: serviceAccountKey(dir) };
+}
+
+/** A new certificate of a client, which the server knows as this user in these groups. */
+export function clientCertificate(
+  ca: Pair,
+  user: string,
+  groups: readonly string[],
+  nowMs: number,
+): Promise<Pair> {
+  const subject = { commonName: user, organizations: groups, hosts: [], usage: "client" } as const;
+  return issue(ca, subject, nowMs);
 }
 
 function serviceAccountKey(dir: string): string {
@@ -148,13 +159,13 @@ async function issue(ca: Pair, subject: Subject, nowMs: number): Promise<Pair> {
   const signingKey = await crypto.subtle.importKey("pkcs8", derOf(ca.keyPem), ALGORITHM, false, [
     "sign",
   ]);
-  const { commonName, organization, hosts, usage } = subject;
+  const { commonName, organizations, hosts, usage } = subject;
   const names = hosts.map(
     (host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const,
   );
   const purpose = usage === "server" ? ExtendedKeyUsage.serverAuth : ExtendedKeyUsage.clientAuth;
   const certificate = await x509.X509CertificateGenerator.create({
-    subject: [...(organization === undefined ? [] : [{ O: [organization] }]), { CN: [commonName] }],
+    subject: [...organizations.map((name) => ({ O: [name] })), { CN: [commonName] }],
     issuer: issuer.subjectName,
     notBefore: new Date(nowMs - DAY_MS),
     notAfter: new Date(nowMs + VALID_MS),

@@ -1,5 +1,5 @@
 /**
- * Starts an API server: its store, its certificates, its port.
+ * Starts an API server in this process, for tests and programs:
  *
  *     await using api = await startApiServer();
  *     run("kubectl", "--kubeconfig", api.kubeconfigPath, "get", "namespaces");
@@ -7,109 +7,60 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect } from "@quorate/client";
 import { type Logger, silentLogger } from "@quorate/host";
-import { nodeClock, nodeRandom } from "@quorate/host/node";
-import { EngineServer } from "@quorate/rpc/node";
-import { RequestAuthenticator } from "../src/authn/request-authenticator.ts";
-import { ControlPlane } from "../src/server/control-plane.ts";
-import { identityTransformer } from "../src/encryption/prefix-transformers.ts";
-import { ownCertificates } from "./certificates.ts";
-import { LibraryCluster } from "./cluster.ts";
-import { startEmbeddedMember } from "./embedded-member.ts";
-import { gzipCompressor } from "./gzip.ts";
-import { kubeconfigText, writeKubeconfig } from "./kubeconfig.ts";
-import { versionDocument } from "./version.ts";
+import type { ControlPlane } from "../src/server/control-plane.ts";
+import { serveApi } from "./serve.ts";
+import { DEFAULT_SERVE_OPTIONS, type ServeOptions } from "./serve-options.ts";
 
-/** How long requests in flight may take when the server stops. */
-const GRACE_MS = 5000;
-const READY_TIMEOUT_MS = 30_000;
-
-export interface StartOptions {
-  /** Where data and certificates are; absent: a temporary directory, removed at the end. */
-  readonly dataDir?: string;
-  /** Port to listen on; absent or 0: a free one. */
-  readonly port?: number;
+export interface StartOptions extends Partial<ServeOptions> {
   readonly logger?: Logger;
 }
 
 /** A server that runs. */
 export interface RunningApiServer extends AsyncDisposable {
+  /** Such as "https://127.0.0.1:41234". */
   readonly url: string;
   /** PEM of the authority that signed the server's certificate. */
   readonly ca: string;
-  /** The text of a kubeconfig of the group system:masters, and a file with it. */
+  /** A kubeconfig of the group system:masters, as text and as a file. */
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
+  /** A kubeconfig of another user, by a client certificate. */
+  kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
+  /** The parts of the server, for programs that add resources. */
+  readonly plane: ControlPlane;
   stop(): Promise<void>;
 }
 
+/**
+ * Starts a server; resolves when it is ready. By default it listens on a free port of 127.0.0.1,
+ * and keeps its objects with a single member in a temporary directory, which `stop` removes.
+ * Rejects with Error where an address is taken or a file cannot be read.
+ */
 export async function startApiServer(options: StartOptions = {}): Promise<RunningApiServer> {
-  const logger = options.logger ?? silentLogger;
-  const dir = options.dataDir ?? mkdtempSync(join(tmpdir(), "quorate-api-"));
-  const hosts = ["127.0.0.1", "localhost", "::1", "kubernetes", "kubernetes.default"];
-  const [member, certificates] = await Promise.all([
-    startEmbeddedMember({
-      dataDir: join(dir, "etcd"),
-      flags: [],
-      logger: logger.child("etcd"),
-      onEnd: (error) => logger.error("the embedded member has ended", { error: String(error) }),
-    }),
-    ownCertificates(join(dir, "pki"), hosts, nodeClock.wallMs()),
-  ]);
-  const client = connect({ endpoints: [member.endpoint] });
-  const plane = new ControlPlane(
-    {
-      ...{ etcdPrefix: "/registry", watchCache: true, minWatchMs: 1_800_000 },
-      ...{ requestTimeoutMs: 60_000, maxInFlight: 600, version: versionDocument() },
-    },
-    {
-      cluster: new LibraryCluster(client),
-      clock: nodeClock,
-      random: nodeRandom(),
-      logger,
-      newCompressor: gzipCompressor,
-      authenticator: new RequestAuthenticator(
-        { clientCertificates: true, tokens: undefined, audiences: [], allowAnonymous: true },
-        { logger, monotonicMs: () => nodeClock.monotonicMs() },
-      ),
-      authorizer: { authorize: async () => ({ decision: "allow", reason: "" }) },
-      admission: { mutate: async ({ object }) => object, validate: async () => {} },
-      transformerOf: () => identityTransformer,
-      pages: new Map(),
-    },
-  );
-  const { ca, server: pair, admin } = certificates;
-  const engine = new EngineServer(
-    {
-      tls: { ...pair, trustedCaPem: ca.certPem, clientCertOptional: true },
-      listen: [{ host: "127.0.0.1", port: options.port ?? 0, secure: true, serves: "all" }],
-    },
-    {
-      services: { unary: new Map(), stream: new Map() },
-      http: plane.server.handle,
-      clock: nodeClock,
-      logger: logger.child("rpc"),
-    },
-  );
-  await plane.ready(nodeClock, READY_TIMEOUT_MS);
-  const [bound] = await engine.listen();
-  const url = `https://127.0.0.1:${bound.port}`;
-  const kubeconfig = kubeconfigText({ url, caPem: ca.certPem, user: admin });
-  const kubeconfigPath = join(dir, "admin.kubeconfig");
-  writeKubeconfig(kubeconfigPath, kubeconfig);
-  let stopping: Promise<void> | undefined;
-  const stop = async (): Promise<void> => {
-    plane.beginStop();
-    await engine.close(GRACE_MS);
-    await plane.close();
-    client.close();
-    await member.stop();
-    if (options.dataDir === undefined) rmSync(dir, { recursive: true, force: true });
+  const { logger = silentLogger, ...given } = options;
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "quorate-api-"));
+  const remove = (): void => {
+    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
   };
-  return {
-    ...{ url, ca: ca.certPem, kubeconfig, kubeconfigPath },
-    stop: () => (stopping ??= stop()),
-    [Symbol.asyncDispose]: () => (stopping ??= stop()),
-  };
+  const onEnd = (error: unknown): void =>
+    logger.error("the embedded member has ended", { error: String(error) });
+  try {
+    const serving = await serveApi(
+      { ...DEFAULT_SERVE_OPTIONS, ...given, dataDir },
+      { logger, onEnd },
+    );
+    const stop = async (): Promise<void> => {
+      await serving.stop();
+      remove();
+    };
+    const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
+    return {
+      ...{ url, ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, stop },
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }

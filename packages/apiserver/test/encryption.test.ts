@@ -261,6 +261,11 @@ const errors: readonly (readonly [string, unknown, RegExp])[] = [
     /"REDACTED": secret is not of the expected length, got 16, expected one of \[32\]/,
   ],
   [
+    "too many rules",
+    { ...configWith([]), resources: Array.from({ length: 1001 }, () => ({})) },
+    /^resources: more than 1000 elements$/,
+  ],
+  [
     "capitals",
     configWith([{ identity: {} }], ["Secrets"]),
     /resources\[0\]\.resources\[0\]: Invalid value: "Secrets": resource name should not contain capital letters/,

@@ -25,6 +25,7 @@ import {
   NOTHING_MANAGED,
   type VersionedSet,
 } from "./managed-fields.ts";
+import { checkDepth } from "./patch-limits.ts";
 import type { FieldManager } from "./patch-types.ts";
 import { typeOfObject } from "./typed-schema.ts";
 import { validateTyped } from "./typed-validate.ts";
@@ -133,6 +134,7 @@ class KindFieldManager implements FieldManager {
     nowMs: number,
   ): Promise<KubeObject> {
     this.#checkKind(applied);
+    checkDepth(applied);
     const live = present ?? this.#empty;
     const managed = managedOf(live);
     const run = (forced: boolean): Promise<KubeObject> =>

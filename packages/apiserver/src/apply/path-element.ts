@@ -8,7 +8,8 @@
  *
  * A step is held as this text, in one canonical form, so that equal steps are equal strings.
  */
-import { compareText, goJson, goNumber, goQuote } from "./go-text.ts";
+import { goQuote } from "../meta/go-text.ts";
+import { compareText, goJson, goNumber } from "./go-text.ts";
 
 /** A step in its canonical text. */
 export type PathElement = string;

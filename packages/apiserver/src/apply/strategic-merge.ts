@@ -9,9 +9,11 @@
  *
  * Errors have Kubernetes' texts and codes; where it answers 500, so does this.
  */
+
+import { goQuote } from "../meta/go-text.ts";
 import { type ApiError, badRequest } from "../meta/status.ts";
 import type { ObjectSchema, Schema } from "../schema/schema.ts";
-import { goQuote, goType } from "./go-text.ts";
+import { goType } from "./go-text.ts";
 import { jsonType } from "./json-patch.ts";
 import { withoutNulls } from "./merge-patch.ts";
 import { badPatchType, DIRECTIVE, patchError } from "./strategic-errors.ts";

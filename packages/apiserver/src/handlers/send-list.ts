@@ -38,7 +38,7 @@ export async function sendList(
 ): Promise<void> {
   if (form.target?.kind === "PartialObjectMetadata")
     throw notConvertible(
-      `you requested PartialObjectMetadata, but the requested object is a list (${resource.kind.kind}List)`,
+      `you requested PartialObjectMetadata, but the requested object is a list (${listKindOf(resource)})`,
     );
   const sink = new BodySink(call, 200, mediaTypeOf(form.encoding), deps.newCompressor);
   try {
@@ -49,6 +49,10 @@ export async function sendList(
     sink.abort();
     throw error;
   }
+}
+
+function listKindOf({ kind, listKind }: ServedResource): string {
+  return listKind ?? `${kind.kind}List`;
 }
 
 /** How a list reads as text. */
@@ -78,7 +82,7 @@ function partsOf(
 ) {
   const metadata = listMeta(list);
   if (target === undefined) {
-    const kind = `${resource.kind.kind}List`;
+    const kind = listKindOf(resource);
     const head = { kind, apiVersion: versionOf(resource), metadata };
     return { head, field: "items", value: undefined };
   }
@@ -185,7 +189,7 @@ async function protobufList(
     }
     if (sink.isLost) return;
   }
-  const kind = target?.kind ?? `${resource.kind.kind}List`;
+  const kind = target?.kind ?? listKindOf(resource);
   const apiVersion = target ? `${target.group}/${target.version}` : versionOf(resource);
   sink.add(metaProtobuf.wrap(apiVersion, kind, joined(pieces, sizeBytes)));
 }

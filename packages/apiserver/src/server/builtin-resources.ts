@@ -1,8 +1,8 @@
 /** The kinds that every server has: their declarations, storages and endpoints. */
 import { builtinKind, kindSource } from "../codec/builtin-kind.ts";
-import { storageVersionHash } from "../crd/serving/storage-version-hash.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { configMaps } from "../registry/builtin/configmaps.ts";
+import { coreEvents, groupEvents } from "../registry/builtin/events.ts";
 import { leases } from "../registry/builtin/leases.ts";
 import { namespaces } from "../registry/builtin/namespaces.ts";
 import { secrets } from "../registry/builtin/secrets.ts";
@@ -13,10 +13,15 @@ import type { ResourceSpec } from "../registry/resource-spec.ts";
 import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import { jsonCodec } from "../storage/json-codec.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
 
-/** The declarations of the built-in kinds. */
-export function builtinSpecs(): ResourceSpec[] {
+/** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
+export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
+  const coreEvent = kindSource("", "v1", "Event");
   return [
+    coreEvents(coreEvent, eventTtlSeconds),
+    groupEvents(coreEvent, eventTtlSeconds),
     namespaces(kindSource("", "v1", "Namespace")),
     configMaps(kindSource("", "v1", "ConfigMap")),
     secrets(kindSource("", "v1", "Secret")),
@@ -31,7 +36,7 @@ export function builtinServed(
   storage: StorageInterface,
   deps: RegistryDeps,
 ): ServedResource[] {
-  const { group, version, kind } = spec.kind;
+  const { group, version, kind } = spec.servedKind ?? spec.kind;
   const subresourceSource = (other: GroupVersionKind): KindSource | undefined => builtinKind(other);
   return servedResourcesOf(
     spec,
@@ -43,4 +48,10 @@ export function builtinServed(
     },
     { ...deps, storage },
   );
+}
+
+/** The same resource, whose objects are written as JSON; protobuf that is there is still read. */
+export function storedAsJson(spec: ResourceSpec): ResourceSpec {
+  const { codec } = spec;
+  return { ...spec, codec: { encode: jsonCodec.encode, decode: (bytes) => codec.decode(bytes) } };
 }

@@ -7,31 +7,41 @@
  */
 import type { Clock, Logger, Random } from "@quorate/host";
 import type { Admission } from "../admission/admission.ts";
+import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
-import type { Authenticator } from "../authn/user.ts";
-import type { Authorizer } from "../authz/authorizer.ts";
+import { Access, type AccessOptions } from "../authz/access.ts";
+import { kindSource } from "../codec/builtin-kind.ts";
+import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
+import { OpenApiDocuments } from "../schema/openapi/openapi-documents.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
 import { rootOf } from "../storage/keys.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
-import { builtinServed, builtinSpecs } from "./builtin-resources.ts";
+import { builtinServed, builtinSpecs, storedAsJson } from "./builtin-resources.ts";
 import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
+import { openApiPages } from "./openapi-pages.ts";
 import { ResourceStorages } from "./resource-storages.ts";
 import { ResourceTable } from "./resource-table.ts";
 import type { Page } from "./routes.ts";
+import { storageVersionHash } from "./storage-version-hash.ts";
 
 export interface ControlPlaneOptions extends ApiServerOptions {
   /** --etcd-prefix: "/registry". */
   readonly etcdPrefix: string;
   readonly watchCache: boolean;
+  /** Write built-in kinds as JSON, not as protobuf; both are read. */
+  readonly storesJson: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
+  readonly eventTtlSeconds: number;
+  readonly access: AccessOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
 }
@@ -43,9 +53,8 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
   readonly admission: Admission;
+  readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics. */
   readonly pages: ReadonlyMap<string, Page>;
@@ -55,6 +64,8 @@ export class ControlPlane {
   readonly server: ApiServer;
   readonly resources = new ResourceTable();
   readonly storages: ResourceStorages;
+  readonly access: Access;
+  readonly #definitions: CustomResources;
   readonly #logger: Logger;
   #isStopping = false;
 
@@ -65,14 +76,15 @@ export class ControlPlane {
       { root: rootOf(options.etcdPrefix), isCached: options.watchCache },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
+    this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
     const fieldManagers = new FieldManagers(this.resources);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
-      authenticator: deps.authenticator,
-      authorizer: deps.authorizer,
+      authenticator: this.access.authenticator,
+      authorizer: this.access.authorizer,
       admission: deps.admission,
       selectors: { label: parseLabelSelector, field: parseFieldSelector },
       fieldManagerOf: (resource) => fieldManagers.of(resource),
@@ -80,13 +92,37 @@ export class ControlPlane {
       frames: new SharedFrames(),
       version: options.version,
       healthChecks: this.#healthChecks(),
-      pages: deps.pages,
+      pages: new Map([
+        ...openApiPages(new OpenApiDocuments(this.resources, clock), deps),
+        ...deps.pages,
+      ]),
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
-    const served = builtinSpecs().flatMap((spec) =>
+    const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
+      kindSource(group, version, kind);
+    const declared = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const specs = options.storesJson ? declared.map(storedAsJson) : declared;
+    const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
     );
-    this.resources.set("built-in", served);
+    this.#definitions = new CustomResources(
+      { establishDelayMs: 0 },
+      {
+        ...{ clock, logger, storageVersionHash, webhooks: deps.webhooks },
+        ...{ storages: this.storages, table: this.resources, random: random.fork("definitions") },
+        isBuiltIn: (group, resource) =>
+          specs.some(({ kind, resource: name }) => kind.group === group && name === resource),
+        collectsGarbage: registry.collectsGarbage,
+      },
+    );
+    const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
+    this.resources.set("built-in", [...served, ...endpoints]);
+  }
+
+  /** Starts what follows the stored objects. Resolves when decisions about requests are possible. */
+  async start(): Promise<void> {
+    this.#definitions.start();
+    await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -101,13 +137,19 @@ export class ControlPlane {
     }
   }
 
-  /** /readyz fails from now on, and watches end, so that clients go elsewhere. */
+  /** /readyz fails from now on, so that clients go elsewhere. */
   beginStop(): void {
     this.#isStopping = true;
+  }
+
+  /** Ends all watches. */
+  endWatches(): void {
     this.server.watches.endAll();
   }
 
   async close(): Promise<void> {
+    this.access.stop();
+    await this.#definitions.stop();
     await this.storages.close();
     this.#logger.info("the storages are closed");
   }

@@ -1,4 +1,5 @@
 /** The field managers of served resources, made at their first write. */
+import { emptyObjectOf } from "../apply/empty-object.ts";
 import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
 import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
@@ -17,11 +18,11 @@ export class FieldManagers {
     const known = this.#made.get(resource);
     if (known !== undefined) return known;
     const { kind, schema, resetFields } = resource;
-    const apiVersion = apiVersionOf(kind);
     const manager = createFieldManager({
       kind,
       schema,
-      resetFields: resetFields === undefined ? {} : { [apiVersion]: resetFields },
+      resetFields,
+      empty: emptyObject(resource),
       setDefaults: (object) => resource.decode(object).object,
       versions: {
         schemaOf: (version) => this.#inVersion(resource, version)?.schema,
@@ -40,4 +41,12 @@ export class FieldManagers {
     const parsed = parseApiVersion(apiVersion);
     return parsed && this.#resources.find(parsed.group, parsed.version, resource, subresource);
   }
+}
+
+/** What a create of a built-in kind is compared with; undefined for other kinds. */
+function emptyObject(resource: ServedResource): KubeObject | undefined {
+  const { kind, schema } = resource;
+  if (!resource.strategicMerge || schema === undefined) return undefined;
+  const { object } = resource.decode({ apiVersion: apiVersionOf(kind), kind: kind.kind });
+  return emptyObjectOf(kind, schema, object);
 }

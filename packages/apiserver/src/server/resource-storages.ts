@@ -53,8 +53,13 @@ export class ResourceStorages implements StorageFactory {
     );
   }
 
-  /** Opens a storage, whose cache begins to fill. Its `close` ends it. */
+  /**
+   * Opens a storage, whose cache begins to fill; `release` closes it. Resources with the same
+   * prefix, such as the events of both groups, share one.
+   */
   storageFor(spec: ResourceSpec): StorageInterface {
+    for (const opened of this.#opened)
+      if (opened.spec.storagePrefix === spec.storagePrefix) return opened.storage;
     const { cluster, clock, random, logger, transformerOf } = this.#deps;
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;

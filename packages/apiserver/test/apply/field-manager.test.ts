@@ -241,6 +241,18 @@ test("an object of another kind, with managedFields or unknown fields is not app
   });
 });
 
+test("deep objects and long lists of errors are bounded", async () => {
+  let deep: unknown = 1;
+  for (let level = 0; level < 1100; level++) deep = { a: deep };
+  await assert.rejects(apply(undefined, thing({ free: deep }), "me"), { httpStatus: 400 });
+  const numbers = Array.from({ length: 150 }, (_, at) => [`k${at}`, 1]);
+  const containers = [{ name: "a", limits: Object.fromEntries(numbers) }];
+  await assert.rejects(apply(undefined, thing({ containers }), "me"), (error: Error) => {
+    assert.equal(error.message.split("\n").length, 1 + 100);
+    return true;
+  });
+});
+
 test("entries of versions that are not served any more go", async () => {
   const live = await created({ text: "a" });
   const [entry] = live.metadata.managedFields!;

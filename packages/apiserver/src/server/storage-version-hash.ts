@@ -1,7 +1,7 @@
 /** The hash of a resource's storage version in discovery (apiserver: storageversionhash.go). */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { fromUtf8, toBase64 } from "@quorate/proto";
-import type { GroupVersionKind } from "../../meta/kinds.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
 
 /** Changes when objects are stored in another version. */
 export function storageVersionHash({ group, version, kind }: GroupVersionKind): string {

@@ -12,17 +12,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  CASE_TYPES,
-  type Case,
-  type CaseType,
-  caseOf,
-} from "../../../packages/apiserver/test/apply/support/cases.ts";
-import { difference } from "../../../packages/apiserver/test/apply/support/compare.ts";
-import { evaluate } from "../../../packages/apiserver/test/apply/support/evaluate.ts";
+import { CASE_TYPES, type Case, type CaseType, caseOf } from "./support/cases.ts";
+import { difference } from "./support/compare.ts";
+import { evaluate } from "./support/evaluate.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
-const FIXTURES = join(ROOT, "packages/apiserver/test/apply/fixtures/reference.jsonl");
+/** Of the repository. */
+const ROOT = join(import.meta.dirname, "../../../..");
+const FIXTURES = join(import.meta.dirname, "fixtures/reference.jsonl");
 
 /** Fixtures of each type. */
 const WRITTEN: Readonly<Record<CaseType, number>> = {
@@ -47,7 +43,7 @@ function askReference(program: string, cases: readonly Case[]): unknown[] {
 function buildReference(directory: string): string {
   const program = join(directory, "reference");
   const built = spawnSync("go", ["build", "-o", program, "."], {
-    cwd: join(import.meta.dirname, "go/reference"),
+    cwd: join(ROOT, "test/interop/kubernetes/go/reference"),
     env: { ...process.env, GOFLAGS: "-p=1" },
     stdio: ["ignore", "inherit", "inherit"],
   });

@@ -1,0 +1,222 @@
+/**
+ * Calls webhooks over HTTPS with undici. Connections are kept for each place and CA, and all is
+ * bounded: places, connections to a place, calls under way, bytes of a response.
+ *
+ * There is no service network here, so a service reference needs an entry in `services`:
+ *
+ *     "webhook.operators" -> "127.0.0.1:9443"      name.namespace -> where to connect to
+ *
+ * The certificate must be valid for "webhook.operators.svc", as in Kubernetes.
+ */
+import type { Agent, Dispatcher } from "undici";
+import {
+  MAX_WEBHOOK_RESPONSE_BYTES,
+  type WebhookCall,
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookClientConfig,
+  type WebhookResponse,
+} from "../src/admission/webhook-caller.ts";
+
+/** Places with connections; the one that was used longest ago is closed first. */
+export const MAX_WEBHOOK_PLACES = 200;
+export const MAX_CONNECTIONS_TO_A_WEBHOOK = 32;
+/** Calls under way in the server. One more fails. */
+export const MAX_RUNNING_WEBHOOK_CALLS = 2048;
+const KEEP_ALIVE_MS = 60_000;
+
+export interface WebhookCallerOptions {
+  /** Where services are, by "name.namespace" or "name.namespace:port". */
+  readonly services: ReadonlyMap<string, string>;
+}
+
+/** Where a call goes, and how the other side proves itself. */
+interface Place {
+  readonly url: URL;
+  /** host:port to connect to instead of the URL's. */
+  readonly address: string | undefined;
+  readonly caPem: string | undefined;
+}
+
+export class HttpsWebhookCaller implements WebhookCaller {
+  readonly #options: WebhookCallerOptions;
+  /** In the order of their last use. */
+  readonly #agents = new Map<string, Agent>();
+  #running = 0;
+
+  constructor(options: WebhookCallerOptions) {
+    this.#options = options;
+  }
+
+  get places(): number {
+    return this.#agents.size;
+  }
+
+  async call(call: WebhookCall): Promise<WebhookResponse> {
+    const place = placeOf(call.config, this.#options.services);
+    if (this.#running >= MAX_RUNNING_WEBHOOK_CALLS) {
+      throw new WebhookCallError("Busy", "too many webhooks are being called");
+    }
+    this.#running++;
+    try {
+      return await this.#send(place, call);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    const agents = [...this.#agents.values()];
+    this.#agents.clear();
+    await Promise.all(agents.map((agent) => agent.destroy()));
+  }
+
+  async #send(place: Place, { body, timeoutMs, signal }: WebhookCall): Promise<WebhookResponse> {
+    const { request } = await import("undici");
+    const { url } = place;
+    url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(new DeadlineError()), timeoutMs);
+    const abort = (): void => controller.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    try {
+      const response = await request(url, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json", accept: "application/json, */*" },
+        dispatcher: await this.#agentOf(place),
+        signal: controller.signal,
+      });
+      return { status: response.statusCode, body: await wholeBody(response) };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw callError(url, error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async #agentOf({ url, address, caPem }: Place): Promise<Agent> {
+    const key = JSON.stringify([url.host, address, caPem]);
+    const known = this.#agents.get(key);
+    if (known !== undefined) {
+      this.#agents.delete(key);
+      this.#agents.set(key, known);
+      return known;
+    }
+    const { Agent, buildConnector } = await import("undici");
+    const connector = buildConnector({ ca: caPem, timeout: 30_000 });
+    const connect: typeof connector = (options, callback) => {
+      const [hostname, port] =
+        address === undefined ? [options.hostname, options.port] : split(address);
+      const servername = options.servername ?? options.hostname;
+      connector({ ...options, hostname, port, servername }, callback);
+    };
+    const agent = new Agent({
+      connect,
+      connections: MAX_CONNECTIONS_TO_A_WEBHOOK,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    });
+    this.#agents.set(key, agent);
+    if (this.#agents.size > MAX_WEBHOOK_PLACES) this.#closeOldest();
+    return agent;
+  }
+
+  #closeOldest(): void {
+    const [key, agent] = this.#agents.entries().next().value!;
+    this.#agents.delete(key);
+    // Calls that are under way on it end first.
+    void agent.close();
+  }
+}
+
+class DeadlineError extends Error {}
+
+function split(address: string): [string, string] {
+  const colon = address.lastIndexOf(":");
+  return [address.slice(0, colon).replace(/^\[|\]$/g, ""), address.slice(colon + 1)];
+}
+
+function placeOf(config: WebhookClientConfig, services: ReadonlyMap<string, string>): Place {
+  const caPem = caOf(config.caBundle);
+  if (config.service === undefined || config.service === null) {
+    if (!config.url) {
+      const why = "webhook configuration must have either service or URL";
+      throw new WebhookCallError("Config", `could not get REST client: ${why}`);
+    }
+    const url = URL.parse(config.url);
+    if (url === null || url.protocol !== "https:") {
+      throw new WebhookCallError(
+        "Config",
+        `could not get REST client: Unparsable URL: ${config.url}`,
+      );
+    }
+    return { url, address: undefined, caPem };
+  }
+  const { name, namespace, path = "/", port = 443 } = config.service;
+  const service = `${name}.${namespace}`;
+  const url = new URL(`https://${service}.svc:${port}${path.startsWith("/") ? path : `/${path}`}`);
+  const address = services.get(`${service}:${port}`) ?? services.get(service);
+  if (address === undefined) {
+    throw new WebhookCallError(
+      "Config",
+      `Post "${url}": service "${name}" not found in namespace "${namespace}": services are not ` +
+        "served; name an address with --webhook-service",
+    );
+  }
+  return { url, address, caPem };
+}
+
+function caOf(caBundle: string | undefined): string | undefined {
+  if (!caBundle) return undefined;
+  const pem = Buffer.from(caBundle, "base64").toString();
+  if (pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
+  const why = "unable to load root certificates: unable to parse bytes as PEM block";
+  throw new WebhookCallError("Config", `could not get REST client: ${why}`);
+}
+
+async function wholeBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += (chunk as Buffer).length;
+    if (size > MAX_WEBHOOK_RESPONSE_BYTES) {
+      body.destroy();
+      const bound = `more than ${MAX_WEBHOOK_RESPONSE_BYTES} bytes`;
+      throw new WebhookCallError("TooLarge", `the response has ${bound}`);
+    }
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** With the words of Go's net/http, which operators know and alerts look for. */
+function callError(url: URL, error: unknown): WebhookCallError {
+  if (error instanceof WebhookCallError) return error;
+  const post = `Post ${JSON.stringify(String(url))}`;
+  if (error instanceof DeadlineError) {
+    return new WebhookCallError("Timeout", `${post}: context deadline exceeded`);
+  }
+  return new WebhookCallError("Unreachable", `${post}: ${reasonOf(error)}`);
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message, address, port, hostname, syscall } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+    hostname?: string;
+  };
+  if (code === "ECONNREFUSED" && address !== undefined) {
+    return `dial tcp ${address}:${port}: connect: connection refused`;
+  }
+  if (syscall === "getaddrinfo") return `dial tcp: lookup ${hostname}: no such host`;
+  if (code === "ECONNRESET" || code === "UND_ERR_SOCKET") return "EOF";
+  if (/certificate|^ERR_TLS|SELF_SIGNED|CERT_/i.test(`${code} ${message}`)) {
+    return `tls: failed to verify certificate: x509: ${message}`;
+  }
+  return message;
+}

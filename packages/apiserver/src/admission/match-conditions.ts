@@ -1,0 +1,54 @@
+/**
+ * matchConditions of webhooks: expressions in CEL over `object`, `oldObject`, `request` and
+ * `authorizer` (apiserver: pkg/admission/plugin/webhook/matchconditions). All must be true.
+ */
+
+export interface MatchCondition {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/** The values of an expression's variables. */
+export interface ConditionVariables {
+  readonly object: unknown;
+  readonly oldObject: unknown;
+  readonly request: unknown;
+}
+
+/** Evaluates a compiled expression. Throws Error where that fails. */
+export type Condition = (variables: ConditionVariables) => boolean;
+
+/** Compiles an expression; returns the reason where it is not valid. */
+export type ConditionCompiler = (expression: string) => Condition | { readonly error: string };
+
+export interface Conditions {
+  readonly isEmpty: boolean;
+  /** Whether all are true; one false one outweighs failures. Throws Error with the failures. */
+  matches(variables: ConditionVariables): boolean;
+}
+
+export function compileConditions(
+  conditions: readonly MatchCondition[],
+  compile: ConditionCompiler,
+): Conditions {
+  const compiled = conditions.map(({ expression }) => compile(expression.trim()));
+  return {
+    isEmpty: conditions.length === 0,
+    matches(variables) {
+      const failures: string[] = [];
+      for (const condition of compiled) {
+        if (typeof condition !== "function") {
+          failures.push(`compilation error: ${condition.error}`);
+          continue;
+        }
+        try {
+          if (!condition(variables)) return false;
+        } catch (error) {
+          failures.push(error instanceof Error ? error.message : String(error));
+        }
+      }
+      if (failures.length > 0) throw new Error(failures.join(", "));
+      return true;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** The resources of admissionregistration.k8s.io/v1 (Kubernetes: pkg/registry/admissionregistration). */
+import { withMetadata } from "../meta/change.ts";
+import { semanticEqual } from "../meta/equality.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
+import type { KindSource } from "../registry/kind-source.ts";
+import { plainStrategy } from "../registry/plain-strategy.ts";
+import type { ResourceSpec } from "../registry/resource-spec.ts";
+import { AGE, nameColumn, tableOf, textColumn } from "../registry/table.ts";
+import type { ConditionCompiler } from "./match-conditions.ts";
+import { webhooksOf } from "./webhook-config.ts";
+import { webhookConfigurationErrors } from "./webhook-validation.ts";
+
+export const ADMISSION_GROUP = "admissionregistration.k8s.io";
+
+export const WEBHOOK_RESOURCES = {
+  mutating: "mutatingwebhookconfigurations",
+  validating: "validatingwebhookconfigurations",
+} as const;
+
+/** @param compile of matchConditions */
+export function webhookResources(
+  source: (kind: GroupVersionKind) => KindSource,
+  compile: ConditionCompiler,
+): readonly ResourceSpec[] {
+  const of = (kind: string): KindSource => source({ group: ADMISSION_GROUP, version: "v1", kind });
+  return [
+    specOf(of("MutatingWebhookConfiguration"), WEBHOOK_RESOURCES.mutating, compile),
+    specOf(of("ValidatingWebhookConfiguration"), WEBHOOK_RESOURCES.validating, compile),
+  ];
+}
+
+function specOf(source: KindSource, resource: string, compile: ConditionCompiler): ResourceSpec {
+  const { kind, codec, schema } = source;
+  return {
+    kind,
+    resource,
+    singular: resource.slice(0, -1),
+    shortNames: [],
+    categories: ["api-extensions"],
+    namespaced: false,
+    storagePrefix: resource,
+    codec,
+    schema,
+    strategy: plainStrategy(
+      { kind, namespaced: false },
+      {
+        allowUnconditionalUpdate: false,
+        prepareForCreate: (_ctx, object) => withMetadata(object, { generation: 1 }),
+        prepareForUpdate(_ctx, object, old) {
+          const { generation = 0 } = old.metadata;
+          const isSame = semanticEqual(object["webhooks"], old["webhooks"]);
+          return withMetadata(object, { generation: isSame ? generation : generation + 1 });
+        },
+        validate: (_ctx, object) => webhookConfigurationErrors(object, compile),
+        validateUpdate: (_ctx, object) => webhookConfigurationErrors(object, compile),
+      },
+    ),
+    table: tableOf(
+      nameColumn(),
+      textColumn("Webhooks", "The number of webhooks.", (one) => webhooksOf(one).length),
+      AGE,
+    ),
+  };
+}
