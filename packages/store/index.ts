@@ -49,4 +49,5 @@ export {
 export { mergeSort } from "./src/requests/rows.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
+export { STORAGE_VERSION, StorageVersionError } from "./src/storage-version.ts";
 export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

@@ -71,3 +71,10 @@ for (const page of pages) {
     if (!executed.has(page)) assert.deepEqual(blocks, [], "nothing runs this page");
   });
 }
+
+test("docs/guide-coverage.md names tests that are there", () => {
+  const text = readFileSync(join(root, "docs/guide-coverage.md"), "utf8");
+  const named = [...text.matchAll(/`((?:test|packages)\/[\w/.-]+)`/g)].map(({ 1: path }) => path!);
+  assert.ok(named.length > 20);
+  for (const path of named) assert.ok(existsSync(join(root, path)), `${path} is not there`);
+});

@@ -94,6 +94,15 @@ export class LibraryCluster implements ClusterClient {
   async grantLease(ttlSeconds: number): Promise<bigint> {
     return (await this.#client.leases.grant(ttlSeconds)).ID;
   }
+
+  async compact(revision: number): Promise<void> {
+    try {
+      await this.#client.compact(revision);
+    } catch (error) {
+      // Another server was faster.
+      if (!(error instanceof ClientError) || error.code !== "Compacted") throw error;
+    }
+  }
 }
 
 function conditional(

@@ -1,1 +1,4 @@
 /** The API server over sockets and files. */
+export { runApiServerCommand } from "./program.ts";
+export type { ServeOptions } from "./serve-options.ts";
+export { type RunningApiServer, type StartOptions, startApiServer } from "./start.ts";

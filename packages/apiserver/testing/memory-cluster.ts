@@ -144,7 +144,7 @@ export class MemoryCluster implements ClusterClient {
   }
 
   /** History before this revision is gone. */
-  compact(revision: number): void {
+  async compact(revision: number): Promise<void> {
     this.#compacted = Math.max(this.#compacted, revision);
     for (const watch of this.#watches) watch.wake();
   }

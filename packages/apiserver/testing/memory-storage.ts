@@ -1,12 +1,12 @@
 /** Storage without a cluster: EtcdStore over a MemoryCluster. */
 import type { Clock } from "@quorate/host";
+import { identityTransformer } from "../src/encryption/prefix-transformers.ts";
 import type { GroupVersionKind } from "../src/meta/kinds.ts";
 import type { ObjectCodec, ValueTransformer } from "../src/storage/codec.ts";
 import { EtcdStore } from "../src/storage/etcd-store.ts";
 import type { AttributesOf } from "../src/storage/interface.ts";
 import { jsonCodec } from "../src/storage/json-codec.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
-import { identityTransformer } from "../src/storage/transformers.ts";
 import { MemoryCluster } from "./memory-cluster.ts";
 
 export interface MemoryStorageOptions {

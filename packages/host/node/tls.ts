@@ -200,6 +200,7 @@ export function certifiedPeer(
 ): {
   readonly peerCommonName: string | undefined;
   readonly peerOrganizations?: readonly string[];
+  readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;
 } {
   if (certificate === undefined) return { peerCommonName: undefined };
@@ -211,6 +212,7 @@ export function certifiedPeer(
   return {
     peerCommonName: commonName(certificate),
     peerOrganizations: organizations(certificate),
+    peerCertificateSha256: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
   };
 }
 

@@ -14,12 +14,12 @@ export interface HttpRequest {
   readonly peerCommonName: string | undefined;
   /** The organizations (O) of the client's certificate, where it has one and it verifies. */
   readonly peerOrganizations?: readonly string[];
+  /** SHA-256 of that certificate (DER), in lower-case hexadecimal. */
+  readonly peerCertificateSha256?: string;
   /** Why the client's certificate does not verify, on ports where certificates are optional. */
   readonly peerCertificateError?: string;
   /** Whether the connection uses TLS; undefined counts as no. */
   readonly isSecure?: boolean;
-  /** SHA-256 of the client's certificate (DER) in lower-case hexadecimal, where it verifies. */
-  readonly peerCertificateSha256?: string;
 }
 
 /** A response. */

@@ -26,6 +26,7 @@ import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
 import { runSteps, type Steps } from "./steps.ts";
+import { readStorageVersion, STORAGE_VERSION, writeStorageVersion } from "./storage-version.ts";
 
 export interface StoreOptions {
   /** Called with the number of records read while the index is rebuilt at open. */
@@ -124,7 +125,9 @@ export class Store {
     const path = currentDirectory(dir);
     const backend = new Backend(await keyspaces.open(path, { create: true }), options.batchOps);
     try {
-      const position = readPosition((key) => backend.get(Bucket.meta, key), path);
+      const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
+      const version = readStorageVersion(meta, path);
+      const position = readPosition(meta, path);
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes);
@@ -153,6 +156,7 @@ export class Store {
         );
       }
       liveBytes.check(backend, position.index, path);
+      if (version < STORAGE_VERSION) writeStorageVersion(backend);
       return new Store(
         backend,
         path,
@@ -362,7 +366,9 @@ export async function receiveSnapshot(
   try {
     const lengthBytes = await decodeSnapshot(chunks, keyspace, progress);
     const backend = new Backend(keyspace);
-    const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
+    const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
+    readStorageVersion(meta, incoming);
+    const position = readPosition(meta, incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
   } catch (error) {

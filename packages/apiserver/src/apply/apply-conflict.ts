@@ -1,6 +1,11 @@
-/** The error of an apply that others' fields stand against (util/managedfields/internal/conflict.go). */
+/**
+ * The error of an apply that changes the fields of other managers (apimachinery:
+ * util/managedfields/internal/conflict.go).
+ */
+import { CodedError } from "@quorate/proto";
+import { goQuote } from "../meta/go-text.ts";
 import { ApiError } from "../meta/status.ts";
-import { compareText, goQuote } from "./go-text.ts";
+import { compareText } from "./go-text.ts";
 import { managerOfId } from "./managed-fields.ts";
 import { type Path, pathText } from "./path-element.ts";
 
@@ -12,12 +17,11 @@ export interface Conflict {
 }
 
 /** Thrown inside of an apply. Who calls it decides whether the conflicts are allowed. */
-export class ConflictsError extends Error {
-  override readonly name = "ConflictsError";
+export class ConflictsError extends CodedError<"Conflicts"> {
   readonly conflicts: readonly Conflict[];
 
   constructor(conflicts: readonly Conflict[]) {
-    super("conflicts");
+    super("ConflictsError", "Conflicts", `${conflicts.length} conflicts`);
     this.conflicts = conflicts;
   }
 }

@@ -9,12 +9,12 @@
  */
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { apiVersionOf } from "../meta/kinds.ts";
-import type { KubeObject, ManagedFieldsEntry } from "../meta/object.ts";
+import type { JsonObject, KubeObject, ManagedFieldsEntry } from "../meta/object.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import { ConflictsError, conflictError } from "./apply-conflict.ts";
 import { capUpdateManagers } from "./cap-managers.ts";
-import { differenceOf, type FieldSet, fieldSetOf, isEmptySet, unionOf } from "./field-set.ts";
+import { differenceOf, fieldSetOf, isEmptySet, unionOf } from "./field-set.ts";
 import { fieldSetFromJson } from "./fields-v1.ts";
 import { allowedConflicts, withLastApplied } from "./last-applied.ts";
 import {
@@ -25,6 +25,7 @@ import {
   NOTHING_MANAGED,
   type VersionedSet,
 } from "./managed-fields.ts";
+import { checkDepth } from "./patch-limits.ts";
 import type { FieldManager } from "./patch-types.ts";
 import { typeOfObject } from "./typed-schema.ts";
 import { validateTyped } from "./typed-validate.ts";
@@ -35,8 +36,8 @@ export interface FieldManagerOptions {
   readonly kind: GroupVersionKind;
   /** Undefined: types are deduced from the values. */
   readonly schema: ObjectSchema | undefined;
-  /** Fields that no manager owns, as fieldsV1 by apiVersion (Strategy.resetFields). */
-  readonly resetFields?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Fields that no manager owns, as fieldsV1, in all versions (Strategy.resetFields). */
+  readonly resetFields?: Readonly<Record<string, unknown>>;
   /** The object that a create is compared with; by default one without fields. */
   readonly empty?: KubeObject;
   /** Sets defaults after an apply. May return the same object. */
@@ -85,10 +86,9 @@ class KindFieldManager implements FieldManager {
     const { kind, versions } = options;
     const apiVersion = apiVersionOf(kind);
     const own = typeOfObject(options.schema);
-    const reset = new Map<string, FieldSet>();
-    for (const [version, fields] of Object.entries(options.resetFields ?? {})) {
-      reset.set(version, fieldSetFromJson(fields as never));
-    }
+    const { resetFields } = options;
+    const reset =
+      resetFields === undefined ? undefined : fieldSetFromJson(resetFields as JsonObject);
     this.#options = options;
     this.#apiVersion = apiVersion;
     this.#empty = options.empty ?? { apiVersion, kind: kind.kind, metadata: {} };
@@ -99,7 +99,7 @@ class KindFieldManager implements FieldManager {
         return schema === undefined ? undefined : typeOfObject(schema);
       },
       convert: (object, version) => versions!.convert(object, version),
-      resetFields: (version) => reset.get(version),
+      resetFields: reset,
     };
   }
 
@@ -134,6 +134,7 @@ class KindFieldManager implements FieldManager {
     nowMs: number,
   ): Promise<KubeObject> {
     this.#checkKind(applied);
+    checkDepth(applied);
     const live = present ?? this.#empty;
     const managed = managedOf(live);
     const run = (forced: boolean): Promise<KubeObject> =>

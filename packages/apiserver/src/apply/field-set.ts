@@ -9,7 +9,7 @@
  * immutable: operations share unchanged parts. No node is empty except the root, so a set is empty
  * exactly if its root has no children.
  */
-import { comparePathElements, type Path, type PathElement } from "./path-element.ts";
+import { type Path, type PathElement, sortPathElements } from "./path-element.ts";
 
 export interface FieldSet {
   /** Whether the path that leads here is in the set. False at the root. */
@@ -21,59 +21,48 @@ export interface FieldSet {
 export const EMPTY_SET: FieldSet = { member: false, children: undefined };
 
 /** The set of only this path, seen from itself. */
-const LEAF: FieldSet = { member: true, children: undefined };
+export const LEAF: FieldSet = { member: true, children: undefined };
 
 export function isEmptySet(set: FieldSet): boolean {
   return !set.member && set.children === undefined;
 }
 
 /** Makes a node; undefined if there is nothing in it. */
-function nodeOf(member: boolean, children: Map<PathElement, FieldSet>): FieldSet | undefined {
+export function nodeOf(
+  member: boolean,
+  children: Map<PathElement, FieldSet>,
+): FieldSet | undefined {
   if (children.size > 0) return { member, children };
   return member ? LEAF : undefined;
 }
 
-/** Collects paths. The set must not be used before the last insertion. */
+interface MutableSet {
+  member: boolean;
+  children: Map<PathElement, MutableSet> | undefined;
+}
+
+/** Collects paths. Nothing may be inserted after the set was taken. */
 export class FieldSetBuilder {
-  #member = false;
-  #children: Map<PathElement, FieldSetBuilder> | undefined;
+  readonly #root: MutableSet = { member: false, children: undefined };
 
   /** The root path is ignored: an object as a whole has no owner. */
   insert(path: Path): void {
     if (path.length === 0) return;
-    let at: FieldSetBuilder = this;
-    for (const element of path) at = at.child(element);
-    at.#member = true;
-  }
-
-  /** The builder of the paths below one step. */
-  child(element: PathElement): FieldSetBuilder {
-    this.#children ??= new Map();
-    let child = this.#children.get(element);
-    if (child === undefined) {
-      child = new FieldSetBuilder();
-      this.#children.set(element, child);
+    let at = this.#root;
+    for (const element of path) {
+      at.children ??= new Map();
+      let child = at.children.get(element);
+      if (child === undefined) {
+        child = { member: false, children: undefined };
+        at.children.set(element, child);
+      }
+      at = child;
     }
-    return child;
+    at.member = true;
   }
 
-  /** Puts the path that leads here into the set. */
-  add(): void {
-    this.#member = true;
-  }
-
-  /** Replaces what is below one step. */
   build(): FieldSet {
-    return this.#build() ?? EMPTY_SET;
-  }
-
-  #build(): FieldSet | undefined {
-    const children = new Map<PathElement, FieldSet>();
-    for (const [element, child] of this.#children ?? []) {
-      const built = child.#build();
-      if (built !== undefined) children.set(element, built);
-    }
-    return nodeOf(this.#member, children);
+    return this.#root.children === undefined ? EMPTY_SET : this.#root;
   }
 }
 
@@ -144,10 +133,10 @@ export function recursiveDifferenceOf(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 /** The children in the order of managedFields. */
-export function sortedChildren(set: FieldSet): [PathElement, FieldSet][] {
-  const children = [...(set.children ?? [])];
-  if (children.length < 2) return children;
-  return children.sort(([a], [b]) => comparePathElements(a, b));
+export function sortedChildren(set: FieldSet): readonly (readonly [PathElement, FieldSet])[] {
+  if (set.children === undefined) return [];
+  if (set.children.size < 2) return [...set.children];
+  return sortPathElements([...set.children.keys()]).map((key) => [key, set.children!.get(key)!]);
 }
 
 /**

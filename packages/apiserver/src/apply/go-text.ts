@@ -2,37 +2,7 @@
  * Values as Go's fmt and encoding/json print them. Clients compare such texts, and the keys of
  * managedFields are made of them.
  */
-
-const NAMED: Readonly<Record<string, string>> = {
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  '"': '\\"',
-  "\\": "\\\\",
-};
-
-/** All characters that %q prints as they are. */
-const ALL_PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
-
-/** A string as %q prints it. */
-export function goQuote(text: string): string {
-  if (!/["\\]/.test(text) && ALL_PRINTABLE.test(text)) return `"${text}"`;
-  let out = "";
-  for (const char of text) out += NAMED[char] ?? (PRINTABLE.test(char) ? char : escapeOf(char));
-  return `"${out}"`;
-}
-
-function escapeOf(char: string): string {
-  const code = char.codePointAt(0)!;
-  if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
-  if (code < 0x10000) return `\\u${code.toString(16).padStart(4, "0")}`;
-  return `\\U${code.toString(16).padStart(8, "0")}`;
-}
+import { goQuote } from "../meta/go-text.ts";
 
 /** A number as %v prints an int64 or a float64. */
 export function goNumber(value: number): string {
@@ -74,7 +44,7 @@ export function goType(value: unknown): string {
   return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
 }
 
-/** JSON as encoding/json writes it: sorted fields, and <, >, & escaped. */
+/** JSON as encoding/json writes a map: fields in the order of their bytes, and <, >, & escaped. */
 export function goJson(value: unknown): string {
   if (typeof value === "string") return htmlSafe(JSON.stringify(value));
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -95,7 +65,9 @@ function htmlSafe(json: string): string {
 
 /** The fields of an object in the order of Go's maps when they are printed. */
 function sortedEntries(value: object): [string, unknown][] {
-  return Object.entries(value).sort(([a], [b]) => compareText(a, b));
+  const entries = Object.entries(value);
+  if (entries.length < 2) return entries;
+  return entries.sort(([a], [b]) => compareText(a, b));
 }
 
 /** Orders strings by their UTF-8 bytes, as Go does. */

@@ -3,6 +3,7 @@
  * departs from the RFC: indexes may be negative and count from the end, "replace" creates fields
  * that are not there, and "copy" of a missing field creates null.
  */
+import { CodedError } from "@quorate/proto";
 import { ApiError, badRequest } from "../meta/status.ts";
 import {
   MAX_JSON_PATCH_COPY_BYTES,
@@ -14,11 +15,16 @@ import { equalValues, isMap, setField } from "./typed-value.ts";
 type MutableMap = Record<string, unknown>;
 
 /** An operation does not apply. */
-class PatchFailure extends Error {}
+class PatchFailure extends CodedError<"PatchFailed"> {
+  constructor(why: string) {
+    super("PatchFailure", "PatchFailed", why);
+  }
+}
 
 /**
  * Applies a patch. Neither argument changes; unchanged parts are shared.
- * @throws ApiError 400 where the patch is none, 413 where it is too long, 422 where it does not apply
+ * @throws ApiError 400 where the patch is none, 413 where it is too long, 422 where it does not
+ *   apply
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   const operations = operationsOf(patch);

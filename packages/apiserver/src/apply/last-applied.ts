@@ -65,10 +65,10 @@ export function withLastApplied(object: KubeObject, applied: KubeObject): KubeOb
 }
 
 function lastAppliedText(applied: KubeObject): string {
-  const present = applied.metadata?.annotations;
-  if (!present) return `${goJson(applied)}\n`;
+  const { annotations: present, ...metadata } = applied.metadata ?? {};
+  if (!present) return `${goJson({ ...applied, metadata })}\n`;
   const { [ANNOTATION]: _, ...annotations } = present;
-  return `${goJson({ ...applied, metadata: { ...applied.metadata, annotations } })}\n`;
+  return `${goJson({ ...applied, metadata: { ...metadata, annotations } })}\n`;
 }
 
 function sizeOf(annotations: Readonly<Record<string, string>>): number {

@@ -2,13 +2,15 @@
  * metadata.managedFields, decoded (apimachinery: util/managedfields/internal/managedfields.go).
  *
  * A manager is identified by a JSON text of its name, operation, apiVersion and subresource. The
- * identifier of an applier leaves out the version, so that it stays the same manager when it applies
- * in another version.
+ * identifier of an applier leaves out the version, so that it stays the same manager when it
+ * applies in another version.
  */
+
+import { goQuote } from "../meta/go-text.ts";
 import type { ManagedFieldsEntry } from "../meta/object.ts";
 import type { FieldSet } from "./field-set.ts";
 import { fieldSetFromJson, fieldSetToJson } from "./fields-v1.ts";
-import { compareText, goJson, goQuote } from "./go-text.ts";
+import { compareText, goJson } from "./go-text.ts";
 
 /** What one manager owns, in one version. */
 export interface VersionedSet {

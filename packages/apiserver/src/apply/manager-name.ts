@@ -1,9 +1,8 @@
 /** The manager's name of a request without the option fieldManager. */
+import { isPrintable } from "../meta/go-text.ts";
 
 /** Bytes of a manager's name (apimachinery: meta/v1/validation). */
 export const MAX_MANAGER_BYTES = 128;
-
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /**
  * @param fieldManager the option; "" if it is absent
@@ -15,7 +14,7 @@ export function managerOf(fieldManager: string, userAgent: string): string {
   let name = "";
   let bytes = 0;
   for (const char of userAgent.split("/", 1)[0]) {
-    if (!PRINTABLE.test(char)) continue;
+    if (!isPrintable(char)) continue;
     const code = char.codePointAt(0)!;
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     if (bytes > MAX_MANAGER_BYTES) break;

@@ -8,7 +8,8 @@
  *
  * A step is held as this text, in one canonical form, so that equal steps are equal strings.
  */
-import { compareText, goJson, goNumber, goQuote } from "./go-text.ts";
+import { goQuote } from "../meta/go-text.ts";
+import { compareText, goJson, goNumber } from "./go-text.ts";
 
 /** A step in its canonical text. */
 export type PathElement = string;
@@ -21,6 +22,11 @@ export function fieldElement(name: string): PathElement {
 /** @param fields the key fields that the item has */
 export function keyElement(fields: Readonly<Record<string, unknown>>): PathElement {
   return `k:${goJson(fields)}`;
+}
+
+/** The same for one key field, which is most lists. */
+export function singleKeyElement(name: string, value: unknown): PathElement {
+  return `k:{${goJson(name)}:${goJson(value)}}`;
 }
 
 export function valueElement(value: unknown): PathElement {
@@ -74,21 +80,35 @@ function parseUncached(text: string): PathElement | undefined {
 
 const RANKS = "fkvi";
 
-/** The order in which managedFields list steps. */
-export function comparePathElements(a: PathElement, b: PathElement): number {
-  if (a === b) return 0;
-  const rank = RANKS.indexOf(a[0]) - RANKS.indexOf(b[0]);
-  if (rank !== 0) return rank;
-  if (a[0] === "f") return compareText(a, b);
-  const left = JSON.parse(a.slice(2));
-  const right = JSON.parse(b.slice(2));
-  return a[0] === "k" ? compareFields(left, right) : compareValues(left, right);
+/** Sorts steps as managedFields list them, in place. */
+export function sortPathElements(elements: PathElement[]): PathElement[] {
+  if (elements.every((element) => element.startsWith("f:"))) return elements.sort(compareText);
+  const decoded = elements.map((element) => ({ element, content: contentOf(element) }));
+  decoded.sort((a, b) => {
+    const rank = RANKS.indexOf(a.element[0]) - RANKS.indexOf(b.element[0]);
+    if (rank !== 0) return rank;
+    if (a.element[0] !== "k") return compareValues(a.content, b.content);
+    return compareFields(a.content as KeyFields, b.content as KeyFields);
+  });
+  return decoded.map(({ element }) => element);
 }
 
-/** Compares lists of fields, which are sorted by their names. */
-function compareFields(a: Record<string, unknown>, b: Record<string, unknown>): number {
-  const left = Object.entries(a).sort(([x], [y]) => compareText(x, y));
-  const right = Object.entries(b).sort(([x], [y]) => compareText(x, y));
+/** Sorted by their names. */
+type KeyFields = readonly (readonly [string, unknown])[];
+
+function contentOf(element: PathElement): unknown {
+  const content = element.slice(2);
+  if (element[0] === "f") return content;
+  const value: unknown = JSON.parse(content);
+  return element[0] === "k" ? fieldsOf(value as object) : value;
+}
+
+function fieldsOf(value: object): KeyFields {
+  const fields = Object.entries(value);
+  return fields.length < 2 ? fields : fields.sort(([a], [b]) => compareText(a, b));
+}
+
+function compareFields(left: KeyFields, right: KeyFields): number {
   for (let at = 0; at < left.length && at < right.length; at++) {
     const names = compareText(left[at][0], right[at][0]);
     if (names !== 0) return names;
@@ -113,7 +133,7 @@ function compareValues(a: unknown, b: unknown): number {
   if (rank === 1) return compareText(a as string, b as string);
   if (rank === 3) return compareLists(a as unknown[], b as unknown[]);
   if (rank === 5) return 0;
-  return compareFields(a as Record<string, unknown>, b as Record<string, unknown>);
+  return compareFields(fieldsOf(a as object), fieldsOf(b as object));
 }
 
 function compareLists(a: readonly unknown[], b: readonly unknown[]): number {

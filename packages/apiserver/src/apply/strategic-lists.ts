@@ -162,12 +162,14 @@ export function checkOrder(patch: List, order: List, mergeKey: string): void {
   if (patch.length === 0 || order.length === 0) return;
   const items = patch.filter((item) => {
     if (mergeKey !== "" && !isMap(item)) keyIn(item, mergeKey);
-    return !(isMap(item) && Object.hasOwn(item, DIRECTIVE));
+    return mergeKey === "" || (item as Fields)[DIRECTIVE] !== "delete";
   });
   let at = 0;
-  for (const wanted of order) {
-    if (at >= items.length) break;
-    if (keyIn(items[at], mergeKey) === keyIn(wanted, mergeKey)) at++;
+  for (let place = 0; at < items.length && place < order.length; ) {
+    const item = items[at];
+    // Kubernetes skips other directives only while there is an order left to compare with.
+    if (isMap(item) && Object.hasOwn(item, DIRECTIVE)) at++;
+    else if (keyIn(item, mergeKey) === keyIn(order[place++], mergeKey)) at++;
   }
   if (at < items.length) {
     throw patchError(
@@ -177,7 +179,21 @@ export function checkOrder(patch: List, order: List, mergeKey: string): void {
   }
 }
 
-/** Throws where the items of a present list and a list in a patch have different types. */
-export function checkTypes(original: List, patch: List): void {
-  elementType(original, patch);
+/** Throws where a list cannot be ordered: its items differ in type, or are maps without a key. */
+export function checkItems(original: List, patch: List, mergeKey: string): void {
+  if (elementType(original, patch) !== "map[string]interface {}" || mergeKey !== "") return;
+  throw noMergeKey([...original, ...patch][0] as Fields, mergeKey);
+}
+
+/**
+ * The order that items keep that a patch does not order. Where the patch deletes items, Kubernetes
+ * counts in their places the items that it adds.
+ */
+export function presentOrder(original: List, patch: List, mergeKey: string): List {
+  if (mergeKey === "") return original;
+  const [kept, items] = runDirectives(original as Fields[], patch as Fields[], mergeKey);
+  if (items.length === 0 || kept.length === original.length) return original;
+  const keys = new Set(kept.map((item) => item[mergeKey]));
+  const added = items.filter((item) => !keys.has(item[mergeKey]));
+  return [...kept, ...added].slice(0, original.length);
 }

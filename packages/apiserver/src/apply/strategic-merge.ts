@@ -9,13 +9,15 @@
  *
  * Errors have Kubernetes' texts and codes; where it answers 500, so does this.
  */
+
+import { goQuote } from "../meta/go-text.ts";
 import { type ApiError, badRequest } from "../meta/status.ts";
 import type { ObjectSchema, Schema } from "../schema/schema.ts";
-import { goQuote, goType } from "./go-text.ts";
+import { goType } from "./go-text.ts";
 import { jsonType } from "./json-patch.ts";
 import { withoutNulls } from "./merge-patch.ts";
 import { badPatchType, DIRECTIVE, patchError } from "./strategic-errors.ts";
-import { checkOrder, checkTypes, interleave, mergeItems } from "./strategic-lists.ts";
+import { checkItems, checkOrder, interleave, mergeItems, presentOrder } from "./strategic-lists.ts";
 import { type Fields, isList, isMap, setField } from "./typed-value.ts";
 
 const RETAIN_KEYS = "$retainKeys";
@@ -98,11 +100,13 @@ function applyOrder(
   checkOrder(patch ?? [], order, mergeKey);
   if (original === undefined && patch === undefined) return;
   let list = original ?? (withoutDirectives(patch) as readonly unknown[]);
+  let present = original ?? [];
   if (original !== undefined && patch !== undefined) {
+    if (strategy === "merge") present = presentOrder(original, patch, mergeKey);
     list = mergeLists(original, patch, items, strategy, mergeKey, false);
   }
-  checkTypes(original ?? [], patch ?? []);
-  setField(merged, name, interleave(list, order, original ?? [], mergeKey));
+  checkItems(original ?? [], patch ?? [], mergeKey);
+  setField(merged, name, interleave(list, order, present, mergeKey));
   delete rest[name];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What changes from one value to another (structured-merge-diff: typed/compare.go), as three sets of
- * paths. No path is in two of them.
+ * What changes from one value to another (structured-merge-diff: typed/compare.go), as three sets
+ * of paths. No path is in two of them.
  */
 import { type FieldSet, FieldSetBuilder } from "./field-set.ts";
 import type { PathElement } from "./path-element.ts";

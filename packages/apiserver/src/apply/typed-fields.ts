@@ -2,7 +2,7 @@
  * Field sets of values, and values without some fields (structured-merge-diff: typed/tofieldset.go,
  * typed/remove.go, fieldpath/set.go).
  */
-import { EMPTY_SET, type FieldSet, FieldSetBuilder, isEmptySet } from "./field-set.ts";
+import { EMPTY_SET, type FieldSet, LEAF, nodeOf } from "./field-set.ts";
 import { fieldNameOf, type PathElement } from "./path-element.ts";
 import type { ListType, MapType, TypeAtom } from "./typed-schema.ts";
 import {
@@ -18,40 +18,41 @@ import {
 
 /** Every leaf and every item that a validated value mentions. */
 export function fieldSetOfValue(type: TypeAtom, value: unknown): FieldSet {
-  const builder = new FieldSetBuilder();
-  collect(type, value, builder);
-  return builder.build();
+  return collect(type, value, false) ?? EMPTY_SET;
 }
 
-function collect(type: TypeAtom, value: unknown, into: FieldSetBuilder): void {
+/** @param member whether the path of the value is in the set in any case */
+function collect(type: TypeAtom, value: unknown, member: boolean): FieldSet | undefined {
   const form = formOf(type, value);
-  if (form.form === "scalar" || form.atomic) into.add();
-  else if (form.form === "map" && isMap(value)) collectMap(form, value, into);
-  else if (form.form === "list" && isList(value)) collectList(form, value, into);
+  const children = new Map<PathElement, FieldSet>();
+  if (form.form === "scalar" || form.atomic) return LEAF;
+  if (form.form === "map" && isMap(value)) collectMap(form, value, children);
+  else if (form.form === "list" && isList(value)) collectList(form, value, children);
+  return nodeOf(member, children);
 }
 
-function collectMap(type: MapType, value: Fields, into: FieldSetBuilder): void {
+function collectMap(type: MapType, value: Fields, children: Map<PathElement, FieldSet>): void {
   for (const name of Object.keys(value)) {
     const declared = type.fields.get(name);
     const field = declared ?? type.element;
     if (field === undefined) continue;
     const item = value[name];
-    const child = into.child(`f:${name}`);
-    collect(field, item, child);
-    if (declared === undefined || item === null || (isMap(item) && isEmptyMap(item))) child.add();
+    const member = declared === undefined || item === null || (isMap(item) && isEmptyMap(item));
+    const child = collect(field, item, member);
+    if (child !== undefined) children.set(`f:${name}`, child);
   }
 }
 
-function collectList(type: ListType, value: readonly unknown[], into: FieldSetBuilder): void {
-  const keys = value.map((item) => itemElement(type, item));
-  const counts = new Map<PathElement, number>();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  value.forEach((item, at) => {
-    const child = into.child(keys[at]);
-    child.add();
+function collectList(
+  type: ListType,
+  value: readonly unknown[],
+  children: Map<PathElement, FieldSet>,
+): void {
+  for (const item of value) {
+    const key = itemElement(type, item);
     // Items with the same key are owned as a whole.
-    if (counts.get(keys[at]) === 1) collect(type.item, item, child);
-  });
+    children.set(key, children.has(key) ? LEAF : collect(type.item, item, true)!);
+  }
 }
 
 /**
@@ -94,16 +95,21 @@ function removeFromList(type: ListType, value: readonly unknown[], set: FieldSet
  * declared field, but not "a.b" where "a" is a map.
  */
 export function withNamedFields(type: TypeAtom | undefined, set: FieldSet): FieldSet {
-  if (isEmptySet(set) || set.children === undefined) return set;
-  const children = new Map<PathElement, FieldSet>();
+  if (set.children === undefined) return set;
+  let changed: Map<PathElement, FieldSet> | undefined;
   for (const [element, child] of set.children) {
+    if (child.children === undefined) continue;
     const name = fieldNameOf(element);
     const declared = name === undefined ? undefined : type?.map?.fields.get(name);
-    const below = withNamedFields(declared ?? typeBelow(type, element), child);
-    const becomes = declared !== undefined && child.children !== undefined && !below.member;
-    children.set(element, becomes ? { member: true, children: below.children } : below);
+    let below = withNamedFields(declared ?? typeBelow(type, element), child);
+    if (declared !== undefined && !below.member) {
+      below = { member: true, children: below.children };
+    }
+    if (below === child) continue;
+    changed ??= new Map(set.children);
+    changed.set(element, below);
   }
-  return children.size === 0 ? EMPTY_SET : { member: set.member, children };
+  return changed === undefined ? set : { member: set.member, children: changed };
 }
 
 function typeBelow(type: TypeAtom | undefined, element: PathElement): TypeAtom | undefined {

@@ -2,15 +2,18 @@
  * Values seen through their types (structured-merge-diff: typed/helpers.go). `undefined` is an
  * absent value, which is not the same as null.
  */
-import { goQuote } from "./go-text.ts";
-import { keyElement, type PathElement, valueElement } from "./path-element.ts";
+import { CodedError } from "@quorate/proto";
+import { goQuote } from "../meta/go-text.ts";
+import { keyElement, type PathElement, singleKeyElement, valueElement } from "./path-element.ts";
 import type { ListType, MapType, ScalarType, TypeAtom } from "./typed-schema.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** A value does not fit its type. The message has Go's texts, with paths. */
-export class TypedError extends Error {
-  override readonly name = "TypedError";
+export class TypedError extends CodedError<"SchemaMismatch"> {
+  constructor(message: string) {
+    super("TypedError", "SchemaMismatch", message);
+  }
 }
 
 export function isMap(value: unknown): value is Fields {
@@ -85,6 +88,9 @@ function keyedItem(type: ListType, item: unknown): PathElement {
   }
   if (!isMap(item)) {
     throw new TypedError("associative list with keys may not have non-map elements");
+  }
+  if (type.keys.length === 1 && Object.hasOwn(item, type.keys[0])) {
+    return singleKeyElement(type.keys[0], item[type.keys[0]]);
   }
   const fields: Record<string, unknown> = {};
   let found = false;

@@ -28,8 +28,8 @@ export interface Versions {
   /** The type of objects of a version; undefined where it is not served. */
   typeOf(apiVersion: string): TypeAtom | undefined;
   convert(object: KubeObject, apiVersion: string): Promise<KubeObject>;
-  /** What a version's endpoint resets: no manager owns it. */
-  resetFields(apiVersion: string): FieldSet | undefined;
+  /** What the endpoint resets: no manager owns it. */
+  readonly resetFields: FieldSet | undefined;
 }
 
 /** An object in a version, with its type. */
@@ -103,7 +103,7 @@ export class Updater {
   }
 
   #withoutReset(set: FieldSet): FieldSet {
-    const reset = this.#versions.resetFields(this.#apiVersion);
+    const reset = this.#versions.resetFields;
     return reset === undefined ? set : recursiveDifferenceOf(set, reset);
   }
 
@@ -177,7 +177,7 @@ export class Updater {
     const now = await this.#in(object, apiVersion);
     if (old === undefined || now === undefined) return undefined;
     const change = compareTyped(old.type, old.value, now.value);
-    const reset = this.#versions.resetFields(apiVersion);
+    const reset = this.#versions.resetFields;
     if (reset === undefined) return change;
     return {
       added: recursiveDifferenceOf(change.added, reset),

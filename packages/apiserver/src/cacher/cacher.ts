@@ -76,10 +76,14 @@ export class Cacher implements StorageInterface {
   readonly metrics: CacherMetrics;
   readonly #options: CacherOptions;
   readonly #deps: CacherDeps;
+  /** What all keys begin with: "/configmaps/". */
+  readonly #prefix: string;
   readonly #cache: WatchCache;
   readonly #readiness: Readiness;
   readonly #reflector: Reflector;
   readonly #watchers: Watchers;
+  /** Those that receive each report of progress, such as the watch of a Cacher above this one. */
+  readonly #progressWatchers = new Set<CacheWatcher>();
   readonly #queue: PumpQueue;
   readonly #bookmarks: BookmarkSchedule;
   readonly #progress: ProgressRequester;
@@ -92,6 +96,7 @@ export class Cacher implements StorageInterface {
     const prefix = `${options.resourcePrefix}/`;
     this.#options = options;
     this.#deps = deps;
+    this.#prefix = prefix;
     this.versioner = storage.versioner;
     this.metrics = new CacherMetrics(options.resource);
     this.#readiness = new Readiness(clock);
@@ -118,7 +123,10 @@ export class Cacher implements StorageInterface {
         this.#readiness.ready();
       },
       apply: (event) => this.#cache.apply(event),
-      progress: (revision) => this.#cache.progress(revision),
+      progress: (revision) => {
+        this.#cache.progress(revision);
+        for (const watcher of this.#progressWatchers) watcher.offerBookmark();
+      },
       lost: (error) => {
         this.#readiness.pending(error);
         this.#endWatches();
@@ -162,7 +170,7 @@ export class Cacher implements StorageInterface {
     const { resourceVersion = "", signal, ignoreNotFound } = options;
     if (resourceVersion === "" || !this.#readiness.isReady)
       return this.#deps.storage.get(key, options);
-    const whole = checkedKey(this.#options.resourcePrefix, key, false);
+    const whole = checkedKey(this.#prefix, key, false);
     await this.#cache.waitUntilFresh(this.versioner.parse(resourceVersion), signal);
     const element = this.#cache.get(whole);
     if (element === undefined && ignoreNotFound !== true) throw keyNotFound(whole);
@@ -170,7 +178,7 @@ export class Cacher implements StorageInterface {
   }
 
   async getList(key: string, options: ListOptions): Promise<ListResult> {
-    const whole = checkedKey(this.#options.resourcePrefix, key, options.recursive);
+    const whole = checkedKey(this.#prefix, key, options.recursive);
     const route = listRoute(whole, this.versioner, options);
     const { predicate } = options;
     const isPage = predicate.limit > 0 && selectsAll(predicate);
@@ -183,7 +191,7 @@ export class Cacher implements StorageInterface {
   }
 
   async watch(key: string, options: ListOptions): Promise<Watch> {
-    const whole = checkedKey(this.#options.resourcePrefix, key, options.recursive);
+    const whole = checkedKey(this.#prefix, key, options.recursive);
     const { signal, predicate, timeoutMs } = options;
     const parsed = this.versioner.parse(options.resourceVersion);
     await this.#readiness.wait(signal);
@@ -204,7 +212,7 @@ export class Cacher implements StorageInterface {
     const start = this.#startOf(whole, revision, options);
     if (start instanceof ApiError) return new EndedWatch(start);
     const { clock } = this.#deps;
-    const stop = () => watcher.stop();
+    const abort = () => watcher.end(undefined);
     const watcher = new CacheWatcher(
       {
         key: whole,
@@ -220,13 +228,15 @@ export class Cacher implements StorageInterface {
         metrics: this.metrics,
         bookmark: () => bookmarkEvent(this.#options.kind, this.#cache.resourceVersion, false),
         closed: () => {
-          signal?.removeEventListener("abort", stop);
+          signal?.removeEventListener("abort", abort);
           this.#watchers.remove(watcher);
+          this.#progressWatchers.delete(watcher);
         },
       },
     );
-    signal?.addEventListener("abort", stop);
+    signal?.addEventListener("abort", abort);
     this.#watchers.add(watcher);
+    if (options.progressNotify === true) this.#progressWatchers.add(watcher);
     return watcher;
   }
 

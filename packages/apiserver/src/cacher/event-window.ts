@@ -18,6 +18,8 @@ export interface WindowLimits {
   readonly freshMs: number;
   /** Bytes of the objects of all events; the latest `lowerCapacity` events stay in any case. */
   readonly maxBytes: number;
+  /** Events between two kept moments of all objects. */
+  readonly snapshotInterval: number;
 }
 
 /** A minute between bookmarks and 15 s for the client to use one. */
@@ -28,6 +30,7 @@ export const DEFAULT_WINDOW_LIMITS: WindowLimits = {
   upperCapacity: 100 * 1024,
   freshMs: EVENT_FRESH_MS,
   maxBytes: 64 << 20,
+  snapshotInterval: 1024,
 };
 
 export class EventWindow {

@@ -11,9 +11,6 @@ import type { Element, ObjectSet } from "./object-set.ts";
 import { SortedTree } from "./sorted-tree.ts";
 import type { SortedView } from "./sorted-view.ts";
 
-/** Events between two kept moments: that many are undone in one turn at the most. */
-export const SNAPSHOT_INTERVAL = 1024;
-
 interface Kept {
   /** All events below this index have happened. */
   readonly index: number;
@@ -21,7 +18,13 @@ interface Kept {
 }
 
 export class Snapshots {
+  readonly #interval: number;
   #kept: Kept[] = [];
+
+  /** @param interval events between two kept moments: that many are undone at the most */
+  constructor(interval: number) {
+    this.#interval = interval;
+  }
 
   /** Kept moments; each costs the nodes of the tree that changed since. */
   get count(): number {
@@ -30,7 +33,7 @@ export class Snapshots {
 
   /** To be called after each event. */
   eventApplied(window: EventWindow, objects: ObjectSet): void {
-    if (window.endIndex % SNAPSHOT_INTERVAL !== 0) return;
+    if (window.endIndex % this.#interval !== 0) return;
     this.#kept.push({ index: window.endIndex, view: objects.freeze() });
     const first = this.#kept.findIndex(({ index }) => index > window.startIndex);
     this.#kept.splice(0, first);

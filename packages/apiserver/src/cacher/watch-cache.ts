@@ -37,13 +37,14 @@ export class WatchCache {
   readonly #options: WatchCacheOptions;
   readonly #deps: WatchCacheDeps;
   readonly #freshness: Freshness;
-  readonly #snapshots = new Snapshots();
+  readonly #snapshots: Snapshots;
   #objects: ObjectSet;
 
   constructor(options: WatchCacheOptions, deps: WatchCacheDeps) {
     this.#options = options;
     this.#deps = deps;
     this.window = new EventWindow(options.window);
+    this.#snapshots = new Snapshots(options.window.snapshotInterval);
     this.#objects = this.emptySet();
     this.#freshness = new Freshness(deps.clock, deps.progress, (ms) => deps.metrics.waited(ms));
     deps.metrics.capacity = this.window.capacity;

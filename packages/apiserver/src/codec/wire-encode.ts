@@ -8,7 +8,7 @@ import type { CustomName, MessageType, ValueType, WireField } from "../schema/me
 import { jsonSchemaProps } from "./custom-json.ts";
 import { type Instant, parseTime } from "./go-time.ts";
 import { MAX_MESSAGE_DEPTH } from "./limits.ts";
-import { compareUtf8, type MutableObject } from "./values.ts";
+import { compareUtf8, type MutableObject } from "./maps.ts";
 
 const VARINT = 0;
 const FIXED64 = 1;

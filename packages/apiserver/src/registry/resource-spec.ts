@@ -25,7 +25,10 @@ export interface ResourceStorages {
 }
 
 export interface ResourceSpec {
+  /** Of the objects that the store works with; its errors name it. */
   readonly kind: GroupVersionKind;
+  /** As clients see it, where that is another one: `customize` converts. */
+  readonly servedKind?: GroupVersionKind;
   /** The plural. */
   readonly resource: string;
   readonly singular: string;

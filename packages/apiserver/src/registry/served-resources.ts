@@ -12,7 +12,7 @@ const SCALE: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Sc
 
 /** What the endpoints need besides the resource's declaration. */
 export interface Serving {
-  /** Of the resource's kind. */
+  /** Of the kind that clients see. */
   readonly source: KindSource;
   /** Of the kinds of subresources, such as autoscaling/v1 Scale; undefined where none is known. */
   subresourceSource(kind: GroupVersionKind): KindSource | undefined;
@@ -23,7 +23,7 @@ export interface Serving {
 }
 
 function kindOf(spec: ResourceSpec, subresource: string): GroupVersionKind {
-  return subresource === "scale" ? SCALE : spec.kind;
+  return subresource === "scale" ? SCALE : (spec.servedKind ?? spec.kind);
 }
 
 function served(
@@ -33,11 +33,12 @@ function served(
   storage: RestStorage,
 ): ServedResource {
   const kind = kindOf(spec, subresource);
-  const own = kind === spec.kind;
+  const parent = spec.servedKind ?? spec.kind;
+  const own = kind !== SCALE;
   const source = own ? serving.source : (serving.subresourceSource(kind) ?? serving.source);
   return {
-    group: spec.kind.group,
-    version: spec.kind.version,
+    group: parent.group,
+    version: parent.version,
     resource: spec.resource,
     subresource,
     kind,
@@ -47,7 +48,9 @@ function served(
     namespaced: spec.namespaced,
     storage,
     table: own ? spec.table : undefined,
-    schema: source.schema,
+    get schema() {
+      return source.schema;
+    },
     resetFields: (subresource === "status" ? spec.statusStrategy : spec.strategy)?.resetFields,
     strategicMerge: serving.strategicMerge,
     storageVersionHash: subresource === "" ? serving.storageVersionHash : "",

@@ -37,7 +37,8 @@ import type { Strategy } from "./strategy.ts";
 import { updateObject } from "./update.ts";
 
 function contextOf(spec: ResourceSpec, parts: ResourceParts, strategy: Strategy): StoreContext {
-  const resource = { group: spec.kind.group, resource: spec.resource };
+  const { group } = spec.servedKind ?? spec.kind;
+  const resource = { group, resource: spec.resource };
   return { spec, parts, resource, updateStrategy: strategy };
 }
 

@@ -5,6 +5,8 @@
  *       -> prepareForUpdate -> metadata that stays -> validation -> warnings -> canonicalize
  *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
  */
+
+import { keepManagedTimes } from "../apply/keep-times.ts";
 import { withMetadata } from "../meta/change.ts";
 import { invalidValue } from "../meta/field-errors.ts";
 import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
@@ -25,7 +27,6 @@ import { interpretStorageError } from "../storage/interpret-error.ts";
 import { beforeCreate, inRequestNamespace, withSystemFields } from "./create.ts";
 import { RequestWriter } from "./dry-run.ts";
 import { keyOf } from "./keys.ts";
-import { withOldManagedTimes } from "./managed-times.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The text of an update with an old resourceVersion (OptimisticLockErrorMsg). */
@@ -88,7 +89,7 @@ async function beforeUpdate(
   if (errors.length > 0) throw invalid(kind, metadata.name ?? "", errors);
   for (const text of strategy.warningsOnUpdate?.(ctx, prepared, old) ?? []) ctx.warn(text);
   const canonical = strategy.canonicalize?.(prepared) ?? prepared;
-  return withOldManagedTimes(canonical, old);
+  return keepManagedTimes(canonical, old);
 }
 
 /** The object with the present revision. Throws ApiError 409 or 422. */
@@ -134,7 +135,6 @@ async function makeUpdated(
   call: UpdateCall,
   object: KubeObject,
   old: KubeObject,
-  presentTtlSeconds: number | undefined,
 ): Promise<Updated> {
   const { context, ctx, validateUpdate } = call;
   const current = atPresentRevision(call, object, old);
@@ -144,8 +144,7 @@ async function makeUpdated(
     await validateUpdate(ready, old);
     if (deletesNow(context, ready, old)) throw new LastFinalizerRemoved(ready);
     finish?.(true);
-    const ttlSeconds = context.spec.ttlSeconds?.(ready);
-    return ttlSeconds === presentTtlSeconds ? { object: ready } : { object: ready, ttlSeconds };
+    return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
   } catch (error) {
     finish?.(false);
     throw error;
@@ -208,12 +207,12 @@ export async function updateObject(
   try {
     object = await writer.update(
       key,
-      async (present, presentTtlSeconds) => {
+      async (present) => {
         const made = await updated.make(ctx, present);
         creating = present === undefined ? made : undefined;
         return present === undefined
           ? await makeCreated(call, made)
-          : await makeUpdated(call, made, present, presentTtlSeconds);
+          : await makeUpdated(call, made, present);
       },
       allowCreate,
       preconditions,

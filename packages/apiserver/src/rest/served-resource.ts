@@ -23,6 +23,8 @@ export interface ServedResource extends GroupVersion {
   readonly subresource: string;
   /** Of its objects; a subresource may have another kind, such as autoscaling/v1 Scale. */
   readonly kind: GroupVersionKind;
+  /** The kind of its lists; absent: the kind with "List" behind it. */
+  readonly listKind?: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
@@ -41,7 +43,7 @@ export interface ServedResource extends GroupVersion {
   decode(value: unknown): DecodedObject;
   /** Converts an object of any served version of this kind into this one. */
   convert(objects: readonly KubeObject[]): Promise<readonly KubeObject[]>;
-  /** Protobuf, where the kind has it. */
+  /** Protobuf, where the kind has it: messages without envelope. */
   readonly protobuf:
     | { encode(object: KubeObject): Uint8Array; decode(bytes: Uint8Array): KubeObject }
     | undefined;

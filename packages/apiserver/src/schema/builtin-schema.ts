@@ -103,9 +103,9 @@ function build(type: MessageType, pending: (() => void)[]): Schema {
     node.type = "object";
     const properties: Record<string, Schema> = {};
     for (const field of type.fields) properties[field.name] = fieldSchema(type, field, pending);
-    node.properties = properties;
+    if (type.fields.length > 0) node.properties = properties;
     const required = type.fields.filter((field) => field.required).map((field) => field.name);
-    if (required.length > 0) node.required = required.sort();
+    if (required.length > 0) node.required = required;
     addMapType(node, type.facts.mapType);
   }
   return node;

@@ -112,4 +112,6 @@ export interface ClusterClient {
   delete(key: Uint8Array, options: ClusterWriteOptions): Promise<ClusterWrite>;
   watch(key: Uint8Array, options: ClusterWatchOptions): ClusterWatch;
   grantLease(ttlSeconds: number): Promise<bigint>;
+  /** Removes history: versions that were replaced before `revision`. */
+  compact(revision: number): Promise<void>;
 }

@@ -14,6 +14,7 @@ export type StorageErrorCode =
   | "CorruptObj"
   | "Internal"
   | "InvalidOptions"
+  | "ResourceVersionOnCreate"
   | "TooOldResourceVersion"
   | "TooLargeResourceVersion"
   | "InvalidContinueToken";

@@ -15,10 +15,10 @@ import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
 import { DecodedObjects } from "./decoded-objects.ts";
 import {
-  internalStorageError,
   keyExists,
   keyNotFound,
   requestTimeout,
+  StorageError,
   tooLarge,
   unreachable,
 } from "./errors.ts";
@@ -68,6 +68,8 @@ export interface EtcdStoreDeps {
   readonly clock: Pick<Clock, "monotonicMs" | "endOfTurn">;
   /** Shared by the resources of a server; by default the store has its own. */
   readonly decoded?: DecodedObjects;
+  /** The Compactor's, where there is one. */
+  readonly compactRevision?: () => number;
 }
 
 /** The present object of an update or deletion, as far as it is known. */
@@ -111,9 +113,10 @@ export class EtcdStore implements StorageInterface {
   ): Promise<StoredObject> {
     const storeKey = this.#storeKey(key);
     if (this.versioner.resourceVersionOf(object) !== 0)
-      throw internalStorageError(
+      throw new StorageError(
+        "ResourceVersionOnCreate",
         storeKey,
-        new Error("resourceVersion should not be set on objects to be created"),
+        "resourceVersion should not be set on objects to be created",
       );
     const { signal } = options;
     throwIfAborted(signal);
@@ -267,6 +270,10 @@ export class EtcdStore implements StorageInterface {
     // Any key will do: every response has the store's revision.
     const storeKey = this.#values.storeKey(this.#options.resourcePrefix);
     return (await this.#readRecord(storeKey, options.signal)).revision;
+  }
+
+  compactRevision(): number {
+    return this.#deps.compactRevision?.() ?? 0;
   }
 
   readiness(): string | undefined {

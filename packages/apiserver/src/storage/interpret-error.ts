@@ -64,6 +64,9 @@ export function interpretStorageError(
     case "CorruptObj":
     case "Internal":
       return internalError(error.message);
+    case "ResourceVersionOnCreate":
+      // Kubernetes has no reason for this one.
+      return new ApiError(500, "", error.message);
     case "InvalidOptions":
     case "InvalidContinueToken":
       return badRequest(error.message);

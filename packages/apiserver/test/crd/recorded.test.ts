@@ -12,6 +12,8 @@ import { validateListTypes } from "../../src/crd/schema/list-types.ts";
 import { prune } from "../../src/crd/schema/prune.ts";
 import { loadPatterns } from "../../src/crd/validation/patterns.ts";
 import { Validation } from "../../src/crd/validation/validate-value.ts";
+import { nameIsDnsSubdomain } from "../../src/meta/names.ts";
+import { validateObjectMeta } from "../../src/meta/object-meta-validation.ts";
 import { definitionCases, valueCases } from "./cases.ts";
 
 type Recording = Readonly<Record<string, readonly string[]>>;
@@ -31,7 +33,11 @@ describe("definitions", () => {
   for (const { name, crd } of definitionCases) {
     test(name, () => {
       const defaulted = withDefaults(crd as unknown as Crd);
-      assert.deepEqual(texts(crdErrors(defaulted, rules)), recorded.definitions[name]);
+      const errors = [
+        ...validateObjectMeta(defaulted.metadata, false, nameIsDnsSubdomain),
+        ...crdErrors(defaulted, rules),
+      ];
+      assert.deepEqual(texts(errors), recorded.definitions[name]);
     });
   }
 });

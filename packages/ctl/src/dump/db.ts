@@ -84,7 +84,12 @@ export function iterateBucket(invocation: Invocation): Promise<void> {
 }
 
 /** Records of the bucket meta that are not data. */
-const NOT_HASHED = new Set(["consistent_index", "term", "storageVersion"]);
+const NOT_HASHED = new Set([
+  "consistent_index",
+  "term",
+  "storageVersion",
+  "quorate_storage_version",
+]);
 
 /**
  * The CRC-32C of all buckets' names, keys and values, except the records in which members differ.

@@ -3,6 +3,7 @@ export interface Peer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
   readonly peerOrganizations?: readonly string[];
+  readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;
   /** The connection uses TLS. */
   readonly isSecure?: boolean;

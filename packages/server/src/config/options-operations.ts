@@ -4,7 +4,6 @@ import {
   durationOption,
   intOption,
   listOption,
-  planned,
   pointless,
   stringOption,
   uintOption,
@@ -192,7 +191,7 @@ export const operationsOptions = {
     group: features,
     doc: "Interval between checks for a downgrade of the cluster.",
     aliases: ["experimental-downgrade-check-time"],
-    stage: planned("downgrades are not implemented yet"),
+    stage: pointless("there is no earlier release to downgrade to"),
   }),
   "snapshot-catchup-entries": uintOption(5000, {
     group: features,

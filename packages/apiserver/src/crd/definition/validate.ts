@@ -4,8 +4,6 @@
  * errors name. An update is not judged by rules that the present definition breaks already.
  */
 import { invalidValue } from "../../meta/field-errors.ts";
-import { nameIsDnsSubdomain } from "../../meta/names.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "../../meta/object-meta-validation.ts";
 import type { FieldError } from "../../meta/status.ts";
 import { sameJson } from "../schema/edit.ts";
 import type { Patterns } from "../validation/patterns.ts";
@@ -31,7 +29,7 @@ export interface CrdRules {
   readonly defaultRules: DefaultRuleCheck | undefined;
 }
 
-/** All errors of a new definition, of metadata too. */
+/** All errors of a new definition besides those of its metadata; its name is judged here. */
 export function crdErrors(crd: Crd, rules: CrdRules): FieldError[] {
   const spec = toStoredSpec(crd.spec);
   const options: SpecOptions = {
@@ -50,12 +48,8 @@ export function crdErrors(crd: Crd, rules: CrdRules): FieldError[] {
     defaultRules: rules.defaultRules,
   };
   const wanted = `${spec.names?.plural ?? ""}.${spec.group ?? ""}`;
-  const nameRule = (name: string, prefix: boolean) => [
-    ...nameIsDnsSubdomain(name, prefix),
-    ...(name === wanted ? [] : ['must be spec.names.plural+"."+spec.group']),
-  ];
   return [
-    ...validateObjectMeta(crd.metadata, false, nameRule),
+    ...nameErrors(crd, wanted),
     ...specErrors(spec, "spec", options),
     ...statusErrors(crd),
     ...storedVersionErrors(crd, spec),
@@ -77,7 +71,6 @@ export function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): FieldError
     defaultRules: rules.defaultRules,
   };
   return [
-    ...validateObjectMetaUpdate(crd.metadata, old.metadata),
     ...specErrors(spec, "spec", options),
     ...immutableErrors(spec, oldSpec, isConditionTrue(old, "Established")),
     ...statusErrors(crd),
@@ -87,12 +80,14 @@ export function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): FieldError
   ];
 }
 
-/** All errors of a changed status. */
-export function crdStatusErrors(crd: Crd, old: Crd): FieldError[] {
-  return [...validateObjectMetaUpdate(crd.metadata, old.metadata), ...statusErrors(crd)];
+function nameErrors({ metadata }: Crd, wanted: string): FieldError[] {
+  if (metadata.name === wanted) return [];
+  const detail = 'must be spec.names.plural+"."+spec.group';
+  return [invalidValue("metadata.name", metadata.name ?? "", detail)];
 }
 
-function statusErrors(crd: Crd): FieldError[] {
+/** All errors of a status. */
+export function statusErrors(crd: Crd): FieldError[] {
   return namesErrors(crd.status?.acceptedNames ?? {}, "status.acceptedNames");
 }
 

@@ -52,7 +52,7 @@ export function validateImmutable(
 
 /** The resource "configmaps". */
 export function configMaps(source: KindSource): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   return {
     kind,
     resource: "configmaps",
@@ -62,7 +62,9 @@ export function configMaps(source: KindSource): ResourceSpec {
     namespaced: true,
     storagePrefix: "configmaps",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     strategy: plainStrategy(
       { kind, namespaced: true },
       {

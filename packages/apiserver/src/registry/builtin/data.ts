@@ -1,8 +1,11 @@
 /** The data of ConfigMaps and Secrets. */
+import { fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
+import { jsonKind } from "../../codec/go-json-error.ts";
+import { JsonSyntaxError, parseJson } from "../../codec/json-parser.ts";
 import type { KubeObject } from "../../meta/object.ts";
 
 /** All values of one object together (core.MaxSecretSize). */
-export const MAX_DATA_BYTES = 1024 * 1024;
+export const MAX_DATA_BYTES: number = 1024 * 1024;
 
 const NOTHING: Readonly<Record<string, string>> = {};
 
@@ -15,4 +18,26 @@ export function dataOf(object: KubeObject, field: string): Readonly<Record<strin
 export function base64Bytes(text: string): number {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return Math.floor(((text.length - padding) * 3) / 4);
+}
+
+/** A text in UTF-8 and base64. */
+export function encodedText(text: string): string {
+  return toBase64(fromUtf8(text));
+}
+
+/** What is wrong with base64 data that should be a JSON object, in Go's words. */
+export function jsonObjectProblem(base64: string): string | undefined {
+  const bytes = new Uint8Array(base64Bytes(base64));
+  writeFromBase64(bytes, base64, 0);
+  const text = toUtf8(bytes);
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error.message;
+    throw error;
+  }
+  const kind = jsonKind(value);
+  if (kind === "object" || kind === "null") return undefined;
+  return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
 }

@@ -54,7 +54,8 @@ function strategyOf(source: KindSource): Strategy {
           labels: { ...object.metadata.labels, [NAMESPACE_NAME_LABEL]: object.metadata.name ?? "" },
         }),
       prepareForUpdate(_ctx, object, old) {
-        const spec = { ...(object["spec"] as object), finalizers: finalizersOf(old) };
+        const finalizers = finalizersOf(old);
+        const spec = finalizers.length === 0 ? {} : { finalizers };
         return withField({ ...object, spec }, "status", old["status"]);
       },
       validateUpdate: (_ctx, object) => validate(object),
@@ -93,7 +94,7 @@ function finalizeStrategyOf(strategy: Strategy): Strategy {
 
 /** The resource "namespaces", with /status and /finalize. */
 export function namespaces(source: KindSource): ResourceSpec {
-  const { kind, codec, schema } = source;
+  const { kind, codec } = source;
   const strategy = strategyOf(source);
   const spec: ResourceSpec = {
     kind,
@@ -104,7 +105,9 @@ export function namespaces(source: KindSource): ResourceSpec {
     namespaced: false,
     storagePrefix: "namespaces",
     codec,
-    schema,
+    get schema() {
+      return source.schema;
+    },
     strategy,
     statusStrategy: statusStrategyOf(strategy),
     nameRule: nameIsDnsLabel,

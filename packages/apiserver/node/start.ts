@@ -1,0 +1,66 @@
+/**
+ * Starts an API server in this process, for tests and programs:
+ *
+ *     await using api = await startApiServer();
+ *     run("kubectl", "--kubeconfig", api.kubeconfigPath, "get", "namespaces");
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Logger, silentLogger } from "@quorate/host";
+import type { ControlPlane } from "../src/server/control-plane.ts";
+import { serveApi } from "./serve.ts";
+import { DEFAULT_SERVE_OPTIONS, type ServeOptions } from "./serve-options.ts";
+
+export interface StartOptions extends Partial<ServeOptions> {
+  readonly logger?: Logger;
+}
+
+/** A server that runs. */
+export interface RunningApiServer extends AsyncDisposable {
+  /** Such as "https://127.0.0.1:41234". */
+  readonly url: string;
+  /** PEM of the authority that signed the server's certificate. */
+  readonly ca: string;
+  /** A kubeconfig of the group system:masters, as text and as a file. */
+  readonly kubeconfig: string;
+  readonly kubeconfigPath: string;
+  /** A kubeconfig of another user, by a client certificate. */
+  kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
+  /** The parts of the server, for programs that add resources. */
+  readonly plane: ControlPlane;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server; resolves when it is ready. By default it listens on a free port of 127.0.0.1,
+ * and keeps its objects with a single member in a temporary directory, which `stop` removes.
+ * Rejects with Error where an address is taken or a file cannot be read.
+ */
+export async function startApiServer(options: StartOptions = {}): Promise<RunningApiServer> {
+  const { logger = silentLogger, ...given } = options;
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "quorate-api-"));
+  const remove = (): void => {
+    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+  };
+  const onEnd = (error: unknown): void =>
+    logger.error("the embedded member has ended", { error: String(error) });
+  try {
+    const serving = await serveApi(
+      { ...DEFAULT_SERVE_OPTIONS, ...given, dataDir },
+      { logger, onEnd },
+    );
+    const stop = async (): Promise<void> => {
+      await serving.stop();
+      remove();
+    };
+    const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
+    return {
+      ...{ url, ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, stop },
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * Conversion by a webhook (apiextensions-apiserver: pkg/apiserver/conversion/webhook_converter.go).
+ *
+ *     ConversionReview{request: uid, desiredAPIVersion, objects}  ->  {response: convertedObjects}
+ *
+ * The webhook converts everything but metadata; of that it may change labels and annotations.
+ */
+import { fromUtf8, toUtf8 } from "@quorate/proto";
+import {
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookClientConfig,
+} from "../../admission/webhook-caller.ts";
+import { parseApiVersion } from "../../meta/kinds.ts";
+import type { JsonObject, KubeObject } from "../../meta/object.ts";
+import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
+import { ApiError } from "../../meta/status.ts";
+import { isObject } from "../schema/edit.ts";
+import type { Converter } from "./converter.ts";
+
+/** Kubernetes waits as long. */
+export const CONVERSION_TIMEOUT_MS = 30_000;
+/** Objects in one call; more are sent in several calls, one after the other. */
+export const MAX_OBJECTS_PER_CALL = 250;
+
+export interface WebhookConverterOptions {
+  readonly config: WebhookClientConfig;
+  /** The first of these that is known is spoken. */
+  readonly reviewVersions: readonly string[];
+}
+
+export interface WebhookConverterDeps {
+  readonly caller: WebhookCaller;
+  newUid(): string;
+}
+
+type Review = { readonly response?: JsonObject } & Readonly<Record<string, unknown>>;
+
+export class WebhookConverter implements Converter {
+  readonly #options: WebhookConverterOptions;
+  readonly #deps: WebhookConverterDeps;
+
+  constructor(options: WebhookConverterOptions, deps: WebhookConverterDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  convert(
+    objects: readonly KubeObject[],
+    apiVersion: string,
+  ): readonly KubeObject[] | Promise<readonly KubeObject[]> {
+    const others = objects.filter((object) => object.apiVersion !== apiVersion);
+    return others.length === 0 ? objects : this.#converted(objects, others, apiVersion);
+  }
+
+  async #converted(
+    objects: readonly KubeObject[],
+    others: readonly KubeObject[],
+    apiVersion: string,
+  ): Promise<readonly KubeObject[]> {
+    const results: KubeObject[] = [];
+    for (let i = 0; i < others.length; i += MAX_OBJECTS_PER_CALL) {
+      const part = others.slice(i, i + MAX_OBJECTS_PER_CALL);
+      results.push(...(await this.#call(part, apiVersion)));
+    }
+    let next = 0;
+    return objects.map((object) => (object.apiVersion === apiVersion ? object : results[next++]));
+  }
+
+  async #call(objects: readonly KubeObject[], apiVersion: string): Promise<KubeObject[]> {
+    const shown = shownKind(objects[0]);
+    const version = this.#options.reviewVersions.find((one) => one === "v1" || one === "v1beta1");
+    if (version === undefined) throw failure("no supported conversion review versions");
+    const uid = this.#deps.newUid();
+    const review = {
+      kind: "ConversionReview",
+      apiVersion: `apiextensions.k8s.io/${version}`,
+      request: { uid, desiredAPIVersion: apiVersion, objects },
+    };
+    const response = await this.#post(review, shown);
+    const converted = convertedObjects(response, version, uid, shown);
+    if (converted.length !== objects.length) {
+      const counts = `returned ${converted.length} objects, expected ${objects.length}`;
+      throw failure(`conversion webhook for ${shown} ${counts}`);
+    }
+    return objects.map((object, i) => checked(object, converted[i], apiVersion, i));
+  }
+
+  async #post(review: object, shown: string): Promise<Review> {
+    const body = fromUtf8(JSON.stringify(review));
+    const { config } = this.#options;
+    try {
+      const call = { config, body, timeoutMs: CONVERSION_TIMEOUT_MS };
+      const { status, body: answer } = await this.#deps.caller.call(call);
+      const text = toUtf8(answer);
+      if (status < 200 || status > 299) {
+        const why = text === "" ? `status ${status}` : text.slice(0, 1024);
+        throw failure(`conversion webhook for ${shown} failed: ${why}`);
+      }
+      const value: unknown = JSON.parse(text);
+      return isObject(value) ? (value as Review) : {};
+    } catch (error) {
+      if (!(error instanceof WebhookCallError) && !(error instanceof SyntaxError)) throw error;
+      throw failure(`conversion webhook for ${shown} failed: ${error.message}`);
+    }
+  }
+}
+
+function failure(message: string): ApiError {
+  return new ApiError(500, "", message);
+}
+
+/** "example.org/v1, Kind=Widget", as Go shows a group, version and kind. */
+function shownKind({ apiVersion, kind }: KubeObject): string {
+  return `${apiVersion}, Kind=${kind}`;
+}
+
+function convertedObjects(review: Review, version: string, uid: string, shown: string): unknown[] {
+  const fail = (why: string) => failure(`conversion webhook for ${shown} failed: ${why}`);
+  const { response } = review;
+  if (version === "v1") {
+    const { apiVersion = "", kind = "" } = review;
+    if (apiVersion !== "apiextensions.k8s.io/v1" || kind !== "ConversionReview") {
+      const wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+      throw fail(`expected webhook response of ${wanted}, got ${apiVersion}, Kind=${kind}`);
+    }
+  }
+  if (!isObject(response)) throw fail("no response provided");
+  if (version === "v1" && response["uid"] !== uid) {
+    const got = JSON.stringify(response["uid"] ?? "");
+    throw fail(`expected response.uid=${JSON.stringify(uid)}, got ${got}`);
+  }
+  const result = isObject(response["result"]) ? response["result"] : {};
+  const { status = "", message = "" } = result;
+  if (status !== "Success") {
+    throw fail(
+      message !== "" ? String(message) : `response.result.status was '${status}', not 'Success'`,
+    );
+  }
+  const { convertedObjects: converted } = response;
+  return Array.isArray(converted) ? [...converted] : [];
+}
+
+/** The converted object with the metadata of the original. Throws ApiError. */
+function checked(original: KubeObject, value: unknown, apiVersion: string, i: number): KubeObject {
+  const shown = shownKind(original);
+  const fail = (what: string, why: string) =>
+    failure(`conversion webhook for ${shown} returned ${what} at index ${i}: ${why}`);
+  const bad = "invalid converted object";
+  if (!isObject(value)) throw fail(bad, "it is no object");
+  const object = value as unknown as KubeObject;
+  if (object.apiVersion !== apiVersion) {
+    const got = object.apiVersion;
+    throw fail(bad, `invalid groupVersion (expected ${apiVersion}, received ${got})`);
+  }
+  if (object.kind !== original.kind) {
+    throw fail(bad, `invalid kind (expected ${original.kind}, received ${object.kind})`);
+  }
+  if (parseApiVersion(object.apiVersion) === undefined) throw fail(bad, "invalid apiVersion");
+  const metadata = value["metadata"];
+  if (!isObject(metadata)) throw fail("invalid metadata in object", METADATA_MISSING);
+  for (const [field, name] of SAME) {
+    const [is, was] = [metadata[field] ?? "", original.metadata[field] ?? ""];
+    if (is !== was) throw fail(bad, `must have the same ${name}: ${was} != ${is}`);
+  }
+  const restored = restoredMetadata(original, metadata);
+  if (typeof restored === "string") throw fail("invalid metadata in object", restored);
+  return { ...object, metadata: restored };
+}
+
+const METADATA_MISSING = "missing metadata in converted object";
+const SAME = [
+  ["name", "name"],
+  ["namespace", "namespace"],
+  ["uid", "UID"],
+] as const;
+
+/** The original's metadata with the webhook's labels and annotations, or what is wrong with them. */
+function restoredMetadata(original: KubeObject, metadata: JsonObject) {
+  const restored: Record<string, unknown> = { ...original.metadata };
+  for (const field of ["labels", "annotations"] as const) {
+    const texts = metadata[field] ?? undefined;
+    if (texts === undefined) {
+      delete restored[field];
+      continue;
+    }
+    if (!isObject(texts)) return `invalid metadata.${field} in converted object`;
+    for (const [key, text] of Object.entries(texts)) {
+      if (typeof text !== "string") {
+        return `metadata.${field}[${key}] must be a string, but is ${typeof text} in converted object`;
+      }
+    }
+    const map = texts as Readonly<Record<string, string>>;
+    const errors =
+      field === "labels"
+        ? validateLabels(map, "metadata.labels")
+        : validateAnnotations(map, "metadata.annotation");
+    if (errors.length > 0) return errors.map((one) => `${one.field}: ${one.message}`).join(", ");
+    restored[field] = map;
+  }
+  return restored as KubeObject["metadata"];
+}

@@ -1,0 +1,41 @@
+/** The resource "customresourcedefinitions", with /status. */
+import type { KindSource } from "../../registry/kind-source.ts";
+import type { ResourceSpec } from "../../registry/resource-spec.ts";
+import { DEFAULT_TABLE } from "../../registry/table.ts";
+import type { ObjectCodec } from "../../storage/codec.ts";
+import { jsonCodec } from "../../storage/json-codec.ts";
+import { CrdStore } from "./store.ts";
+import { fromStored, toStored } from "./stored-form.ts";
+import { crdStatusStrategy, crdStrategy, type LoadRules } from "./strategy.ts";
+import { CRD_GROUP, CRD_KIND, CRD_RESOURCE, type Crd } from "./types.ts";
+
+/** As kube-apiserver stores definitions: JSON in the form of v1beta1. */
+export const crdCodec: ObjectCodec = {
+  encode: (object) => jsonCodec.encode(toStored(object as Crd)),
+  decode: (bytes) => fromStored(jsonCodec.decode(bytes)),
+};
+
+/** @param source of the kind, for its OpenAPI schema */
+export function customResourceDefinitions(
+  source: Pick<KindSource, "schema">,
+  loadRules: LoadRules,
+): ResourceSpec {
+  const spec: ResourceSpec = {
+    kind: CRD_KIND,
+    resource: CRD_RESOURCE.resource,
+    singular: "customresourcedefinition",
+    shortNames: ["crd", "crds"],
+    categories: ["api-extensions"],
+    namespaced: false,
+    storagePrefix: `${CRD_GROUP}/${CRD_RESOURCE.resource}`,
+    codec: crdCodec,
+    schema: source.schema,
+    strategy: crdStrategy(loadRules),
+    statusStrategy: crdStatusStrategy(),
+    table: DEFAULT_TABLE,
+    selectableFieldNames: [],
+    returnsDeletedObject: false,
+    customize: (storages, parts) => ({ ...storages, main: new CrdStore(spec, parts) }),
+  };
+  return spec;
+}

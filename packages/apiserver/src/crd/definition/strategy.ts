@@ -1,0 +1,105 @@
+/** The strategies of definitions (apiextensions-apiserver: registry/customresourcedefinition). */
+import { withMetadata } from "../../meta/change.ts";
+import type { KubeObject } from "../../meta/object.ts";
+import type { FieldError } from "../../meta/status.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { sameJson } from "../schema/edit.ts";
+import { effectiveFormat } from "../validation/formats.ts";
+import { loadPatterns } from "../validation/patterns.ts";
+import { withStatus } from "./conditions.ts";
+import { withDefaults } from "./defaults.ts";
+import { type RawSchema, someSchema } from "./raw-schema.ts";
+import { CRD_KIND, type Crd, storageVersionOf } from "./types.ts";
+import { type CrdRules, crdErrors, crdUpdateErrors, statusErrors } from "./validate.ts";
+
+/** Loads what compiles the rules of definitions (x-kubernetes-validations). */
+export type LoadRules = () => Promise<Omit<CrdRules, "patterns">>;
+
+const BASE = {
+  kind: CRD_KIND,
+  namespaced: false,
+  allowCreateOnUpdate: false,
+  allowUnconditionalUpdate: false,
+} as const;
+
+export function crdStrategy(loadRules: LoadRules): Strategy {
+  const rulesFor = async (crd: Crd): Promise<CrdRules> => {
+    const patterns = await loadPatterns();
+    const rules = hasRules(crd) ? await loadRules() : NO_RULES;
+    return { ...rules, patterns };
+  };
+  return {
+    ...BASE,
+    prepareForCreate(_ctx, object) {
+      const { status: _, ...rest } = object as Crd;
+      const crd = withDefaults(rest as Crd);
+      return withMetadata(withStorageVersion({ ...crd, status: {} }), { generation: 1 });
+    },
+    prepareForUpdate(_ctx, object, old) {
+      const before = old as Crd;
+      const crd = withDefaults(object as Crd);
+      const kept = withStorageVersion({ ...crd, status: before.status });
+      if (sameJson(kept.spec, before.spec)) return kept;
+      return withMetadata(kept, { generation: (before.metadata.generation ?? 0) + 1 });
+    },
+    validate: async (_ctx, object) => crdErrors(object as Crd, await rulesFor(object as Crd)),
+    validateUpdate: async (_ctx, object, old) =>
+      crdUpdateErrors(object as Crd, old as Crd, await rulesFor(object as Crd)),
+    warningsOnCreate: (_ctx, object) => formatWarnings(object as Crd, new Set()),
+    warningsOnUpdate: (_ctx, object, old) =>
+      formatWarnings(object as Crd, new Set(unknownFormats(old as Crd))),
+    resetFields: { "f:status": {} },
+  };
+}
+
+const NO_RULES = { ruleChecker: undefined, defaultRules: undefined };
+
+export function crdStatusStrategy(): Strategy {
+  return {
+    ...BASE,
+    prepareForCreate: (_ctx, object) => object,
+    validate: () => [],
+    prepareForUpdate: (_ctx, object, old): KubeObject => ({ ...object, spec: old["spec"] }),
+    validateUpdate: (_ctx, object): readonly FieldError[] => statusErrors(object as Crd),
+    resetFields: { "f:spec": {} },
+  };
+}
+
+/** The storage version is one in which objects are stored. */
+function withStorageVersion(crd: Crd): Crd {
+  const version = storageVersionOf(crd);
+  const stored = crd.status?.storedVersions ?? [];
+  if (version === undefined || stored.includes(version)) return crd;
+  return withStatus(crd, { storedVersions: [...stored, version] });
+}
+
+function schemasOf(crd: Crd): RawSchema[] {
+  const schemas = (crd.spec.versions ?? []).map((version) => version.schema?.openAPIV3Schema);
+  return schemas.filter((schema) => schema !== undefined) as RawSchema[];
+}
+
+function hasRules(crd: Crd): boolean {
+  const isSet = (schema: RawSchema) => (schema["x-kubernetes-validations"]?.length ?? 0) > 0;
+  return schemasOf(crd).some((schema) => someSchema(schema, isSet));
+}
+
+function formatWarnings(crd: Crd, known: ReadonlySet<string>): string[] {
+  const formats = unknownFormats(crd).filter((format) => !known.has(format));
+  return formats.map((format) => `unrecognized format ${JSON.stringify(format)}`);
+}
+
+/** The formats in the schemas that are not checked; those of equal schemas once. */
+function unknownFormats(crd: Crd): string[] {
+  const formats: string[] = [];
+  const seen: RawSchema[] = [];
+  for (const schema of schemasOf(crd)) {
+    if (seen.some((other) => sameJson(other, schema))) continue;
+    seen.push(schema);
+    someSchema(schema, (one) => {
+      const { format = "" } = one;
+      if (format !== "" && effectiveFormat(one as never) === "") formats.push(format);
+      return false;
+    });
+  }
+  return formats;
+}

@@ -1,0 +1,112 @@
+/**
+ * CustomResourceDefinitions as one part of an API server: the kind itself, and the resources that
+ * the definitions in the store declare.
+ */
+import type { Clock, Logger, Random } from "@quorate/host";
+import type { WebhookCaller } from "../admission/webhook-caller.ts";
+import { kindSource } from "../codec/builtin-kind.ts";
+import type { Cancellation } from "../meta/cancellation.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
+import type { ResourceSpec } from "../registry/resource-spec.ts";
+import { servedResourcesOf } from "../registry/served-resources.ts";
+import type { Store, SubresourceStore } from "../registry/store.ts";
+import type { RequestContext } from "../rest/context.ts";
+import type { ServedResource } from "../rest/served-resource.ts";
+import type { StorageInterface } from "../storage/interface.ts";
+import { customResourceDefinitions } from "./definition/resource.ts";
+import { CRD_GROUP, CRD_KIND } from "./definition/types.ts";
+import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
+
+export interface CustomResourcesDeps {
+  /** Opens storages, and closes those of resources that go. */
+  readonly storages: {
+    storageFor(spec: ResourceSpec): StorageInterface;
+    release(storage: StorageInterface): Promise<void>;
+  };
+  readonly table: { set(owner: string, resources: readonly ServedResource[]): void };
+  readonly webhooks: WebhookCaller;
+  storageVersionHash(kind: GroupVersionKind): string;
+  /** Whether a built-in resource has this name. */
+  isBuiltIn(group: string, resource: string): boolean;
+  readonly collectsGarbage: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** The requests of the controller itself. */
+function ownContext(namespace: string, signal: Cancellation | undefined): RequestContext {
+  return {
+    user: { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} },
+    namespace,
+    signal: signal ?? NEVER,
+    warn: () => {},
+  };
+}
+
+const NEVER: Cancellation = {
+  aborted: false,
+  reason: undefined,
+  addEventListener: () => {},
+  removeEventListener: () => {},
+};
+
+export class CustomResources {
+  /** The endpoints of the kind CustomResourceDefinition. */
+  readonly served: readonly ServedResource[];
+  readonly #controller: DefinitionController;
+
+  constructor(options: DefinitionOptions, deps: CustomResourcesDeps) {
+    const { clock, random, logger, collectsGarbage, storages } = deps;
+    const source = kindSource(CRD_GROUP, CRD_KIND.version, CRD_KIND.kind);
+    const spec = customResourceDefinitions(source, async () => NO_RULES);
+    const registry = { clock, random, collectsGarbage };
+    this.served = servedResourcesOf(
+      spec,
+      {
+        source,
+        subresourceSource: () => undefined,
+        storageVersionHash: deps.storageVersionHash(CRD_KIND),
+        strategicMerge: true,
+      },
+      { ...registry, storage: storages.storageFor(spec) },
+    );
+    const storageOf = (name: string) =>
+      this.served.find(({ subresource }) => subresource === name)!.storage;
+    this.#controller = new DefinitionController(options, {
+      definitions: storageOf("") as Store,
+      status: storageOf("status") as SubresourceStore,
+      custom: {
+        ...registry,
+        storages,
+        metadataSchema: source.schema.schema.properties!["metadata"],
+        scaleSource: kindSource("autoscaling", "v1", "Scale"),
+        webhooks: deps.webhooks,
+        storageVersionHash: deps.storageVersionHash,
+        rulesFor: async () => undefined,
+      },
+      table: deps.table,
+      isBuiltIn: deps.isBuiltIn,
+      context: ownContext,
+      clock,
+      random,
+      logger,
+    });
+  }
+
+  /** Begins to follow the definitions in the store. */
+  start(): void {
+    this.#controller.start();
+  }
+
+  /** Resolves when what was in the store at the start is served. */
+  ready(): Promise<void> {
+    return this.#controller.ready();
+  }
+
+  async stop(): Promise<void> {
+    await this.#controller.stop();
+  }
+}
+
+const NO_RULES = { ruleChecker: undefined, defaultRules: undefined };

@@ -1,0 +1,86 @@
+/** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
+import type { KubeObject, ObjectMeta } from "../meta/object.ts";
+import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
+import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
+import { readObject } from "./read-body.ts";
+import {
+  admissionAttributes,
+  dedupedOwners,
+  type HandlerDeps,
+  inNamespace,
+  type ResourceCall,
+  reportStrictErrors,
+} from "./resource-call.ts";
+import { sendObject } from "./send-object.ts";
+import { optionsObject, writeOptionsOf } from "./write-options.ts";
+
+export async function create(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, resource, ctx, form } = given;
+  const options = writeOptionsOf(call.query, "CreateOptions", call.userAgent);
+  const read = await readObject(call, resource, deps.clock);
+  reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
+  let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
+  object = dedupedOwners(object, ctx, false);
+  const name = given.name || (object.metadata.name ?? "");
+  // A namespace is in itself, for authorization and admission.
+  const isNamespace = resource.group === "" && resource.resource === "namespaces";
+  const namespace = isNamespace && given.namespace === "" ? name : given.namespace;
+  const named = { ...given, name, namespace };
+  const admitted = { object: optionsObject("CreateOptions", call.query), dryRun: options.dryRun };
+  object = await managed(object, given, deps, options);
+  object = await mutated(object, named, deps, admitted);
+  object = dedupedOwners(object, ctx, true);
+  const validate: ValidateObject = (it) =>
+    deps.admission.validate(admissionAttributes(named, "CREATE", it, undefined, admitted));
+  const created = await stored(given, object, validate, options);
+  await sendObject(call, deps, resource, form, 201, { object: created });
+}
+
+/** Fields that the server sets alone (rest.WipeObjectMetaSystemFields). */
+function withoutSystemFields(object: KubeObject): KubeObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds, ...rest } = object.metadata;
+  const { selfLink, ...metadata } = rest as ObjectMeta & { selfLink?: string };
+  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined && !selfLink)
+    return object;
+  return { ...object, metadata };
+}
+
+async function managed(
+  object: KubeObject,
+  { resource }: ResourceCall,
+  deps: HandlerDeps,
+  { fieldManager }: WriteOptions,
+): Promise<KubeObject> {
+  const manager = deps.fieldManagerOf(resource);
+  if (manager === undefined) return object;
+  const nowMs = deps.clock.wallMs();
+  return manager.update(undefined, object, fieldManager, resource.subresource, nowMs);
+}
+
+async function mutated(
+  object: KubeObject,
+  given: ResourceCall,
+  { admission }: HandlerDeps,
+  options: { readonly object: unknown; readonly dryRun: boolean },
+): Promise<KubeObject> {
+  const attributes = admissionAttributes(given, "CREATE", object, undefined, options);
+  return (await admission.mutate(attributes)) ?? object;
+}
+
+function stored(
+  { resource, ctx, name }: ResourceCall,
+  object: KubeObject,
+  validate: ValidateObject,
+  options: WriteOptions,
+): Promise<KubeObject> {
+  const { storage } = resource;
+  if (resource.subresource === "") {
+    if (name !== "") throw methodNotSupported(resource, "create");
+    if (storage.create === undefined) throw methodNotSupported(resource, "create");
+    return storage.create(ctx, object, validate, options);
+  }
+  if (storage.createNamed === undefined) throw methodNotSupported(resource, "create");
+  if (name === "") throw badRequest("name parameter required");
+  return storage.createNamed(ctx, name, object, validate, options);
+}

@@ -1,0 +1,86 @@
+/** DELETE of one object and of a collection (apiserver: handlers/delete.go). */
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
+import type { Status } from "../meta/status.ts";
+import { badRequest } from "../meta/status.ts";
+import { methodNotSupported } from "../meta/status-errors.ts";
+import type { RestListOptions, ValidateObject } from "../rest/interfaces.ts";
+import { listRequestOf } from "./list-options.ts";
+import { bodyEncoding } from "./negotiation.ts";
+import { parseText } from "./read-body.ts";
+import { admissionAttributes, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
+import { sendList } from "./send-list.ts";
+import { sendObject } from "./send-object.ts";
+import { deleteOptionsOf, type ParsedDeleteOptions } from "./write-options.ts";
+
+export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, resource, name, ctx, form } = given;
+  const { storage } = resource;
+  if (storage.delete === undefined) throw methodNotSupported(resource, "delete");
+  const parsed = await readOptions(given, deps);
+  const { result, deletedNow } = await storage.delete(
+    ctx,
+    name,
+    validateDelete(given, deps, parsed),
+    parsed.options,
+  );
+  const isCascading = parsed.options.orphanDependents === false;
+  const status = !deletedNow && isCascading ? 202 : 200;
+  const object = result ?? success(status, { name, kind: resource.kind.kind });
+  await sendObject(call, deps, resource, form, status, { object });
+}
+
+export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, resource, ctx, form } = given;
+  const { storage } = resource;
+  if (storage.deleteCollection === undefined)
+    throw methodNotSupported(resource, "deletecollection");
+  const selected = listRequestOf(call.query, resource.kind, "", false, deps.selectors);
+  const parsed = await readOptions(given, deps);
+  const { isWatch: _, ...listOptions } = selected;
+  const validate = validateDelete({ ...given, name: "" }, deps, parsed);
+  const list = await storage.deleteCollection(
+    ctx,
+    validate,
+    parsed.options,
+    listOptions satisfies RestListOptions,
+  );
+  await sendList(call, deps, resource, form, list);
+}
+
+function success(code: number, details: Status["details"]): Status {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details, code };
+}
+
+async function readOptions(
+  { call }: ResourceCall,
+  deps: HandlerDeps,
+): Promise<ParsedDeleteOptions> {
+  const bytes = await call.body();
+  if (bytes.length === 0) return deleteOptionsOf(undefined, call.query);
+  const encoding = bodyEncoding(call.header("content-type"), ["json", "yaml", "protobuf"]);
+  let value: unknown;
+  try {
+    value =
+      encoding === "protobuf"
+        ? metaProtobuf.decode("DeleteOptions", metaProtobuf.unwrap(bytes).message)
+        : (await parseText(bytes, encoding, deps.clock)).value;
+  } catch (error) {
+    throw badRequest((error as Error).message);
+  }
+  return deleteOptionsOf(value, call.query);
+}
+
+/** Admission of a deletion; the deleted object is the old one. */
+function validateDelete(
+  given: ResourceCall,
+  { admission }: HandlerDeps,
+  { object: options, options: { dryRun } }: ParsedDeleteOptions,
+): ValidateObject {
+  return async (old) => {
+    const named = given.name === "" ? { ...given, name: old.metadata.name ?? "" } : given;
+    const admitted = { object: options, dryRun };
+    const attributes = admissionAttributes(named, "DELETE", undefined, old, admitted);
+    await admission.mutate(attributes);
+    await admission.validate(attributes);
+  };
+}

@@ -1,0 +1,168 @@
+/** PATCH of the four types (apiserver: handlers/patch.go). */
+import type { FieldManager, PatchType } from "../apply/patch-types.ts";
+import type { KubeObject } from "../meta/object.ts";
+import { ApiError, badRequest, conflict, invalid, notFound } from "../meta/status.ts";
+import { methodNotSupported, unsupportedMediaType } from "../meta/status-errors.ts";
+import type { UpdatedObject } from "../rest/interfaces.ts";
+import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
+import { parseText } from "./read-body.ts";
+import {
+  checkName,
+  type HandlerDeps,
+  inNamespace,
+  type ResourceCall,
+  resourceOf,
+} from "./resource-call.ts";
+import { sendObject } from "./send-object.ts";
+import { mutatedUpdate, validateCreate, validateUpdate } from "./update.ts";
+import { type ParsedWriteOptions, writeOptionsOf } from "./write-options.ts";
+
+const JSON_PATCH = "application/json-patch+json";
+const MERGE_PATCH = "application/merge-patch+json";
+const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
+const APPLY = "application/apply-patch+yaml";
+/** Operations of a JSON patch (apiserver: maxJSONPatchOperations). */
+const MAX_OPERATIONS = 10_000;
+
+/** The types that a resource takes: strategic merges need the declarations of built-in kinds. */
+export function patchTypesOf(resource: ServedResource): readonly PatchType[] {
+  return resource.strategicMerge
+    ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY]
+    : [JSON_PATCH, MERGE_PATCH, APPLY];
+}
+
+/** A patch as the client sent it. */
+interface Patch {
+  readonly type: PatchType;
+  readonly value: unknown;
+  /** Duplicate fields of the patch itself. */
+  readonly duplicates: readonly string[];
+}
+
+export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, resource, name, ctx, form } = given;
+  const { storage } = resource;
+  const [type] = call.header("content-type").split(";", 1) as [PatchType];
+  const types = patchTypesOf(resource);
+  if (!types.includes(type)) throw unsupportedMediaType(types);
+  if (storage.update === undefined) throw methodNotSupported(resource, "patch");
+  const isApply = type === APPLY;
+  const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
+  const sent = await readPatch(type, await call.body(), deps);
+  const manager = deps.fieldManagerOf(resource);
+  const updated: UpdatedObject = {
+    make: async (_ctx, old) => {
+      const made = isApply
+        ? await applied(given, deps, manager, options, sent, old)
+        : await patched(given, deps, manager, options, sent, old);
+      const object = inNamespace(made, ctx.namespace, resource);
+      checkName(object, name);
+      return mutatedUpdate(given, deps, options, object, old);
+    },
+  };
+  const { object, created } = await storage.update(
+    ctx,
+    name,
+    updated,
+    validateCreate(given, deps, options),
+    validateUpdate(given, deps, options),
+    isApply,
+    options,
+  );
+  await sendObject(call, deps, resource, form, created ? 201 : 200, { object });
+}
+
+/** Throws ApiError 400 and 413. */
+async function readPatch(
+  type: PatchType,
+  bytes: Uint8Array,
+  { clock }: HandlerDeps,
+): Promise<Patch> {
+  const isApply = type === APPLY;
+  try {
+    const { value, duplicates } = await parseText(bytes, isApply ? "yaml" : "json", clock);
+    if (type === JSON_PATCH && Array.isArray(value) && value.length > MAX_OPERATIONS)
+      throw new ApiError(
+        413,
+        "RequestEntityTooLarge",
+        `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${value.length}`,
+      );
+    return { type, value, duplicates };
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    const what = isApply ? "error decoding YAML" : "error decoding patch";
+    throw badRequest(`${what}: ${(error as Error).message}`);
+  }
+}
+
+/** Server-side apply. */
+async function applied(
+  { resource, ctx, name }: ResourceCall,
+  { clock }: HandlerDeps,
+  manager: FieldManager | undefined,
+  options: ParsedWriteOptions,
+  { value, duplicates }: Patch,
+  old: KubeObject | undefined,
+): Promise<KubeObject> {
+  if (manager === undefined) throw unsupportedMediaType(patchTypesOf(resource).slice(0, -1));
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw badRequest("error decoding YAML: the patch is no object");
+  const object = await manager.apply(
+    old,
+    value as KubeObject,
+    options.fieldManager,
+    resource.subresource,
+    options.force === true,
+    clock.wallMs(),
+  );
+  if (old === undefined && object.metadata.uid) {
+    const why = `uid mismatch: the provided object specified uid ${object.metadata.uid}, and no existing object was found`;
+    throw conflict(resourceOf(resource), name, why);
+  }
+  if (duplicates.length > 0 && options.fieldValidation === "Strict")
+    throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
+  if (options.fieldValidation === "Warn") for (const text of duplicates) ctx.warn(text);
+  return object;
+}
+
+/** The other three types. */
+async function patched(
+  { resource, name, ctx }: ResourceCall,
+  { applyPatch, clock }: HandlerDeps,
+  manager: FieldManager | undefined,
+  { fieldValidation, fieldManager }: ParsedWriteOptions,
+  { type, value, duplicates }: Patch,
+  old: KubeObject | undefined,
+): Promise<KubeObject> {
+  if (old === undefined) throw notFound(resourceOf(resource), name);
+  const result = applyPatch(type as Exclude<PatchType, typeof APPLY>, old, value, resource.schema);
+  const decoded = decodedPatch(resource, result);
+  const strict = [...duplicates, ...decoded.strictErrors];
+  if (strict.length > 0 && fieldValidation === "Strict")
+    throw invalidPatch(result, `strict decoding error: ${strict.join(", ")}`);
+  if (fieldValidation === "Warn") for (const text of strict) ctx.warn(text);
+  const { object } = decoded;
+  if (manager === undefined) return object;
+  return manager.update(old, object, fieldManager, resource.subresource, clock.wallMs());
+}
+
+function decodedPatch(resource: ServedResource, result: unknown): DecodedObject {
+  try {
+    return resource.decode(result);
+  } catch (error) {
+    if (error instanceof ApiError && error.httpStatus !== 400) throw error;
+    throw invalidPatch(result, (error as Error).message);
+  }
+}
+
+/** The longest result of a patch that an error quotes. */
+const MAX_QUOTED_CHARS = 2048;
+
+/** The patched value is no object of the kind; Kubernetes names no kind here. */
+function invalidPatch(result: unknown, why: string): ApiError {
+  const text = JSON.stringify(JSON.stringify(result).slice(0, MAX_QUOTED_CHARS));
+  const message = `Invalid value: ${text}: ${why}`;
+  return invalid({ group: "", kind: "" }, "", [
+    { type: "FieldValueInvalid", field: "patch", message },
+  ]);
+}

@@ -1,0 +1,170 @@
+/** Bodies of requests as objects (apiserver: handlers/create.go, rest.go transformDecodeError). */
+import type { Clock } from "@quorate/host";
+import { toHex, toUtf8 } from "@quorate/proto";
+
+import { JsonParser } from "../codec/json-parser.ts";
+import { metaProtobuf } from "../codec/meta-protobuf.ts";
+import type { GroupVersionKind } from "../meta/kinds.ts";
+import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
+import type { KubeObject } from "../meta/object.ts";
+import { ApiError, badRequest } from "../meta/status.ts";
+import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
+import type { Call } from "../server/call.ts";
+import { bodyEncoding, type Encoding } from "./negotiation.ts";
+import { nextTurn } from "./send-list.ts";
+
+/** The parser of YAML takes up to 1 ms for each KiB, so longer texts are refused. */
+export const MAX_YAML_BYTES = 256 * 1024;
+/** Aliases of YAML may not multiply its size (Go: yaml's alias ratio). */
+const MAX_YAML_ALIASES = 100;
+const SUMMARY_BYTES = 30;
+/** JSON is parsed in slices of so many characters, about 2 ms. */
+const JSON_SLICE_CHARS = 128 * 1024;
+
+/** A value of JSON or YAML, with its duplicate fields. Rejects with Error. */
+export async function parseText(
+  bytes: Uint8Array,
+  encoding: "json" | "yaml",
+  clock: Clock,
+): Promise<{ value: unknown; duplicates: readonly string[] }> {
+  // Clients of apply send JSON under the media type of YAML, of which it is a part.
+  if (encoding === "json" || bytes[0] === 0x7b)
+    return { value: await parsedInSlices(toUtf8(bytes), clock), duplicates: [] };
+  if (bytes.length > MAX_YAML_BYTES)
+    throw new ApiError(
+      413,
+      "RequestEntityTooLarge",
+      `Request entity too large: limit of YAML is ${MAX_YAML_BYTES}; JSON may be longer`,
+    );
+  const { parseDocument } = await import("yaml");
+  const document = parseDocument(toUtf8(bytes), { strict: false, uniqueKeys: true });
+  const duplicates: string[] = [];
+  for (const error of document.errors) {
+    if (error.code !== "DUPLICATE_KEY") throw new SyntaxError(`yaml: ${error.message}`);
+    const line = error.linePos?.[0].line ?? 0;
+    duplicates.push(`line ${line}: key already set in map`);
+  }
+  return { value: document.toJS({ maxAliasCount: MAX_YAML_ALIASES }), duplicates };
+}
+
+/** Duplicate fields of JSON are known to the decoders of kinds (duplicatesIn). */
+async function parsedInSlices(text: string, clock: Clock): Promise<unknown> {
+  const parser = new JsonParser(text);
+  while (!parser.step(JSON_SLICE_CHARS)) await nextTurn(clock);
+  return parser.value;
+}
+
+/** What a client sent, and what is wrong with its fields. */
+export interface ReadObject extends DecodedObject {
+  /** The group and version that the object names, or else the endpoint's. */
+  readonly apiVersion: string;
+}
+
+/** The forms that a resource takes. */
+export function inputEncodings(resource: ServedResource): readonly Encoding[] {
+  return resource.protobuf === undefined ? ["json", "yaml"] : ["json", "yaml", "protobuf"];
+}
+
+/**
+ * Decodes an object of the resource's kind; what the client left out (kind, apiVersion) is filled
+ * in. Throws ApiError 400 and 415.
+ */
+export async function readObject(
+  call: Call,
+  resource: ServedResource,
+  clock: Clock,
+): Promise<ReadObject> {
+  const encoding = bodyEncoding(call.header("content-type"), inputEncodings(resource));
+  const bytes = await call.body();
+  if (encoding === "protobuf") return readProtobuf(bytes, resource);
+  let parsed: Awaited<ReturnType<typeof parseText>>;
+  try {
+    parsed = await parseText(bytes, encoding, clock);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    const parser = encoding === "json" ? "json parse error: " : "";
+    const why = `couldn't get version/kind; ${parser}${(error as Error).message}`;
+    throw unrecognized(resource.kind, why, bytes);
+  }
+  const object = withKind(parsed.value, resource.kind, bytes);
+  const decoded = decodedBy(resource, object);
+  return {
+    object: decoded.object,
+    strictErrors: [...parsed.duplicates, ...decoded.strictErrors],
+    apiVersion: object.apiVersion,
+  };
+}
+
+/** Checks that the value is an object of the kind. */
+export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Array): KubeObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const why =
+      "couldn't get version/kind; json parse error: json: cannot unmarshal " +
+      `${Array.isArray(value) ? "array" : typeof value} into Go value of type struct`;
+    throw unrecognized(kind, why, bytes);
+  }
+  const fields = value as Record<string, unknown>;
+  const [sentKind, sentVersion] = [fields["kind"] ?? "", fields["apiVersion"] ?? ""];
+  if (typeof sentKind !== "string" || typeof sentVersion !== "string")
+    throw unrecognized(kind, "couldn't get version/kind; json parse error: not a string", bytes);
+  const apiVersion = sentVersion === "" ? apiVersionOf(kind) : sentVersion;
+  const parsed = parseApiVersion(apiVersion);
+  if (parsed === undefined)
+    throw badRequest(`couldn't parse version: unexpected GroupVersion string: ${apiVersion}`);
+  const name = sentKind === "" ? kind.kind : sentKind;
+  if (parsed.group !== kind.group || parsed.version !== kind.version)
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${apiVersionOf(kind)})`,
+    );
+  if (name !== kind.kind)
+    throw badRequest(
+      `${name} in version "${parsed.version}" cannot be handled as a ${kind.kind}: no kind ` +
+        `${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
+    );
+  // In place: a copy would lose the duplicate fields that the parser has found.
+  return Object.assign(fields, {
+    ...{ apiVersion, kind: name, metadata: fields["metadata"] ?? {} },
+  }) as unknown as KubeObject;
+}
+
+/** The resource's decoder, whose errors name the kind. */
+function decodedBy(resource: ServedResource, object: KubeObject): DecodedObject {
+  try {
+    return resource.decode(object);
+  } catch (error) {
+    if (error instanceof ApiError || !(error instanceof Error)) throw error;
+    const { kind, version } = resource.kind;
+    const message = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${error.message}`;
+    throw badRequest(message);
+  }
+}
+
+function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
+  let object: KubeObject;
+  try {
+    const { apiVersion, kind, message } = metaProtobuf.unwrap(bytes);
+    const named = withKind({ apiVersion, kind }, resource.kind, bytes);
+    const decoded = resource.protobuf!.decode(message);
+    const { metadata = {} } = decoded;
+    object = { ...decoded, apiVersion: named.apiVersion, kind: named.kind, metadata };
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw unrecognized(resource.kind, (error as Error).message, bytes);
+  }
+  return { ...decodedBy(resource, object), apiVersion: object.apiVersion };
+}
+
+/** A body that is no object. */
+export function unrecognized(kind: GroupVersionKind, why: string, bytes: Uint8Array): ApiError {
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${summaryOf(bytes)})`,
+  );
+}
+
+/** The beginning of a body (apiserver: summarizeData). */
+function summaryOf(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const head = bytes.subarray(0, SUMMARY_BYTES);
+  const text = bytes[0] === 0x7b ? toUtf8(head) : toHex(head);
+  return bytes.length > SUMMARY_BYTES ? `${text} ...` : text;
+}

@@ -1,0 +1,29 @@
+/** Errors that only handlers raise, beside those of meta/status-errors.ts. */
+import { ApiError } from "../meta/status.ts";
+import { requestEntityTooLarge, timeout } from "../meta/status-errors.ts";
+
+/** @param limitBytes of a request's body */
+export function bodyTooLarge(limitBytes: number): ApiError {
+  return requestEntityTooLarge(`limit is ${limitBytes}`);
+}
+
+/** The request's time is over. */
+export function requestTimeout(): ApiError {
+  return timeout("request did not complete within the allotted timeout");
+}
+
+/** Too many requests of this user, or of all at this priority, wait. */
+export function overloaded(retryAfterSeconds: number): ApiError {
+  const message = "Too many requests, please try again later.";
+  return new ApiError(429, "TooManyRequests", message, { retryAfterSeconds });
+}
+
+/** A transformation that is not possible, such as a list as PartialObjectMetadata. */
+export function notConvertible(message: string): ApiError {
+  return new ApiError(406, "NotAcceptable", message);
+}
+
+/** A resource that is not served (apiserver: a 404 of the generic kind). */
+export function resourceNotServed(): ApiError {
+  return new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+}

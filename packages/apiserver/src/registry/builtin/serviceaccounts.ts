@@ -1,0 +1,54 @@
+/** ServiceAccounts (kubernetes: registry/core/serviceaccount). */
+import { withField } from "../../meta/change.ts";
+import type { KubeObject } from "../../meta/object.ts";
+import type { KindSource } from "../kind-source.ts";
+import { plainStrategy } from "../plain-strategy.ts";
+import type { ResourceSpec } from "../resource-spec.ts";
+import { NAME_AND_AGE } from "../table.ts";
+
+const ENFORCE_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets";
+const ENFORCE_WARNING =
+  `metadata.annotations[${ENFORCE_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces ` +
+  "to isolate access to mounted secrets";
+
+/** References to secrets hold nothing but their names. */
+function withCleanSecrets(object: KubeObject): KubeObject {
+  const secrets = object["secrets"] as readonly { readonly name?: string }[] | undefined;
+  if (secrets === undefined) return object;
+  const names = secrets.map(({ name }) => (name === undefined ? {} : { name }));
+  return withField(object, "secrets", names);
+}
+
+function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
+  if (old?.metadata.annotations?.[ENFORCE_MOUNTABLE] !== undefined) return [];
+  return object.metadata.annotations?.[ENFORCE_MOUNTABLE] === undefined ? [] : [ENFORCE_WARNING];
+}
+
+/** The resource "serviceaccounts"; /token is a storage of its own. */
+export function serviceAccounts(source: KindSource): ResourceSpec {
+  const { kind, codec } = source;
+  return {
+    kind,
+    resource: "serviceaccounts",
+    singular: "serviceaccount",
+    shortNames: ["sa"],
+    categories: [],
+    namespaced: true,
+    storagePrefix: "serviceaccounts",
+    codec,
+    get schema() {
+      return source.schema;
+    },
+    returnsDeletedObject: true,
+    strategy: plainStrategy(
+      { kind, namespaced: true },
+      {
+        prepareForCreate: (_ctx, object) => withCleanSecrets(object),
+        warningsOnCreate: (_ctx, object) => warnings(object, undefined),
+        prepareForUpdate: (_ctx, object) => withCleanSecrets(object),
+        warningsOnUpdate: (_ctx, object, old) => warnings(object, old),
+      },
+    ),
+    table: NAME_AND_AGE,
+  };
+}

@@ -1,0 +1,88 @@
+/** OpenAPI v3 documents of one group and version each (kube-openapi: pkg/builder3). */
+import type { GroupVersion } from "../../meta/kinds.ts";
+import type { ServedResource } from "../../rest/served-resource.ts";
+import { Definitions, type JsonObject } from "./definitions.ts";
+import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
+import { parameter } from "./parameters.ts";
+
+const CODES: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
+
+/**
+ * Makes the document. Yields between its parts, so that a caller can let others run.
+ * @param resources those of the group and version, with their subresources
+ */
+export function* documentV3(
+  version: GroupVersion,
+  resources: readonly ServedResource[],
+): Generator<undefined, JsonObject> {
+  const definitions = new Definitions("v3", [version]);
+  const paths: JsonObject = {};
+  for (const item of pathsOf(version, resources)) {
+    paths[item.path] = pathItem(item, version, definitions);
+    yield;
+  }
+  while (definitions.step()) yield;
+  return {
+    openapi: "3.0.0",
+    info: { title: "Kubernetes", version: "unversioned" },
+    paths,
+    components: {
+      schemas: definitions.sorted(),
+      securitySchemes: {
+        BearerToken: {
+          type: "apiKey",
+          description: "A bearer token.",
+          name: "authorization",
+          in: "header",
+        },
+      },
+    },
+    security: [{ BearerToken: [] }],
+  };
+}
+
+function pathItem(item: PathItem, version: GroupVersion, definitions: Definitions): JsonObject {
+  const out: JsonObject = {};
+  for (const operation of item.operations)
+    out[operation.method] = operationObject(operation, version, definitions);
+  if (item.parameters.length > 0) out["parameters"] = item.parameters.map(parameterObject);
+  return out;
+}
+
+function parameterObject(name: string): JsonObject {
+  const { in: place, type, description } = parameter(name);
+  const required = place === "path" ? { required: true } : {};
+  return { name, in: place, description, ...required, schema: { type, uniqueItems: true } };
+}
+
+function operationObject(
+  operation: Operation,
+  version: GroupVersion,
+  definitions: Definitions,
+): JsonObject {
+  const { kind, action, body, produces } = operation;
+  const response = { schema: definitions.reference(operation.response) };
+  const content = Object.fromEntries(produces.map((type) => [type, response]));
+  const responses: JsonObject = {};
+  for (const code of operation.codes) responses[code] = { description: CODES[code], content };
+  responses["401"] = { description: "Unauthorized" };
+  const out: JsonObject = {
+    tags: [tagOf(version)],
+    description: operation.description,
+    operationId: operation.id,
+  };
+  if (operation.parameters.length > 0)
+    out["parameters"] = operation.parameters.map(parameterObject);
+  if (body !== undefined) {
+    const schema = { schema: definitions.reference(body) };
+    const types = operation.consumes ?? ["*/*"];
+    out["requestBody"] = {
+      content: Object.fromEntries(types.map((type) => [type, schema])),
+      ...(operation.bodyRequired ? { required: true } : {}),
+    };
+  }
+  out["responses"] = responses;
+  if (action !== "") out["x-kubernetes-action"] = action;
+  if (kind !== undefined) out["x-kubernetes-group-version-kind"] = { ...kind };
+  return out;
+}

@@ -1,0 +1,220 @@
+/**
+ * The API server as a handler of HTTP exchanges: the filters in Kubernetes' order, then the
+ * handlers (apiserver: pkg/server/config.go, DefaultBuildHandlerChain).
+ *
+ *     request info -> audit id -> deadline -> authentication -> impersonation -> priority
+ *         -> authorization -> documents (discovery, health, ...) or handlers of resources
+ *
+ * It knows no sockets, files or timers but the clock's; node/ has those.
+ */
+import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
+import { impersonatedUser } from "../authn/impersonation.ts";
+import type { Authenticator } from "../authn/user.ts";
+import type { AuthorizerAttributes } from "../authz/authorizer.ts";
+import { forbiddenError } from "../authz/forbidden.ts";
+import { serveResource } from "../handlers/dispatch.ts";
+import { Query } from "../handlers/query.ts";
+import { isLongRunning, requestInfoOf } from "../handlers/request-info.ts";
+import { apiErrorOf, type HandlerDeps } from "../handlers/resource-call.ts";
+import { sendError } from "../handlers/send-object.ts";
+import { requestTimeout } from "../handlers/statuses.ts";
+import { type ApiError, badRequest } from "../meta/status.ts";
+import { unauthorized } from "../meta/status-errors.ts";
+import type { ServedResources } from "../rest/served-resource.ts";
+import { ApiMetrics } from "./api-metrics.ts";
+import { Call } from "./call.ts";
+import { Discovery } from "./discovery.ts";
+import { parseDurationMs } from "./durations.ts";
+import { WatchTable } from "./open-watches.ts";
+import { levelOf, PriorityLevels } from "./priority-levels.ts";
+import { type DocumentParts, Documents } from "./routes.ts";
+
+const MAX_AUDIT_ID_CHARS = 64;
+
+export interface ApiServerOptions {
+  /** The longest time of a request that is no watch (--request-timeout). */
+  readonly requestTimeoutMs: number;
+  /** --max-requests-inflight and --max-mutating-requests-inflight together. */
+  readonly maxInFlight: number;
+}
+
+export interface ApiServerDeps
+  extends Omit<HandlerDeps, "watches">,
+    Omit<DocumentParts, "discovery" | "send"> {
+  readonly authenticator: Authenticator;
+  readonly resources: ServedResources;
+}
+
+export class ApiServer {
+  readonly metrics: ApiMetrics;
+  readonly watches: WatchTable;
+  readonly discovery: Discovery;
+  readonly #options: ApiServerOptions;
+  readonly #deps: ApiServerDeps;
+  readonly #handlers: HandlerDeps;
+  readonly #levels: PriorityLevels;
+  readonly #documents: Documents;
+  #open = 0;
+
+  constructor(options: ApiServerOptions, deps: ApiServerDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#levels = new PriorityLevels(options.maxInFlight, deps.clock);
+    this.metrics = new ApiMetrics(this.#levels);
+    this.watches = new WatchTable(this.metrics);
+    this.#handlers = { ...deps, watches: this.watches };
+    this.discovery = new Discovery(deps.resources);
+    this.#documents = new Documents({ ...deps, discovery: this.discovery, send: deps });
+  }
+
+  /** Requests that are being served, watches included. */
+  get openRequests(): number {
+    return this.#open;
+  }
+
+  /** Serves a request. */
+  readonly handle: HttpExchangeHandler = (exchange) => {
+    const { head } = exchange;
+    const query = new Query(head.query);
+    const info = requestInfoOf(head.method, head.path, query);
+    const auditId = this.#auditId(exchange);
+    const plain = { isResourceRequest: false, verb: head.method.toLowerCase(), path: head.path };
+    const known = info ?? { ...requestInfoOf("GET", "/", query)!, ...plain };
+    const call = new Call(exchange, { info: known, query }, auditId, this.#nowMs());
+    call.setHeader("audit-id", auditId);
+    call.setHeader("cache-control", "no-cache, private");
+    const problem =
+      info === undefined
+        ? badRequest(`unable to determine kind and namespace from url, ${head.path}`)
+        : undefined;
+    void this.#serve(call, problem);
+    return call.listener;
+  };
+
+  /** Serves the call to its end; all failures end in a response. */
+  async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
+    this.#open++;
+    const isLong = isLongRunning(call.info);
+    const timer = isLong
+      ? undefined
+      : this.#deps.clock.after(this.#options.requestTimeoutMs, () =>
+          call.canceller.abort(requestTimeout()),
+        );
+    const ended = isLong ? undefined : this.metrics.began(call);
+    try {
+      if (problem !== undefined) throw problem;
+      const filtered = this.#filtered(call, isLong);
+      await (isLong ? filtered : call.canceller.race(filtered));
+    } catch (error) {
+      await this.#failed(call, error);
+    } finally {
+      timer?.cancel();
+      ended?.();
+      this.#open--;
+      this.metrics.ended(call, this.#nowMs());
+    }
+  }
+
+  async #failed(call: Call, error: unknown): Promise<void> {
+    if (call.isOver) return;
+    if (call.hasResponse) {
+      // A part of the response is out: only its cut end shows that it is not complete.
+      apiErrorOf(error, this.#deps.logger, call);
+      call.abort();
+      return;
+    }
+    await sendError(call, apiErrorOf(error, this.#deps.logger, call));
+  }
+
+  async #filtered(call: Call, isLong: boolean): Promise<void> {
+    const timer = this.#ownDeadline(call, isLong);
+    try {
+      call.user = await this.#authenticated(call);
+      const user = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
+      if (user !== undefined) call.user = user;
+      const release = isLong ? () => {} : await this.#seat(call);
+      try {
+        await this.#authorize(call);
+        await this.#routed(call);
+      } finally {
+        release();
+      }
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** ?timeout=10s shortens the server's own timeout. Throws ApiError 400. */
+  #ownDeadline(call: Call, isLong: boolean) {
+    const text = call.query.first("timeout");
+    if (isLong || text === "") return undefined;
+    const timeoutMs = parseDurationMs(text);
+    if (timeoutMs === undefined)
+      throw badRequest(
+        `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`,
+      );
+    if (timeoutMs <= 0 || timeoutMs >= this.#options.requestTimeoutMs) return undefined;
+    return this.#deps.clock.after(timeoutMs, () => call.canceller.abort(requestTimeout()));
+  }
+
+  async #authenticated({ head }: Call) {
+    const user = await this.#deps.authenticator.authenticate(head);
+    if (user === undefined) throw unauthorized();
+    return user;
+  }
+
+  async #seat(call: Call): Promise<() => void> {
+    const level = levelOf(call.user, call.info);
+    call.setHeader("x-kubernetes-pf-flowschema-uid", level);
+    call.setHeader("x-kubernetes-pf-prioritylevel-uid", level);
+    const release = await this.#levels.seat(level, call.user.name);
+    if (!call.canceller.aborted) return release;
+    release();
+    throw call.canceller.reason;
+  }
+
+  async #authorize(call: Call): Promise<void> {
+    const attributes = attributesOf(call);
+    const { decision, reason } = await this.#deps.authorizer.authorize(attributes);
+    if (decision === "allow") return;
+    call.setHeader("x-content-type-options", "nosniff");
+    throw forbiddenError(attributes, reason);
+  }
+
+  async #routed(call: Call): Promise<void> {
+    if (call.info.isResourceRequest) {
+      await serveResource(call, this.#deps.resources, this.#handlers);
+      return;
+    }
+    await this.#documents.serve(call);
+  }
+
+  #auditId(exchange: HttpExchange): string {
+    const given = exchange.head.headers.get("audit-id") ?? "";
+    if (given !== "" && given.length <= MAX_AUDIT_ID_CHARS && /^[\x21-\x7e]+$/.test(given))
+      return given;
+    return newUuid(() => this.#deps.random.uint32());
+  }
+
+  #nowMs(): number {
+    return this.#deps.clock.monotonicMs();
+  }
+}
+
+/** What the request wants, for authorizers. */
+export function attributesOf({ user, info }: Call): AuthorizerAttributes {
+  const { verb, isResourceRequest, namespace, group, version } = info;
+  const { resource, subresource, name, path } = info;
+  return {
+    ...{ user, verb, isResourceRequest, namespace, group, version },
+    ...{ resource, subresource, name, path },
+  };
+}
+
+/** A random UUID (RFC 9562 version 4). Not for secrets. */
+export function newUuid(uint32: () => number): string {
+  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
+  const [a, b, c, d] = [uint32(), uint32(), uint32(), uint32()].map(hex);
+  const variant = "89ab"[Number.parseInt(c[0], 16) & 3];
+  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(1, 4)}-${c.slice(4)}${d}`;
+}

@@ -1,0 +1,36 @@
+/** Random histories of the Cacher have no problem, and find the bugs that are planted for them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hunt } from "./hunt.ts";
+import { HUNTED_BUGS, PLANTED_BUGS, placesOf } from "./planted.ts";
+import { runHistory } from "./run-history.ts";
+
+/** `npm run sim:cacher` runs more. */
+const SEEDS = 6;
+
+test("random histories have no gap, no repetition, no stale read and no lost update", async () => {
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const { problems, counts } = await runHistory(BigInt(seed));
+    assert.deepEqual(problems, [], `npm run sim:cacher -- --seed ${seed} --runs 1`);
+    for (const what of ["MODIFIED", "BOOKMARK", "consistent list", "exact list", "increments"])
+      assert.ok((counts.get(what) ?? 0) > 0, `seed ${seed} has no ${what}`);
+  }
+});
+
+test("a seed has one history", async () => {
+  const [first, second] = [await runHistory(7n), await runHistory(7n)];
+  assert.deepEqual(first, second);
+});
+
+test("the place of each planted bug is in the source once", () => {
+  for (const [bug, planted] of Object.entries(PLANTED_BUGS))
+    assert.equal(placesOf(planted), 1, bug);
+});
+
+for (const bug of HUNTED_BUGS) {
+  test(`a planted bug is found: ${bug}`, async (context) => {
+    const caught = await hunt(bug);
+    assert.notEqual(caught, undefined, "no seed shows it");
+    context.diagnostic(`seed ${caught?.seed}: ${caught?.problem.slice(0, 200)}`);
+  });
+}
