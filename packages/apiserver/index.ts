@@ -3,6 +3,12 @@
  * serve them. node/ has sockets, files and the program.
  */
 export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
+export {
+  type WebhookCall,
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookResponse,
+} from "./src/admission/webhook-caller.ts";
 export { applyPatch } from "./src/apply/apply-patch.ts";
 export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-manager.ts";
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
@@ -17,6 +23,7 @@ export {
   JsonSyntaxError,
   parseJson,
 } from "./src/codec/json-parser.ts";
+export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
 export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
 export * as fieldErrors from "./src/meta/field-errors.ts";
@@ -50,6 +57,7 @@ export type {
   ServedResource,
   ServedResources,
 } from "./src/rest/served-resource.ts";
+export { OpenApiDocuments, type OpenApiPage } from "./src/schema/openapi/openapi-documents.ts";
 export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
 export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
 export { StorageError, type StorageErrorCode } from "./src/storage/errors.ts";

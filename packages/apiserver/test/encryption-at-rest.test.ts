@@ -1,7 +1,7 @@
 /**
  * Encryption at rest, end to end: keys are rotated over a running member, old and new values are
  * read, and nothing of them is in clear text in LevelDB's files, the log, the member's snapshots or
- * one taken by a client. An object that is not encrypted shows that the search finds what is there.
+ * one taken by a client. An object that is not encrypted shows that the search finds clear text.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Encryption at rest: the file, its errors, the choice of keys, and bytes that Kubernetes wrote. */
+/** Encryption at rest: the file, its errors, the choice of keys, bytes that Kubernetes wrote. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -3,10 +3,8 @@
  * are the same, and our watch sees its writes. Encryption is on, with the same file.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -15,10 +13,7 @@ import { type Client, connect } from "@quorate/client";
 import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { toUtf8 } from "@quorate/proto";
-import { endsWithUs } from "../../../test/support/children.ts";
 import { withCluster } from "../../../test/support/cluster.ts";
-import { findProgram } from "../../../test/support/executables.ts";
-import { freePorts } from "../../../test/support/ports.ts";
 import { LibraryCluster } from "../node/cluster.ts";
 import { type Encryption, openEncryption } from "../node/encryption/encryption.ts";
 import { kindSource } from "../src/codec/builtin-kind.ts";
@@ -29,12 +24,7 @@ import { EtcdStore } from "../src/storage/etcd-store.ts";
 import { jsonCodec } from "../src/storage/json-codec.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
 import { listOptions, podAttributes, testClock, WatchRecorder } from "../testing/index.ts";
-
-const program = findProgram("kube-apiserver");
-const skip = program === undefined ? "kube-apiserver is not on PATH" : false;
-
-/** The API server does more at its start than the machine of a test run may like. */
-const START_LIMIT_MS = 180_000;
+import { type KubeApi, skipWithoutKubeApi, withKubeApi } from "./support/kube-api.ts";
 
 interface KindCase {
   readonly kind: GroupVersionKind;
@@ -164,60 +154,6 @@ const widgets: KubeObject = {
   },
 };
 
-/** The REST API of a running kube-apiserver. */
-class KubeApi {
-  readonly #port: number;
-
-  constructor(port: number) {
-    this.#port = port;
-  }
-
-  async call(
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Promise<{ code: number; body: KubeObject }> {
-    const { code, text } = await this.#send(method, path, body);
-    // Paths that are not served yet have a plain text.
-    const read: unknown = text.startsWith("{") ? JSON.parse(text) : { text };
-    return { code, body: read as KubeObject };
-  }
-
-  async isReady(): Promise<boolean> {
-    try {
-      return (await this.#send("GET", "/readyz")).code === 200;
-    } catch {
-      // It does not listen yet.
-      return false;
-    }
-  }
-
-  #send(method: string, path: string, body?: unknown): Promise<{ code: number; text: string }> {
-    return new Promise((resolve, reject) => {
-      const sent = request(
-        {
-          host: "127.0.0.1",
-          port: this.#port,
-          path,
-          method,
-          rejectUnauthorized: false,
-          headers: { authorization: "Bearer admin-token", "content-type": "application/json" },
-        },
-        (response) => {
-          const parts: Buffer[] = [];
-          response.on("data", (part: Buffer) => parts.push(part));
-          response.on("error", reject);
-          response.on("end", () =>
-            resolve({ code: response.statusCode ?? 0, text: Buffer.concat(parts).toString() }),
-          );
-        },
-      );
-      sent.on("error", reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
-    });
-  }
-}
-
 function writeFiles(dir: string): void {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   writeFileSync(join(dir, "sa.key"), privateKey.export({ type: "pkcs1", format: "pem" }));
@@ -235,54 +171,6 @@ function writeFiles(dir: string): void {
       ],
     }),
   );
-}
-
-/** Runs kube-apiserver on the member while `body` runs. */
-async function withKubeApi(
-  endpoint: string,
-  dir: string,
-  body: (api: KubeApi) => Promise<void>,
-): Promise<void> {
-  const [port] = await freePorts(1);
-  const log = join(dir, "kube-apiserver.log");
-  const child = spawn(
-    program!,
-    [
-      `--etcd-servers=${endpoint}`,
-      `--secure-port=${port}`,
-      "--bind-address=127.0.0.1",
-      "--advertise-address=127.0.0.1",
-      `--cert-dir=${join(dir, "certs")}`,
-      `--token-auth-file=${join(dir, "tokens.csv")}`,
-      "--authorization-mode=RBAC",
-      "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-account-key-file=${join(dir, "sa.key")}`,
-      `--service-account-signing-key-file=${join(dir, "sa.key")}`,
-      "--service-cluster-ip-range=10.0.0.0/24",
-      `--encryption-provider-config=${join(dir, "encryption.yaml")}`,
-      "--disable-admission-plugins=ServiceAccount",
-    ],
-    { stdio: ["ignore", "pipe", "pipe"] },
-  );
-  endsWithUs(child);
-  const output = createWriteStream(log);
-  child.stdout.pipe(output, { end: false });
-  child.stderr.pipe(output, { end: false });
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const api = new KubeApi(port);
-  try {
-    const endMs = performance.now() + START_LIMIT_MS;
-    while (!(await api.isReady())) {
-      if (child.exitCode !== null || performance.now() > endMs)
-        throw new Error(`kube-apiserver is not ready\n${readFileSync(log, "utf8").slice(-3000)}`);
-      await delay(200);
-    }
-    await body(api);
-  } finally {
-    child.kill("SIGKILL");
-    await gone;
-    output.end();
-  }
 }
 
 function pathOf({ kind, resource, namespaced }: KindCase, name: string): string {
@@ -388,7 +276,9 @@ async function writeOurs(one: KindCase, api: KubeApi, client: Client, encryption
   watch.stop();
 }
 
-test("a kube-apiserver reads what we wrote, and we read what it wrote", { skip }, async () => {
+test("a kube-apiserver reads what we wrote, and we read what it wrote", {
+  skip: skipWithoutKubeApi,
+}, async () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-kube-"));
   writeFiles(dir);
   try {

@@ -1,4 +1,4 @@
-/** EtcdStore passes the contract of storages over real members: ours, and etcd where it is there. */
+/** EtcdStore passes the contract of storages over a member: ours, and etcd where it is there. */
 import { spawnSync } from "node:child_process";
 import test, { after } from "node:test";
 import { type Client, connect } from "@quorate/client";

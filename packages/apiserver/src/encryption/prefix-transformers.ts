@@ -1,6 +1,6 @@
 /**
- * The choice of a key by the prefix of a stored value (apiserver: pkg/storage/value/transformer.go).
- * A value names its provider and key:
+ * The choice of a key by the prefix of a stored value (apiserver:
+ * pkg/storage/value/transformer.go). A value names its provider and key:
  *
  *     k8s:enc:aesgcm:v1:  key1:  nonce and ciphertext
  *

@@ -195,10 +195,11 @@ export class EtcdWatch implements Watch {
     const { values } = this.#deps;
     const { predicate } = this.#options;
     const isCreated = type === "put" && record.createRevision === record.modRevision;
-    if (!isCreated && previous === undefined)
-      throw new Error(
-        `etcd event received with PrevKv=nil (key=${JSON.stringify(values.storeKey(values.keyOf(record)))}, modRevision=${record.modRevision}, type=${type.toUpperCase()})`,
-      );
+    if (!isCreated && previous === undefined) {
+      const key = JSON.stringify(values.storeKey(values.keyOf(record)));
+      const details = `key=${key}, modRevision=${record.modRevision}, type=${type.toUpperCase()}`;
+      throw new Error(`etcd event received with PrevKv=nil (${details})`);
+    }
     const old =
       previous !== undefined && (type === "delete" || !selectsAll(predicate))
         ? (await values.read(previous, record.modRevision)).stored

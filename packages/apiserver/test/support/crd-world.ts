@@ -38,7 +38,7 @@ export class CrdWorld {
     const random = new SeededRandom(11n);
     const logger = silentLogger;
     this.storages = new ResourceStorages(
-      { root: "/registry", isCached: true },
+      { root: "/registry", isCached: true, compactionIntervalMs: 0 },
       {
         cluster: this.cluster,
         clock: nodeClock,
