@@ -33,7 +33,7 @@ export class BookmarkSchedule {
     if (watcher.deadlineMs !== undefined)
       dueMs = Math.min(dueMs, watcher.deadlineMs - BOOKMARK_BEFORE_TIMEOUT_MS);
     if (dueMs < nowMs) return;
-    const bucket = Math.floor(dueMs / BUCKET_MS);
+    const bucket = Math.ceil(dueMs / BUCKET_MS);
     const watchers = this.#buckets.get(bucket);
     if (watchers === undefined) this.#buckets.set(bucket, new Set([watcher]));
     else watchers.add(watcher);

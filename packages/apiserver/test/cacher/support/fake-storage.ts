@@ -45,6 +45,13 @@ export class FakeStorage implements StorageInterface {
   delays: FakeDelays;
   /** Requests fail, and watches cannot begin. */
   isDown = false;
+  /** Watches send nothing, and do not end. */
+  isSilent = false;
+  hasWatchList = true;
+  /** Watches omit events of this key, as a store with a bug might. */
+  omittedKey = "";
+  /** The object of this key cannot be decoded. */
+  corruptKey = "";
   /** Calls by their name. */
   readonly calls = new Map<string, number>();
 
@@ -126,6 +133,8 @@ export class FakeStorage implements StorageInterface {
       const revision = this.versioner.parse(options.resourceVersion);
       const closed = () => this.#watches.delete(watch);
       const watch = new FakeWatch(key, revision, this, this.#clock, this.#random, closed);
+      if (options.sendInitialEvents === true && !this.hasWatchList)
+        throw internalError("no watch-list here");
       if (options.sendInitialEvents === true) watch.addInitial();
       this.#watches.add(watch);
       return watch;
@@ -295,13 +304,22 @@ class FakeWatch implements Watch {
   }
 
   #add({ key, revision, before, after }: Change): void {
-    if (!key.startsWith(this.#key)) return;
+    if (!key.startsWith(this.#key) || key === this.#storage.omittedKey) return;
     const type = after === undefined ? "DELETED" : before === undefined ? "ADDED" : "MODIFIED";
-    this.#queue.push({ event: { type, object: stored(key, revision, (after ?? before)!) } });
+    const object = stored(key, revision, (after ?? before)!);
+    const isCorrupt = key === this.#storage.corruptKey;
+    const corrupt = {
+      ...object,
+      object: () => {
+        throw new TypeError("no such object");
+      },
+    };
+    this.#queue.push({ event: { type, object: isCorrupt ? corrupt : object } });
     this.#plan();
   }
 
   #plan(): void {
+    if (this.#storage.isSilent) return;
     if (this.#isPlanned || this.#isPaused || this.#isOver || this.#listener === undefined) return;
     if (this.#queue.length === 0) return;
     this.#isPlanned = true;
