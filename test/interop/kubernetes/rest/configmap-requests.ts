@@ -1,5 +1,5 @@
 /** Creates, updates and deletions, with what is refused. */
-import { AS_TABLE, CONFIG_MAPS, configMap, deleteOptions, type Sent } from "./objects.ts";
+import { AS_TABLE, CONFIG_MAPS, configMap, deleteOptions, OWN, type Sent } from "./objects.ts";
 import type { Step } from "./step.ts";
 
 const A = `${CONFIG_MAPS}/a`;
@@ -115,7 +115,7 @@ function deletions(): Step[] {
     putMetadata(A, { finalizers: [] }),
     get(A),
     post(configMap("z", { data: { k: "v" } })),
-    { method: "GET", path: CONFIG_MAPS, headers: AS_TABLE },
+    { method: "GET", path: `${CONFIG_MAPS}?${OWN}`, headers: AS_TABLE },
     { method: "GET", path: Z, headers: AS_TABLE },
     remove(Z, {}),
     post(configMap("c", {}, { labels: { del: "me" } })),
