@@ -6,6 +6,7 @@ import { pick, type Run } from "./actor.ts";
 export async function disturb(run: Run, random: Random): Promise<void> {
   while (!run.isOver && !run.isHealed) {
     await run.pause(200 + random.below(1500));
+    if (run.isHealed) return;
     const { connection } = run.server(random);
     switch (random.below(6)) {
       case 0:
