@@ -15,6 +15,13 @@ const MAX_PORT = 65_535;
 const MAX_IN_FLIGHT = 1_000_000;
 const MAX_SECONDS = 2 ** 31 / 1000;
 
+const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
+/** Those that are always on, and the one that can be added. */
+const PLUGINS = new Set([
+  ...["NamespaceLifecycle", "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"],
+  OWNER_REFERENCES,
+]);
+
 /** Throws FlagRefusal. */
 export function optionsOf(flags: FlagValues): ServeOptions {
   const bindAddress = flags.string("bind-address");
@@ -34,10 +41,13 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     serviceAccounts: serviceAccountsOf(flags),
     authorizationModes: modesOf(flags),
     anonymousAuth: flags.bool("anonymous-auth"),
+    enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
     eventTtlSeconds: seconds(flags, "event-ttl"),
     watchCache: flags.bool("watch-cache"),
+    compactionIntervalMs: flags.durationMs("etcd-compaction-interval"),
+    resources: [],
     maxInFlight:
       within(flags, "max-requests-inflight", 1, MAX_IN_FLIGHT) +
       within(flags, "max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),
@@ -143,4 +153,14 @@ function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
     services.set(service, address);
   }
   return services;
+}
+
+function pluginsOf(flags: FlagValues): ReadonlySet<string> {
+  const plugins = new Set(flags.strings("enable-admission-plugins"));
+  for (const name of plugins)
+    if (!PLUGINS.has(name))
+      throw new FlagRefusal(
+        `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
+      );
+  return plugins;
 }

@@ -22,6 +22,7 @@ const storage: Flags = {
   "etcd-certfile": text("client certificate for the cluster"),
   "etcd-keyfile": text("key of that certificate"),
   "etcd-prefix": text("prefix of all keys in the cluster", "/registry"),
+  "etcd-compaction-interval": duration("interval of compactions (0: none by this server)", "5m0s"),
   "storage-media-type": text(
     "encoding of built-in kinds in the cluster: application/vnd.kubernetes.protobuf or application/json",
     "application/vnd.kubernetes.protobuf",
@@ -49,6 +50,7 @@ const identity: Flags = {
   "token-auth-file": text('CSV file with static tokens: token,user,uid,"group1,group2"'),
   "anonymous-auth": yesNo("serve requests without credentials as system:anonymous", "true"),
   "authorization-mode": list("authorizers in order: RBAC, AlwaysAllow, AlwaysDeny", "RBAC"),
+  "enable-admission-plugins": list("admission besides the standard one, by plug-in names"),
   "service-account-issuer": list(
     "issuers of service account tokens; the first one signs",
     "https://kubernetes.default.svc.cluster.local",

@@ -1,6 +1,7 @@
 /** What an API server is started with, from flags or from a program. */
 
 import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { TypedResource } from "../src/registry/typed/define-resource.ts";
 
 /** The cluster that holds the objects. */
 export interface EtcdOptions {
@@ -40,11 +41,17 @@ export interface ServeOptions {
   };
   readonly authorizationModes: readonly AuthorizationMode[];
   readonly anonymousAuth: boolean;
+  /** Setting owner references that block a deletion needs permission to finalize the owner. */
+  readonly enforceOwnerReferences: boolean;
   /** "" for none. */
   readonly encryptionConfigFile: string;
   readonly encryptionReload: boolean;
   readonly eventTtlSeconds: number;
   readonly watchCache: boolean;
+  /** 0: another server of the cluster compacts. */
+  readonly compactionIntervalMs: number;
+  /** Resources that the program adds (defineResource). */
+  readonly resources: readonly TypedResource[];
   /** --max-requests-inflight and --max-mutating-requests-inflight together. */
   readonly maxInFlight: number;
   readonly requestTimeoutMs: number;
@@ -77,10 +84,13 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   },
   authorizationModes: ["RBAC"],
   anonymousAuth: true,
+  enforceOwnerReferences: false,
   encryptionConfigFile: "",
   encryptionReload: false,
   eventTtlSeconds: 3600,
   watchCache: true,
+  compactionIntervalMs: 300_000,
+  resources: [],
   maxInFlight: 600,
   requestTimeoutMs: 60_000,
   minRequestTimeoutMs: 1_800_000,

@@ -4,6 +4,7 @@
  *     open: member or cluster, certificates, encryption -> ControlPlane -> port
  *     stop: readyz fails -> delay -> watches end -> port closes -> control plane -> store
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
@@ -50,7 +51,7 @@ export interface ServingApi {
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
   readonly plane: ControlPlane;
-  /** A kubeconfig with a new client certificate: its common name is the user, its O's are groups. */
+  /** A kubeconfig with a new client certificate: its CN is the user, its O's are the groups. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
@@ -96,7 +97,6 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
-    admission: { mutate: async ({ object }) => object, validate: async () => {} },
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),
   });
@@ -206,12 +206,20 @@ function planeOptions(
   return {
     etcdPrefix: options.etcdPrefix,
     watchCache: options.watchCache,
+    compactionIntervalMs: options.compactionIntervalMs,
+    resources: options.resources,
     storesJson: options.storageMediaType === "application/json",
     minWatchMs: options.minRequestTimeoutMs,
     requestTimeoutMs: options.requestTimeoutMs,
     maxInFlight: options.maxInFlight,
     eventTtlSeconds: options.eventTtlSeconds,
     version: versionDocument(),
+    policy: {
+      enforceOwnerReferences: options.enforceOwnerReferences,
+      rootCaPem: caOf(options, certificates),
+      identity: `apiserver-${randomUUID()}`,
+      createsDefaultRoles: options.authorizationModes.includes("RBAC"),
+    },
     access: {
       modes: options.authorizationModes,
       allowAnonymous: options.anonymousAuth,

@@ -89,7 +89,9 @@ function completed(
     );
   }
   const spec = (object["spec"] ?? {}) as TokenRequestSpec;
-  const { audiences = [], expirationSeconds = DEFAULT_SECONDS } = spec;
+  // Clients written in Go send null for an absent list.
+  const audiences = spec.audiences ?? [];
+  const expirationSeconds = spec.expirationSeconds ?? DEFAULT_SECONDS;
   const creationTimestamp = metaTime(wallMs);
   return {
     ...object,

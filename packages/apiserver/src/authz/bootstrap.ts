@@ -21,26 +21,43 @@ const rbac = (resource: string): ResourceRef => ({ group: RBAC_GROUP, version: "
 
 /** Rejects with ApiError; call it again then. Namespaces must exist. */
 export async function reconcileDefaultPolicy(client: LocalClient): Promise<void> {
-  for (const role of bootstrapClusterRoles()) {
-    await reconcile(client, rbac("clusterroles"), role, (present) => withRole(present, role));
-  }
-  for (const binding of bootstrapClusterRoleBindings()) {
-    const ref = rbac("clusterrolebindings");
-    await reconcile(client, ref, binding, (present) => withSubjects(present, binding));
-  }
-  for (const role of bootstrapRoles()) {
-    await reconcile(client, rbac("roles"), role, (present) => withRole(present, role));
-  }
+  // The three do not depend on each other, and a server's start should not take long.
+  await Promise.all([
+    reconcileAll(client, rbac("clusterroles"), bootstrapClusterRoles(), withRole),
+    reconcileAll(client, rbac("clusterrolebindings"), bootstrapClusterRoleBindings(), withSubjects),
+    reconcileAll(client, rbac("roles"), bootstrapRoles(), withRole),
+  ]);
+}
+
+type Reconcile = (present: KubeObject, wanted: KubeObject) => KubeObject | undefined;
+
+/** @param defaults in one namespace, or outside of all */
+async function reconcileAll(
+  client: LocalClient,
+  ref: ResourceRef,
+  defaults: readonly KubeObject[],
+  reconciled: Reconcile,
+): Promise<void> {
+  const { namespace = "" } = defaults[0].metadata;
+  const list = await client.list(ref, namespace, 0);
+  const present = new Map(list.items.map((item) => [item.object().metadata.name, item.object()]));
+  await Promise.all(
+    defaults.map((wanted) =>
+      reconcile(client, ref, wanted, present.get(wanted.metadata.name), (it) =>
+        reconciled(it, wanted),
+      ),
+    ),
+  );
 }
 
 async function reconcile(
   client: LocalClient,
   ref: ResourceRef,
   wanted: KubeObject,
+  present: KubeObject | undefined,
   change: Change,
 ): Promise<void> {
   const { namespace = "", name = "" } = wanted.metadata;
-  const present = await client.get(ref, namespace, name);
   if (present === undefined) {
     try {
       await client.create(ref, namespace, wanted);

@@ -37,7 +37,7 @@ export class RbacInformers {
     this.#informers = RBAC_RESOURCES.map((resource) => {
       const handler = resource.endsWith("bindings") ? bindings : roles;
       const context = (signal: Parameters<typeof systemContext>[1]) => systemContext("", signal);
-      return new Informer(sourceOf(resource), context, handler, dependencies);
+      return new Informer({ storage: sourceOf(resource) }, context, handler, dependencies);
     });
   }
 

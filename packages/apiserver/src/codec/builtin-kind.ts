@@ -16,7 +16,7 @@ import { isEnvelope, type MessageCodec, protobufCodec } from "../storage/envelop
 import { TypedJsonError } from "./go-json-error.ts";
 import { JsonDecoder } from "./json-decode.ts";
 import { MAX_READ_WORK } from "./limits.ts";
-import type { MutableObject } from "./values.ts";
+import type { MutableObject } from "./maps.ts";
 import { readMessage } from "./wire-decode.ts";
 import { writeMessage } from "./wire-encode.ts";
 

@@ -87,6 +87,7 @@ function schemaOr(
   decoder: CustomDecoding,
   fromArray: (items: readonly unknown[]) => unknown,
 ): unknown {
-  if (Array.isArray(value)) return value.length === 0 ? undefined : fromArray(value);
-  return jsonKind(value) === "object" ? decoder.leniently(jsonSchemaProps(), value) : undefined;
+  // Go writes null for all that is neither.
+  if (Array.isArray(value)) return value.length === 0 ? null : fromArray(value);
+  return jsonKind(value) === "object" ? decoder.leniently(jsonSchemaProps(), value) : null;
 }

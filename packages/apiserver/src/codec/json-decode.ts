@@ -9,7 +9,8 @@ import { type CustomDecoding, customFromJson } from "./custom-json.ts";
 import { jsonKind, TypedJsonError } from "./go-json-error.ts";
 import { duplicatesIn } from "./json-parser.ts";
 import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "./limits.ts";
-import { type MutableObject, objectOf, put, sortedMap, zeroOf } from "./values.ts";
+import { type MutableObject, put, sortedKeys } from "./maps.ts";
+import { objectOf, zeroOf } from "./values.ts";
 
 /** The state of decoding one object: where it is, for errors, and what was found. */
 export class JsonDecoder implements CustomDecoding {
@@ -25,10 +26,11 @@ export class JsonDecoder implements CustomDecoding {
   private lenient = 0;
 
   /**
-   * @param value a JSON value; not changed
+   * @param body a JSON value; not changed; null is an empty object
    * @returns the object; throws TypedJsonError with Go's text
    */
-  decode(type: MessageType, value: unknown): MutableObject {
+  decode(type: MessageType, body: unknown): MutableObject {
+    const value = body ?? {};
     if (!isObject(value)) {
       const goType = `${type.package.goName}.${type.name}`;
       throw new TypedJsonError(
@@ -140,14 +142,15 @@ export class JsonDecoder implements CustomDecoding {
     if (!isObject(value)) return this.wrongType(jsonKind(value), type.goType);
     const duplicates = duplicatesIn(value);
     const map: MutableObject = {};
-    for (const key of Object.keys(value)) {
-      if (duplicates?.has(key)) this.strict("duplicate", key);
+    if (duplicates !== undefined)
+      for (const key of Object.keys(value)) if (duplicates.has(key)) this.strict("duplicate", key);
+    for (const key of sortedKeys(value)) {
       this.path.push(key);
       const decoded = this.value(of, value[key]);
       this.path.pop();
       put(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
     }
-    return sortedMap(map);
+    return map;
   }
 
   private scalar({ scalar, goType }: ValueType, value: unknown): unknown {
@@ -159,6 +162,7 @@ export class JsonDecoder implements CustomDecoding {
       case "bool":
         return typeof value === "boolean" ? value : this.wrongType(jsonKind(value), goType);
       case "bytes":
+        if (Array.isArray(value)) return this.byteList(value);
         return typeof value === "string"
           ? this.bytes(value)
           : this.wrongType(jsonKind(value), goType);
@@ -169,6 +173,17 @@ export class JsonDecoder implements CustomDecoding {
     if (scalar === "double") return value;
     const fits = scalar === "int32" ? (value | 0) === value : Number.isSafeInteger(value);
     return fits ? value : this.wrongType(`number ${value}`, goType);
+  }
+
+  /** Go takes a list of numbers for bytes too. */
+  private byteList(items: readonly unknown[]): string | undefined {
+    const bytes = Uint8Array.from(items, (item) => {
+      if (typeof item === "number" && (item & 0xff) === item) return item;
+      if (item !== null)
+        this.wrongType(typeof item === "number" ? `number ${item}` : jsonKind(item), "uint8");
+      return 0;
+    });
+    return toBase64(bytes);
   }
 
   private bytes(text: string): string | undefined {

@@ -5,7 +5,7 @@
  */
 import { CodedError, fromUtf8 } from "@quorate/proto";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
-import { type MutableObject, put } from "./values.ts";
+import { type MutableObject, put } from "./maps.ts";
 
 /** A text that is not JSON, or nested too deep. The message is Go's. */
 export class JsonSyntaxError extends CodedError<"BadJson"> {
@@ -196,9 +196,10 @@ export class JsonParser {
       if (text.charCodeAt(at) < 32) throw this.unexpected("in string literal", at);
       if (text[at] === "\\") at = this.escape(at + 1);
     }
-    if (at >= text.length) throw this.unexpected("", text.length);
+    if (at >= text.length) throw this.unexpected("in string literal", text.length);
     this.at = at + 1;
-    return JSON.parse(text.slice(start - 1, at + 1)) as string;
+    // Go replaces surrogates without a partner.
+    return (JSON.parse(text.slice(start - 1, at + 1)) as string).toWellFormed();
   }
 
   /** Checks the escape sequence whose char after the backslash is at `at`; returns its end. */
@@ -246,8 +247,11 @@ export class JsonParser {
   }
 
   private unexpected(where: string, at = this.at): JsonSyntaxError {
-    if (at >= this.text.length) return new JsonSyntaxError("unexpected end of JSON input");
-    const char = String.fromCodePoint(this.text.codePointAt(at) ?? 0);
+    const isAtEnd = at >= this.text.length;
+    // Go takes the end for a space, which ends all but literals, numbers and escapes.
+    if (isAtEnd && !/in literal|numeric|escape/.test(where))
+      return new JsonSyntaxError("unexpected end of JSON input");
+    const char = isAtEnd ? " " : String.fromCodePoint(this.text.codePointAt(at) ?? 0);
     return new JsonSyntaxError(`invalid character ${quoted(char)} ${where}`);
   }
 }

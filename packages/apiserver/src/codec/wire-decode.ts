@@ -6,8 +6,9 @@ import { type Reader, toBase64, toUtf8, WireError } from "@quorate/proto";
 import type { CustomName, MessageType, ValueType, WireField } from "../schema/message-type.ts";
 import { jsonSchemaProps } from "./custom-json.ts";
 import { formatTime } from "./go-time.ts";
+import { type MutableObject, put, sortedMap } from "./maps.ts";
 import { canonicalQuantity } from "./quantity.ts";
-import { type MutableObject, objectOf, put, sortedMap, zeroOf } from "./values.ts";
+import { objectOf, zeroOf } from "./values.ts";
 
 const WIRE_TYPES: Readonly<Record<string, number>> = {
   string: 2,

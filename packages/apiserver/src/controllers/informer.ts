@@ -8,7 +8,7 @@
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import type { Cancellation } from "../meta/cancellation.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { EVERYTHING } from "../meta/selectors.ts";
+import { EVERYTHING, type Selector } from "../meta/selectors.ts";
 import { ApiError } from "../meta/status.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { Lister, RestListOptions, Watcher } from "../rest/interfaces.ts";
@@ -29,6 +29,13 @@ export interface InformerHandler {
   synced?(): void;
 }
 
+/** What an informer follows. */
+export interface InformerSource {
+  readonly storage: Lister & Watcher;
+  /** Absent: all objects. */
+  readonly field?: Selector;
+}
+
 export interface InformerDependencies {
   readonly clock: Clock;
   readonly random: Random;
@@ -41,7 +48,7 @@ export function keyOf({ metadata }: KubeObject): string {
 }
 
 export class Informer {
-  readonly #source: Lister & Watcher;
+  readonly #source: InformerSource;
   readonly #context: (signal: Cancellation) => RequestContext;
   readonly #handler: InformerHandler;
   readonly #dependencies: InformerDependencies;
@@ -57,7 +64,7 @@ export class Informer {
 
   /** @param context of the informer's requests, with a user that may read */
   constructor(
-    source: Lister & Watcher,
+    source: InformerSource,
     context: (signal: Cancellation) => RequestContext,
     handler: InformerHandler,
     dependencies: InformerDependencies,
@@ -121,10 +128,9 @@ export class Informer {
     let continueToken = "";
     let revision = "";
     do {
-      const page = await this.#source.list(
-        this.#context(this.#stop),
-        listOptions({ continueToken, limit: PAGE_SIZE }),
-      );
+      const { storage, field } = this.#source;
+      const options = listOptions({ continueToken, limit: PAGE_SIZE, field });
+      const page = await storage.list(this.#context(this.#stop), options);
       items.push(...page.items);
       ({ continueToken, resourceVersion: revision } = page);
     } while (continueToken !== "" && !this.#stopped);
@@ -163,8 +169,9 @@ export class Informer {
   }
 
   async #follow(): Promise<void> {
-    const options = listOptions({ resourceVersion: this.#revision, limit: 0 });
-    const watch = await this.#source.watch(this.#context(this.#stop), options);
+    const { storage, field } = this.#source;
+    const options = listOptions({ resourceVersion: this.#revision, field });
+    const watch = await storage.watch(this.#context(this.#stop), options);
     if (this.#stopped) {
       watch.stop();
       return;
@@ -225,12 +232,13 @@ export function listOptions(set: {
   readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continueToken?: string;
+  readonly field?: Selector;
 }): RestListOptions {
-  const { resourceVersion = "", limit = 0, continueToken = "" } = set;
+  const { resourceVersion = "", limit = 0, continueToken = "", field = EVERYTHING } = set;
   return {
     predicate: {
       label: EVERYTHING,
-      field: EVERYTHING,
+      field,
       limit,
       continueToken,
       allowWatchBookmarks: true,

@@ -41,7 +41,7 @@ export function listRequestOf(
   const resourceVersion = query.first("resourceVersion");
   const continueToken = query.first("continue");
   if (isWatch && sendInitialEvents === undefined && match === "") {
-    // Watches without a revision begin with what is there, as since 1.32.
+    // Watches without a revision begin with the present objects, as since 1.32.
     if (resourceVersion === "" || resourceVersion === "0") {
       sendInitialEvents = true;
       match = "NotOlderThan";

@@ -118,7 +118,8 @@ export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Arr
     );
   if (name !== kind.kind)
     throw badRequest(
-      `${name} in version ${JSON.stringify(parsed.version)} cannot be handled as a ${kind.kind}: no kind ${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
+      `${name} in version "${parsed.version}" cannot be handled as a ${kind.kind}: no kind ` +
+        `${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
     );
   // In place: a copy would lose the duplicate fields that the parser has found.
   return Object.assign(fields, {

@@ -151,7 +151,9 @@ export function dedupedOwners(
   if (duplicates.length === 0) return object;
   const when = afterAdmission ? " after mutating admission happens" : "";
   ctx.warn(
-    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(", ")}`,
+    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner ` +
+      "references in 1.20+, and may reject such requests as early as 1.24; please fix your " +
+      `requests; duplicate UID(s) observed: ${duplicates.join(", ")}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...kept.values()] } };
 }

@@ -34,7 +34,8 @@ export function includeObjectOf(text: string): IncludeObject {
   if (text === "") return "Metadata";
   if (text === "None" || text === "Metadata" || text === "Object") return text;
   throw badRequest(
-    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+    "Unable to convert to Table as requested: includeObject: Invalid value: " +
+      `${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
   );
 }
 

@@ -2,7 +2,7 @@
  * Events of watches as bytes.
  *
  *     JSON        {"type":"ADDED","object":OBJECT}\n
- *     protobuf    length (4 bytes, big-endian), WatchEvent {1: type, 2: {1: OBJECT in its envelope}}
+ *     protobuf    length (4 bytes, big-endian), WatchEvent {1: type, 2: {1: OBJECT, enveloped}}
  */
 import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";

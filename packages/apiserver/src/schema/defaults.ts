@@ -5,6 +5,7 @@
  */
 
 import { fromUtf8, toBase64 } from "@quorate/proto";
+import { type MutableObject, put, sortedMap } from "../codec/maps.ts";
 
 /** The fields of an object before it is made. */
 export interface FieldValues {
@@ -36,7 +37,10 @@ function namespace(fields: FieldValues): void {
     labels?: Record<string, string>;
   };
   if (metadata.name === undefined) return;
-  const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
+  const labels = sortedMap({
+    ...metadata.labels,
+    "kubernetes.io/metadata.name": metadata.name,
+  });
   fields.set("metadata", { ...metadata, labels });
 }
 
@@ -45,9 +49,9 @@ function secret(fields: FieldValues): void {
   fields.setMissing("type", "Opaque");
   const texts = fields.get("stringData") as Record<string, string> | undefined;
   if (texts === undefined) return;
-  const data = { ...(fields.get("data") as Record<string, string> | undefined) };
-  for (const [name, text] of Object.entries(texts)) data[name] = toBase64(fromUtf8(text));
-  fields.set("data", data);
+  const data: MutableObject = { ...(fields.get("data") as MutableObject | undefined) };
+  for (const [name, text] of Object.entries(texts)) put(data, name, toBase64(fromUtf8(text)));
+  fields.set("data", sortedMap(data));
   fields.set("stringData", undefined);
 }
 

@@ -163,7 +163,10 @@ function makeType(fullName: string, name: string, home: TypePackage): MessageTyp
     package: home,
     definition: home.definitionPrefix + name,
     custom,
-    alias: entry.alias === undefined ? undefined : valueType(entry.alias, home),
+    alias:
+      entry.alias === undefined
+        ? undefined
+        : { ...valueType(entry.alias, home), goType: `${home.goName}.${name}` },
     fields,
     slotOf: new Map(fields.map((field, slot) => [field.name, slot])),
     wire,

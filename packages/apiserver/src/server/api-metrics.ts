@@ -24,7 +24,7 @@ function labelsOf(call: Call): string[] {
   return [verbOf(call), group, version, resource, subresource, scopeOf(info)];
 }
 
-/** The first part of the path, which is one of a few: metrics may not grow with what clients ask. */
+/** The first part of the path, one of a few: metrics may not grow with what clients ask. */
 function nonResourcePath({ path }: RequestInfo): string {
   const [first] = path.slice(1).split("/", 1);
   const known = ["api", "apis", "healthz", "livez", "readyz", "metrics", "openapi", "version"];

@@ -8,7 +8,7 @@ import { namespaces } from "../registry/builtin/namespaces.ts";
 import { secrets } from "../registry/builtin/secrets.ts";
 import { serviceAccounts } from "../registry/builtin/serviceaccounts.ts";
 import type { KindSource } from "../registry/kind-source.ts";
-import type { RegistryDeps } from "../registry/resource-parts.ts";
+import type { RegistryDeps, ResourceParts } from "../registry/resource-parts.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
 import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
@@ -47,6 +47,24 @@ export function builtinServed(
       strategicMerge: true,
     },
     { ...deps, storage },
+  );
+}
+
+/** The endpoints of a resource that a program declares. */
+export function typedServed(
+  spec: ResourceSpec,
+  source: KindSource,
+  parts: ResourceParts,
+): ServedResource[] {
+  return servedResourcesOf(
+    spec,
+    {
+      source,
+      subresourceSource: (other) => builtinKind(other),
+      storageVersionHash: storageVersionHash(spec.kind),
+      strategicMerge: false,
+    },
+    parts,
   );
 }
 

@@ -6,11 +6,13 @@
  * It knows no sockets and no files; node/ opens those.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { Admission } from "../admission/admission.ts";
+import type { ConditionCompiler } from "../admission/match-conditions.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
+import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
+import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -18,12 +20,13 @@ import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
+import type { TypedResource } from "../registry/typed/define-resource.ts";
 import { OpenApiDocuments } from "../schema/openapi/openapi-documents.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
 import { rootOf } from "../storage/keys.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
-import { builtinServed, builtinSpecs, storedAsJson } from "./builtin-resources.ts";
+import { builtinServed, builtinSpecs, storedAsJson, typedServed } from "./builtin-resources.ts";
 import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
 import { openApiPages } from "./openapi-pages.ts";
@@ -40,8 +43,13 @@ export interface ControlPlaneOptions extends ApiServerOptions {
   readonly storesJson: boolean;
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
+  /** --etcd-compaction-interval; 0: another server compacts. */
+  readonly compactionIntervalMs: number;
   readonly eventTtlSeconds: number;
+  /** Resources that the program adds (defineResource). */
+  readonly resources: readonly TypedResource[];
   readonly access: AccessOptions;
+  readonly policy: PolicyRuntimeOptions;
   /** The document of /version. */
   readonly version: Readonly<Record<string, unknown>>;
 }
@@ -53,12 +61,14 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
-  readonly admission: Admission;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics. */
   readonly pages: ReadonlyMap<string, Page>;
 }
+
+/** Until CEL expressions are evaluated, conditions of webhooks are refused when they are written. */
+const compileCondition: ConditionCompiler = () => ({ error: "CEL expressions are not evaluated" });
 
 export class ControlPlane {
   readonly server: ApiServer;
@@ -66,6 +76,7 @@ export class ControlPlane {
   readonly storages: ResourceStorages;
   readonly access: Access;
   readonly #definitions: CustomResources;
+  readonly #policy: PolicyRuntime;
   readonly #logger: Logger;
   #isStopping = false;
 
@@ -73,10 +84,20 @@ export class ControlPlane {
     const { cluster, clock, random, logger, transformerOf } = deps;
     this.#logger = logger;
     this.storages = new ResourceStorages(
-      { root: rootOf(options.etcdPrefix), isCached: options.watchCache },
+      {
+        root: rootOf(options.etcdPrefix),
+        isCached: options.watchCache,
+        compactionIntervalMs: options.compactionIntervalMs,
+      },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
     this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    this.#policy = new PolicyRuntime(options.policy, {
+      ...{ clock, logger, applyPatch, compileCondition, served: this.resources },
+      random: random.fork("policy"),
+      authorizer: this.access.authorizer,
+      webhooks: deps.webhooks,
+    });
     const fieldManagers = new FieldManagers(this.resources);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
@@ -85,7 +106,7 @@ export class ControlPlane {
       newCompressor: deps.newCompressor,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
-      admission: deps.admission,
+      admission: this.#policy.admission,
       selectors: { label: parseLabelSelector, field: parseFieldSelector },
       fieldManagerOf: (resource) => fieldManagers.of(resource),
       minWatchMs: options.minWatchMs,
@@ -97,10 +118,14 @@ export class ControlPlane {
         ...deps.pages,
       ]),
     });
-    const registry = { clock, random: random.fork("registry"), collectsGarbage: false };
+    const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
       kindSource(group, version, kind);
-    const declared = [...builtinSpecs(options.eventTtlSeconds), ...this.access.resources(sourceOf)];
+    const declared = [
+      ...builtinSpecs(options.eventTtlSeconds),
+      ...this.access.resources(sourceOf),
+      ...webhookResources(sourceOf, compileCondition),
+    ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>
       builtinServed(spec, this.storages.storageFor(spec), registry),
@@ -115,14 +140,19 @@ export class ControlPlane {
         collectsGarbage: registry.collectsGarbage,
       },
     );
+    for (const { spec, source } of options.resources) {
+      const parts = { ...registry, storage: this.storages.storageFor(spec) };
+      this.resources.set(`program ${spec.storagePrefix}`, typedServed(spec, source, parts));
+    }
     const endpoints = [...this.access.endpoints(sourceOf), ...this.#definitions.served];
     this.resources.set("built-in", [...served, ...endpoints]);
   }
 
-  /** Starts what follows the stored objects. Resolves when decisions about requests are possible. */
+  /** Starts what follows the stored objects. Resolves when requests can be decided on. */
   async start(): Promise<void> {
     this.#definitions.start();
     await Promise.all([this.access.start(this.resources), this.#definitions.ready()]);
+    await this.#policy.start();
   }
 
   /** Resolves once every resource can be served. Rejects after `timeoutMs`. */
@@ -148,6 +178,7 @@ export class ControlPlane {
   }
 
   async close(): Promise<void> {
+    await this.#policy.stop();
     this.access.stop();
     await this.#definitions.stop();
     await this.storages.close();
@@ -164,10 +195,18 @@ export class ControlPlane {
       },
     });
     const live = [passing("ping"), passing("log"), storage("etcd")];
+    const policy: HealthCheck = {
+      name: "poststarthook/rbac/bootstrap-roles",
+      check: () => (this.#policy.isReady ? undefined : "not finished"),
+    };
     const shutdown: HealthCheck = {
       name: "shutdown",
       check: () => (this.#isStopping ? "process is shutting down" : undefined),
     };
-    return { healthz: live, livez: live, readyz: [...live, storage("etcd-readiness"), shutdown] };
+    return {
+      healthz: live,
+      livez: live,
+      readyz: [...live, storage("etcd-readiness"), policy, shutdown],
+    };
   }
 }

@@ -10,6 +10,7 @@ import { attributesOf } from "../registry/attributes.ts";
 import type { ResourceSpec, StorageFactory } from "../registry/resource-spec.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
 import type { ValueTransformer } from "../storage/codec.ts";
+import { Compactor } from "../storage/compactor.ts";
 import { DecodedObjects } from "../storage/decoded-objects.ts";
 import { EtcdStore } from "../storage/etcd-store.ts";
 import type { StorageInterface } from "../storage/interface.ts";
@@ -20,6 +21,8 @@ export interface ResourceStoragesOptions {
   readonly root: string;
   /** --watch-cache: without it, reads and watches go to the cluster. */
   readonly isCached: boolean;
+  /** --etcd-compaction-interval; 0: another server compacts. */
+  readonly compactionIntervalMs: number;
 }
 
 export interface ResourceStoragesDeps {
@@ -42,11 +45,14 @@ export class ResourceStorages implements StorageFactory {
   readonly #deps: ResourceStoragesDeps;
   readonly #leases: LeaseManager;
   readonly #decoded = new DecodedObjects();
+  readonly #compactor: Compactor;
   readonly #opened = new Set<Opened>();
 
   constructor(options: ResourceStoragesOptions, deps: ResourceStoragesDeps) {
     this.#options = options;
     this.#deps = deps;
+    const { cluster: client, clock, logger } = deps;
+    this.#compactor = new Compactor(options.compactionIntervalMs, { client, clock, logger });
     this.#leases = new LeaseManager(
       (ttlSeconds) => deps.cluster.grantLease(ttlSeconds),
       () => deps.clock.monotonicMs(),
@@ -73,6 +79,7 @@ export class ResourceStorages implements StorageFactory {
         leases: this.#leases,
         clock,
         decoded: this.#decoded,
+        compactRevision: () => this.#compactor.compactRevision,
       },
     );
     const storage = this.#options.isCached
@@ -128,6 +135,7 @@ export class ResourceStorages implements StorageFactory {
   }
 
   async close(): Promise<void> {
+    this.#compactor.stop();
     const all = [...this.#opened];
     this.#opened.clear();
     await Promise.all(all.map((opened) => opened.close()));

@@ -6,10 +6,10 @@ import type { KubeObject, ServedResource, WatchEvent } from "../../index.ts";
 import type { WebhookCaller } from "../../src/admission/webhook-caller.ts";
 import { ANONYMOUS } from "../../src/authn/user.ts";
 import { CustomResources } from "../../src/crd/runtime.ts";
+import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
 import type { RestStorage } from "../../src/rest/interfaces.ts";
 import { ResourceStorages } from "../../src/server/resource-storages.ts";
 import { ResourceTable } from "../../src/server/resource-table.ts";
-import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
 import { MemoryCluster } from "../../testing/index.ts";
 import { definition } from "../crd/cases.ts";
 import { DELETE, listOptions, WRITE } from "./registry-world.ts";
@@ -38,7 +38,7 @@ export class CrdWorld {
     const random = new SeededRandom(11n);
     const logger = silentLogger;
     this.storages = new ResourceStorages(
-      { root: "/registry", isCached: true },
+      { root: "/registry", isCached: true, compactionIntervalMs: 0 },
       {
         cluster: this.cluster,
         clock: nodeClock,

@@ -73,7 +73,7 @@ export class DefinitionController {
     this.#options = options;
     this.#deps = deps;
     this.#informer = new Informer(
-      deps.definitions,
+      { storage: deps.definitions },
       (signal) => deps.context("", signal),
       {
         added: (object) => this.#changed(object),

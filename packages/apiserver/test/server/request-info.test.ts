@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { MAX_QUERY_PARAMETERS, Query } from "../../src/handlers/query.ts";
+import { isLongRunning, requestInfoOf } from "../../src/handlers/request-info.ts";
+
+/** METHOD TARGET, and what it means: verb group/version namespace resource/subresource name. */
+const CASES: readonly (readonly [string, string])[] = [
+  ["GET /api/v1/namespaces", "list /v1 - namespaces -"],
+  ["GET /api/v1/namespaces/other", "get /v1 other namespaces other"],
+  ["GET /api/v1/namespaces/other/pods", "list /v1 other pods -"],
+  ["GET /api/v1/namespaces/other/pods/foo", "get /v1 other pods foo"],
+  ["HEAD /api/v1/namespaces/other/pods/foo", "get /v1 other pods foo"],
+  ["GET /api/v1/pods", "list /v1 - pods -"],
+  ["HEAD /api/v1/pods", "list /v1 - pods -"],
+  ["GET /api/v1/namespaces/other/pods/foo/log", "get /v1 other pods/log foo"],
+  ["GET /api/v1/namespaces/other/status", "get /v1 other namespaces/status other"],
+  ["PUT /api/v1/namespaces/other/finalize", "update /v1 other namespaces/finalize other"],
+  ["GET /api/v1/watch/pods", "watch /v1 - pods -"],
+  ["GET /api/v1/watch/namespaces/other/pods", "watch /v1 other pods -"],
+  ["GET /api/v1/watch/namespaces/other/pods/foo", "watch /v1 other pods foo"],
+  ["GET /api/v1/pods?watch=true", "watch /v1 - pods -"],
+  ["GET /api/v1/pods?watch=false", "list /v1 - pods -"],
+  ["GET /api/v1/pods?watch=0", "list /v1 - pods -"],
+  ["GET /api/v1/pods?watch", "watch /v1 - pods -"],
+  ["GET /api/v1/pods?fieldSelector=metadata.name%3Dfoo", "list /v1 - pods foo"],
+  ["GET /api/v1/pods?fieldSelector=metadata.name!%3Dfoo", "list /v1 - pods -"],
+  ["POST /api/v1/namespaces/other/pods", "create /v1 other pods -"],
+  ["PATCH /apis/apps/v1/namespaces/x/deployments/y/scale", "patch apps/v1 x deployments/scale y"],
+  ["DELETE /api/v1/namespaces/other/pods/foo", "delete /v1 other pods foo"],
+  ["DELETE /api/v1/namespaces/other/pods", "deletecollection /v1 other pods -"],
+  ["OPTIONS /api/v1/pods", " /v1 - pods -"],
+];
+
+const PLAIN = ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz", "/metrics"];
+
+function infoOf(line: string) {
+  const [method, target] = line.split(" ");
+  const [path, query = ""] = target.split("?");
+  return requestInfoOf(method, path, new Query(query));
+}
+
+describe("request info", () => {
+  for (const [line, expected] of CASES)
+    it(line, () => {
+      const info = infoOf(line)!;
+      const { verb, group, version, namespace, resource, subresource, name } = info;
+      const whole = subresource === "" ? resource : `${resource}/${subresource}`;
+      const shown = `${verb} ${group}/${version} ${namespace || "-"} ${whole} ${name || "-"}`;
+      assert.equal(shown, expected);
+      assert.equal(info.isResourceRequest, true);
+    });
+
+  it("knows paths that are no resources", () => {
+    for (const path of PLAIN) {
+      const info = infoOf(`GET ${path}`)!;
+      assert.deepEqual([info.isResourceRequest, info.verb], [false, "get"], path);
+    }
+  });
+
+  it("refuses a verb without a resource, and escapes that are broken", () => {
+    assert.equal(infoOf("GET /api/v1/watch"), undefined);
+    assert.equal(infoOf("GET /api/v1/pods/%zz"), undefined);
+  });
+
+  it("gives watches all the time that they want", () => {
+    assert.equal(isLongRunning(infoOf("GET /api/v1/pods?watch=1")!), true);
+    assert.equal(isLongRunning(infoOf("GET /api/v1/pods")!), false);
+    assert.equal(isLongRunning(infoOf("GET /watch")!), false);
+  });
+});
+
+describe("query", () => {
+  it("decodes names and values, and leaves out broken ones as Go does", () => {
+    const query = new Query("a=1&a=2&b=x+y%21&c=%zz&d;e=1&f&=g");
+    assert.deepEqual(query.all("a"), ["1", "2"]);
+    assert.equal(query.first("b"), "x y!");
+    assert.equal(query.has("c"), false);
+    assert.equal(query.has("d;e"), false);
+    assert.deepEqual([query.has("f"), query.first("f"), query.flag("f")], [true, "", true]);
+  });
+
+  it("reads at most so many parameters", () => {
+    const query = new Query(`${"x=1&".repeat(MAX_QUERY_PARAMETERS)}last=1`);
+    assert.equal(query.all("x").length, MAX_QUERY_PARAMETERS);
+    assert.equal(query.has("last"), false);
+  });
+});
