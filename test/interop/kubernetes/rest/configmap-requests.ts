@@ -1,6 +1,6 @@
 /** Creates, updates and deletions, with what is refused. */
 import { AS_TABLE, CONFIG_MAPS, configMap, deleteOptions, type Sent } from "./objects.ts";
-import type { Step } from "./requests.ts";
+import type { Step } from "./step.ts";
 
 const A = `${CONFIG_MAPS}/a`;
 const Z = `${CONFIG_MAPS}/z`;

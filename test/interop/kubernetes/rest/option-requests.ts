@@ -1,6 +1,6 @@
 /** Parameters of lists and gets: selectors, revisions, limits. */
 import { CONFIG_MAPS, configMap, GROUP_EVENTS, LEASES, NAMESPACES, SECRETS } from "./objects.ts";
-import type { Step } from "./requests.ts";
+import type { Step } from "./step.ts";
 
 const LABEL_SELECTORS = [
   "a b",

@@ -5,9 +5,7 @@ import { kindRequests } from "./kind-requests.ts";
 import { namespaceRequests } from "./namespace-requests.ts";
 import { NAMESPACES, namespace } from "./objects.ts";
 import { optionRequests } from "./option-requests.ts";
-
-/** A request, or one that is made from the last object that a path responded with. */
-export type Step = ApiRequest | ((last: (path: string) => Record<string, unknown>) => ApiRequest);
+import type { Step } from "./step.ts";
 
 /** All requests. The server must be new. */
 export function steps(): Step[] {
