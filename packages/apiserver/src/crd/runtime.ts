@@ -7,15 +7,22 @@ import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import type { Cancellation } from "../meta/cancellation.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
+import type { Json } from "../meta/object.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
 import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { Store, SubresourceStore } from "../registry/store.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
+import type { Schema } from "../schema/schema.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import { ruleChecker } from "./cel/checker.ts";
+import { loadCel } from "./cel/engine.ts";
+import { RuleEvaluator } from "./cel/evaluation.ts";
 import { customResourceDefinitions } from "./definition/resource.ts";
 import { CRD_GROUP, CRD_KIND } from "./definition/types.ts";
+import { traitsOf } from "./schema/traits.ts";
 import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
+import type { RuleEvaluation } from "./serving/custom-strategy.ts";
 
 export interface CustomResourcesDeps {
   /** Opens storages, and closes those of resources that go. */
@@ -59,7 +66,7 @@ export class CustomResources {
   constructor(options: DefinitionOptions, deps: CustomResourcesDeps) {
     const { clock, random, logger, collectsGarbage, storages } = deps;
     const source = kindSource(CRD_GROUP, CRD_KIND.version, CRD_KIND.kind);
-    const spec = customResourceDefinitions(source, async () => NO_RULES);
+    const spec = customResourceDefinitions(source, () => loadRules(clock));
     const registry = { clock, random, collectsGarbage };
     this.served = servedResourcesOf(
       spec,
@@ -83,7 +90,7 @@ export class CustomResources {
         scaleSource: kindSource("autoscaling", "v1", "Scale"),
         webhooks: deps.webhooks,
         storageVersionHash: deps.storageVersionHash,
-        rulesFor: async () => undefined,
+        rulesFor: (schema) => rulesFor(schema, clock),
       },
       table: deps.table,
       isBuiltIn: deps.isBuiltIn,
@@ -109,4 +116,26 @@ export class CustomResources {
   }
 }
 
-const NO_RULES = { ruleChecker: undefined, defaultRules: undefined };
+/** Compiles the rules of new definitions. */
+async function loadRules(clock: Clock) {
+  const engine = await loadCel();
+  return {
+    checker: () => ruleChecker(engine),
+    evaluate: (schema: Schema, value: Json, path: string) =>
+      new RuleEvaluator(schema, engine, pauseOf(clock)).evaluate(value, undefined, path, false),
+  };
+}
+
+function pauseOf(clock: Clock): () => Promise<void> {
+  return () => new Promise<void>((resolve) => void clock.after(0, resolve));
+}
+
+/** The rules of a served version; the library loads with the first object that they judge. */
+async function rulesFor(schema: Schema, clock: Clock): Promise<RuleEvaluation | undefined> {
+  if (!traitsOf(schema).rules) return undefined;
+  let evaluator: RuleEvaluator | undefined;
+  return async (object, old) => {
+    evaluator ??= new RuleEvaluator(schema, await loadCel(), pauseOf(clock));
+    return await evaluator.evaluate(object, old);
+  };
+}

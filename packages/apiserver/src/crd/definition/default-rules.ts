@@ -14,8 +14,8 @@ import { traitsOf } from "../schema/traits.ts";
 import type { Patterns } from "../validation/patterns.ts";
 import { Validation } from "../validation/validate-value.ts";
 
-/** Checks a default against the rules (x-kubernetes-validations) of its schema. */
-export type DefaultRuleCheck = (schema: Schema, value: Json, path: string) => FieldError[];
+/** Receives the defaults that the rules (x-kubernetes-validations) of their schemas judge later. */
+export type DefaultRuleCheck = (schema: Schema, value: Json, path: string) => void;
 
 /** How defaults are checked. */
 export interface DefaultOptions {
@@ -69,7 +69,8 @@ function errorsOf(
   }
   const prefixed = new Validation(options.patterns, path).run(value, schema, undefined);
   if (prefixed.length > 0) return [...errors, ...prefixed];
-  return [...errors, ...(options.rules?.(schema, value, path) ?? [])];
+  if (traitsOf(schema).rules) options.rules?.(schema, value, path);
+  return errors;
 }
 
 function embeddedErrors(schema: Schema, value: Json, path: string): FieldError[] {

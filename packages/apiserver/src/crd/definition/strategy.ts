@@ -1,19 +1,27 @@
 /** The strategies of definitions (apiextensions-apiserver: registry/customresourcedefinition). */
 import { withMetadata } from "../../meta/change.ts";
-import type { KubeObject } from "../../meta/object.ts";
+import type { Json, KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Strategy } from "../../registry/strategy.ts";
+import type { Schema } from "../../schema/schema.ts";
 import { sameJson } from "../schema/edit.ts";
 import { effectiveFormat } from "../validation/formats.ts";
 import { loadPatterns } from "../validation/patterns.ts";
 import { withStatus } from "./conditions.ts";
 import { withDefaults } from "./defaults.ts";
 import { type RawSchema, someSchema } from "./raw-schema.ts";
+import type { RuleChecker } from "./schema-rules.ts";
 import { CRD_KIND, type Crd, storageVersionOf } from "./types.ts";
 import { type CrdRules, crdErrors, crdUpdateErrors, statusErrors } from "./validate.ts";
 
-/** Loads what compiles the rules of definitions (x-kubernetes-validations). */
-export type LoadRules = () => Promise<Omit<CrdRules, "patterns">>;
+/** What compiles the rules of definitions (x-kubernetes-validations), and evaluates them. */
+export interface DefinitionRules {
+  checker(): RuleChecker;
+  evaluate(schema: Schema, value: Json, path: string): Promise<readonly FieldError[]>;
+}
+
+/** Loads it with the first definition that has rules. */
+export type LoadRules = () => Promise<DefinitionRules>;
 
 const BASE = {
   kind: CRD_KIND,
@@ -23,10 +31,18 @@ const BASE = {
 } as const;
 
 export function crdStrategy(loadRules: LoadRules): Strategy {
-  const rulesFor = async (crd: Crd): Promise<CrdRules> => {
+  const judge = async (crd: Crd, errorsOf: (rules: CrdRules) => FieldError[]) => {
     const patterns = await loadPatterns();
-    const rules = hasRules(crd) ? await loadRules() : NO_RULES;
-    return { ...rules, patterns };
+    const rules = hasRules(crd) ? await loadRules() : undefined;
+    const defaults: Parameters<DefinitionRules["evaluate"]>[] = [];
+    const errors = errorsOf({
+      patterns,
+      ruleChecker: rules && (() => rules.checker()),
+      defaultRules: (...one) => void defaults.push(one),
+    });
+    if (rules === undefined || errors.length > 0) return errors;
+    for (const one of defaults) errors.push(...(await rules.evaluate(...one)));
+    return errors;
   };
   return {
     ...BASE,
@@ -42,17 +58,15 @@ export function crdStrategy(loadRules: LoadRules): Strategy {
       if (sameJson(kept.spec, before.spec)) return kept;
       return withMetadata(kept, { generation: (before.metadata.generation ?? 0) + 1 });
     },
-    validate: async (_ctx, object) => crdErrors(object as Crd, await rulesFor(object as Crd)),
-    validateUpdate: async (_ctx, object, old) =>
-      crdUpdateErrors(object as Crd, old as Crd, await rulesFor(object as Crd)),
+    validate: (_ctx, object) => judge(object as Crd, (rules) => crdErrors(object as Crd, rules)),
+    validateUpdate: (_ctx, object, old) =>
+      judge(object as Crd, (rules) => crdUpdateErrors(object as Crd, old as Crd, rules)),
     warningsOnCreate: (_ctx, object) => formatWarnings(object as Crd, new Set()),
     warningsOnUpdate: (_ctx, object, old) =>
       formatWarnings(object as Crd, new Set(unknownFormats(old as Crd))),
     resetFields: { "f:status": {} },
   };
 }
-
-const NO_RULES = { ruleChecker: undefined, defaultRules: undefined };
 
 export function crdStatusStrategy(): Strategy {
   return {

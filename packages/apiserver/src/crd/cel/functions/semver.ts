@@ -1,0 +1,82 @@
+/** Semantic versions (apiserver: pkg/cel/library/semverlib.go; semver.org 2.0.0). */
+import type { CelEnvironment } from "../engine.ts";
+
+const NUMBER = "(0|[1-9]\\d{0,18})";
+const IDS = "([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)";
+const VERSION = new RegExp(`^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-${IDS})?(?:\\+${IDS})?$`);
+const MAX_LENGTH = 256;
+
+class Semver {
+  readonly numbers: readonly bigint[];
+  readonly pre: readonly string[];
+
+  constructor(numbers: readonly bigint[], pre: readonly string[]) {
+    this.numbers = numbers;
+    this.pre = pre;
+  }
+}
+
+function parse(text: string): Semver | undefined {
+  const parts = text.length > MAX_LENGTH ? null : VERSION.exec(text);
+  if (parts === null) return undefined;
+  const pre = parts[4] === undefined ? [] : parts[4].split(".");
+  if (pre.some((id) => /^0\d+$/.test(id))) return undefined;
+  return new Semver(parts.slice(1, 4).map(BigInt), pre);
+}
+
+/** "v1.2" is "1.2.0", and leading zeros are dropped. */
+function normalized(text: string): string {
+  const [core, ...rest] = text.replace(/^v/, "").split(/(?=[-+])/);
+  const numbers = core.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
+  while (numbers.length < 3) numbers.push("0");
+  return numbers.join(".") + rest.join("");
+}
+
+function required(text: string): Semver {
+  const version = parse(text);
+  if (version !== undefined) return version;
+  throw new SyntaxError("No Major.Minor.Patch elements found");
+}
+
+function compareIds(a: string, b: string): number {
+  const [one, other] = [/^\d+$/.test(a), /^\d+$/.test(b)];
+  if (one !== other) return one ? -1 : 1;
+  if (one) return BigInt(a) < BigInt(b) ? -1 : BigInt(a) > BigInt(b) ? 1 : 0;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function compare(a: Semver, b: Semver): number {
+  for (const [i, number] of a.numbers.entries()) {
+    if (number !== b.numbers[i]) return number < b.numbers[i] ? -1 : 1;
+  }
+  if (a.pre.length === 0 || b.pre.length === 0) return b.pre.length - a.pre.length;
+  for (const [i, id] of a.pre.entries()) {
+    if (i >= b.pre.length) return 1;
+    const order = compareIds(id, b.pre[i]);
+    if (order !== 0) return order;
+  }
+  return a.pre.length < b.pre.length ? -1 : 0;
+}
+
+export function registerSemver(environment: CelEnvironment): void {
+  const type = "kubernetes.Semver";
+  const read = (text: string, loose: boolean) => (loose ? normalized(text) : text);
+  environment
+    .registerType(type, Semver)
+    .registerOperator(`${type} == ${type}`, (a, b) => compare(a, b) === 0)
+    .registerFunction(`semver(string): ${type}`, required)
+    .registerFunction(`semver(string, bool): ${type}`, (text: string, loose: boolean) =>
+      required(read(text, loose)),
+    )
+    .registerFunction("isSemver(string): bool", (text: string) => parse(text) !== undefined)
+    .registerFunction(
+      "isSemver(string, bool): bool",
+      (text: string, loose: boolean) => parse(read(text, loose)) !== undefined,
+    )
+    .registerFunction(`${type}.major(): int`, ({ numbers }: Semver) => numbers[0])
+    .registerFunction(`${type}.minor(): int`, ({ numbers }: Semver) => numbers[1])
+    .registerFunction(`${type}.patch(): int`, ({ numbers }: Semver) => numbers[2])
+    .registerFunction(`${type}.compareTo(${type}): int`, (a, b) => BigInt(Math.sign(compare(a, b))))
+    .registerFunction(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
+    .registerFunction(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0);
+}
