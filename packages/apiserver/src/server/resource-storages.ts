@@ -64,8 +64,9 @@ export class ResourceStorages implements StorageFactory {
    * prefix, such as the events of both groups, share one.
    */
   storageFor(spec: ResourceSpec): StorageInterface {
-    for (const opened of this.#opened)
-      if (opened.spec.storagePrefix === spec.storagePrefix) return opened.storage;
+    // A changed definition of a custom resource reads the same objects in another way.
+    for (const { spec: other, storage } of this.#opened)
+      if (other.storagePrefix === spec.storagePrefix && other.codec === spec.codec) return storage;
     const { cluster, clock, random, logger, transformerOf } = this.#deps;
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;
