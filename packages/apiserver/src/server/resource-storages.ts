@@ -64,9 +64,8 @@ export class ResourceStorages implements StorageFactory {
    * prefix, such as the events of both groups, share one.
    */
   storageFor(spec: ResourceSpec): StorageInterface {
-    // A changed definition of a custom resource reads the same objects in another way.
-    for (const { spec: other, storage } of this.#opened)
-      if (other.storagePrefix === spec.storagePrefix && other.codec === spec.codec) return storage;
+    for (const { spec: other, storage } of spec.ownStorage === true ? [] : this.#opened)
+      if (other.storagePrefix === spec.storagePrefix) return storage;
     const { cluster, clock, random, logger, transformerOf } = this.#deps;
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;
