@@ -29,7 +29,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   },
   apiserver: { proto: "all", host: "all", rpc: "all", client: "all", server: "all", ctl: "all" },
   proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all", apiserver: "all" },
-  client: { proto: "all" },
+  client: { proto: "all", host: "all", rpc: "all" },
   ctl: {
     client: "all",
     proto: "all",
@@ -86,14 +86,18 @@ function wrongWith(one: Import): string | undefined {
   if (one.specifier.startsWith(".") && !one.from.path.startsWith("bin/"))
     return `reaches into packages/${there}: import its entry point, @quorate/${there}`;
   if (
-    !/^@quorate\/[\w-]+(?:\/(?:node|testing))?$/.test(one.specifier) &&
+    !/^@quorate\/[\w-]+(?:\/(?:node|client|testing))?$/.test(one.specifier) &&
     !one.specifier.startsWith(".")
   ) {
-    return `${one.specifier} is not an entry point: only @quorate/${there}, its /node and its /testing are`;
+    return `${one.specifier} is not an entry point: only @quorate/${there}, its /node, /client and /testing are`;
   }
   if (one.specifier.endsWith("/testing") && !mayImportAnything(one.from.path))
     return `${one.specifier} is for tests`;
-  if (one.specifier.endsWith("/node") && !mayUseNodeEntryPoints(one.from.path))
+  if (
+    /\/(?:node|client)$/.test(one.specifier) &&
+    one.specifier !== "@quorate/client" &&
+    !mayUseNodeEntryPoints(one.from.path)
+  )
     return `${one.specifier} has effects: pure code takes an interface`;
   if (there === "sim" && !/^(?:packages\/sim|test|scripts)\//.test(one.from.path))
     return "nothing imports sim";
@@ -106,7 +110,7 @@ function wrongWith(one: Import): string | undefined {
 
 /**
  * Each package with code has one entry point, index.ts, which only re-exports; package.json names
- * no other than it, node and testing.
+ * no other than it, node, client (what a program loads that only calls) and testing.
  */
 export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
   const findings: Finding[] = [];
@@ -124,6 +128,7 @@ export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
     for (const [name, target] of Object.entries(entryPoints)) {
       const expected = {
         ".": "./index.ts",
+        "./client": "./client/index.ts",
         "./node": "./node/index.ts",
         "./testing": "./testing/index.ts",
       }[name];
@@ -135,7 +140,7 @@ export function checkEntryPoints(files: readonly SourceFile[]): Finding[] {
     }
   }
   for (const file of files.filter((one) =>
-    /^packages\/[\w-]+\/(?:node\/|testing\/)?index\.ts$/.test(one.path),
+    /^packages\/[\w-]+\/(?:node\/|client\/|testing\/)?index\.ts$/.test(one.path),
   )) {
     const code = file.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
     const rest = code

@@ -1,12 +1,13 @@
 /** connect(): makes a client from options, with one link per endpoint. */
+import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChannelOptions, credentials } from "@grpc/grpc-js";
+import { type ConnectionOptions, createSecureContext, type SecureContext } from "node:tls";
+import { splitAddress } from "@quorate/rpc/client";
 import { Client, type Credentials } from "../src/client.ts";
-import { parseEndpoint } from "../src/endpoint.ts";
+import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";
 import type { ClientTimer, Link } from "../src/link.ts";
-import { GrpcLink } from "./grpc-link.ts";
-import { TlsCredentials, tlsContext } from "./tls-credentials.ts";
+import { EngineLink } from "./engine-link.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -50,6 +51,8 @@ export interface ClientOptions {
   readonly maxResponseBytes?: number;
 }
 
+const DEFAULT_DIAL_TIMEOUT_MS = 2000;
+
 const clock = { nowMs: () => performance.now(), sleep: (delayMs: number) => sleep(delayMs) };
 
 const timer: ClientTimer = {
@@ -63,42 +66,59 @@ function pem(content: Uint8Array | string | undefined): Buffer | string | undefi
   return content === undefined || typeof content === "string" ? content : Buffer.from(content);
 }
 
+/** Options of a handshake. SNI has host names only: TLS allows no addresses there. */
+function tlsOptions(
+  { address }: Endpoint,
+  secureContext: SecureContext,
+  { serverName, insecureSkipVerify }: TlsOptions,
+): ConnectionOptions {
+  const host =
+    serverName ?? (address.startsWith("unix:") ? "localhost" : splitAddress(address).host);
+  return {
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    secureContext,
+    rejectUnauthorized: insecureSkipVerify !== true,
+    ALPNProtocols: ["h2"],
+  };
+}
+
 /**
  * Makes a client of the cluster at `endpoints`. Connections open with the first call that needs
  * them. Throws RangeError for a malformed endpoint.
  */
 export function connect(options: ClientOptions): Client {
   const { tls } = options;
-  let context: ReturnType<typeof tlsContext> | undefined;
-  const secureCredentials = (): TlsCredentials => {
-    context ??= tlsContext({ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) });
-    return new TlsCredentials(context, tls ?? {});
-  };
-  const channelOptions: ChannelOptions = {
-    // The default of one second would delay calls to a member that has just restarted.
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 3000,
-    "grpc.max_receive_message_length": options.maxResponseBytes ?? -1,
-    "grpc.max_send_message_length": options.maxRequestBytes ?? -1,
-    ...(options.keepaliveTimeMs === undefined
-      ? {}
-      : {
-          "grpc.keepalive_time_ms": options.keepaliveTimeMs,
-          "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 6000,
-        }),
-  };
+  let context: SecureContext | undefined;
   const openLink = (text: string): Link => {
     const endpoint = parseEndpoint(text, tls !== undefined && tls.plainByDefault !== true);
-    return new GrpcLink(
-      endpoint,
-      endpoint.secure ? secureCredentials() : credentials.createInsecure(),
-      channelOptions,
-    );
+    if (endpoint.secure)
+      // Certificates that cannot be read are refused here, not by the first call.
+      context ??= createSecureContext({
+        ...{ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) },
+        minVersion: "TLSv1.2",
+      });
+    return new EngineLink(endpoint, {
+      tls: endpoint.secure ? () => tlsOptions(endpoint, context!, tls ?? {}) : undefined,
+      dialTimeoutMs: options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS,
+      maxRequestBytes: options.maxRequestBytes ?? Number.POSITIVE_INFINITY,
+      limits: {
+        ...(options.maxResponseBytes === undefined
+          ? {}
+          : { maxMessageBytes: options.maxResponseBytes }),
+        ...(options.keepaliveTimeMs === undefined
+          ? {}
+          : {
+              keepAliveTimeMs: options.keepaliveTimeMs,
+              keepAliveTimeoutMs: options.keepaliveTimeoutMs ?? 6000,
+            }),
+      },
+    });
   };
   const links = options.endpoints.map(openLink);
   const limits = {
     timeoutMs: options.timeoutMs ?? 5000,
-    dialTimeoutMs: options.dialTimeoutMs ?? 2000,
+    dialTimeoutMs: options.dialTimeoutMs ?? DEFAULT_DIAL_TIMEOUT_MS,
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
   };
   const failover = new Failover(links, limits, clock, Math.floor(Math.random() * links.length));

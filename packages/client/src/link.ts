@@ -1,5 +1,5 @@
 /**
- * The connection to one endpoint, as an interface. node/grpc-link.ts implements it over gRPC; tests
+ * The connection to one endpoint, as an interface. node/engine-link.ts implements it over HTTP/2; tests
  * have fakes.
  */
 

@@ -1,7 +1,8 @@
 /** Channels to the members behind endpoints. */
 import type { Clock } from "@quorate/host";
+import { handshakeFailure } from "@quorate/host/node";
 import type { ClientLimits } from "@quorate/rpc";
-import { Channel } from "@quorate/rpc/node";
+import { Channel } from "@quorate/rpc/client";
 import { hasTlsFlags, type UpstreamTlsFlags, upstreamTls } from "./upstream-tls.ts";
 
 /** Timeout of connecting to one member, before the next is tried. */
@@ -33,6 +34,7 @@ export function channelTo(endpoint: string, { tls, limits, clock }: ChannelSetti
       tls: isSecure(endpoint, tls) ? () => upstreamTls(tls, address) : undefined,
       dialTimeoutMs: DIAL_TIMEOUT_MS,
       limits,
+      handshakeFailure,
     },
     clock,
   );

@@ -5,7 +5,7 @@
 import { connect as connectTls } from "node:tls";
 import { discoverEndpoints as clientEndpoints } from "@quorate/ctl";
 import type { Logger, Names, SrvTarget } from "@quorate/host";
-import { splitAddress } from "@quorate/rpc/node";
+import { splitAddress } from "@quorate/rpc/client";
 
 /** What is asked. */
 export interface SrvFlags {

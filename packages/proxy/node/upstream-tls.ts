@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { commonName } from "@quorate/host/node";
-import { splitAddress } from "@quorate/rpc/node";
+import { splitAddress } from "@quorate/rpc/client";
 import { FlagRefusal, type TlsFlags } from "./proxy-flags.ts";
 
 export interface UpstreamTlsFlags extends TlsFlags {

@@ -1,5 +1,4 @@
 /** The RPC engine on sockets. */
-export { Channel, type ChannelOptions, splitAddress } from "./client/channel.ts";
 export type { EngineServerOptions, ServerLimits } from "./engine/options.ts";
 export {
   EngineServer,

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
-import { nodeClock } from "@quorate/host/node";
+import { handshakeFailure, nodeClock } from "@quorate/host/node";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
-import { Channel } from "@quorate/rpc/node";
+import { Channel } from "@quorate/rpc/client";
 import { createAuthority } from "../../../scripts/certs.ts";
 import { startServer } from "./helpers/server.ts";
 
@@ -13,7 +13,14 @@ const echo = { "/s/Echo": (request: Uint8Array) => request };
 
 function channelTo(port: number, options: object = {}): Channel {
   const address = `127.0.0.1:${port}`;
-  const all = { endpoint: address, address, tls: undefined, dialTimeoutMs: 30_000, ...options };
+  const all = {
+    endpoint: address,
+    address,
+    tls: undefined,
+    dialTimeoutMs: 30_000,
+    handshakeFailure,
+    ...options,
+  };
   return new Channel(all, nodeClock);
 }
 

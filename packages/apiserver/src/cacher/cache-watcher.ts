@@ -18,7 +18,7 @@ import type { Element } from "./object-set.ts";
 import type { Pumped, PumpQueue } from "./pump-queue.ts";
 import type { Cursor } from "./sorted-view.ts";
 import type { WatchCache } from "./watch-cache.ts";
-import type { WatchScope } from "./watchers.ts";
+import type { ScopedWatcher, WatchScope } from "./watchers.ts";
 import type { WindowEvent } from "./window-event.ts";
 
 /** Objects or events that a watcher looks at before the next one's turn. */
@@ -55,7 +55,7 @@ export interface CacheWatcherDeps {
   closed(watcher: CacheWatcher): void;
 }
 
-export class CacheWatcher implements Watch, Pumped, Bookmarked {
+export class CacheWatcher implements Watch, ScopedWatcher, Pumped, Bookmarked {
   readonly scope: WatchScope;
   readonly deadlineMs: number | undefined;
   readonly #options: CacheWatcherOptions;

@@ -37,6 +37,8 @@ export class CacherMetrics {
   capacityDecreases = 0;
   resourceVersion = 0;
   listReturned = 0;
+  /** Comparisons with the store, by outcome. */
+  readonly consistencyChecks = { success: 0, failure: 0, error: 0 };
   /** By [success, fallback]. */
   readonly #consistentReads = new Map<string, number>();
   readonly #lists = new Map<string, ListCounts>();
@@ -110,6 +112,9 @@ export class CacherMetrics {
       samples.push(counter("apiserver_cache_list_total", lists, { index }));
       samples.push(counter("apiserver_cache_list_fetched_objects_total", fetched, { index }));
     }
+    for (const [status, count] of Object.entries(this.consistencyChecks))
+      if (count > 0)
+        samples.push(counter("apiserver_storage_consistency_checks_total", count, { status }));
     for (const [key, count] of this.#consistentReads) {
       const [success, fallback] = key.split(" ");
       const name = "apiserver_watch_cache_consistent_read_total";

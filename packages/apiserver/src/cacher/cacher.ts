@@ -13,7 +13,7 @@
 import type { Clock, Logger, Random } from "@quorate/host";
 import type { GroupVersionKind, GroupVersionResource } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { ApiError, expired, internalError } from "../meta/status.ts";
+import { ApiError, internalError } from "../meta/status.ts";
 import { bookmarkEvent } from "../storage/bookmark.ts";
 import { keyNotFound, StorageError, textOf } from "../storage/errors.ts";
 import type {
@@ -36,8 +36,9 @@ import { Slices, throwIfAborted, unlessAborted } from "../storage/pauses.ts";
 import { selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
-import { CacheWatcher, EndedWatch, type WatchStart } from "./cache-watcher.ts";
+import { CacheWatcher, EndedWatch } from "./cache-watcher.ts";
 import { CacherMetrics } from "./cacher-metrics.ts";
+import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
 import { type Listed, listFound, listView } from "./list-page.ts";
 import { type ListRoute, listRoute } from "./list-route.ts";
@@ -47,6 +48,7 @@ import { Readiness } from "./readiness.ts";
 import { Reflector } from "./reflector.ts";
 import { RevisionReader } from "./revision-reader.ts";
 import { WatchCache } from "./watch-cache.ts";
+import { watchStart } from "./watch-start.ts";
 import { Watchers } from "./watchers.ts";
 
 export interface CacherOptions {
@@ -81,6 +83,7 @@ export class Cacher implements StorageInterface {
   readonly #cache: WatchCache;
   readonly #readiness: Readiness;
   readonly #reflector: Reflector;
+  readonly #checker: ConsistencyChecker;
   readonly #watchers: Watchers;
   /** Those that receive each report of progress, such as the watch of a Cacher above this one. */
   readonly #progressWatchers = new Set<CacheWatcher>();
@@ -130,6 +133,17 @@ export class Cacher implements StorageInterface {
       lost: (error) => {
         this.#readiness.pending(error);
         this.#endWatches();
+      },
+    });
+    this.#checker = new ConsistencyChecker(prefix, {
+      ...deps,
+      present: () => {
+        const revision = this.#cache.resourceVersion;
+        return this.#readiness.isReady ? { view: this.#cache.view(), revision } : undefined;
+      },
+      checked: (outcome) => {
+        this.metrics.consistencyChecks[outcome]++;
+        if (outcome === "failure") this.#reflector.refill("the cache differed from its store");
       },
     });
     this.#reflector.start();
@@ -209,7 +223,7 @@ export class Cacher implements StorageInterface {
     // The cache was filled again meanwhile: the client begins again, too.
     if (!this.#readiness.isReady || this.#readiness.generation !== generation)
       return new EndedWatch(undefined);
-    const start = this.#startOf(whole, revision, options);
+    const start = watchStart(this.#cache, this.#options.kind, whole, revision, options);
     if (start instanceof ApiError) return new EndedWatch(start);
     const { clock } = this.#deps;
     const abort = () => watcher.end(undefined);
@@ -263,6 +277,7 @@ export class Cacher implements StorageInterface {
   async close(): Promise<void> {
     this.#readiness.stop();
     this.#reflector.stop();
+    this.#checker.stop();
     this.#endWatches();
   }
 
@@ -343,33 +358,6 @@ export class Cacher implements StorageInterface {
       if (value !== undefined) return { field, value };
     }
     return undefined;
-  }
-
-  /** Where a watch begins, or why it cannot. */
-  #startOf(key: string, revision: number, options: ListOptions): WatchStart | ApiError {
-    const { sendInitialEvents, predicate } = options;
-    const { window, resourceVersion } = this.#cache;
-    const wantsInitial =
-      sendInitialEvents === true || (revision === 0 && sendInitialEvents === undefined);
-    if (wantsInitial)
-      return {
-        initial: this.#cache.view().cursor(key),
-        initialEnd:
-          sendInitialEvents === true && predicate.allowWatchBookmarks
-            ? bookmarkEvent(this.#options.kind, resourceVersion, true)
-            : undefined,
-        nextIndex: window.endIndex,
-        afterRevision: resourceVersion,
-      };
-    const after = revision === 0 ? resourceVersion : revision;
-    if (after < window.completeAfter)
-      return expired(`too old resource version: ${after} (${window.completeAfter})`);
-    return {
-      initial: undefined,
-      initialEnd: undefined,
-      nextIndex: window.firstAfter(after),
-      afterRevision: after,
-    };
   }
 
   #watchError(error: unknown): ApiError {

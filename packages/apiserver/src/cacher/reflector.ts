@@ -78,6 +78,8 @@ export class Reflector {
   /** Ends the present watch or pause. */
   #interrupt: (() => void) | undefined;
   #canWatchList: boolean;
+  /** Why the cache has to be filled again, if it has to. */
+  #refillReason: string | undefined;
 
   constructor(options: ReflectorOptions, deps: ReflectorDeps, sink: ReflectorSink) {
     this.#options = options;
@@ -99,6 +101,12 @@ export class Reflector {
     this.#interrupt?.();
   }
 
+  /** Fills the cache again. @param reason for readiness, while that takes time */
+  refill(reason: string): void {
+    this.#refillReason = reason;
+    this.#interrupt?.();
+  }
+
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       try {
@@ -117,6 +125,7 @@ export class Reflector {
 
   /** Returns when the cache has to be filled again; rejects if that should wait. */
   async #fillAndFollow(): Promise<void> {
+    this.#refillReason = undefined;
     const filled = this.#canWatchList ? await this.#followWatchList() : false;
     if (this.#isStopped) return;
     if (!filled) await this.#list();
@@ -129,6 +138,7 @@ export class Reflector {
         sendInitialEvents: undefined,
       });
       if (this.#isStopped) return;
+      if (this.#refillReason !== undefined) return this.#sink.lost(this.#refillReason);
       if (isExpired(outcome?.error)) return this.#sink.lost(textOf(outcome?.error));
       const nowMs = this.#deps.clock.monotonicMs();
       const isShort = nowMs - startMs < SHORT_WATCH_MS && this.#revision === before;

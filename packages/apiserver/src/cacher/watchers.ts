@@ -8,17 +8,26 @@
  *     object N/O       /configmaps/N/O
  *     name O           objects of this name in all namespaces
  */
+import type { ApiError } from "../meta/status.ts";
 import type { SelectionPredicate } from "../storage/interface.ts";
-import type { CacheWatcher } from "./cache-watcher.ts";
 import type { Element } from "./object-set.ts";
 import type { WindowEvent } from "./window-event.ts";
 
 export type WatchScope = string;
 
+/** A watcher, as far as events are concerned. */
+export interface ScopedWatcher {
+  readonly scope: WatchScope;
+  /** An event has happened in its scope. */
+  offer(event: WindowEvent, index: number): void;
+  /** The watch is over. @param error undefined: the client begins again */
+  end(error: ApiError | undefined): void;
+}
+
 export class Watchers {
   readonly #prefix: string;
   readonly #indexFields: readonly string[];
-  readonly #scopes = new Map<WatchScope, Set<CacheWatcher>>();
+  readonly #scopes = new Map<WatchScope, Set<ScopedWatcher>>();
   #size = 0;
 
   /** @param prefix of all keys: "/configmaps/" */
@@ -49,21 +58,21 @@ export class Watchers {
     return key.endsWith("/") ? `in ${first}` : `object ${first}`;
   }
 
-  add(watcher: CacheWatcher): void {
+  add(watcher: ScopedWatcher): void {
     const watchers = this.#scopes.get(watcher.scope);
     if (watchers === undefined) this.#scopes.set(watcher.scope, new Set([watcher]));
     else watchers.add(watcher);
     this.#size++;
   }
 
-  remove(watcher: CacheWatcher): void {
+  remove(watcher: ScopedWatcher): void {
     const watchers = this.#scopes.get(watcher.scope);
     if (watchers?.delete(watcher) !== true) return;
     this.#size--;
     if (watchers.size === 0) this.#scopes.delete(watcher.scope);
   }
 
-  all(): CacheWatcher[] {
+  all(): ScopedWatcher[] {
     return [...this.#scopes.values()].flatMap((watchers) => [...watchers]);
   }
 

@@ -9,7 +9,7 @@ import { type CustomDecoding, customFromJson } from "./custom-json.ts";
 import { jsonKind, TypedJsonError } from "./go-json-error.ts";
 import { duplicatesIn } from "./json-parser.ts";
 import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "./limits.ts";
-import { type MutableObject, put, sortedMap } from "./maps.ts";
+import { type MutableObject, put, sortedKeys } from "./maps.ts";
 import { objectOf, zeroOf } from "./values.ts";
 
 /** The state of decoding one object: where it is, for errors, and what was found. */
@@ -142,14 +142,15 @@ export class JsonDecoder implements CustomDecoding {
     if (!isObject(value)) return this.wrongType(jsonKind(value), type.goType);
     const duplicates = duplicatesIn(value);
     const map: MutableObject = {};
-    for (const key of Object.keys(value)) {
-      if (duplicates?.has(key)) this.strict("duplicate", key);
+    if (duplicates !== undefined)
+      for (const key of Object.keys(value)) if (duplicates.has(key)) this.strict("duplicate", key);
+    for (const key of sortedKeys(value)) {
       this.path.push(key);
       const decoded = this.value(of, value[key]);
       this.path.pop();
       put(map, key, orNull(decoded === undefined ? zeroOf(of) : decoded));
     }
-    return sortedMap(map);
+    return map;
   }
 
   private scalar({ scalar, goType }: ValueType, value: unknown): unknown {

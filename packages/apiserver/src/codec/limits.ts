@@ -8,5 +8,5 @@ export const MAX_STRICT_ERRORS = 100;
 export const MAX_JSON_DEPTH = 1000;
 /** Duplicate names that are remembered for one text; later ones are not reported. */
 export const MAX_DUPLICATE_FIELDS = 100;
-/** Work of reading one object, in the units of the protobuf reader: about 1 for each field. */
-export const MAX_READ_WORK: number = 16 * 1024 * 1024;
+/** Work of reading one object, in the units of the protobuf reader: 1 for a field, 4 for a text. */
+export const MAX_READ_WORK: number = 4 * 1024 * 1024;

@@ -14,17 +14,33 @@ export function put(target: MutableObject, field: string, value: unknown): void 
     });
 }
 
-/** A map with its keys in the order of their bytes, as Go writes maps. */
-export function sortedMap(map: MutableObject): MutableObject {
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** The keys of a map in the order of their bytes, as Go writes maps. */
+export function sortedKeys(map: object): string[] {
   const keys = Object.keys(map);
-  if (keys.every((key, at) => at === 0 || compareUtf8(keys[at - 1], key) <= 0)) return map;
+  // Without surrogates the order of UTF-16 is that of bytes, and sorting is built in.
+  return keys.some((key) => SURROGATE.test(key)) ? keys.sort(compareUtf8) : keys.sort();
+}
+
+/** A map with its keys in the order of their bytes. */
+export function sortedMap(map: MutableObject): MutableObject {
+  let before = "";
+  let isSorted = true;
+  for (const key in map) {
+    isSorted = compareUtf8(before, key) <= 0;
+    if (!isSorted) break;
+    before = key;
+  }
+  if (isSorted) return map;
   const sorted: MutableObject = {};
-  for (const key of keys.sort(compareUtf8)) put(sorted, key, map[key]);
+  for (const key of sortedKeys(map)) put(sorted, key, map[key]);
   return sorted;
 }
 
 /** The order of the texts' UTF-8 bytes: that of their code points. */
-export function compareUtf8(a: string, b: string): number {
+function compareUtf8(a: string, b: string): number {
+  if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b ? -1 : a === b ? 0 : 1;
   for (let at = 0; at < a.length && at < b.length; at++) {
     const left = a.charCodeAt(at);
     const right = b.charCodeAt(at);

@@ -8,7 +8,7 @@ import type { CustomName, MessageType, ValueType, WireField } from "../schema/me
 import { jsonSchemaProps } from "./custom-json.ts";
 import { type Instant, parseTime } from "./go-time.ts";
 import { MAX_MESSAGE_DEPTH } from "./limits.ts";
-import { compareUtf8, type MutableObject } from "./maps.ts";
+import { type MutableObject, sortedKeys } from "./maps.ts";
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -90,7 +90,7 @@ function writeMap(
   depth: number,
 ): void {
   if (typeof map !== "object") throw new TypeError("not a map");
-  for (const key of Object.keys(map).sort(compareUtf8)) {
+  for (const key of sortedKeys(map)) {
     writer.uint32((number << 3) | BYTES);
     const start = writer.open();
     writer.uint32((1 << 3) | BYTES);

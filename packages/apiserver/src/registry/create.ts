@@ -57,14 +57,14 @@ export async function beforeCreate(
   const { strategy, kind, namespaced, nameRule = nameIsDnsSubdomain } = spec;
   const prepared = strategy.prepareForCreate(ctx, inRequestNamespace(context, ctx, created));
   const name = prepared.metadata.name ?? "";
+  const anyName = nameRule === nameIsPathSegment;
   const errors = [
-    ...(nameRule === nameIsPathSegment
-      ? []
-      : validateObjectMeta(prepared.metadata, namespaced, nameRule)),
+    ...(anyName ? [] : validateObjectMeta(prepared.metadata, namespaced, nameRule)),
     ...(await strategy.validate(ctx, prepared)),
   ];
   if (errors.length > 0) throw invalid(kind, name, errors);
-  const common = validateObjectMeta(prepared.metadata, namespaced, nameIsPathSegment);
+  // Good names of a kind are good names of any kind.
+  const common = anyName ? validateObjectMeta(prepared.metadata, namespaced, nameRule) : [];
   if (common.length > 0) throw invalid(kind, name, common);
   for (const text of strategy.warningsOnCreate?.(ctx, prepared) ?? []) ctx.warn(text);
   return strategy.canonicalize?.(prepared) ?? prepared;

@@ -52,7 +52,10 @@ function storageOptions(
   options: RestListOptions,
   recursive: boolean,
 ): ListOptions {
-  const { resourceVersion, resourceVersionMatch, predicate } = options;
+  const { resourceVersion, resourceVersionMatch } = options;
+  // A negative limit is none.
+  const limit = Math.max(0, options.predicate.limit);
+  const predicate = { ...options.predicate, limit };
   return { resourceVersion, resourceVersionMatch, predicate, recursive, signal: ctx.signal };
 }
 

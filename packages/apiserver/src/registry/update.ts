@@ -9,10 +9,10 @@
 import { keepManagedTimes } from "../apply/keep-times.ts";
 import { withMetadata } from "../meta/change.ts";
 import { invalidValue } from "../meta/field-errors.ts";
-import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import type { KubeObject } from "../meta/object.ts";
+import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
+import type { KubeObject, ObjectMeta } from "../meta/object.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
-import { conflict, invalid } from "../meta/status.ts";
+import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type {
@@ -68,6 +68,24 @@ function withKeptMetadata(object: KubeObject, old: KubeObject): KubeObject {
   });
 }
 
+/**
+ * Errors of changed metadata. Kubernetes checks it for all kinds, then again with the rules of the
+ * kind: each error is a cause of the Status several times, and once in its message.
+ */
+function metadataErrors(
+  nameRule: NameRule,
+  namespaced: boolean,
+  metadata: ObjectMeta,
+  old: ObjectMeta,
+): FieldError[] {
+  const own = validateObjectMeta(metadata, namespaced, nameRule);
+  const changes = validateObjectMetaUpdate(metadata, old);
+  if (nameRule === nameIsPathSegment) return [...own, ...changes];
+  // Good names of the kind are good names of any kind.
+  const all = own.length === 0 ? [] : validateObjectMeta(metadata, namespaced, nameIsPathSegment);
+  return [...all, ...changes, ...changes, ...own];
+}
+
 async function beforeUpdate(
   { context, ctx }: UpdateCall,
   object: KubeObject,
@@ -81,9 +99,7 @@ async function beforeUpdate(
   const prepared = withKeptMetadata(strategy.prepareForUpdate(ctx, placed, old), old);
   const { metadata } = prepared;
   const errors = [
-    ...validateObjectMeta(metadata, namespaced, nameIsPathSegment),
-    ...validateObjectMetaUpdate(metadata, old.metadata),
-    ...(nameRule === nameIsPathSegment ? [] : validateObjectMeta(metadata, namespaced, nameRule)),
+    ...metadataErrors(nameRule, namespaced, metadata, old.metadata),
     ...(await strategy.validateUpdate(ctx, prepared, old)),
   ];
   if (errors.length > 0) throw invalid(kind, metadata.name ?? "", errors);

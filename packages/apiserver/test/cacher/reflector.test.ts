@@ -81,7 +81,7 @@ test("while the store is down the cache is served; after 30 s it is filled again
   await world.cacher.close();
 });
 
-test("a store that does not answer at first is asked again, less and less often", async () => {
+test("a store that does not answer at first is retried, less and less often", async () => {
   const world = new World({}, 1n, ({ storage }) => {
     storage.isDown = true;
   });

@@ -44,8 +44,12 @@ test("a request waits until the cache has reached its revision, and asks for pro
   const seven = fresh.wait(7, undefined);
   const nine = fresh.wait(9, undefined);
   assert.equal(requests(), 1);
-  await clock.advanceAsync(250);
-  assert.equal(requests(), 3);
+  await clock.advanceAsync(1);
+  assert.equal(requests(), 1);
+  await clock.advanceAsync(1);
+  assert.equal(requests(), 2, "one for the second request, after 2 ms");
+  await clock.advanceAsync(248);
+  assert.equal(requests(), 4, "then one each 100 ms");
   fresh.reached(8);
   await seven;
   assert.equal(await outcomeOf(clock, nine), "waits");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { kindSource, parseJson } from "../../index.ts";
-import { MAX_MESSAGE_DEPTH, MAX_STRICT_ERRORS } from "../../src/codec/limits.ts";
+import { MAX_MESSAGE_DEPTH, MAX_READ_WORK, MAX_STRICT_ERRORS } from "../../src/codec/limits.ts";
 
 const configMaps = kindSource("", "v1", "ConfigMap");
 const secrets = kindSource("", "v1", "Secret");
@@ -195,6 +195,26 @@ describe("null and defaults", () => {
       { kind: "ServiceAccount", name: "s" },
     ]);
     assert.deepEqual(binding["roleRef"], { apiGroup: group, kind: "", name: "" });
+  });
+});
+
+describe("the work of reading a message", () => {
+  it("is bounded", () => {
+    // ConfigMap { metadata { finalizers "x", ... } }
+    const texts = new Uint8Array(3 * Math.ceil(MAX_READ_WORK / 5)).map(
+      (_, at) => [0x72, 1, 120][at % 3],
+    );
+    const length = [
+      (texts.length & 127) | 128,
+      ((texts.length >> 7) & 127) | 128,
+      ((texts.length >> 14) & 127) | 128,
+      texts.length >> 21,
+    ];
+    const message = new Uint8Array([0x0a, ...length]);
+    const bytes = new Uint8Array(message.length + texts.length);
+    bytes.set(message);
+    bytes.set(texts, message.length);
+    assert.throws(() => configMaps.protobuf.decode(bytes), /too many fields/);
   });
 });
 

@@ -54,6 +54,16 @@ test("configmaps: keys, size, immutable", async () => {
   await w.put(sent(w, { name: "a", labels: { l: "v" } }, { data: { x: "1" }, immutable: true }));
 });
 
+test("core kinds want a domain in finalizers", async () => {
+  const w = new RegistryWorld(configMaps(core("ConfigMap")));
+  const text = "name is neither a standard finalizer name nor is it fully qualified";
+  const refused = await failure(w.create(sent(w, { name: "a", finalizers: ["orphan", "foo"] })));
+  assert.equal(
+    refused.message,
+    `ConfigMap "a" is invalid: metadata.finalizers[1]: Invalid value: "foo": ${text}`,
+  );
+});
+
 test("secrets: stringData, default type, keys of each type", async () => {
   const w = new RegistryWorld(secrets(core("Secret")));
   const stringData = { a: "b" };

@@ -2,14 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Reader, toUtf8 } from "@quorate/proto";
-import {
-  kindSource,
-  OpenApiDocuments,
-  type OpenApiPage,
-  type RestStorage,
-  type Schema,
-  type ServedResource,
-} from "../../index.ts";
+import { kindSource, type RestStorage, type Schema, type ServedResource } from "../../index.ts";
+import { OpenApiDocuments, type OpenApiPage } from "../../src/schema/openapi/openapi-documents.ts";
 
 const never = async (): Promise<never> => {
   throw new Error("not called");

@@ -45,8 +45,8 @@ export class ApiWorld {
   static async open(
     t: { after(task: () => Promise<void>): void },
     options: Partial<ControlPlaneOptions> = {},
+    cluster: MemoryCluster = new MemoryCluster(),
   ): Promise<ApiWorld> {
-    const cluster = new MemoryCluster();
     const key = { path: "key", pem: await newServiceAccountKeyPem() };
     const issuers = ["https://test"];
     const plane = new ControlPlane(

@@ -5,7 +5,6 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import type { Clock } from "@quorate/host";
-import { handshakeFailure } from "@quorate/host/node";
 import type { ClientConnection } from "../../src/client/client-connection.ts";
 import { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "../../src/client/client-limits.ts";
 import { GrpcCode } from "../../src/codes.ts";
@@ -29,6 +28,8 @@ export interface ChannelOptions {
   /** Timeout of a dial with its handshake and the server's first SETTINGS. */
   readonly dialTimeoutMs: number;
   readonly limits?: Partial<ClientLimits>;
+  /** The reason of a failed handshake, for the message; the error's own text by default. */
+  readonly handshakeFailure?: (error: Error & { code?: string }, socket: TLSSocket) => string;
 }
 
 export class Channel {
@@ -44,6 +45,7 @@ export class Channel {
   #failures = 0;
   #retryAtMs = 0;
   #isClosed = false;
+  #isReferenced = true;
   /** Number of connections that were made. */
   connections = 0;
 
@@ -61,8 +63,9 @@ export class Channel {
   }
 
   /**
-   * A connection that takes calls. Callers share one dial. Rejects with StatusError (UNAVAILABLE);
-   * within the backoff after a failed dial at once, with that dial's reason.
+   * A connection that takes calls. Callers share one dial. Rejects with StatusError (UNAVAILABLE),
+   * whose cause is Node's error; within the backoff after a failed dial at once, with that dial's
+   * reason.
    */
   connect(): Promise<ClientConnection> {
     const { ready } = this;
@@ -74,6 +77,12 @@ export class Channel {
       this.#dialling = undefined;
     });
     return this.#dialling;
+  }
+
+  /** Whether the connection keeps the process alive; it does by default. */
+  setReferenced(isReferenced: boolean): void {
+    this.#isReferenced = isReferenced;
+    this.#socket?.setReferenced(isReferenced);
   }
 
   /** Ends the connection and all calls; later ones are refused. */
@@ -90,6 +99,7 @@ export class Channel {
       this.#failure = undefined;
       this.connections++;
       this.#socket = socket;
+      socket.setReferenced(this.#isReferenced);
       return socket.connection;
     } catch (error) {
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
@@ -99,6 +109,7 @@ export class Channel {
         this.#isClosed ? GrpcCode.Canceled : GrpcCode.Unavailable,
         this.#isClosed ? CLOSED : `connection error: desc = ${reason}`,
       );
+      this.#failure.cause = (error as Error).cause;
       throw this.#failure;
     }
   }
@@ -113,12 +124,12 @@ export class Channel {
         fail(`Error while dialing: dial ${shownAddress(address)}: i/o timeout`);
         socket.destroy();
       });
-      const fail = (reason: string): void => {
+      const fail = (reason: string, cause?: Error): void => {
         timer.cancel();
-        reject(new Error(reason));
+        reject(new Error(reason, { cause }));
       };
       raw.once("error", (error: Error & { code?: string }) => {
-        if (socket === raw) fail(`Error while dialing: ${dialFailure(address, error)}`);
+        if (socket === raw) fail(`Error while dialing: ${dialFailure(address, error)}`, error);
       });
       raw.once("close", () => fail("connection closed before server preface received"));
       const talk = (): void => {
@@ -132,8 +143,8 @@ export class Channel {
               timer.cancel();
               resolve(owner);
             },
-            closed: () => {
-              fail("connection closed before server preface received");
+            closed: (why) => {
+              fail("connection closed before server preface received", new Error(why));
               if (this.#socket === owner) this.#socket = undefined;
             },
           },
@@ -156,9 +167,14 @@ export class Channel {
     });
   }
 
-  #handshake(socket: TLSSocket, talk: () => void, fail: (reason: string) => void): void {
+  #handshake(
+    socket: TLSSocket,
+    talk: () => void,
+    fail: (reason: string, cause: Error) => void,
+  ): void {
     const onError = (error: Error & { code?: string }): void => {
-      fail(`authentication handshake failed: ${handshakeFailure(error, socket)}`);
+      const { handshakeFailure = ({ message }) => message } = this.#options;
+      fail(`authentication handshake failed: ${handshakeFailure(error, socket)}`, error);
     };
     socket.once("error", onError);
     socket.once("secureConnect", () => {

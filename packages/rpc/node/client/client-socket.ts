@@ -10,6 +10,9 @@ import type { ClientConnectionOwner } from "../../src/client/client-state.ts";
 import { type Flushable, Flusher } from "../engine/flusher.ts";
 import { writeTogether } from "../gather.ts";
 
+/** Why a connection ended whose server broke a rule. */
+export const PROTOCOL_ERROR = "protocol error";
+
 /** Time between two sweeps for pings. */
 const SWEEP_PERIOD_MS = 1000;
 
@@ -28,6 +31,7 @@ export class ClientSocket implements ClientConnectionOwner, Flushable {
   readonly #limits: ClientLimits;
   readonly #listener: ClientSocketListener;
   #isBlocked = false;
+  #isDestroyed = false;
   #reason = "error reading from server: EOF";
 
   /** @param socket connected, its TLS handshake done */
@@ -53,6 +57,8 @@ export class ClientSocket implements ClientConnectionOwner, Flushable {
     });
     socket.on("close", () => {
       sweeper.cancel();
+      // Nothing but a broken rule of the protocol ends a connection from within.
+      if (this.connection.ending && !this.#isDestroyed) this.#reason = PROTOCOL_ERROR;
       this.connection.lost(this.#reason);
       listener.closed(this.#reason);
     });
@@ -74,9 +80,16 @@ export class ClientSocket implements ClientConnectionOwner, Flushable {
     } while (this.connection.hasMore);
   }
 
+  /** Whether the socket keeps the process alive. */
+  setReferenced(isReferenced: boolean): void {
+    if (isReferenced) this.#socket.ref();
+    else this.#socket.unref();
+  }
+
   /** Ends the connection at once; open calls end with this reason. */
   destroy(reason: string): void {
     this.#reason = reason;
+    this.#isDestroyed = true;
     this.connection.lost(reason);
     this.#socket.destroy();
   }

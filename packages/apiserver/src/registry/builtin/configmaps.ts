@@ -10,9 +10,10 @@ import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
 import { base64Bytes, dataOf, MAX_DATA_BYTES } from "./data.ts";
+import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 function validate(object: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = validateCoreFinalizers(object);
   const data = dataOf(object, "data");
   const binaryData = dataOf(object, "binaryData");
   let sizeBytes = 0;
@@ -70,6 +71,7 @@ export function configMaps(source: KindSource): ResourceSpec {
       {
         validate: (_ctx, object) => validate(object),
         validateUpdate: (_ctx, object, old) => [
+          ...validateCoreFinalizers(object),
           ...validateImmutable(object, old, ["data", "binaryData"]),
           ...validate(object),
         ],

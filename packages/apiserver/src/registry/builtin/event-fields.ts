@@ -67,5 +67,12 @@ export function toCoreEvent(object: KubeObject): CoreEvent {
 
 /** The event in events.k8s.io/v1. */
 export function toEventsEvent(object: KubeObject): KubeObject {
-  return renamed(object, TO_EVENTS, "events.k8s.io/v1");
+  const event = renamed(object, TO_EVENTS, "events.k8s.io/v1");
+  // Core/v1 writes empty reporters, events.k8s.io/v1 does not.
+  const { reportingController, reportingInstance, ...rest } = event;
+  return {
+    ...(rest as KubeObject),
+    ...(reportingController ? { reportingController } : {}),
+    ...(reportingInstance ? { reportingInstance } : {}),
+  };
 }

@@ -5,6 +5,7 @@ import { invalidValue, required } from "../../meta/field-errors.ts";
 import { isDns1123Subdomain, isQualifiedName } from "../../meta/names.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { CoreEvent } from "./event-fields.ts";
+import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 /** Whose rules hold: those of core/v1 are weaker. */
 export type EventApi = "core" | "events";
@@ -77,7 +78,7 @@ function validateSeries({ series }: CoreEvent): FieldError[] {
 export function validateEvent(event: CoreEvent, api: EventApi): FieldError[] {
   const errors = validateLegacy(event, api);
   if (api === "core") return errors;
-  errors.push(...validateSeries(event));
+  errors.push(...validateCoreFinalizers(event), ...validateSeries(event));
   if ((event.eventTime ?? null) === null) errors.push(required("eventTime"));
   const { type = "" } = event;
   if (type !== "Normal" && type !== "Warning") {

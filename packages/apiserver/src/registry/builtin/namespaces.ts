@@ -7,7 +7,6 @@ import { withField, withMetadata } from "../../meta/change.ts";
 import { invalidValue } from "../../meta/field-errors.ts";
 import { isQualifiedName, nameIsDnsLabel } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
-import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from "../../meta/object-meta-validation.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
@@ -15,26 +14,28 @@ import type { ResourceSpec } from "../resource-spec.ts";
 import { SubresourceStore } from "../store.ts";
 import type { Strategy } from "../strategy.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
+import {
+  NAMESPACE_FINALIZER,
+  validateCoreFinalizers,
+  validateFinalizerDomain,
+} from "./finalizer-names.ts";
 import { finalizersOf, NamespaceStore, phaseOf } from "./namespace-store.ts";
 
-/** The finalizer in spec.finalizers that the namespace controller removes. */
-export const NAMESPACE_FINALIZER = "kubernetes";
 /** The label that holds a namespace's name, for selectors. */
 export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
 
-const STANDARD_FINALIZERS = new Set([NAMESPACE_FINALIZER, ORPHAN_FINALIZER, FOREGROUND_FINALIZER]);
-
 function validateFinalizer(name: string, field: string): FieldError[] {
-  const errors = isQualifiedName(name).map((text) => invalidValue(field, name, text));
-  if (!name.includes("/") && !STANDARD_FINALIZERS.has(name)) {
-    const text = "name is neither a standard finalizer name nor is it fully qualified";
-    errors.push(invalidValue(field, name, text));
-  }
-  return errors;
+  return [
+    ...isQualifiedName(name).map((text) => invalidValue(field, name, text)),
+    ...validateFinalizerDomain(name, field),
+  ];
 }
 
 function validate(object: KubeObject): FieldError[] {
-  return finalizersOf(object).flatMap((name) => validateFinalizer(name, "spec.finalizers"));
+  return [
+    ...validateCoreFinalizers(object),
+    ...finalizersOf(object).flatMap((name) => validateFinalizer(name, "spec.finalizers")),
+  ];
 }
 
 function strategyOf(source: KindSource): Strategy {

@@ -9,6 +9,7 @@ import type { ResourceSpec } from "../resource-spec.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
 import { validateImmutable } from "./configmaps.ts";
 import { base64Bytes, dataOf, encodedText, jsonObjectProblem, MAX_DATA_BYTES } from "./data.ts";
+import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 /** Checks that a certificate and a key belong together; undefined where they do. */
 export type KeyPairCheck = (certificate: string, key: string) => string | undefined;
@@ -57,7 +58,7 @@ function validateType(object: KubeObject): FieldError[] {
 }
 
 function validate(object: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = validateCoreFinalizers(object);
   let sizeBytes = 0;
   for (const [key, value] of Object.entries(dataOf(object, "data"))) {
     for (const text of isConfigMapKey(key)) errors.push(invalidValue(`data[${key}]`, key, text));
@@ -68,7 +69,7 @@ function validate(object: KubeObject): FieldError[] {
 }
 
 function validateUpdate(object: KubeObject, old: KubeObject): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = validateCoreFinalizers(object);
   if (typeOf(object) !== typeOf(old)) {
     errors.push(invalidValue("type", typeOf(object), "field is immutable"));
   }

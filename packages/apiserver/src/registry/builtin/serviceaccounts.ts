@@ -5,6 +5,7 @@ import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
 import { NAME_AND_AGE } from "../table.ts";
+import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 const ENFORCE_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets";
 const ENFORCE_WARNING =
@@ -44,8 +45,13 @@ export function serviceAccounts(source: KindSource): ResourceSpec {
       { kind, namespaced: true },
       {
         prepareForCreate: (_ctx, object) => withCleanSecrets(object),
+        validate: (_ctx, object) => validateCoreFinalizers(object),
         warningsOnCreate: (_ctx, object) => warnings(object, undefined),
         prepareForUpdate: (_ctx, object) => withCleanSecrets(object),
+        validateUpdate: (_ctx, object) => [
+          ...validateCoreFinalizers(object),
+          ...validateCoreFinalizers(object),
+        ],
         warningsOnUpdate: (_ctx, object, old) => warnings(object, old),
       },
     ),

@@ -14,7 +14,7 @@ interface PlantedBug {
 /** By what the cache does wrong. */
 export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
   "an event lost at the window's edge": {
-    file: "cacher.ts",
+    file: "watch-start.ts",
     before: "if (after < window.completeAfter)",
     after: "if (after < window.completeAfter - 2)",
   },
@@ -36,7 +36,7 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     after: "this.#nextIndex = Math.max(this.#deps.cache.window.startIndex, index - 1);",
   },
   "an event of the initial objects again": {
-    file: "cacher.ts",
+    file: "watch-start.ts",
     before: "nextIndex: window.endIndex, afterRevision: resourceVersion,",
     after:
       "nextIndex: Math.max(window.startIndex, window.endIndex - 1), afterRevision: resourceVersion - 1,",

@@ -91,7 +91,9 @@ export function judgeWatch(
   if (after !== undefined) {
     const wrong = initialEnds.includes(true);
     const judged = judgeEvents(history, interest, after, seen);
-    return wrong ? { ...judged, problem: "an end of initial objects nobody asked for" } : judged;
+    return wrong
+      ? { ...judged, problem: "an end of initial objects that were not demanded" }
+      : judged;
   }
   if (!endsInitial) return judgeUnmarked(history, demand, seen);
   const end = seen.findIndex(({ type }) => type === "BOOKMARK");

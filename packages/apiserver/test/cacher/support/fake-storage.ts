@@ -48,6 +48,8 @@ export class FakeStorage implements StorageInterface {
   /** Watches send nothing, and do not end. */
   isSilent = false;
   hasWatchList = true;
+  /** Watches omit events of this key, as a store with a bug might. */
+  omittedKey = "";
   /** The object of this key cannot be decoded. */
   corruptKey = "";
   /** Calls by their name. */
@@ -302,7 +304,7 @@ class FakeWatch implements Watch {
   }
 
   #add({ key, revision, before, after }: Change): void {
-    if (!key.startsWith(this.#key)) return;
+    if (!key.startsWith(this.#key) || key === this.#storage.omittedKey) return;
     const type = after === undefined ? "DELETED" : before === undefined ? "ADDED" : "MODIFIED";
     const object = stored(key, revision, (after ?? before)!);
     const isCorrupt = key === this.#storage.corruptKey;

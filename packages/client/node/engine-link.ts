@@ -1,0 +1,215 @@
+/**
+ * A Link over our own HTTP/2 engine: one connection to one endpoint, dialled when a call needs it.
+ * The connection keeps the process alive only while calls are open.
+ */
+import type { ConnectionOptions } from "node:tls";
+import { GrpcCode } from "@quorate/proto";
+import type {
+  CallStart,
+  ClientCall,
+  ClientCallEvents,
+  ClientConnection,
+  ClientLimits,
+} from "@quorate/rpc";
+import { Channel, DeadlineQueue } from "@quorate/rpc/client";
+import type { Endpoint } from "../src/endpoint.ts";
+import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
+import { EngineStream } from "./engine-stream.ts";
+import { linkClock } from "./link-clock.ts";
+import { reasonOf } from "./link-reasons.ts";
+
+export interface EngineLinkOptions {
+  /** TLS options of each dial; undefined for plain text. */
+  readonly tls: (() => ConnectionOptions) | undefined;
+  readonly dialTimeoutMs: number;
+  readonly maxRequestBytes: number;
+  readonly limits: Partial<ClientLimits>;
+}
+
+function metadataOf({ token, requireLeader }: CallMetadata): CallStart["metadata"] {
+  const fields: { name: string; value: string }[] = [];
+  if (token !== undefined && token !== "") fields.push({ name: "token", value: token });
+  if (requireLeader === true) fields.push({ name: "hasleader", value: "true" });
+  return fields;
+}
+
+export class EngineLink implements Link {
+  readonly endpoint: string;
+  readonly #channel: Channel;
+  readonly #maxRequestBytes: number;
+  readonly #deadlines = new DeadlineQueue(linkClock);
+  /** Calls that have not ended, those that wait for a connection included. */
+  #open = 0;
+  /** Calls that the server's limit of streams holds back, in order. */
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(endpoint: Endpoint, options: EngineLinkOptions) {
+    this.endpoint = endpoint.text;
+    this.#maxRequestBytes = options.maxRequestBytes;
+    this.#channel = new Channel(
+      {
+        endpoint: endpoint.text,
+        address: endpoint.address,
+        tls: options.tls,
+        dialTimeoutMs: options.dialTimeoutMs,
+        limits: options.limits,
+      },
+      linkClock,
+    );
+  }
+
+  async call(
+    path: string,
+    request: Uint8Array,
+    metadata: CallMetadata,
+    dialTimeoutMs: number,
+    timeoutMs: number,
+  ): Promise<Uint8Array> {
+    this.#checkSize(request);
+    const deadlineMs = linkClock.monotonicMs() + timeoutMs;
+    this.#begin();
+    try {
+      let connection = this.#channel.ready ?? (await this.#connected(dialTimeoutMs));
+      for (;;) {
+        const start = {
+          path,
+          metadata: metadataOf(metadata),
+          timeoutMs: Math.max(1, deadlineMs - linkClock.monotonicMs()),
+        };
+        const response = this.#unary(connection, start, request, deadlineMs);
+        if (response !== undefined) return await response;
+        await this.#turn(deadlineMs);
+        connection = await this.#connected(dialTimeoutMs);
+      }
+    } finally {
+      this.#end();
+    }
+  }
+
+  async stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream> {
+    this.#begin();
+    try {
+      for (;;) {
+        const connection = await this.#connected(dialTimeoutMs);
+        const stream = new EngineStream(
+          (request) => this.#checkSize(request),
+          () => this.#end(),
+        );
+        const start = { path, metadata: metadataOf(metadata), timeoutMs: undefined };
+        const call = connection.call(start, stream);
+        if (call !== undefined) {
+          stream.opened(call);
+          return stream;
+        }
+        await this.#turn(undefined);
+      }
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#deadlines.clear();
+    this.#channel.close();
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  #checkSize(request: Uint8Array): void {
+    if (request.length > this.#maxRequestBytes)
+      throw new LinkError(
+        GrpcCode.ResourceExhausted,
+        `trying to send message larger than max (${request.length} vs. ${this.#maxRequestBytes})`,
+        false,
+      );
+  }
+
+  /** The call's response; undefined if the connection takes no more calls now. */
+  #unary(
+    connection: ClientConnection,
+    start: CallStart,
+    request: Uint8Array,
+    deadlineMs: number,
+  ): Promise<Uint8Array> | undefined {
+    let call: ClientCall | undefined;
+    const result = new Promise<Uint8Array>((resolve, reject) => {
+      let response: Uint8Array | undefined;
+      const deadline = {
+        deadlineMs,
+        expired: () => {
+          call?.cancel();
+          reject(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", true));
+        },
+      };
+      const events: ClientCallEvents = {
+        message: (bytes) => {
+          response = bytes;
+        },
+        ended: ({ code, message }, wasSent) => {
+          this.#deadlines.remove(deadline);
+          if (code !== 0) reject(new LinkError(code, reasonOf(message), wasSent));
+          else if (response === undefined)
+            reject(new LinkError(GrpcCode.Internal, "no message received", true));
+          else resolve(response);
+        },
+      };
+      call = connection.call(start, events);
+      if (call === undefined) return;
+      this.#deadlines.add(deadline);
+      call.send(request, true);
+    });
+    return call === undefined ? undefined : result;
+  }
+
+  /** A connection. Rejects with LinkError: none of the call was sent. */
+  async #connected(dialTimeoutMs: number): Promise<ClientConnection> {
+    const { ready } = this.#channel;
+    if (ready !== undefined) return ready;
+    let late: { cancel(): void } | undefined;
+    try {
+      return await Promise.race([
+        this.#channel.connect(),
+        new Promise<never>((_, reject) => {
+          late = linkClock.after(dialTimeoutMs, () =>
+            reject(new LinkError(GrpcCode.Unavailable, "no connection in time", false)),
+          );
+        }),
+      ]);
+    } catch (error) {
+      if (error instanceof LinkError) throw error;
+      const { code, message, cause } = error as Error & { code: number };
+      const details = cause instanceof Error ? cause.message : message;
+      throw new LinkError(code, reasonOf(details), false);
+    } finally {
+      late?.cancel();
+    }
+  }
+
+  /** Resolves when another call has ended. Rejects with LinkError at the deadline. */
+  #turn(deadlineMs: number | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const deadline = {
+        deadlineMs,
+        expired: () => {
+          this.#waiting.splice(this.#waiting.indexOf(go), 1);
+          reject(new LinkError(GrpcCode.DeadlineExceeded, "no response in time", false));
+        },
+      };
+      const go = (): void => {
+        this.#deadlines.remove(deadline);
+        resolve();
+      };
+      this.#waiting.push(go);
+      this.#deadlines.add(deadline);
+    });
+  }
+
+  #begin(): void {
+    if (this.#open++ === 0) this.#channel.setReferenced(true);
+  }
+
+  #end(): void {
+    if (--this.#open === 0) this.#channel.setReferenced(false);
+    this.#waiting.shift()?.();
+  }
+}

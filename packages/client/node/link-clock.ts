@@ -1,0 +1,22 @@
+/**
+ * The process's clock, as far as connections need it. Its timers do not keep the process alive:
+ * open calls do, by their socket.
+ */
+import type { Clock, Timer } from "@quorate/host";
+
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+export const linkClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, task): Timer {
+    // A whole millisecond more: Node's timers may be early by a fraction.
+    const handle = setTimeout(task, Math.min(Math.ceil(delayMs) + 1, MAX_DELAY_MS)).unref();
+    return { cancel: () => clearTimeout(handle) };
+  },
+  every(periodMs, task): Timer {
+    const handle = setInterval(task, periodMs).unref();
+    return { cancel: () => clearInterval(handle) };
+  },
+  endOfTurn: (task) => void setImmediate(task),
+};

@@ -1,0 +1,54 @@
+/**
+ * Rewrites the texts of failed connections, which are Node's, OpenSSL's and the engine's, for
+ * operators. The texts do not name the endpoint: the printed error already does. A server's own
+ * text passes unchanged, because tools match it.
+ */
+
+/** Patterns with the text that replaces each. */
+const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/^(?:connect )?ECONNREFUSED\b.*$/, "connection refused"],
+  [/^connect ENOENT (.*)$/, "no socket at $1"],
+  [/^connect EACCES (.*)$/, "no permission to connect to $1"],
+  [/^(?:connect )?(?:EHOSTUNREACH|ENETUNREACH)\b.*$/, "no route to that address"],
+  [/^(?:connect )?ETIMEDOUT\b.*$/, "connection timed out at that address"],
+  [/^getaddrinfo (?:ENOTFOUND|EAI_AGAIN) (.*)$/, "the name $1 cannot be resolved"],
+  [/^(?:(?:read|write) )?(?:ECONNRESET|EPIPE)\b.*$/, "the connection was closed"],
+  [/^error reading from server\b.*$/, "the connection was closed"],
+  [
+    /^Client network socket disconnected before secure TLS connection was established$/,
+    "the connection was closed during the TLS handshake",
+  ],
+  // OpenSSL: thread, error number, library, function, reason, source file.
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s,
+    "the member requires a client certificate ($1)",
+  ],
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(\w+ alert (?:(?:bad|unsupported) certificate|unknown ca|certificate \w+)):.*$/s,
+    "the member refused this client's certificate ($1)",
+  ],
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(wrong version number|packet length too long|http request):.*$/s,
+    "the server there does not speak TLS ($1)",
+  ],
+  [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:([^:]+):.*$/s, "the TLS handshake failed ($1)"],
+  [
+    /^(?:protocol error|received a response of unexpected content-type .*)$/,
+    "the server there does not speak gRPC",
+  ],
+  [
+    /^unexpected HTTP status code received from server: (.*)$/,
+    "the server there does not speak gRPC (HTTP status $1)",
+  ],
+  [
+    /^stream terminated by RST_STREAM with error code: (\w+)$/,
+    "the server reset the stream (HTTP/2 code $1)",
+  ],
+];
+
+/** Why a call failed. @param text of the error, or the server's own */
+export function reasonOf(text: string): string {
+  for (const [pattern, reason] of REASONS)
+    if (pattern.test(text)) return text.replace(pattern, reason);
+  return text;
+}

@@ -1,0 +1,66 @@
+/** The command `npm run compare:kube-api`: kube-apiserver's responses beside ours. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { isDeepStrictEqual, parseArgs } from "node:util";
+import { startApiServer } from "@quorate/apiserver/node";
+import { type ApiAccess, accessOf, exchange } from "./exchange.ts";
+import { keptPath, keptResponses } from "./kept.ts";
+import { normalised } from "./normalise.ts";
+import { play, steps } from "./requests.ts";
+
+const HELP = `usage: npm run compare:kube-api -- [options]
+
+Sends about 200 requests to a new API server of ours, and compares statuses, warnings and bodies
+with those of kube-apiserver 1.36.
+
+  --kubeconfig FILE  send them to a new kube-apiserver too (default: its stored responses count)
+  --record           store kube-apiserver's responses for the test of the build
+  --only TEXT        print only differences whose request contains TEXT
+  --help             print this text
+`;
+const MAX_SHOWN_CHARS = 3000;
+
+async function responsesOf(access: ApiAccess) {
+  const played = await play(steps(), (request) => exchange(access, request));
+  return played.map(({ request, response }) => ({ request, response: normalised(response) }));
+}
+
+async function run(): Promise<boolean> {
+  const { values } = parseArgs({
+    options: {
+      kubeconfig: { type: "string" },
+      record: { type: "boolean", default: false },
+      only: { type: "string", default: "" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return true;
+  }
+  let theirs = values.record ? [] : keptResponses();
+  if (values.kubeconfig !== undefined) {
+    const access = accessOf(readFileSync(values.kubeconfig, "utf8"));
+    theirs = (await responsesOf(access)).map(({ response }) => response);
+  }
+  if (values.record) {
+    writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
+    console.log(`${theirs.length} responses stored`);
+    return true;
+  }
+  await using api = await startApiServer();
+  const ours = await responsesOf(accessOf(api.kubeconfig));
+  let differences = 0;
+  for (const [index, { request, response }] of ours.entries()) {
+    if (isDeepStrictEqual(response, theirs[index])) continue;
+    differences++;
+    const shown = `${request.method} ${request.path} ${JSON.stringify(request.body ?? "")}`;
+    if (!shown.includes(values.only)) continue;
+    console.log(`\n${shown.slice(0, 300)}`);
+    console.log(`  kube: ${JSON.stringify(theirs[index]).slice(0, MAX_SHOWN_CHARS)}`);
+    console.log(`  ours: ${JSON.stringify(response).slice(0, MAX_SHOWN_CHARS)}`);
+  }
+  console.log(`\n${ours.length} requests, ${differences} differences`);
+  return differences === 0;
+}
+
+process.exitCode = (await run()) ? 0 : 1;

@@ -1,0 +1,56 @@
+/** Removes from a response what differs between two good servers: ids, times and revisions. */
+import type { ApiResponse } from "./exchange.ts";
+
+const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const AGE = /^(?:\d+y)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?$/;
+/** Values of these fields are replaced. */
+const REPLACED: Readonly<Record<string, string>> = {
+  creationTimestamp: "<time>",
+  deletionTimestamp: "<time>",
+  time: "<time>",
+  resourceVersion: "<revision>",
+};
+
+function textOf(text: string): string {
+  return text
+    .replace(UID, "<uid>")
+    .replace(/(in record|in object meta:) (\(?)\d+(\)?)/g, "$1 $2<revision>$3")
+    .replace(/\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "gen-<random>")
+    .replace(/\bGen_[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "Gen_<random>");
+}
+
+function cell(value: unknown): unknown {
+  return typeof value === "string" && value !== "" && AGE.test(value) ? "<age>" : plain(value);
+}
+
+/** Kubernetes leaves the kind out of the items of a list of built-in objects. */
+function item(value: unknown): unknown {
+  const { kind: _, apiVersion: __, ...rest } = value as Record<string, unknown>;
+  return plain(rest);
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "string") return textOf(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const result: Record<string, unknown> = {};
+  for (const [name, inner] of Object.entries(value)) {
+    const replaced = Object.hasOwn(REPLACED, name) ? REPLACED[name] : undefined;
+    if (name === "cells") result[name] = (inner as unknown[]).map(cell);
+    // Descriptions of columns are texts of our own.
+    else if (name === "items" && Array.isArray(inner)) result[name] = inner.map(item);
+    else if (name === "columnDefinitions") {
+      result[name] = (inner as Record<string, unknown>[]).map(
+        ({ description: _, ...rest }) => rest,
+      );
+    } else {
+      result[name] = replaced !== undefined && typeof inner === "string" ? replaced : plain(inner);
+    }
+  }
+  return result;
+}
+
+/** The response without what may differ. */
+export function normalised({ status, warning, body }: ApiResponse): ApiResponse {
+  return { status, ...(warning === undefined ? {} : { warning }), body: plain(body) };
+}

@@ -1,0 +1,42 @@
+/** The requests, in the order in which they are sent. Later ones may use earlier responses. */
+import { configMapRequests } from "./configmap-requests.ts";
+import type { ApiRequest, ApiResponse } from "./exchange.ts";
+import { kindRequests } from "./kind-requests.ts";
+import { namespaceRequests } from "./namespace-requests.ts";
+import { NAMESPACES, namespace } from "./objects.ts";
+import { optionRequests } from "./option-requests.ts";
+
+/** A request, or one that is made from the last object that a path responded with. */
+export type Step = ApiRequest | ((last: (path: string) => Record<string, unknown>) => ApiRequest);
+
+/** All requests. The server must be new. */
+export function steps(): Step[] {
+  return [
+    { method: "POST", path: NAMESPACES, body: namespace("t") },
+    ...configMapRequests(),
+    ...optionRequests(),
+    ...namespaceRequests(),
+    ...kindRequests(),
+  ];
+}
+
+/** Sends all requests, one after another. */
+export async function play(
+  all: readonly Step[],
+  send: (request: ApiRequest) => Promise<ApiResponse>,
+): Promise<{ readonly request: ApiRequest; readonly response: ApiResponse }[]> {
+  const seen = new Map<string, Record<string, unknown>>();
+  const played: { request: ApiRequest; response: ApiResponse }[] = [];
+  for (const step of all) {
+    const request = typeof step === "function" ? step((path) => seen.get(path) ?? {}) : step;
+    const response = await send(request);
+    const body = response.body as { kind?: string; metadata?: { name?: string } };
+    const { name } = body?.metadata ?? {};
+    if (name !== undefined && body.kind !== "Status") {
+      const [path] = request.path.split("?");
+      seen.set(request.method === "POST" ? `${path}/${name}` : path, { ...body });
+    }
+    played.push({ request, response });
+  }
+  return played;
+}
