@@ -14,6 +14,7 @@ import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
 import { jsonCodec } from "../storage/json-codec.ts";
+import { workloadSpecs } from "../workloads/workload-resources.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
@@ -27,6 +28,7 @@ export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
     secrets(kindSource("", "v1", "Secret")),
     serviceAccounts(kindSource("", "v1", "ServiceAccount")),
     leases(kindSource("coordination.k8s.io", "v1", "Lease")),
+    ...workloadSpecs(kindSource),
   ];
 }
 

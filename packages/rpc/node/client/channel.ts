@@ -131,8 +131,13 @@ export class Channel {
       raw.once("error", (error: Error & { code?: string }) => {
         if (socket === raw) fail(`Error while dialing: ${dialFailure(address, error)}`, error);
       });
-      raw.once("close", () => fail("connection closed before server preface received"));
+      let isTalking = false;
+      raw.once("close", () => {
+        // The talking socket knows why.
+        if (!isTalking) fail(NO_PREFACE, new Error("error reading from server: EOF"));
+      });
       const talk = (): void => {
+        isTalking = true;
         const owner = new ClientSocket(
           socket,
           this.#limits,
@@ -144,7 +149,7 @@ export class Channel {
               resolve(owner);
             },
             closed: (why) => {
-              fail("connection closed before server preface received", new Error(why));
+              fail(NO_PREFACE, new Error(why));
               if (this.#socket === owner) this.#socket = undefined;
             },
           },
@@ -184,6 +189,7 @@ export class Channel {
   }
 }
 
+const NO_PREFACE = "connection closed before server preface received";
 const CLOSED = "grpc: the client connection is closing";
 
 function dialTarget(address: string): { path: string } | { host: string; port: number } {
