@@ -6,13 +6,13 @@
  * It knows no sockets and no files; node/ opens those.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { ConditionCompiler } from "../admission/match-conditions.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
+import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -67,8 +67,7 @@ export interface ControlPlaneDeps {
   readonly pages: ReadonlyMap<string, Page>;
 }
 
-/** Until CEL expressions are evaluated, conditions of webhooks are refused when they are written. */
-const compileCondition: ConditionCompiler = () => ({ error: "CEL expressions are not evaluated" });
+const { compile: compileCondition } = new MatchConditionCompiler();
 
 export class ControlPlane {
   readonly server: ApiServer;
