@@ -3,6 +3,7 @@ import type { Clock } from "@quorate/host";
 import { toHex, toUtf8 } from "@quorate/proto";
 
 import { JsonParser } from "../codec/json-parser.ts";
+import { type StatedKind, statedKind } from "../codec/kind-of.ts";
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import { parseYaml } from "../codec/yaml.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
@@ -88,16 +89,15 @@ export async function readObject(
 
 /** Checks that the value is an object of the kind. */
 export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Array): KubeObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const why =
-      "couldn't get version/kind; json parse error: json: cannot unmarshal " +
-      `${Array.isArray(value) ? "array" : typeof value} into Go value of type struct`;
+  let stated: StatedKind;
+  try {
+    stated = statedKind(value);
+  } catch (error) {
+    const why = `couldn't get version/kind; json parse error: ${(error as Error).message}`;
     throw unrecognized(kind, why, bytes);
   }
-  const fields = value as Record<string, unknown>;
-  const [sentKind, sentVersion] = [fields["kind"] ?? "", fields["apiVersion"] ?? ""];
-  if (typeof sentKind !== "string" || typeof sentVersion !== "string")
-    throw unrecognized(kind, "couldn't get version/kind; json parse error: not a string", bytes);
+  const fields = (value ?? {}) as Record<string, unknown>;
+  const { kind: sentKind, apiVersion: sentVersion } = stated;
   const apiVersion = sentVersion === "" ? apiVersionOf(kind) : sentVersion;
   const parsed = parseApiVersion(apiVersion);
   if (parsed === undefined)
