@@ -15,7 +15,12 @@ import { parseTokenFile } from "../src/authn/token-file.ts";
 import type { UserInfo } from "../src/authn/user.ts";
 import { MAX_BODY_BYTES } from "../src/server/call.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
-import { clientCertificate, type OwnCertificates, ownCertificates } from "./certificates.ts";
+import {
+  clientCertificate,
+  type OwnCertificates,
+  ownCertificates,
+  type Pair,
+} from "./certificates.ts";
 import { LibraryCluster } from "./cluster.ts";
 import { startEmbeddedMember } from "./embedded-member.ts";
 import { type Encryption, NO_ENCRYPTION, openEncryption } from "./encryption/encryption.ts";
@@ -51,6 +56,8 @@ export interface ServingApi {
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
   readonly plane: ControlPlane;
+  /** The certificate in that kubeconfig. */
+  readonly admin: Pair;
   /** A kubeconfig with a new client certificate: its CN is the user, its O's are the groups. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   stop(): Promise<void>;
@@ -112,9 +119,10 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     const pair = await clientCertificate(certificates.ca, user, groups, nodeClock.wallMs());
     return kubeconfigText({ url, caPem: caOf(options, certificates), user: pair });
   };
+  logger.info("ready to serve client requests", { url });
   return {
     ...written(options, certificates, url),
-    ...{ url, plane, kubeconfigFor },
+    ...{ url, plane, kubeconfigFor, admin: certificates.admin },
     stop: stopOf(options, plane, engine, opened),
   };
 }

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, silentLogger } from "@quorate/host";
 import type { ControlPlane } from "../src/server/control-plane.ts";
+import { JsonClient, type JsonRequest, type JsonResponse } from "./json-client.ts";
 import { serveApi } from "./serve.ts";
 import { DEFAULT_SERVE_OPTIONS, type ServeOptions } from "./serve-options.ts";
 
@@ -25,6 +26,8 @@ export interface RunningApiServer extends AsyncDisposable {
   /** A kubeconfig of the group system:masters, as text and as a file. */
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
+  /** Sends a request as the admin, with JSON in and out. */
+  request(path: string, request?: JsonRequest): Promise<JsonResponse>;
   /** A kubeconfig of another user, by a client certificate. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   /** The parts of the server, for programs that add resources. */
@@ -50,13 +53,16 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
       { ...DEFAULT_SERVE_OPTIONS, ...given, dataDir },
       { logger, onEnd },
     );
+    const client = new JsonClient(serving.url, serving.caPem, serving.admin);
     const stop = async (): Promise<void> => {
+      await client.close();
       await serving.stop();
       remove();
     };
     const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
     return {
       ...{ url, ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, stop },
+      request: (path, request) => client.request(path, request),
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

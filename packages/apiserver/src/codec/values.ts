@@ -3,7 +3,8 @@
  * the type's fields, empty ones omitted or written as zero values.
  */
 
-import { DEFAULTERS, type FieldValues } from "../schema/defaults.ts";
+import { DEFAULTERS } from "../schema/defaults.ts";
+import type { FieldValues } from "../schema/field-values.ts";
 import type { CustomName, Field, MessageType, ValueType } from "../schema/message-type.ts";
 import type { MutableObject } from "./maps.ts";
 
@@ -72,6 +73,7 @@ function fieldValues(type: MessageType, values: unknown[]): FieldValues {
     return slot;
   };
   return {
+    names: type.fields.map((field) => field.name),
     get: (name) => values[slotOf(name)],
     set: (name, value) => {
       values[slotOf(name)] = value;

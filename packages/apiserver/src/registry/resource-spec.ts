@@ -38,6 +38,11 @@ export interface ResourceSpec {
   /** Below the root, without slashes at its ends: "configmaps", "example.org/widgets". */
   readonly storagePrefix: string;
   readonly codec: ObjectCodec;
+  /**
+   * Each call for a storage opens another one: a changed definition of a custom resource reads the
+   * same objects in another way.
+   */
+  readonly ownStorage?: boolean;
   readonly schema: ObjectSchema | undefined;
   readonly strategy: Strategy;
   /** Present where the resource has /status. */
@@ -57,7 +62,7 @@ export interface ResourceSpec {
   readonly nameRule?: NameRule;
   /** The response to a deletion is the object, not a Status. */
   readonly returnsDeletedObject?: boolean;
-  /** Whether a change that removes the last finalizer of a deleted object deletes it; also needed. */
+  /** A further condition for deleting an object whose last finalizer an update removes. */
   readonly deletesDuringUpdate?: (object: KubeObject, old: KubeObject) => boolean;
   /** What happens to dependents by default; "unsupported": no finalizer is ever set for them. */
   readonly garbageCollection?: "background" | "orphan" | "unsupported";

@@ -6,16 +6,8 @@
 
 import { fromUtf8, toBase64 } from "@quorate/proto";
 import { type MutableObject, put, sortedMap } from "../codec/maps.ts";
-
-/** The fields of an object before it is made. */
-export interface FieldValues {
-  get(field: string): unknown;
-  set(field: string, value: unknown): void;
-  /** Sets a field that is absent or, unless it is a pointer in Go, "" or 0. */
-  setMissing(field: string, value: unknown): void;
-}
-
-export type Defaulter = (fields: FieldValues) => void;
+import type { Defaulter, FieldValues } from "./field-values.ts";
+import { WORKLOAD_DEFAULTERS } from "./workload-defaults.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
@@ -115,4 +107,5 @@ export const DEFAULTERS: ReadonlyMap<string, Defaulter> = new Map<string, Defaul
       if (fields.get("expirationSeconds") === undefined) fields.set("expirationSeconds", 3600);
     },
   ],
+  ...WORKLOAD_DEFAULTERS,
 ]);

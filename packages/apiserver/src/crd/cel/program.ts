@@ -66,6 +66,8 @@ function run(program: () => unknown, limit: number): Outcome {
   } catch (error) {
     if (budget.isExceeded || error instanceof BudgetError) return { type: "exceeded" };
     return { type: "error", fault: error as CelFault, cost: budget.used };
+  } finally {
+    budget.end();
   }
 }
 

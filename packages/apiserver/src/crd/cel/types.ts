@@ -27,7 +27,7 @@ const INT: CelType = {
 const DYN: CelType = { name: "dyn", convert: convertDynamic };
 
 /** A JSON value of unknown type. */
-function convertDynamic(value: Json): unknown {
+export function convertDynamic(value: Json): unknown {
   if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
   if (Array.isArray(value)) {
     budget.charge(value.length);

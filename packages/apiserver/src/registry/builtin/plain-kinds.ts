@@ -1,0 +1,202 @@
+/**
+ * Built-in kinds that are stored without rules of their own: the schema's types and defaults,
+ * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
+ * these kinds.
+ */
+import type { GroupVersionKind } from "../../meta/kinds.ts";
+import { nameIsDns1035Label, nameIsPathSegment } from "../../meta/names.ts";
+import type { KubeObject } from "../../meta/object.ts";
+import type { KindSource } from "../kind-source.ts";
+import { plainStrategy, statusStrategyOf } from "../plain-strategy.ts";
+import type { ResourceSpec } from "../resource-spec.ts";
+import { NAME_AND_AGE } from "../table.ts";
+import { podGraceSeconds, podTable } from "./pods.ts";
+import {
+  cronJobTable,
+  daemonSetTable,
+  deploymentTable,
+  jobTable,
+  replicaSetTable,
+  serviceTable,
+  statefulSetTable,
+} from "./workload-tables.ts";
+
+interface PlainKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly short?: readonly string[];
+  /** In the category "all". */
+  readonly isInAll?: boolean;
+  readonly isClusterScoped?: boolean;
+  readonly hasStatus?: boolean;
+  readonly countsGenerations?: boolean;
+  readonly hasScale?: boolean;
+  /** Below the root, where that is not the plural. */
+  readonly prefix?: string;
+  readonly more?: Partial<ResourceSpec>;
+}
+
+const SCALE = {
+  specReplicas: ".spec.replicas",
+  statusReplicas: ".status.replicas",
+  labelSelector: ".status.selector",
+};
+
+function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
+  const read = (object: KubeObject, path: string): string => {
+    let value: unknown = object;
+    for (const part of path.split("."))
+      value = (value as Record<string, unknown> | undefined)?.[part];
+    return value === undefined || value === null ? "" : String(value);
+  };
+  return {
+    selectableFieldNames: names,
+    selectableFields: (object) =>
+      Object.fromEntries(names.map((name) => [name, read(object, name)])),
+  };
+}
+
+const WORKLOAD = { isInAll: true, hasStatus: true, countsGenerations: true } as const;
+const RETURNS_OBJECT = { returnsDeletedObject: true } as const;
+
+const KINDS: readonly PlainKind[] = [
+  {
+    ...{ group: "", kind: "Pod", plural: "pods", short: ["po"], ...WORKLOAD },
+    more: {
+      ...RETURNS_OBJECT,
+      table: podTable,
+      ...fieldsOf([
+        ...["spec.nodeName", "spec.restartPolicy", "spec.schedulerName"],
+        ...["spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP"],
+        ...["status.podIPs", "status.nominatedNodeName"],
+      ]),
+    },
+  },
+  {
+    ...{ group: "", kind: "Service", plural: "services", short: ["svc"], isInAll: true },
+    hasStatus: true,
+    prefix: "services/specs",
+    more: {
+      ...RETURNS_OBJECT,
+      nameRule: nameIsDns1035Label,
+      table: serviceTable,
+      ...fieldsOf(["spec.clusterIP", "spec.type"]),
+    },
+  },
+  {
+    ...{ group: "", kind: "Endpoints", plural: "endpoints", short: ["ep"] },
+    prefix: "services/endpoints",
+  },
+  {
+    ...{ group: "", kind: "Node", plural: "nodes", short: ["no"], isClusterScoped: true },
+    ...{ hasStatus: true, prefix: "minions", more: fieldsOf(["spec.unschedulable"]) },
+  },
+  {
+    ...{ group: "", kind: "PersistentVolume", plural: "persistentvolumes", short: ["pv"] },
+    ...{ isClusterScoped: true, hasStatus: true, more: RETURNS_OBJECT },
+  },
+  {
+    ...{ group: "", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" },
+    ...{ short: ["pvc"], hasStatus: true, more: RETURNS_OBJECT },
+  },
+  {
+    ...{ group: "", kind: "ReplicationController", plural: "replicationcontrollers" },
+    ...{ short: ["rc"], prefix: "controllers", hasScale: true, ...WORKLOAD },
+    more: { garbageCollection: "orphan", table: replicaSetTable, ...fieldsOf(["status.replicas"]) },
+  },
+  { group: "", kind: "PodTemplate", plural: "podtemplates", more: RETURNS_OBJECT },
+  { group: "", kind: "LimitRange", plural: "limitranges", short: ["limits"] },
+  {
+    ...{ group: "", kind: "ResourceQuota", plural: "resourcequotas", short: ["quota"] },
+    ...{ hasStatus: true, more: RETURNS_OBJECT },
+  },
+  {
+    ...{ group: "apps", kind: "Deployment", plural: "deployments", short: ["deploy"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: deploymentTable } },
+  },
+  {
+    ...{ group: "apps", kind: "ReplicaSet", plural: "replicasets", short: ["rs"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: replicaSetTable } },
+  },
+  {
+    ...{ group: "apps", kind: "StatefulSet", plural: "statefulsets", short: ["sts"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: statefulSetTable } },
+  },
+  {
+    ...{ group: "apps", kind: "DaemonSet", plural: "daemonsets", short: ["ds"] },
+    ...{ ...WORKLOAD, more: { table: daemonSetTable } },
+  },
+  { group: "apps", kind: "ControllerRevision", plural: "controllerrevisions" },
+  {
+    ...{ group: "batch", kind: "Job", plural: "jobs", ...WORKLOAD },
+    more: { garbageCollection: "orphan", table: jobTable, ...fieldsOf(["status.successful"]) },
+  },
+  {
+    ...{ group: "batch", kind: "CronJob", plural: "cronjobs", short: ["cj"] },
+    ...{ ...WORKLOAD, more: { table: cronJobTable } },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "Ingress", plural: "ingresses", short: ["ing"] },
+    ...{ hasStatus: true, countsGenerations: true, prefix: "ingress" },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "IngressClass", plural: "ingressclasses" },
+    ...{ isClusterScoped: true, countsGenerations: true },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "NetworkPolicy", plural: "networkpolicies" },
+    ...{ short: ["netpol"], countsGenerations: true },
+  },
+  {
+    ...{ group: "policy", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" },
+    ...{ short: ["pdb"], hasStatus: true, countsGenerations: true },
+  },
+  { group: "discovery.k8s.io", kind: "EndpointSlice", plural: "endpointslices" },
+  {
+    ...{ group: "scheduling.k8s.io", kind: "PriorityClass", plural: "priorityclasses" },
+    ...{ short: ["pc"], isClusterScoped: true, countsGenerations: true },
+  },
+  {
+    ...{ group: "storage.k8s.io", kind: "StorageClass", plural: "storageclasses" },
+    ...{ short: ["sc"], isClusterScoped: true, more: RETURNS_OBJECT },
+  },
+];
+
+/** Kinds whose names need to be segments of a path only. */
+const ANY_NAME = new Set(["ControllerRevision"]);
+
+function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
+  const { hasStatus = false, countsGenerations = false } = plain;
+  const { kind, codec } = source;
+  const namespaced = plain.isClusterScoped !== true;
+  const options = { kind, namespaced, hasStatus, countsGenerations };
+  const grace = plain.kind === "Pod" ? { gracePeriodSeconds: podGraceSeconds } : {};
+  const strategy = plainStrategy(options, grace);
+  return {
+    kind,
+    resource: plain.plural,
+    singular: plain.kind.toLowerCase(),
+    shortNames: plain.short ?? [],
+    categories: plain.isInAll === true ? ["all"] : [],
+    namespaced,
+    storagePrefix: plain.prefix ?? plain.plural,
+    codec,
+    get schema() {
+      return source.schema;
+    },
+    strategy,
+    ...(hasStatus ? { statusStrategy: statusStrategyOf(strategy) } : {}),
+    ...(plain.hasScale === true ? { scale: SCALE } : {}),
+    ...(ANY_NAME.has(plain.kind) ? { nameRule: nameIsPathSegment } : {}),
+    table: NAME_AND_AGE,
+    ...plain.more,
+  };
+}
+
+/** All of these kinds, as kube-apiserver serves them. */
+export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): ResourceSpec[] {
+  return KINDS.map((plain) =>
+    specOf(plain, sourceOf({ group: plain.group, version: "v1", kind: plain.kind })),
+  );
+}
