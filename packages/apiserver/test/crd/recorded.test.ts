@@ -14,7 +14,8 @@ import { loadPatterns } from "../../src/crd/validation/patterns.ts";
 import { Validation } from "../../src/crd/validation/validate-value.ts";
 import { nameIsDnsSubdomain } from "../../src/meta/names.ts";
 import { validateObjectMeta } from "../../src/meta/object-meta-validation.ts";
-import { definitionCases, valueCases } from "./cases.ts";
+import { definitionCases } from "./cases.ts";
+import { valueCases } from "./value-cases.ts";
 
 type Recording = Readonly<Record<string, readonly string[]>>;
 const recorded = JSON.parse(readFileSync(new URL("recorded.json", import.meta.url), "utf8")) as {
