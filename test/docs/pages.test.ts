@@ -17,6 +17,7 @@ const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "
 const executed = new Set([
   "CONTRIBUTING.md",
   "README.md",
+  "docs/apiserver.md",
   "docs/discovery.md",
   "docs/gateway.md",
   "docs/http.md",

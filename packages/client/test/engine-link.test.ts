@@ -259,11 +259,11 @@ test("a closed link ends what is open and refuses what comes", async (t) => {
   const pending = failure(call(link));
   await turn();
   link.close();
-  assert.equal((await pending)[0], 14);
+  assert.deepEqual(await pending, [1, "the client is closed", true]);
   const loop = (async () => {
     for await (const _ of stream.responses());
   })();
-  assert.equal((await failure(loop))[0], 14);
+  assert.deepEqual(await failure(loop), [1, "the client is closed", true]);
   assert.equal((await failure(call(link)))[0], 1);
 });
 

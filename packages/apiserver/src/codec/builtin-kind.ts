@@ -28,6 +28,9 @@ export interface BuiltinKind extends KindSource {
 
 const made = new Map<string, BuiltinKind>();
 
+/** Of all encodings: one is over before the next begins. */
+const writer = new Writer();
+
 /** The kind, if it is a built-in one; lists and meta/v1's kinds are kinds too. */
 export function builtinKind(kind: GroupVersionKind): BuiltinKind | undefined {
   const key = `${apiVersionOf(kind)}/${kind.kind}`;
@@ -83,7 +86,7 @@ function makeKind(kind: GroupVersionKind, type: MessageType): BuiltinKind {
 export function messageCodec(type: MessageType, head: object): MessageCodec {
   return {
     encode(object) {
-      const writer = new Writer();
+      writer.reset();
       writeMessage(writer, type, object as MutableObject);
       return writer.finish();
     },

@@ -4,7 +4,7 @@
  */
 import { type CustomName, type MessageType, messageType } from "../schema/message-type.ts";
 import { jsonKind } from "./go-json-error.ts";
-import { formatTime, parseTime } from "./go-time.ts";
+import { canonicalTime } from "./go-time.ts";
 import { canonicalQuantity } from "./quantity.ts";
 
 /** What these types need of the decoder that meets them. */
@@ -54,7 +54,7 @@ function time(value: unknown, unit: "seconds" | "micros", decoder: CustomDecodin
   if (value === null) return undefined;
   if (typeof value !== "string") return decoder.wrongType(jsonKind(value), "string");
   try {
-    return formatTime(parseTime(value, unit), unit) ?? undefined;
+    return canonicalTime(value, unit) ?? undefined;
   } catch (error) {
     return decoder.fail((error as SyntaxError).message);
   }

@@ -55,12 +55,27 @@ const LAYOUTS = {
   },
 } as const;
 
+/** A time as Kubernetes writes it, of a day that every month has: the usual case. */
+const USUAL = {
+  seconds: /^\d{4}-\d\d-(?:0[1-9]|1\d|2[0-8])T\d\d:\d\d:\d\dZ$/,
+  micros: /^\d{4}-\d\d-(?:0[1-9]|1\d|2[0-8])T\d\d:\d\d:\d\d\.\d{6}Z$/,
+} as const;
+
+function usualTime(text: string, unit: "seconds" | "micros"): Instant | undefined {
+  if (!USUAL[unit].test(text) || text.startsWith("24", 11)) return undefined;
+  const ms = Date.parse(unit === "seconds" ? text : `${text.slice(0, 19)}Z`);
+  if (Number.isNaN(ms)) return undefined;
+  return { seconds: ms / 1000, micros: unit === "seconds" ? 0 : Number(text.slice(20, 26)) };
+}
+
 /**
  * Parses a time.
  * @param unit "seconds" for metav1.Time, "micros" for MicroTime, which demands six decimals
  * @returns undefined for the zero time. Throws SyntaxError with Go's text.
  */
 export function parseTime(text: string, unit: "seconds" | "micros"): Instant | undefined {
+  const usual = usualTime(text, unit);
+  if (usual !== undefined) return isZero(usual) ? undefined : usual;
   const { name, elements } = LAYOUTS[unit];
   const failed = (what: string): SyntaxError =>
     new SyntaxError(`parsing time ${JSON.stringify(text)}${what}`);
@@ -84,14 +99,30 @@ export function parseTime(text: string, unit: "seconds" | "micros"): Instant | u
   if (Number.isNaN(ms)) throw failed(": time zone offset out of range");
   const seconds = ms / 1000;
   const micros = Number(fraction.slice(1, 7).padEnd(6, "0"));
-  return seconds === ZERO_SECONDS && micros === 0 ? undefined : { seconds, micros };
+  return isZero({ seconds, micros }) ? undefined : { seconds, micros };
 }
+
+function isZero({ seconds, micros }: Instant): boolean {
+  return seconds === ZERO_SECONDS && micros === 0;
+}
+
+/** The text under which Go writes a time that it reads; null for the zero time. As parseTime. */
+export function canonicalTime(text: string, unit: "seconds" | "micros"): string | null {
+  const usual = usualTime(text, unit);
+  return usual !== undefined && !isZero(usual) ? text : formatTime(parseTime(text, unit), unit);
+}
+
+/** The last time that was formatted: times of one object are often equal. */
+let last = { seconds: 0, text: "1970-01-01T00:00:00" };
 
 /** The JSON text of a time; null for the zero time and for years that RFC 3339 cannot write. */
 export function formatTime(time: Instant | undefined, unit: "seconds" | "micros"): string | null {
-  if (time === undefined || (time.seconds === ZERO_SECONDS && time.micros === 0)) return null;
-  const date = new Date(time.seconds * 1000);
-  if (!(date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= 9999)) return null;
-  const text = date.toISOString().slice(0, 19);
+  if (time === undefined || isZero(time)) return null;
+  if (last.seconds !== time.seconds) {
+    const date = new Date(time.seconds * 1000);
+    if (!(date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= 9999)) return null;
+    last = { seconds: time.seconds, text: date.toISOString().slice(0, 19) };
+  }
+  const { text } = last;
   return unit === "seconds" ? `${text}Z` : `${text}.${String(time.micros).padStart(6, "0")}Z`;
 }

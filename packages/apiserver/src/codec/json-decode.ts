@@ -14,7 +14,7 @@ import { objectOf, zeroOf } from "./values.ts";
 
 /** The state of decoding one object: where it is, for errors, and what was found. */
 export class JsonDecoder implements CustomDecoding {
-  private readonly found = new Set<string>();
+  private found: Set<string> | undefined;
   /** Keys and indexes down to the present value. */
   private readonly path: (string | number)[] = [];
   /** Go's names of the fields down to the present value. */
@@ -44,7 +44,7 @@ export class JsonDecoder implements CustomDecoding {
 
   /** Such as 'unknown field "spec.foo"', in the order of the text, without repetitions. */
   get strictErrors(): readonly string[] {
-    return [...this.found];
+    return this.found === undefined ? [] : [...this.found];
   }
 
   /** A value of any type; undefined for nil. */
@@ -117,7 +117,8 @@ export class JsonDecoder implements CustomDecoding {
   private enter(type: MessageType, field: Field): void {
     this.struct = type.name;
     this.path.push(field.name);
-    this.fieldStack.push(...field.inlinedIn, field.name);
+    for (const name of field.inlinedIn) this.fieldStack.push(name);
+    this.fieldStack.push(field.name);
   }
 
   private leave(field: Field, outerStruct: string): void {
@@ -198,6 +199,7 @@ export class JsonDecoder implements CustomDecoding {
   }
 
   private strict(what: "unknown" | "duplicate", key: string): void {
+    this.found ??= new Set();
     if (this.lenient > 0 || this.found.size >= MAX_STRICT_ERRORS) return;
     let at = "";
     for (const step of this.path)

@@ -1,4 +1,5 @@
 /** One requirement of a label selector (apimachinery: labels/selector.go, Requirement). */
+import { CodedError } from "@quorate/proto";
 import { invalidValue } from "./field-errors.ts";
 import { isLabelValue, isQualifiedName } from "./names.ts";
 import type { Selector } from "./selectors.ts";
@@ -14,7 +15,11 @@ export interface LabelRequirement {
 }
 
 /** A selector's text that cannot be parsed. Its message is Kubernetes' own. */
-export class SelectorSyntaxError extends TypeError {}
+export class SelectorSyntaxError extends CodedError<"BadSelector"> {
+  constructor(message: string) {
+    super("SelectorSyntaxError", "BadSelector", message);
+  }
+}
 
 const INTEGER = /^[+-]?\d+$/;
 const MAX_INT64 = 2n ** 63n - 1n;

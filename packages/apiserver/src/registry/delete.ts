@@ -4,6 +4,7 @@
  *     checks -> finalizers or a grace period? mark the object as deleted, it stays
  *            -> else admission, deletion
  */
+import { CodedError } from "@quorate/proto";
 import { withMetadata } from "../meta/change.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { Status } from "../meta/status.ts";
@@ -25,12 +26,9 @@ export interface DeleteResult {
 }
 
 /** Thrown out of the storage's update: nothing is to be written. */
-class NoUpdate extends Error {
-  readonly why: "delete now" | "pending";
-
-  constructor(why: "delete now" | "pending") {
-    super(why);
-    this.why = why;
+class NoUpdate extends CodedError<"DeleteNow" | "Pending"> {
+  constructor(code: "DeleteNow" | "Pending") {
+    super("NoUpdate", code, "nothing to write");
   }
 }
 
@@ -93,7 +91,7 @@ async function mark(call: DeleteCall): Promise<Marked | "pending"> {
         const present = existing!;
         await validate(present);
         const plan = planDeletion(context, present, options);
-        if (plan.kind === "pending") throw new NoUpdate("pending");
+        if (plan.kind === "pending") throw new NoUpdate("Pending");
         const finalizers = finalizersForDeletion(context, plan.object, options);
         const changed =
           finalizers === undefined ? plan.object : withMetadata(plan.object, { finalizers });
@@ -101,7 +99,7 @@ async function mark(call: DeleteCall): Promise<Marked | "pending"> {
         graceful = plan.kind === "graceful";
         graceSeconds = plan.gracePeriodSeconds;
         if (graceful) return { object: changed };
-        if (!keeps) throw new NoUpdate("delete now");
+        if (!keeps) throw new NoUpdate("DeleteNow");
         return { object: markedAsDeleted(changed, context.parts.clock.wallMs()) };
       },
       false,
@@ -113,7 +111,7 @@ async function mark(call: DeleteCall): Promise<Marked | "pending"> {
     if (!(error instanceof NoUpdate)) {
       throw interpretStorageError(error, "update", context.resource, name);
     }
-    if (error.why === "pending") return "pending";
+    if (error.code === "Pending") return "pending";
     return { deleteNow: true, object: undefined, mayBeGone: false };
   }
 }

@@ -62,7 +62,7 @@ export interface ResourceSpec {
   readonly nameRule?: NameRule;
   /** The response to a deletion is the object, not a Status. */
   readonly returnsDeletedObject?: boolean;
-  /** Whether a change that removes the last finalizer of a deleted object deletes it; also needed. */
+  /** A further condition for deleting an object whose last finalizer an update removes. */
   readonly deletesDuringUpdate?: (object: KubeObject, old: KubeObject) => boolean;
   /** What happens to dependents by default; "unsupported": no finalizer is ever set for them. */
   readonly garbageCollection?: "background" | "orphan" | "unsupported";

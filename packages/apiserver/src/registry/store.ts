@@ -110,7 +110,7 @@ export class Store
 export class SubresourceStore implements Getter, Updater {
   readonly #context: StoreContext;
 
-  /** @param strategy of updates; its prepareForUpdate restores what the subresource may not change */
+  /** @param strategy its prepareForUpdate restores what the subresource may not change */
   constructor(spec: ResourceSpec, parts: ResourceParts, strategy: Strategy) {
     this.#context = contextOf(spec, parts, strategy);
   }

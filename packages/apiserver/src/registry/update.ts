@@ -6,6 +6,7 @@
  *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
  */
 
+import { CodedError } from "@quorate/proto";
 import { keepManagedTimes } from "../apply/keep-times.ts";
 import { withMetadata } from "../meta/change.ts";
 import { invalidValue } from "../meta/field-errors.ts";
@@ -34,11 +35,12 @@ export const MODIFIED =
   "the object has been modified; please apply your changes to the latest version and try again";
 
 /** Thrown out of the storage's update: the object has to be deleted instead. */
-class LastFinalizerRemoved extends Error {
+class LastFinalizerRemoved extends CodedError<"LastFinalizerRemoved"> {
   readonly object: KubeObject;
 
   constructor(object: KubeObject) {
-    super("the last finalizer of a deleted object is gone");
+    const message = "the last finalizer of a deleted object is gone";
+    super("LastFinalizerRemoved", "LastFinalizerRemoved", message);
     this.object = object;
   }
 }

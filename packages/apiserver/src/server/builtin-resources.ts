@@ -5,6 +5,7 @@ import { configMaps } from "../registry/builtin/configmaps.ts";
 import { coreEvents, groupEvents } from "../registry/builtin/events.ts";
 import { leases } from "../registry/builtin/leases.ts";
 import { namespaces } from "../registry/builtin/namespaces.ts";
+import { plainKinds } from "../registry/builtin/plain-kinds.ts";
 import { secrets } from "../registry/builtin/secrets.ts";
 import { serviceAccounts } from "../registry/builtin/serviceaccounts.ts";
 import type { KindSource } from "../registry/kind-source.ts";
@@ -14,7 +15,6 @@ import { servedResourcesOf } from "../registry/served-resources.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { StorageInterface } from "../storage/interface.ts";
 import { jsonCodec } from "../storage/json-codec.ts";
-import { workloadSpecs } from "../workloads/workload-resources.ts";
 import { storageVersionHash } from "./storage-version-hash.ts";
 
 /** The declarations of the built-in kinds. @param eventTtlSeconds how long events live */
@@ -28,7 +28,7 @@ export function builtinSpecs(eventTtlSeconds: number): ResourceSpec[] {
     secrets(kindSource("", "v1", "Secret")),
     serviceAccounts(kindSource("", "v1", "ServiceAccount")),
     leases(kindSource("coordination.k8s.io", "v1", "Lease")),
-    ...workloadSpecs(kindSource),
+    ...plainKinds(({ group, version, kind }) => kindSource(group, version, kind)),
   ];
 }
 

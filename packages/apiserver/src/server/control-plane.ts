@@ -67,8 +67,6 @@ export interface ControlPlaneDeps {
   readonly pages: ReadonlyMap<string, Page>;
 }
 
-const { compile: compileCondition } = new MatchConditionCompiler();
-
 export class ControlPlane {
   readonly server: ApiServer;
   readonly resources = new ResourceTable();
@@ -91,8 +89,9 @@ export class ControlPlane {
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
     this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
-      ...{ clock, logger, applyPatch, compileCondition, served: this.resources },
+      ...{ clock, logger, applyPatch, conditions, served: this.resources },
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
@@ -123,7 +122,7 @@ export class ControlPlane {
     const declared = [
       ...builtinSpecs(options.eventTtlSeconds),
       ...this.access.resources(sourceOf),
-      ...webhookResources(sourceOf, compileCondition),
+      ...webhookResources(sourceOf, conditions),
     ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>

@@ -90,10 +90,11 @@ test("core/v1 keeps the old rules", async () => {
   );
   await w.create(coreEvent("node", { involvedObject: { kind: "Node", name: "n" } }));
   const eventTime = "2026-01-02T03:04:05.000001Z";
-  assert.match(
-    await refused({ involvedObject: POD, eventTime }),
-    /^\[reportingComponent: Required value, reportingComponent: Invalid value: "": name part must be non-empty, .*reportingInstance: Required value, action: Required value, reason: Required value\]$/,
-  );
+  const bare = await refused({ involvedObject: POD, eventTime });
+  const reporter = 'reportingComponent: Invalid value: "": name part must be non-empty, ';
+  assert.ok(bare.startsWith(`[reportingComponent: Required value, ${reporter}`), bare);
+  const rest = "reportingInstance: Required value, action: Required value, reason: Required value]";
+  assert.ok(bare.endsWith(rest), bare);
   const long = "x".repeat(129);
   assert.equal(
     await refused({

@@ -13,7 +13,7 @@ import {
   SECRETS,
   secret,
 } from "./objects.ts";
-import type { Step } from "./requests.ts";
+import type { Step } from "./step.ts";
 
 const post =
   (path: string) =>

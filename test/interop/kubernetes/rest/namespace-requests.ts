@@ -1,6 +1,6 @@
 /** The life of namespaces. */
 import { AS_TABLE, deleteOptions, NAMESPACES, namespace } from "./objects.ts";
-import type { Step } from "./requests.ts";
+import type { Step } from "./step.ts";
 
 const N2 = `${NAMESPACES}/n2`;
 

@@ -5,9 +5,7 @@ import { kindRequests } from "./kind-requests.ts";
 import { namespaceRequests } from "./namespace-requests.ts";
 import { NAMESPACES, namespace } from "./objects.ts";
 import { optionRequests } from "./option-requests.ts";
-
-/** A request, or one that is made from the last object that a path responded with. */
-export type Step = ApiRequest | ((last: (path: string) => Record<string, unknown>) => ApiRequest);
+import type { Step } from "./step.ts";
 
 /** All requests. The server must be new. */
 export function steps(): Step[] {
@@ -32,7 +30,8 @@ export async function play(
     const response = await send(request);
     const body = response.body as { kind?: string; metadata?: { name?: string } };
     const { name } = body?.metadata ?? {};
-    if (name !== undefined && body.kind !== "Status") {
+    const dry = `${request.path} ${JSON.stringify(request.body)}`.includes("dryRun");
+    if (name !== undefined && body.kind !== "Status" && !dry) {
       const [path] = request.path.split("?");
       seen.set(request.method === "POST" ? `${path}/${name}` : path, { ...body });
     }

@@ -1,49 +1,11 @@
-/** Kinds for clusters with nodes: their declarations, and defaults as Kubernetes 1.36 sets them. */
+/** Defaults of kinds for clusters with nodes, as Kubernetes 1.36 sets them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type KubeObject, kindSource } from "../index.ts";
-import { workloadSpecs } from "../src/workloads/workload-resources.ts";
-
-const specs = workloadSpecs(kindSource);
-
-function specOf(resource: string) {
-  const found = specs.find((each) => each.resource === resource);
-  assert.ok(found, resource);
-  return found;
-}
+import { type KubeObject, kindSource } from "../../index.ts";
 
 function decoded(group: string, kind: string, value: object): Record<string, unknown> {
   return kindSource(group, "v1", kind).decode(value).object;
 }
-
-describe("declarations of workload kinds", () => {
-  it("name kinds of the tables, and storages of their own", () => {
-    for (const { kind, schema } of specs) assert.deepEqual(schema?.kind, kind);
-    assert.equal(new Set(specs.map((each) => each.storagePrefix)).size, specs.length);
-    assert.equal(specs.length, 24);
-  });
-
-  it("select pods by their fields", () => {
-    const { selectableFields } = specOf("pods");
-    const object = { metadata: {}, spec: { nodeName: "n" } } as unknown as KubeObject;
-    const { "spec.nodeName": nodeName, "status.phase": phase } = selectableFields!(object);
-    assert.equal(nodeName, "n");
-    assert.equal(phase, "");
-  });
-
-  it("delete pods gracefully where a node runs them", () => {
-    const { strategy } = specOf("pods");
-    const pod = (spec: object, phase = "Running") =>
-      ({ metadata: {}, spec, status: { phase } }) as unknown as KubeObject;
-    const seconds = (object: KubeObject, requested?: number) =>
-      strategy.gracePeriodSeconds!(object, requested);
-    assert.equal(seconds(pod({})), 0);
-    assert.equal(seconds(pod({ nodeName: "n" })), 30);
-    assert.equal(seconds(pod({ nodeName: "n", terminationGracePeriodSeconds: 5 })), 5);
-    assert.equal(seconds(pod({ nodeName: "n" }), 7), 7);
-    assert.equal(seconds(pod({ nodeName: "n" }, "Failed")), 0);
-  });
-});
 
 describe("defaults of workload kinds", () => {
   it("of a deployment and its pods", () => {
