@@ -27,6 +27,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   server: ["one member: its loop,", "services, metrics"],
   client: ["the TypeScript client"],
   ctl: ["quoratectl and", "quorateutl"],
+  apiserver: ["Kubernetes' storage layer", "and API server"],
 };
 
 function main(args: string[]): number {

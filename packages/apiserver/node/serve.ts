@@ -15,7 +15,13 @@ import { parseTokenFile } from "../src/authn/token-file.ts";
 import type { UserInfo } from "../src/authn/user.ts";
 import { MAX_BODY_BYTES } from "../src/server/call.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
-import { clientCertificate, type OwnCertificates, ownCertificates } from "./certificates.ts";
+import { openIdPages } from "../src/server/openid-pages.ts";
+import {
+  clientCertificate,
+  type OwnCertificates,
+  ownCertificates,
+  type Pair,
+} from "./certificates.ts";
 import { LibraryCluster } from "./cluster.ts";
 import { startEmbeddedMember } from "./embedded-member.ts";
 import { type Encryption, NO_ENCRYPTION, openEncryption } from "./encryption/encryption.ts";
@@ -51,6 +57,8 @@ export interface ServingApi {
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
   readonly plane: ControlPlane;
+  /** The certificate in that kubeconfig. */
+  readonly admin: Pair;
   /** A kubeconfig with a new client certificate: its CN is the user, its O's are the groups. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   stop(): Promise<void>;
@@ -93,7 +101,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const { logger } = deps;
   const cluster = new LibraryCluster(client);
   const pages = new Map();
-  const plane = new ControlPlane(planeOptions(options, certificates, logger), {
+  const settings = planeOptions(options, certificates, logger);
+  const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
@@ -108,13 +117,16 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   await plane.start();
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   const url = `https://${address.includes(":") ? `[${address}]` : address}:${bound.port}`;
+  const { issuers, keys } = settings.access.serviceAccounts;
+  for (const [path, page] of openIdPages(issuers[0], url, keys)) pages.set(path, page);
   const kubeconfigFor = async (user: string, groups: readonly string[]): Promise<string> => {
     const pair = await clientCertificate(certificates.ca, user, groups, nodeClock.wallMs());
     return kubeconfigText({ url, caPem: caOf(options, certificates), user: pair });
   };
+  logger.info("ready to serve client requests", { url });
   return {
     ...written(options, certificates, url),
-    ...{ url, plane, kubeconfigFor },
+    ...{ url, plane, kubeconfigFor, admin: certificates.admin },
     stop: stopOf(options, plane, engine, opened),
   };
 }

@@ -4,16 +4,24 @@
  *     await using api = await startApiServer();
  *     run("kubectl", "--kubeconfig", api.kubeconfigPath, "get", "namespaces");
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, silentLogger } from "@quorate/host";
 import type { ControlPlane } from "../src/server/control-plane.ts";
-import { serveApi } from "./serve.ts";
+import { JsonClient, type JsonRequest, type JsonResponse } from "./json-client.ts";
 import { DEFAULT_SERVE_OPTIONS, type ServeOptions } from "./serve-options.ts";
 
 export interface StartOptions extends Partial<ServeOptions> {
   readonly logger?: Logger;
+}
+
+/** Reading the server's code again takes longer than its start, so it is kept beside the code. */
+function keepCompiledCode(): void {
+  const modules = join(import.meta.dirname, "../../../node_modules");
+  if (getCompileCacheDir() === undefined && existsSync(modules))
+    enableCompileCache(join(modules, ".cache/quorate"));
 }
 
 /** A server that runs. */
@@ -25,6 +33,8 @@ export interface RunningApiServer extends AsyncDisposable {
   /** A kubeconfig of the group system:masters, as text and as a file. */
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
+  /** Sends a request as the admin, with JSON in and out. */
+  request(path: string, request?: JsonRequest): Promise<JsonResponse>;
   /** A kubeconfig of another user, by a client certificate. */
   kubeconfigFor(user: string, groups: readonly string[]): Promise<string>;
   /** The parts of the server, for programs that add resources. */
@@ -39,6 +49,8 @@ export interface RunningApiServer extends AsyncDisposable {
  */
 export async function startApiServer(options: StartOptions = {}): Promise<RunningApiServer> {
   const { logger = silentLogger, ...given } = options;
+  keepCompiledCode();
+  const { serveApi } = await import("./serve.ts");
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "quorate-api-"));
   const remove = (): void => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
@@ -50,13 +62,16 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
       { ...DEFAULT_SERVE_OPTIONS, ...given, dataDir },
       { logger, onEnd },
     );
+    const client = new JsonClient(serving.url, serving.caPem, serving.admin);
     const stop = async (): Promise<void> => {
+      await client.close();
       await serving.stop();
       remove();
     };
     const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
     return {
       ...{ url, ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, stop },
+      request: (path, request) => client.request(path, request),
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

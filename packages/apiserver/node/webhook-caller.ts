@@ -26,6 +26,9 @@ export const MAX_RUNNING_WEBHOOK_CALLS = 2048;
 const KEEP_ALIVE_MS = 60_000;
 
 export interface WebhookCallerOptions {
+  /** Default: the constants above. */
+  readonly maxPlaces?: number;
+  readonly maxRunning?: number;
   /** Where services are, by "name.namespace" or "name.namespace:port". */
   readonly services: ReadonlyMap<string, string>;
 }
@@ -54,7 +57,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
 
   async call(call: WebhookCall): Promise<WebhookResponse> {
     const place = placeOf(call.config, this.#options.services);
-    if (this.#running >= MAX_RUNNING_WEBHOOK_CALLS) {
+    if (this.#running >= (this.#options.maxRunning ?? MAX_RUNNING_WEBHOOK_CALLS)) {
       throw new WebhookCallError("Busy", "too many webhooks are being called");
     }
     this.#running++;
@@ -110,10 +113,9 @@ export class HttpsWebhookCaller implements WebhookCaller {
     const { Agent, buildConnector } = await import("undici");
     const connector = buildConnector({ ca: caPem, timeout: 30_000 });
     const connect: typeof connector = (options, callback) => {
-      const [hostname, port] =
-        address === undefined ? [options.hostname, options.port] : split(address);
-      const servername = options.servername ?? options.hostname;
-      connector({ ...options, hostname, port, servername }, callback);
+      if (address === undefined) return connector(options, callback);
+      const [hostname, port] = split(address);
+      connector({ ...options, hostname, port, servername: options.hostname }, callback);
     };
     const agent = new Agent({
       connect,
@@ -122,7 +124,8 @@ export class HttpsWebhookCaller implements WebhookCaller {
       keepAliveTimeout: KEEP_ALIVE_MS,
     });
     this.#agents.set(key, agent);
-    if (this.#agents.size > MAX_WEBHOOK_PLACES) this.#closeOldest();
+    const maxPlaces = this.#options.maxPlaces ?? MAX_WEBHOOK_PLACES;
+    if (this.#agents.size > maxPlaces) this.#closeOldest();
     return agent;
   }
 

@@ -14,7 +14,7 @@ import type {
 import { Channel, DeadlineQueue } from "@quorate/rpc/client";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
-import { EngineStream } from "./engine-stream.ts";
+import { CLOSED, EngineStream } from "./engine-stream.ts";
 import { linkClock } from "./link-clock.ts";
 import { reasonOf } from "./link-reasons.ts";
 
@@ -42,6 +42,8 @@ export class EngineLink implements Link {
   #open = 0;
   /** Calls that the server's limit of streams holds back, in order. */
   readonly #waiting: (() => void)[] = [];
+  readonly #streams = new Set<EngineStream>();
+  #isClosed = false;
 
   constructor(endpoint: Endpoint, options: EngineLinkOptions) {
     this.endpoint = endpoint.text;
@@ -93,12 +95,16 @@ export class EngineLink implements Link {
         const connection = await this.#connected(dialTimeoutMs);
         const stream = new EngineStream(
           (request) => this.#checkSize(request),
-          () => this.#end(),
+          () => {
+            this.#streams.delete(stream);
+            this.#end();
+          },
         );
         const start = { path, metadata: metadataOf(metadata), timeoutMs: undefined };
         const call = connection.call(start, stream);
         if (call !== undefined) {
           stream.opened(call);
+          this.#streams.add(stream);
           return stream;
         }
         await this.#turn(undefined);
@@ -109,7 +115,10 @@ export class EngineLink implements Link {
     }
   }
 
+  /** Calls and streams end with CANCELED. */
   close(): void {
+    this.#isClosed = true;
+    for (const stream of this.#streams) stream.close();
     this.#deadlines.clear();
     this.#channel.close();
     for (const go of this.#waiting.splice(0)) go();
@@ -147,7 +156,9 @@ export class EngineLink implements Link {
         },
         ended: ({ code, message }, wasSent) => {
           this.#deadlines.remove(deadline);
-          if (code !== 0) reject(new LinkError(code, reasonOf(message), wasSent));
+          if (this.#isClosed && code === GrpcCode.Unavailable)
+            reject(new LinkError(GrpcCode.Canceled, CLOSED, wasSent));
+          else if (code !== 0) reject(new LinkError(code, reasonOf(message), wasSent));
           else if (response === undefined)
             reject(new LinkError(GrpcCode.Internal, "no message received", true));
           else resolve(response);

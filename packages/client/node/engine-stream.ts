@@ -4,6 +4,9 @@ import type { ClientCall, ClientCallEvents } from "@quorate/rpc";
 import { LinkError, type LinkStream } from "../src/link.ts";
 import { reasonOf } from "./link-reasons.ts";
 
+/** Why the calls of a closed link ended. */
+export const CLOSED = "the client is closed";
+
 /** Bytes of messages that wait for the loop before the stream is held back. */
 const MAX_WAITING_BYTES: number = 256 * 1024;
 
@@ -57,6 +60,12 @@ export class EngineStream implements LinkStream, ClientCallEvents {
       this.#over();
     }
     this.#wake();
+  }
+
+  /** The link is closed: the stream ends with CANCELED. */
+  close(): void {
+    this.#call?.cancel();
+    this.ended({ code: GrpcCode.Canceled, message: CLOSED });
   }
 
   message(bytes: Uint8Array): void {

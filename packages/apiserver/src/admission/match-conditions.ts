@@ -21,34 +21,51 @@ export type Condition = (variables: ConditionVariables) => boolean;
 /** Compiles an expression; returns the reason where it is not valid. */
 export type ConditionCompiler = (expression: string) => Condition | { readonly error: string };
 
-export interface Conditions {
-  readonly isEmpty: boolean;
-  /** Whether all are true; one false one outweighs failures. Throws Error with the failures. */
-  matches(variables: ConditionVariables): boolean;
+/** A compiler that loads its library when the first condition needs it. */
+export interface ConditionEngine {
+  /** Resolves when `compile` knows which expressions are valid. */
+  load(): Promise<void>;
+  readonly compile: ConditionCompiler;
 }
 
+export interface Conditions {
+  readonly isEmpty: boolean;
+  /** Whether all are true; one false one outweighs failures. Rejects with Error for failures. */
+  matches(variables: ConditionVariables): Promise<boolean>;
+}
+
+/** Compiles the conditions with the first request that they are for. */
 export function compileConditions(
   conditions: readonly MatchCondition[],
-  compile: ConditionCompiler,
+  engine: ConditionEngine,
 ): Conditions {
-  const compiled = conditions.map(({ expression }) => compile(expression.trim()));
+  let compiled: readonly ReturnType<ConditionCompiler>[] | undefined;
   return {
     isEmpty: conditions.length === 0,
-    matches(variables) {
-      const failures: string[] = [];
-      for (const condition of compiled) {
-        if (typeof condition !== "function") {
-          failures.push(`compilation error: ${condition.error}`);
-          continue;
-        }
-        try {
-          if (!condition(variables)) return false;
-        } catch (error) {
-          failures.push(error instanceof Error ? error.message : String(error));
-        }
-      }
-      if (failures.length > 0) throw new Error(failures.join(", "));
-      return true;
+    async matches(variables) {
+      await engine.load();
+      compiled ??= conditions.map(({ expression }) => engine.compile(expression.trim()));
+      return areTrue(compiled, variables);
     },
   };
+}
+
+function areTrue(
+  compiled: readonly ReturnType<ConditionCompiler>[],
+  variables: ConditionVariables,
+): boolean {
+  const failures: string[] = [];
+  for (const condition of compiled) {
+    if (typeof condition !== "function") {
+      failures.push(`compilation error: ${condition.error}`);
+      continue;
+    }
+    try {
+      if (!condition(variables)) return false;
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  if (failures.length > 0) throw new Error(failures.join(", "));
+  return true;
 }

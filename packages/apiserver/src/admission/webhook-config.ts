@@ -8,7 +8,7 @@ import { type LabelSelectorObject, selectorOfObject } from "../meta/label-select
 import type { KubeObject } from "../meta/object.ts";
 import { EVERYTHING, type Selector } from "../meta/selectors.ts";
 import {
-  type ConditionCompiler,
+  type ConditionEngine,
   type Conditions,
   compileConditions,
   type MatchCondition,
@@ -71,12 +71,12 @@ export function webhooksOf(configuration: KubeObject): readonly WebhookSpec[] {
  * names, the webhooks of one in their own order.
  */
 export class WebhookList {
-  readonly #compiler: ConditionCompiler;
+  readonly #engine: ConditionEngine;
   readonly #byName = new Map<string, readonly Webhook[]>();
   #all: readonly Webhook[] = [];
 
-  constructor(compiler: ConditionCompiler) {
-    this.#compiler = compiler;
+  constructor(engine: ConditionEngine) {
+    this.#engine = engine;
   }
 
   get all(): readonly Webhook[] {
@@ -90,7 +90,7 @@ export class WebhookList {
       id: `${name}/${spec.name}/${i}`,
       namespaceSelector: selectorOf(spec.namespaceSelector),
       objectSelector: selectorOf(spec.objectSelector),
-      conditions: compileConditions(spec.matchConditions ?? [], this.#compiler),
+      conditions: compileConditions(spec.matchConditions ?? [], this.#engine),
     }));
     this.#byName.set(name, webhooks);
     this.#sort();

@@ -2,11 +2,13 @@
 import { withMetadata } from "../meta/change.ts";
 import { semanticEqual } from "../meta/equality.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
+import type { KubeObject } from "../meta/object.ts";
+import type { FieldError } from "../meta/status.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import { plainStrategy } from "../registry/plain-strategy.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
-import { AGE, nameColumn, tableOf, textColumn } from "../registry/table.ts";
-import type { ConditionCompiler } from "./match-conditions.ts";
+import { AGE, nameColumn, tableOf } from "../registry/table.ts";
+import type { ConditionEngine } from "./match-conditions.ts";
 import { webhooksOf } from "./webhook-config.ts";
 import { webhookConfigurationErrors } from "./webhook-validation.ts";
 
@@ -17,19 +19,19 @@ export const WEBHOOK_RESOURCES = {
   validating: "validatingwebhookconfigurations",
 } as const;
 
-/** @param compile of matchConditions */
+/** @param engine of matchConditions */
 export function webhookResources(
   source: (kind: GroupVersionKind) => KindSource,
-  compile: ConditionCompiler,
+  engine: ConditionEngine,
 ): readonly ResourceSpec[] {
   const of = (kind: string): KindSource => source({ group: ADMISSION_GROUP, version: "v1", kind });
   return [
-    specOf(of("MutatingWebhookConfiguration"), WEBHOOK_RESOURCES.mutating, compile),
-    specOf(of("ValidatingWebhookConfiguration"), WEBHOOK_RESOURCES.validating, compile),
+    specOf(of("MutatingWebhookConfiguration"), WEBHOOK_RESOURCES.mutating, engine),
+    specOf(of("ValidatingWebhookConfiguration"), WEBHOOK_RESOURCES.validating, engine),
   ];
 }
 
-function specOf(source: KindSource, resource: string, compile: ConditionCompiler): ResourceSpec {
+function specOf(source: KindSource, resource: string, engine: ConditionEngine): ResourceSpec {
   const { kind, codec, schema } = source;
   return {
     kind,
@@ -51,14 +53,29 @@ function specOf(source: KindSource, resource: string, compile: ConditionCompiler
           const isSame = semanticEqual(object["webhooks"], old["webhooks"]);
           return withMetadata(object, { generation: isSame ? generation : generation + 1 });
         },
-        validate: (_ctx, object) => webhookConfigurationErrors(object, compile),
-        validateUpdate: (_ctx, object) => webhookConfigurationErrors(object, compile),
+        validate: (_ctx, object) => errorsOf(object, engine),
+        validateUpdate: (_ctx, object) => errorsOf(object, engine),
       },
     ),
     table: tableOf(
       nameColumn(),
-      textColumn("Webhooks", "The number of webhooks.", (one) => webhooksOf(one).length),
+      {
+        column: {
+          name: "Webhooks",
+          type: "integer",
+          format: "",
+          description: "The number of webhooks.",
+          priority: 0,
+        },
+        cell: (object) => webhooksOf(object).length,
+      },
       AGE,
     ),
   };
+}
+
+async function errorsOf(object: KubeObject, engine: ConditionEngine): Promise<FieldError[]> {
+  const hasConditions = webhooksOf(object).some(({ matchConditions }) => matchConditions?.length);
+  if (hasConditions) await engine.load();
+  return webhookConfigurationErrors(object, engine.compile);
 }

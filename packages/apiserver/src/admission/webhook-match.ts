@@ -27,7 +27,7 @@ export async function invocationOf(
   if (!matchesObject(webhook, attributes)) return undefined;
   if (!(await matchesNamespace(webhook, attributes, deps.namespaces))) return undefined;
   const invocation = await inVersion(webhook, attributes, matched);
-  return matchesConditions(invocation, attributes) ? invocation : undefined;
+  return (await matchesConditions(invocation, attributes)) ? invocation : undefined;
 }
 
 /** Webhooks cannot guard their own configurations, so that a broken one can be removed. */
@@ -150,12 +150,15 @@ async function inVersion(
   };
 }
 
-function matchesConditions(invocation: Invocation, attributes: AdmissionAttributes): boolean {
+async function matchesConditions(
+  invocation: Invocation,
+  attributes: AdmissionAttributes,
+): Promise<boolean> {
   const { webhook, object, oldObject } = invocation;
   if (webhook.conditions.isEmpty) return true;
   const request = reviewRequest("", invocation, attributes);
   try {
-    return webhook.conditions.matches({
+    return await webhook.conditions.matches({
       object: object ?? null,
       oldObject: oldObject ?? null,
       request,

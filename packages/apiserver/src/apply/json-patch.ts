@@ -48,18 +48,21 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
 
 function operationsOf(patch: unknown): readonly MutableMap[] {
   if (patch === null) return [];
-  if (!Array.isArray(patch)) {
-    throw badRequest(
-      `json: cannot unmarshal ${jsonType(patch)} into Go value of type jsonpatch.Patch`,
-    );
-  }
+  if (!Array.isArray(patch)) throw malformed(patch, "Go value of type []handlers.jsonPatchOp");
   return patch.map((operation) => {
     if (operation === null) return {};
-    if (isMap(operation)) return operation;
-    throw badRequest(
-      `json: cannot unmarshal ${jsonType(operation)} into Go value of type jsonpatch.Operation`,
-    );
+    if (!isMap(operation)) throw malformed(operation, "Go value of type handlers.jsonPatchOp");
+    for (const field of ["op", "path", "from"]) {
+      const text = operation[field];
+      if (text === undefined || text === null || typeof text === "string") continue;
+      throw malformed(text, `Go struct field jsonPatchOp.${field} of type string`);
+    }
+    return operation;
   });
+}
+
+function malformed(value: unknown, type: string): ApiError {
+  return badRequest(`error decoding patch: json: cannot unmarshal ${jsonType(value)} into ${type}`);
 }
 
 /** The word of Go's JSON errors for a value. */

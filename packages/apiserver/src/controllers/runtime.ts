@@ -9,7 +9,7 @@
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
-import type { ConditionCompiler } from "../admission/match-conditions.ts";
+import type { ConditionEngine } from "../admission/match-conditions.ts";
 import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
 import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
 import { type Namespaces, namespacesOf } from "../admission/namespaces.ts";
@@ -53,7 +53,8 @@ export interface PolicyRuntimeDependencies {
   readonly authorizer: Authorizer;
   readonly webhooks: WebhookCaller;
   readonly applyPatch: ApplyPatch;
-  readonly compileCondition: ConditionCompiler;
+  /** Of matchConditions, in CEL. */
+  readonly conditions: ConditionEngine;
 }
 
 export class PolicyRuntime {
@@ -75,8 +76,8 @@ export class PolicyRuntime {
   constructor(options: PolicyRuntimeOptions, deps: PolicyRuntimeDependencies) {
     this.#options = options;
     this.#deps = deps;
-    this.#mutating = new WebhookList(deps.compileCondition);
-    this.#validating = new WebhookList(deps.compileCondition);
+    this.#mutating = new WebhookList(deps.conditions);
+    this.#validating = new WebhookList(deps.conditions);
     this.admission = this.#chain();
     this.client = new LocalClient(deps.served, this.admission, this.#stop);
     const { clock, random, logger } = deps;

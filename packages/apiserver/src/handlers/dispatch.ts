@@ -2,9 +2,10 @@
  * From a resource request to its handler (apiserver: endpoints/installer.go,
  * apiextensions: customresource_handler.go).
  */
-import { badRequest } from "../meta/status.ts";
+import type { ApiError } from "../meta/status.ts";
 import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
+import type { RestStorage } from "../rest/interfaces.ts";
 import type { ServedResource, ServedResources } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
 import { create } from "./create.ts";
@@ -13,7 +14,7 @@ import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
 import { type HandlerDeps, type ResourceCall, WRITE_TIMEOUT_MS } from "./resource-call.ts";
 import { negotiated } from "./send-object.ts";
-import { requestTimeout, resourceNotServed } from "./statuses.ts";
+import { methodNotAllowed, requestTimeout, resourceNotServed } from "./statuses.ts";
 import { offerOf } from "./transform.ts";
 import { update } from "./update.ts";
 
@@ -46,8 +47,8 @@ export async function serveResource(
   const resource = resources.find(group, version, info.resource, subresource);
   if (resource === undefined || parts.length > 3) throw resourceNotServed();
   const handler = HANDLERS[info.verb];
-  if (handler === undefined) throw methodNotSupported(resource, info.verb || call.head.method);
-  checkScope(call, resource);
+  checkRoute(call, resource);
+  if (handler === undefined) throw withoutRoute(resource, info.verb || call.head.method);
   if (resource.deprecationWarning !== undefined) call.warn(resource.deprecationWarning);
   const ctx: RequestContext = {
     user: call.user,
@@ -71,15 +72,37 @@ export async function serveResource(
   }
 }
 
-/** Paths that do not fit the scope of the resource are not served. Throws ApiError. */
-function checkScope({ info }: Call, resource: ServedResource): void {
+/** The methods of a storage that verbs need. */
+const METHODS: Readonly<Record<string, keyof RestStorage>> = {
+  get: "get",
+  list: "list",
+  watch: "watch",
+  update: "update",
+  patch: "update",
+  delete: "delete",
+  deletecollection: "deleteCollection",
+};
+
+/** Paths and methods that do not fit the resource have no route. Throws ApiError 404 and 405. */
+function checkRoute({ info, head }: Call, resource: ServedResource): void {
   const { namespace, verb, parts } = info;
+  const { storage, subresource, namespaced } = resource;
   const isNamespaceItself = resource.group === "" && resource.resource === "namespaces";
-  if (!resource.namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotServed();
-  if (resource.namespaced && namespace === "") {
-    if (verb === "list" || verb === "watch") return;
-    if (verb === "create" && parts.length === 1)
-      throw badRequest("an empty namespace may not be set during creation");
-    throw resourceNotServed();
+  if (!namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotServed();
+  const isNamed = parts.length > 1;
+  if (namespaced && namespace === "") {
+    if (isNamed) throw resourceNotServed();
+    if (verb !== "list" && verb !== "watch") throw withoutRoute(resource, verb || head.method);
   }
+  const creates = subresource === "" ? storage.create && !isNamed : storage.createNamed;
+  const method = METHODS[verb];
+  const needsName = NAMED_VERBS.has(verb);
+  const has = verb === "create" ? creates : method !== undefined && storage[method];
+  if (!has || (needsName && !isNamed)) throw withoutRoute(resource, verb || head.method);
+}
+
+/** Built-in kinds have a route for each verb; custom ones are dispatched by verb. */
+function withoutRoute(resource: ServedResource, verb: string): ApiError {
+  const isCustom = resource.protobuf === undefined;
+  return isCustom ? methodNotSupported(resource, verb) : methodNotAllowed();
 }

@@ -27,3 +27,9 @@ export function notConvertible(message: string): ApiError {
 export function resourceNotServed(): ApiError {
   return new ApiError(404, "NotFound", "the server could not find the requested resource", {});
 }
+
+/** A path that is served, but not with this method. */
+export function methodNotAllowed(): ApiError {
+  const message = "the server does not allow this method on the requested resource";
+  return new ApiError(405, "MethodNotAllowed", message, {});
+}

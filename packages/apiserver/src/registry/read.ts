@@ -88,11 +88,13 @@ export async function watchObjects(
 ): Promise<Watch> {
   checkSelectableFields(context.spec, options.predicate.field);
   const { key, recursive } = targetOf(context, ctx, options);
-  const { sendInitialEvents } = options;
+  const { sendInitialEvents, timeoutSeconds } = options;
+  const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
   try {
     return await context.parts.storage.watch(key, {
       ...storageOptions(ctx, options, recursive),
       sendInitialEvents,
+      timeoutMs,
     });
   } catch (error) {
     throw interpretStorageError(error, "watch", context.resource, "");

@@ -38,6 +38,11 @@ export interface ResourceSpec {
   /** Below the root, without slashes at its ends: "configmaps", "example.org/widgets". */
   readonly storagePrefix: string;
   readonly codec: ObjectCodec;
+  /**
+   * Each call for a storage opens another one: a changed definition of a custom resource reads the
+   * same objects in another way.
+   */
+  readonly ownStorage?: boolean;
   readonly schema: ObjectSchema | undefined;
   readonly strategy: Strategy;
   /** Present where the resource has /status. */

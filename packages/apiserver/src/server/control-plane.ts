@@ -6,13 +6,13 @@
  * It knows no sockets and no files; node/ opens those.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { ConditionCompiler } from "../admission/match-conditions.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
+import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
@@ -63,12 +63,9 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
-  /** More pages, such as /metrics. */
-  readonly pages: ReadonlyMap<string, Page>;
+  /** More pages, such as /metrics; they may be added until the server listens. */
+  readonly pages: Map<string, Page>;
 }
-
-/** Until CEL expressions are evaluated, conditions of webhooks are refused when they are written. */
-const compileCondition: ConditionCompiler = () => ({ error: "CEL expressions are not evaluated" });
 
 export class ControlPlane {
   readonly server: ApiServer;
@@ -92,12 +89,15 @@ export class ControlPlane {
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
     this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
-      ...{ clock, logger, applyPatch, compileCondition, served: this.resources },
+      ...{ clock, logger, applyPatch, conditions, served: this.resources },
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
     });
+    const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
+    for (const [path, page] of openApi) deps.pages.set(path, page);
     const fieldManagers = new FieldManagers(this.resources);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
@@ -113,10 +113,7 @@ export class ControlPlane {
       frames: new SharedFrames(),
       version: options.version,
       healthChecks: this.#healthChecks(),
-      pages: new Map([
-        ...openApiPages(new OpenApiDocuments(this.resources, clock), deps),
-        ...deps.pages,
-      ]),
+      pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
@@ -124,7 +121,7 @@ export class ControlPlane {
     const declared = [
       ...builtinSpecs(options.eventTtlSeconds),
       ...this.access.resources(sourceOf),
-      ...webhookResources(sourceOf, compileCondition),
+      ...webhookResources(sourceOf, conditions),
     ];
     const specs = options.storesJson ? declared.map(storedAsJson) : declared;
     const served = specs.flatMap((spec) =>

@@ -64,8 +64,8 @@ export class ResourceStorages implements StorageFactory {
    * prefix, such as the events of both groups, share one.
    */
   storageFor(spec: ResourceSpec): StorageInterface {
-    for (const opened of this.#opened)
-      if (opened.spec.storagePrefix === spec.storagePrefix) return opened.storage;
+    for (const { spec: other, storage } of spec.ownStorage === true ? [] : this.#opened)
+      if (other.storagePrefix === spec.storagePrefix) return storage;
     const { cluster, clock, random, logger, transformerOf } = this.#deps;
     const { kind, resource, storagePrefix } = spec;
     const resourcePrefix = `/${storagePrefix}`;

@@ -7,7 +7,8 @@
  * `start` is the first key of the next page without the list's prefix. `rv` is the revision of the
  * first page, or -1 where the list goes on at the latest revision.
  */
-import { equals, fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
+import { fromUtf8, toBase64, toUtf8, writeFromBase64 } from "@quorate/proto";
+import { JsonSyntaxError, parseJson } from "../codec/json-parser.ts";
 import { StorageError } from "./errors.ts";
 
 const VERSION = "meta.k8s.io/v1";
@@ -39,23 +40,45 @@ function refuse(why: string): never {
   throw new StorageError("InvalidContinueToken", "", message);
 }
 
+/** What Go says of a value of another type. */
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
 function jsonOf(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
+  const illegal = token.search(/[^A-Za-z0-9_-]/);
+  if (illegal >= 0 || token.length % 4 === 1)
+    refuse(`: illegal base64 data at input byte ${illegal >= 0 ? illegal : token.length}`);
   const space = new Uint8Array(token.length);
   const bytes = space.subarray(0, writeFromBase64(space, token, 0));
-  // The decoder skips what is not base64, so the length shows whether all of it was.
-  if (!/^[A-Za-z0-9_-]*$/.test(token) || bytes.length !== Math.floor((token.length * 3) / 4))
-    refuse(": illegal base64 data");
+  let value: unknown;
   try {
-    const text = toUtf8(bytes);
-    if (!equals(fromUtf8(text), bytes)) refuse(": invalid UTF-8");
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    value = parseJson(toUtf8(bytes));
   } catch (error) {
-    if (error instanceof SyntaxError) refuse(`: ${error.message}`);
-    throw error;
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    refuse(`: ${error.message}`);
   }
-  return refuse(": json: cannot unmarshal into a token");
+  if (value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value))
+    refuse(`: json: cannot unmarshal ${kindOf(value)} into Go value of type storage.continueToken`);
+  for (const [field, type] of Object.entries(TYPES)) {
+    const found = (value as Record<string, unknown>)[field];
+    const isInteger = type !== "int64" || Number.isSafeInteger(found);
+    if (found === undefined || found === null) continue;
+    if (typeof found !== (type === "string" ? "string" : "number") || !isInteger) {
+      const shown = typeof found === "number" ? `number ${found}` : kindOf(found);
+      const what = typeof found === "number" && type === "string" ? "number" : shown;
+      refuse(
+        `: json: cannot unmarshal ${what} into Go struct field continueToken.${field} of type ${type}`,
+      );
+    }
+  }
+  return value;
 }
+
+/** Go's types of a token's fields. */
+const TYPES = { v: "string", rv: "int64", start: "string" } as const;
 
 /** Whether a path, seen from "/", has no empty, "." or ".." segments that a reader would drop. */
 function isClean(path: string): boolean {
@@ -68,14 +91,12 @@ export function decodeContinue(token: string, keyPrefix: string): ContinuePoint 
   const { v, rv, start } = jsonOf(token);
   if (v !== VERSION)
     refuse(`: server does not recognize this encoded version ${typeof v === "string" ? v : ""}`);
-  if (rv !== undefined && !Number.isSafeInteger(rv)) refuse(": json: rv is no integer");
-  if (rv === undefined || rv === 0)
+  if (typeof rv !== "number" || rv === 0)
     refuse(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-  if (start !== undefined && typeof start !== "string") refuse(": json: start is no text");
-  if (start === undefined || start === "")
-    return refuse(": encoded start key empty (version meta.k8s.io/v1)");
+  if (typeof start !== "string" || start === "")
+    refuse(": encoded start key empty (version meta.k8s.io/v1)");
   // A client must not leave the prefix by "..".
   const path = start.startsWith("/") ? start : `/${start}`;
   if (!isClean(path)) refuse(`: ${start}`);
-  return { startKey: keyPrefix + path.slice(1), revision: rv as number };
+  return { startKey: keyPrefix + path.slice(1), revision: rv };
 }

@@ -113,10 +113,12 @@ test("patches change neither the object nor the patch", () => {
 
 test("malformed patches are refused with Kubernetes' texts", () => {
   refuses(400, /^Invalid JSON Patch$/, () => applyPatch(MERGE, OBJECT, 1, undefined));
-  refuses(400, /^json: cannot unmarshal object into Go value of type jsonpatch.Patch$/, () =>
-    applyPatch(JSON_PATCH, OBJECT, {}, undefined),
+  refuses(
+    400,
+    /^error decoding patch: json: cannot unmarshal object into Go value of type \[\]handlers/,
+    () => applyPatch(JSON_PATCH, OBJECT, {}, undefined),
   );
-  refuses(400, /^json: cannot unmarshal string into Go value of type jsonpatch.Operation$/, () =>
+  refuses(400, /cannot unmarshal string into Go value of type handlers.jsonPatchOp$/, () =>
     applyPatch(JSON_PATCH, OBJECT, ["a"], undefined),
   );
   refuses(400, /into Go value of type map\[string\]interface \{\}$/, () =>

@@ -50,6 +50,8 @@ export const compileCondition = (expression: string) => {
   return () => expression === "true";
 };
 
+const conditions = { load: async () => {}, compile: compileCondition };
+
 export async function startServer(options: { enforceOwnerReferences?: boolean } = {}) {
   const clock = new ManualClock();
   const world = new World(clock);
@@ -71,7 +73,7 @@ export async function startServer(options: { enforceOwnerReferences?: boolean } 
   const lease = { group: "coordination.k8s.io", version: "v1", kind: "Lease" };
   world.add(plainResource(lease, "leases", true));
   for (const spec of access.resources(source)) world.add(spec);
-  for (const spec of webhookResources(source, compileCondition)) world.add(spec);
+  for (const spec of webhookResources(source, conditions)) world.add(spec);
   world.serve(...access.endpoints(source));
   const webhooks = new FakeWebhooks();
   const runtime = new PolicyRuntime(
@@ -89,7 +91,7 @@ export async function startServer(options: { enforceOwnerReferences?: boolean } 
       authorizer: access.authorizer,
       webhooks,
       applyPatch,
-      compileCondition,
+      conditions,
     },
   );
   await driven(clock, access.start(world));

@@ -129,6 +129,19 @@ test("A watch of one object reports its changes", async () => {
   );
 });
 
+test("The storage knows when a watch will end", async () => {
+  const w = world();
+  let known: number | undefined;
+  const watch = w.storage.watch.bind(w.storage);
+  w.storage.watch = (key, options) => {
+    known = options.timeoutMs;
+    return watch(key, options);
+  };
+  const started = await w.main.watch(w.ctx(), { ...listOptions(), timeoutSeconds: 90 });
+  started.stop();
+  assert.equal(known, 90_000);
+});
+
 test("A malformed resourceVersion of a list", async () => {
   const w = world();
   const call = w.main.list(w.ctx(), { ...listOptions(), resourceVersion: "abc" });

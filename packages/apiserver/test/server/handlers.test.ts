@@ -152,10 +152,16 @@ describe("read", () => {
   });
 
   it("refuses verbs that a resource does not have", async () => {
-    const { status, json } = await world.request("/apis/authentication.k8s.io/v1/tokenreviews");
-    assert.equal(status, 405);
-    const text = 'list is not supported on resources of kind "tokenreviews.authentication.k8s.io"';
-    assert.equal(json.message, text);
+    const refused = ["GET /apis/authentication.k8s.io/v1/tokenreviews", `PUT ${CONFIG_MAPS}`];
+    refused.push(`POST ${at("x")}`, "POST /api/v1/configmaps", "DELETE /api/v1/namespaces");
+    refused.push(`OPTIONS ${CONFIG_MAPS}`, `PATCH ${CONFIG_MAPS}`);
+    for (const line of refused) {
+      const [method, path] = line.split(" ");
+      const { status, json } = await world.request(path, { method, body: {} });
+      assert.equal(status, 405, line);
+      const text = "the server does not allow this method on the requested resource";
+      assert.equal(json.message, text, line);
+    }
   });
 
   it("sends protobuf", async () => {

@@ -242,7 +242,9 @@ function continueCases(add: Case): void {
     await seed(it);
     const token = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const bad: readonly (readonly [string, RegExp])[] = [
-      ["%%%", /continue key is not valid: illegal base64/],
+      ["%%%", /continue key is not valid: illegal base64 data at input byte 0/],
+      ["abc", /not valid: invalid character 'i' looking for beginning of value/],
+      [token({ v: "meta.k8s.io/v1", rv: "1" }), /unmarshal string into Go struct field/],
       [token([]), /continue key is not valid/],
       [token({ v: "v2", rv: 1, start: "a" }), /server does not recognize this encoded version v2/],
       [token({ v: "meta.k8s.io/v1", start: "a" }), /incorrect encoded start resourceVersion/],

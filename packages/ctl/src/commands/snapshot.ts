@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Client } from "@quorate/client";
@@ -46,6 +45,7 @@ export async function saveSnapshot(
   const progress = new Progress(io, "saving snapshot");
   let open = true;
   try {
+    const { createHash } = await import("node:crypto");
     const hash = createHash("sha256");
     // The last bytes are the checksum of all others, so they are not hashed.
     let held = Buffer.alloc(0);

@@ -25,3 +25,10 @@ export async function runAll(served: Served, only: string): Promise<Map<string, 
   }
   return texts;
 }
+
+/** Why the output of scenarios differs, by their names. */
+export function knownDifferences(): Map<string, string> {
+  const text = readFileSync(join(import.meta.dirname, "differences.txt"), "utf8");
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(lines.map((line) => line.split(": ", 2) as [string, string]));
+}

@@ -1,5 +1,5 @@
 /** Runs scenarios with one kubectl on one server. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ export interface Stage {
 
 const COMMAND_LIMIT_MS = 30_000;
 const LINES_LIMIT_MS = 15_000;
+const MAX_OUTPUT_BYTES = 1 << 26;
 
 /** The output of a scenario, normalised. */
 export async function runScenario(stage: Stage, scenario: Scenario): Promise<string> {
@@ -49,8 +50,9 @@ class Runner {
 
   async run(step: Step): Promise<void> {
     if (step.kind === "file") writeFileSync(join(this.#directory, step.text), step.content);
-    else if (step.kind === "run") this.#command(step.text);
+    else if (step.kind === "run") await this.#command(step.text);
     else if (step.kind === "background") this.#start(step.text);
+    else if (step.kind === "until") await this.#until(Number(step.text));
     else await this.#stop(Number(step.text));
   }
 
@@ -73,16 +75,17 @@ class Runner {
     return ["/bin/sh", ["-c", script], { cwd: this.#directory, env }];
   }
 
-  #command(line: string): void {
+  /** Never blocks: the server may be in this process. */
+  #command(line: string): Promise<void> {
     const [program, args, options] = this.#shell(line);
-    const done = spawnSync(program, args, {
-      ...options,
-      encoding: "utf8",
-      timeout: COMMAND_LIMIT_MS,
-      maxBuffer: 1 << 26,
+    const limits = { timeout: COMMAND_LIMIT_MS, maxBuffer: MAX_OUTPUT_BYTES };
+    return new Promise((resolve) => {
+      const child = execFile(program, args, { ...options, ...limits }, (_, stdout, stderr) => {
+        const text = line.startsWith("explain ") ? withoutDescriptions(stdout) : stdout;
+        this.outcomes.push({ line, exit: child.exitCode ?? -1, stdout: text, stderr });
+        resolve();
+      });
     });
-    const { status, stdout, stderr } = done;
-    this.outcomes.push({ line, exit: status ?? -1, stdout, stderr });
   }
 
   #start(line: string): void {
@@ -94,27 +97,35 @@ class Runner {
     this.#background = background;
   }
 
-  /** Waits for lines of the command in the background, and ends it. */
-  async #stop(lines: number): Promise<void> {
+  /** Waits for lines of the command in the background. */
+  #until(lines: number): Promise<void> {
     const background = this.#background!;
-    const { child, line } = background;
-    const count = (): number => background.stdout.split("\n").length - 1;
-    await new Promise<void>((resolve) => {
+    const { child } = background;
+    return new Promise((resolve) => {
       const finish = (): void => {
         clearTimeout(limit);
         resolve();
       };
       const limit = setTimeout(finish, LINES_LIMIT_MS);
       const check = (): void => {
-        if (count() >= lines) finish();
+        if (background.stdout.split("\n").length > lines) finish();
       };
       child.stdout!.on("data", check);
       child.once("close", finish);
       check();
     });
+  }
+
+  async #stop(lines: number): Promise<void> {
+    await this.#until(lines);
+    const { child, line, stdout, stderr } = this.#background!;
     child.kill("SIGKILL");
     this.#background = undefined;
-    const { stdout, stderr } = background;
     this.outcomes.push({ line: `& ${line}`, exit: 0, stdout, stderr });
   }
+}
+
+/** The descriptions of fields are our own. */
+function withoutDescriptions(text: string): string {
+  return text.replace(/^ {4,}(?!.*\t<).*\n/gm, "");
 }

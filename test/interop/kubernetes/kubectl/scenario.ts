@@ -8,13 +8,14 @@
  *                                       shell
  *     $ KUBE_EDITOR='sed -i s/a/b/' edit cm app      with a variable
  *     & get cm -w --no-headers          runs while the next lines run
+ *     until 1                           waits until it has printed so many lines
  *     stop 3                            ends it after so many lines, and takes its output
  *
  * All commands of a scenario run in a directory of its own. Each scenario runs on the same server.
  */
 
 export interface Step {
-  readonly kind: "file" | "run" | "background" | "stop";
+  readonly kind: "file" | "run" | "background" | "until" | "stop";
   /** The command line, the name of the file, or the count of lines. */
   readonly text: string;
   /** Of a file. */
@@ -40,7 +41,13 @@ export function parseScenarios(text: string): Scenario[] {
       continue;
     }
     const steps = scenarios.at(-1)?.steps;
-    const kinds = { file: "file", $: "run", "&": "background", stop: "stop" } as const;
+    const kinds = {
+      file: "file",
+      $: "run",
+      "&": "background",
+      until: "until",
+      stop: "stop",
+    } as const;
     const kind = kinds[word as keyof typeof kinds];
     if (kind === undefined || steps === undefined) throw new Error(`line ${at + 1}: ${line}`);
     let content = "";

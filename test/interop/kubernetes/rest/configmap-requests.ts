@@ -1,5 +1,5 @@
 /** Creates, updates and deletions, with what is refused. */
-import { AS_TABLE, CONFIG_MAPS, configMap, deleteOptions, type Sent } from "./objects.ts";
+import { AS_TABLE, CONFIG_MAPS, configMap, deleteOptions, OWN, type Sent } from "./objects.ts";
 import type { Step } from "./step.ts";
 
 const A = `${CONFIG_MAPS}/a`;
@@ -100,18 +100,22 @@ function deletions(): Step[] {
     remove(A, { propagationPolicy: "Orphan", orphanDependents: true }),
     remove(`${A}?gracePeriodSeconds=x`),
     remove(`${A}?dryRun=All`),
+    // Dry runs only: where a garbage collector runs, it removes its finalizers at any time.
     remove(A, { propagationPolicy: "Foreground", dryRun: ["All"] }),
-    remove(A, { propagationPolicy: "Foreground" }),
+    remove(A, { propagationPolicy: "Orphan", dryRun: ["All"] }),
+    remove(A, { orphanDependents: true, dryRun: ["All"] }),
+    putMetadata(A, { finalizers: ["example.org/f"] }),
+    remove(A),
     get(A),
     remove(A),
-    remove(A, { propagationPolicy: "Orphan" }),
+    remove(A, { propagationPolicy: "Orphan", dryRun: ["All"] }),
     putMetadata(A, { finalizers: ["example.org/x", "foregroundDeletion"] }),
     putMetadata(A, { deletionGracePeriodSeconds: 7 }),
     post(configMap("a")),
     putMetadata(A, { finalizers: [] }),
     get(A),
     post(configMap("z", { data: { k: "v" } })),
-    { method: "GET", path: CONFIG_MAPS, headers: AS_TABLE },
+    { method: "GET", path: `${CONFIG_MAPS}?${OWN}`, headers: AS_TABLE },
     { method: "GET", path: Z, headers: AS_TABLE },
     remove(Z, {}),
     post(configMap("c", {}, { labels: { del: "me" } })),

@@ -1,11 +1,10 @@
 /** The command `npm run compare:kube-api`: kube-apiserver's responses beside ours. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { parseArgs } from "node:util";
 import { startApiServer } from "@quorate/apiserver/node";
-import { type ApiAccess, accessOf, exchange } from "./exchange.ts";
+import { differencesOf, responsesOf } from "./compare.ts";
+import { accessOf } from "./exchange.ts";
 import { keptPath, keptResponses } from "./kept.ts";
-import { normalised } from "./normalise.ts";
-import { play, steps } from "./requests.ts";
 
 const HELP = `usage: npm run compare:kube-api -- [options]
 
@@ -18,11 +17,6 @@ with those of kube-apiserver 1.36.
   --help             print this text
 `;
 const MAX_SHOWN_CHARS = 3000;
-
-async function responsesOf(access: ApiAccess) {
-  const played = await play(steps(), (request) => exchange(access, request));
-  return played.map(({ request, response }) => ({ request, response: normalised(response) }));
-}
 
 async function run(): Promise<boolean> {
   const { values } = parseArgs({
@@ -49,18 +43,16 @@ async function run(): Promise<boolean> {
   }
   await using api = await startApiServer();
   const ours = await responsesOf(accessOf(api.kubeconfig));
-  let differences = 0;
-  for (const [index, { request, response }] of ours.entries()) {
-    if (isDeepStrictEqual(response, theirs[index])) continue;
-    differences++;
+  const differences = differencesOf(ours, theirs);
+  for (const { request, ours: response, theirs: other } of differences) {
     const shown = `${request.method} ${request.path} ${JSON.stringify(request.body ?? "")}`;
     if (!shown.includes(values.only)) continue;
     console.log(`\n${shown.slice(0, 300)}`);
-    console.log(`  kube: ${JSON.stringify(theirs[index]).slice(0, MAX_SHOWN_CHARS)}`);
+    console.log(`  kube: ${JSON.stringify(other).slice(0, MAX_SHOWN_CHARS)}`);
     console.log(`  ours: ${JSON.stringify(response).slice(0, MAX_SHOWN_CHARS)}`);
   }
-  console.log(`\n${ours.length} requests, ${differences} differences`);
-  return differences === 0;
+  console.log(`\n${ours.length} requests, ${differences.length} differences`);
+  return differences.length === 0;
 }
 
 process.exitCode = (await run()) ? 0 : 1;

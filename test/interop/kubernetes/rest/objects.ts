@@ -41,3 +41,6 @@ export const LEASES = "/apis/coordination.k8s.io/v1/namespaces/t/leases";
 
 /** Asks for a Table. */
 export const AS_TABLE = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+
+/** Without the object that a controller makes in each namespace. */
+export const OWN = "fieldSelector=metadata.name!%3Dkube-root-ca.crt";

@@ -1,5 +1,13 @@
 /** Parameters of lists and gets: selectors, revisions, limits. */
-import { CONFIG_MAPS, configMap, GROUP_EVENTS, LEASES, NAMESPACES, SECRETS } from "./objects.ts";
+import {
+  CONFIG_MAPS,
+  configMap,
+  GROUP_EVENTS,
+  LEASES,
+  NAMESPACES,
+  OWN,
+  SECRETS,
+} from "./objects.ts";
 import type { Step } from "./step.ts";
 
 const LABEL_SELECTORS = [
@@ -23,12 +31,12 @@ const FIELD_SELECTORS = [
   "metadata.name=a\\x",
   "metadata.name=a=b",
   "metadata.name=p",
-  "metadata.name!=p",
+  "metadata.name!=p,metadata.name!=kube-root-ca.crt",
   "metadata.namespace=other",
 ];
 const QUERIES = [
   "limit=abc",
-  "limit=-1",
+  `limit=-1&${OWN}`,
   "resourceVersionMatch=Exact",
   "resourceVersionMatch=Foo&resourceVersion=1",
   "resourceVersionMatch=Exact&resourceVersion=0",

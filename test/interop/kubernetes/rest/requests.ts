@@ -30,7 +30,8 @@ export async function play(
     const response = await send(request);
     const body = response.body as { kind?: string; metadata?: { name?: string } };
     const { name } = body?.metadata ?? {};
-    if (name !== undefined && body.kind !== "Status") {
+    const dry = `${request.path} ${JSON.stringify(request.body)}`.includes("dryRun");
+    if (name !== undefined && body.kind !== "Status" && !dry) {
       const [path] = request.path.split("?");
       seen.set(request.method === "POST" ? `${path}/${name}` : path, { ...body });
     }

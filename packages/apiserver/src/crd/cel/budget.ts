@@ -18,7 +18,8 @@ export class BudgetError extends RangeError {}
 
 /** The budget of the evaluation that runs. Evaluations are synchronous, so there is one. */
 class Budget {
-  #limit = 0;
+  /** Between evaluations nothing is counted against a limit. */
+  #limit = Number.POSITIVE_INFINITY;
   #used = 0;
 
   /** What the present evaluation has cost. */
@@ -33,6 +34,11 @@ class Budget {
   start(limit: number): void {
     this.#limit = limit;
     this.#used = 0;
+  }
+
+  /** The evaluation has ended. */
+  end(): void {
+    this.#limit = Number.POSITIVE_INFINITY;
   }
 
   /** Throws BudgetError where the budget is used up. */

@@ -35,17 +35,20 @@ export function valuesOf(schema: RawSchema): RawSchema | undefined {
 }
 
 /** All schemas directly below, those of alternatives included. */
-export function* everyChild(schema: RawSchema): Generator<RawSchema> {
-  if (Array.isArray(schema.items)) yield* schema.items as readonly RawSchema[];
-  else if (schema.items !== undefined) yield schema.items as RawSchema;
-  for (const list of [schema.allOf, schema.anyOf, schema.oneOf])
-    if (list !== undefined) yield* list;
-  if (schema.not !== undefined) yield schema.not;
+export function childrenOf(schema: RawSchema): RawSchema[] {
+  const children: RawSchema[] = [];
+  if (Array.isArray(schema.items)) children.push(...(schema.items as readonly RawSchema[]));
+  else if (schema.items !== undefined) children.push(schema.items as RawSchema);
+  for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) {
+    if (list !== undefined) children.push(...list);
+  }
+  if (schema.not !== undefined) children.push(schema.not);
   for (const map of [schema.properties, schema.patternProperties, schema.definitions]) {
-    if (map !== undefined) yield* Object.values(map);
+    if (map !== undefined) for (const key of Object.keys(map)) children.push(map[key]);
   }
   const values = valuesOf(schema);
-  if (values !== undefined) yield values;
+  if (values !== undefined) children.push(values);
+  return children;
 }
 
 /** Whether `check` holds of the schema or of one below it. */
@@ -55,8 +58,7 @@ export function someSchema(
 ): boolean {
   if (schema === undefined) return false;
   if (check(schema)) return true;
-  for (const below of everyChild(schema)) if (someSchema(below, check)) return true;
-  return false;
+  return childrenOf(schema).some((below) => someSchema(below, check));
 }
 
 /** Whether the schema is nested more deeply than is served. */
@@ -64,7 +66,7 @@ export function isTooDeep(schema: RawSchema | undefined): boolean {
   let level: RawSchema[] = schema === undefined ? [] : [schema];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_SCHEMA_DEPTH) return true;
-    level = level.flatMap((one) => [...everyChild(one)]);
+    level = level.flatMap(childrenOf);
   }
   return false;
 }
@@ -74,7 +76,7 @@ export function unsupportedPart(schema: RawSchema | undefined): string | undefin
   if (schema === undefined) return undefined;
   const own = unsupportedField(schema);
   if (own !== undefined) return own;
-  for (const below of everyChild(schema)) {
+  for (const below of childrenOf(schema)) {
     const part = unsupportedPart(below);
     if (part !== undefined) return part;
   }
@@ -82,20 +84,26 @@ export function unsupportedPart(schema: RawSchema | undefined): string | undefin
 }
 
 function unsupportedField(schema: RawSchema): string | undefined {
-  const present: readonly [string, boolean][] = [
-    ["id", (schema.id ?? "") !== ""],
-    ["schema", (schema.$schema ?? "") !== ""],
-    ["$ref", (schema.$ref ?? "") !== ""],
-    ["patternProperties", Object.keys(schema.patternProperties ?? {}).length > 0],
-    ["dependencies", Object.keys(schema.dependencies ?? {}).length > 0],
-    ["additionalItems", schema.additionalItems !== undefined],
-    ["definitions", Object.keys(schema.definitions ?? {}).length > 0],
-  ];
-  const found = present.find(([, set]) => set);
-  if (found !== undefined) return `OpenAPIV3Schema '${found[0]}' is not supported`;
+  for (const [name, isSet] of UNSUPPORTED) {
+    if (isSet(schema)) return `OpenAPIV3Schema '${name}' is not supported`;
+  }
   if (schema["x-kubernetes-preserve-unknown-fields"] === false) {
     return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
   }
   if (!Array.isArray(schema.items)) return undefined;
   return "OpenAPIV3Schema 'items' must be a schema, but is an array";
 }
+
+function hasKeys(object: object | undefined): boolean {
+  return object !== undefined && Object.keys(object).length > 0;
+}
+
+const UNSUPPORTED: readonly (readonly [string, (schema: RawSchema) => boolean])[] = [
+  ["id", (s) => (s.id ?? "") !== ""],
+  ["schema", (s) => (s.$schema ?? "") !== ""],
+  ["$ref", (s) => (s.$ref ?? "") !== ""],
+  ["patternProperties", (s) => hasKeys(s.patternProperties)],
+  ["dependencies", (s) => hasKeys(s.dependencies)],
+  ["additionalItems", (s) => s.additionalItems !== undefined],
+  ["definitions", (s) => hasKeys(s.definitions)],
+];

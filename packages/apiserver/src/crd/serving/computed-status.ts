@@ -66,27 +66,30 @@ export function withEstablished(crd: Crd, now: string): Crd {
   return withCondition(crd, { type, status: "True", reason, message }, now);
 }
 
-const checked = new WeakMap<CrdSpec, NewCondition | "structural">();
+const checked = new WeakMap<CrdSpec, NewCondition>();
 
-/** The condition of a definition that is not structural; undefined for others. */
+/**
+ * The condition of a definition that is not structural; undefined for others. One that prunes was
+ * refused unless it is structural.
+ */
 function nonStructural(spec: CrdSpec): NewCondition | undefined {
-  let result = checked.get(spec);
-  if (result === undefined) {
-    const texts = structureTexts(spec);
-    const type = "NonStructuralSchema";
-    const message = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-    result =
-      texts.length === 0 ? "structural" : { type, status: "True", reason: "Violations", message };
-    checked.set(spec, result);
-  }
-  return result === "structural" ? undefined : result;
+  if (spec.preserveUnknownFields !== true) return undefined;
+  const before = checked.get(spec);
+  if (before !== undefined) return before;
+  const texts = structureTexts(spec);
+  const message = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  const made: NewCondition = {
+    type: "NonStructuralSchema",
+    status: "True",
+    reason: "Violations",
+    message,
+  };
+  checked.set(spec, made);
+  return made;
 }
 
 function structureTexts(spec: CrdSpec): string[] {
-  const texts: string[] = [];
-  if (spec.preserveUnknownFields === true) {
-    texts.push("spec.preserveUnknownFields: Invalid value: true: must be false");
-  }
+  const texts = ["spec.preserveUnknownFields: Invalid value: true: must be false"];
   for (const [i, version] of (spec.versions ?? []).entries()) {
     const schema = version.schema?.openAPIV3Schema as RawSchema | undefined;
     if (schema === undefined || isTooDeep(schema) || unsupportedPart(schema) !== undefined)

@@ -143,6 +143,7 @@ class CustomParts {
       namespaced: this.#namespaced,
       storagePrefix: `${group}/${names.plural ?? ""}`,
       codec: storedCodec(this.#versions),
+      ownStorage: true,
     };
   }
 

@@ -15,6 +15,8 @@ export const MAX_CACHED_PATTERNS = 1024;
 /** A longer pattern is refused: its program would take memory and time out of proportion. */
 export const MAX_PATTERN_LENGTH = 16_384;
 
+const TOO_LARGE = "error parsing regexp: expression too large";
+
 /** A pattern that is no regular expression. Its message is Go's. */
 export class PatternError extends SyntaxError {}
 
@@ -25,6 +27,11 @@ export class Patterns {
 
   constructor(engine: typeof RE2JS) {
     this.#engine = engine;
+  }
+
+  /** Patterns that are kept. */
+  get size(): number {
+    return this.#compiled.size;
   }
 
   /** Throws PatternError. */
@@ -43,14 +50,15 @@ export class Patterns {
     return pattern;
   }
 
-  /** The library's own object, for functions that need matches and their positions. */
+  /** The library's own object, for functions that need the texts that match. */
   engine(source: string): RE2JS {
+    if (source.length > MAX_PATTERN_LENGTH) throw new PatternError(TOO_LARGE);
     return this.#engine.compile(source);
   }
 
   #parse(source: string): Pattern {
     if (source.length > MAX_PATTERN_LENGTH) {
-      throw new PatternError("error parsing regexp: expression too large");
+      throw new PatternError(TOO_LARGE);
     }
     try {
       const compiled = this.#engine.compile(source);

@@ -2,11 +2,19 @@
 import { type Random, silentLogger } from "@quorate/host";
 import type { ManualClock } from "@quorate/host/testing";
 import { Cacher } from "../../../src/cacher/cacher.ts";
+import { identityTransformer } from "../../../src/encryption/prefix-transformers.ts";
 import { ApiError } from "../../../src/meta/status.ts";
 import { StorageError } from "../../../src/storage/errors.ts";
+import { EtcdStore } from "../../../src/storage/etcd-store.ts";
+import type { StorageInterface } from "../../../src/storage/interface.ts";
+import { jsonCodec } from "../../../src/storage/json-codec.ts";
+import { LeaseManager } from "../../../src/storage/lease-manager.ts";
+import { ClusterConnection, RecordedCluster, ROOT } from "../support/cluster-connection.ts";
 import { FakeStorage } from "../support/fake-storage.ts";
+import type { Faults } from "../support/faults.ts";
 import type { History, Interest } from "../support/history.ts";
 import { WIDGETS } from "../support/world.ts";
+import type { Below } from "./below.ts";
 
 /** Small, so that its edges are reached all the time. */
 const WINDOW = {
@@ -23,9 +31,9 @@ const NAMES = ["u", "v", "w", "x", "y", "z"];
 const COLORS = ["red", "green"];
 const NODES = ["n1", "n2", "n3"];
 
-/** A Cacher and the storage below it. */
+/** A Cacher and its connection to the store. */
 export interface Server {
-  readonly storage: FakeStorage;
+  readonly connection: Faults;
   readonly cacher: Cacher;
 }
 
@@ -44,22 +52,73 @@ export class Run {
   /** Nothing fails and no client is slow. */
   isHealed = false;
 
-  constructor(clock: ManualClock, history: History, random: Random) {
+  readonly #cluster: RecordedCluster | undefined;
+
+  constructor(clock: ManualClock, history: History, random: Random, below: Below) {
     this.clock = clock;
     this.history = history;
     this.random = random;
+    this.#cluster = below === "etcd" ? new RecordedCluster(history) : undefined;
     this.servers = [0, 1].map((number) => this.#server(number));
   }
 
   #server(number: number): Server {
     const random = this.random.fork(`server ${number}`);
     const delays = { callMs: random.below(20), eventMs: random.below(60) };
-    const storage = new FakeStorage(this.history, this.clock, random.fork("storage"), delays);
+    const { connection, storage } = this.#connect(random.fork("storage"), delays);
     const cacher = new Cacher(
-      { ...WIDGETS, window: WINDOW, fill: random.below(2) === 0 ? "list" : "watch-list" },
+      {
+        ...WIDGETS,
+        window: WINDOW,
+        fill: pick(random, ["list", "list", "watch-list"] as const),
+        historyRevisions: pick(random, [0, 20, 100]),
+      },
       { storage, clock: this.clock, random: random.fork("cacher"), logger: silentLogger },
     );
-    return { storage, cacher };
+    return { connection, cacher };
+  }
+
+  #connect(
+    random: Random,
+    delays: Faults["delays"],
+  ): { connection: Faults; storage: StorageInterface } {
+    const { clock } = this;
+    if (this.#cluster === undefined) {
+      const storage = new FakeStorage(this.history, clock, random, delays);
+      return { connection: storage, storage };
+    }
+    const connection = new ClusterConnection(this.#cluster, clock, random, delays);
+    const { kind, resourcePrefix, attributesOf } = WIDGETS;
+    const leases = new LeaseManager(
+      (ttl) => connection.grantLease(ttl),
+      () => clock.monotonicMs(),
+    );
+    const storage = new EtcdStore(
+      { kind, resourcePrefix, root: ROOT },
+      {
+        client: connection,
+        codec: jsonCodec,
+        transformer: identityTransformer,
+        attributesOf,
+        leases,
+        clock,
+        compactRevision: () => this.history.compactRevision,
+      },
+    );
+    return { connection, storage };
+  }
+
+  /** A write to another resource. */
+  writeElsewhere(): void {
+    if (this.#cluster === undefined) this.history.writeElsewhere();
+    else this.#cluster.writeElsewhere();
+  }
+
+  compact(revision: number): void {
+    if (revision <= this.history.compactRevision) return;
+    this.history.compactRevision = revision;
+    void this.#cluster?.compact(revision);
+    for (const { connection } of this.servers) connection.compacted(revision);
   }
 
   count(what: string): void {

@@ -10,6 +10,7 @@ Runs random histories over two Cachers on one store and judges them. A failure i
 
   --seed N      the first seed (default 1)
   --runs N      how many seeds (default 200)
+  --below NAME  the store: fake (default), or etcd for EtcdStore over a cluster in memory
   --planted     hunts each planted bug instead
   --verbose     prints what happened in each run
   --help        prints this text
@@ -20,6 +21,7 @@ const { values } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
     runs: { type: "string", default: "200" },
+    below: { type: "string", default: "fake" },
     planted: { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -32,7 +34,10 @@ async function main(): Promise<number> {
   const totals = new Map<string, number>();
   for (let i = 0; i < Number(values.runs); i++) {
     const seed = first + BigInt(i);
-    const { problems, counts, revision } = await runHistory(seed);
+    const { problems, counts, revision } = await runHistory(
+      seed,
+      values.below === "etcd" ? "etcd" : "fake",
+    );
     for (const [what, count] of counts) totals.set(what, (totals.get(what) ?? 0) + count);
     if (values.verbose)
       console.log(`seed ${seed}: ${revision} revisions`, Object.fromEntries(counts));

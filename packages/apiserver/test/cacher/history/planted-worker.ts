@@ -22,7 +22,7 @@ const { runHistory } = await import("./run-history.ts");
 
 let caught: Caught | undefined;
 for (let seed = 1; seed <= maxSeeds && caught === undefined; seed++) {
-  const { problems } = await runHistory(BigInt(seed));
+  const { problems } = await runHistory(BigInt(seed), PLANTED_BUGS[bug].below);
   if (problems.length > 0) caught = { seed, problem: problems[0] };
 }
 parentPort!.postMessage(caught);

@@ -3,15 +3,18 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { countPlaces, replacePlaces } from "@quorate/host/testing";
+import type { Below } from "./below.ts";
 
 interface PlantedBug {
-  /** In packages/apiserver/src/cacher. */
+  /** In packages/apiserver/src/cacher, unless it begins with "../". */
   readonly file: string;
   readonly before: string;
   readonly after: string;
+  /** The store in whose histories the bug shows; "fake" if absent. */
+  readonly below?: Below;
 }
 
-/** By what the cache does wrong. */
+/** By what the cache, or the store below it, does wrong. */
 export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
   "an event lost at the window's edge": {
     file: "watch-start.ts",
@@ -70,6 +73,13 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     after: `let first: ReturnType<UpdateFunction> | undefined;
     const once: UpdateFunction = (present, ttl) => (first ??= update(present, ttl));
     return this.#deps.storage.guaranteedUpdate(key, once, { ...options, cached });`,
+  },
+  "a lost update in the store's guaranteedUpdate": {
+    file: "../storage/etcd-store.ts",
+    before: "state = await this.#stateOf(storeKey, present, ignoreNotFound);",
+    after:
+      "state = { ...(await this.#stateOf(storeKey, present, ignoreNotFound)), object: state.object };",
+    below: "etcd",
   },
   "an exact list with one event too many": {
     file: "snapshots.ts",

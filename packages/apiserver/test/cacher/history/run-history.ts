@@ -11,6 +11,7 @@ import { ManualClock } from "@quorate/host/testing";
 import { History } from "../support/history.ts";
 import { widget } from "../support/object.ts";
 import { Run } from "./actor.ts";
+import type { Below } from "./below.ts";
 import { disturb, heal } from "./nemesis.ts";
 import { read } from "./readers.ts";
 import { WatchClient } from "./watch-clients.ts";
@@ -28,13 +29,18 @@ export interface HistoryResult {
   readonly revision: number;
 }
 
-export async function runHistory(seed: bigint): Promise<HistoryResult> {
+export async function runHistory(seed: bigint, below: Below = "fake"): Promise<HistoryResult> {
   const random = new SeededRandom(seed);
   const clock = new ManualClock();
-  const run = new Run(clock, new History(), random);
+  const run = new Run(clock, new History(), random, below);
   for (let i = 0; i < 5; i++) {
     const key = run.key(random);
-    run.history.write(key, widget(key, run.labels(random), run.spec(random)));
+    const object = widget(key, run.labels(random), run.spec(random));
+    const update = run.servers[0].cacher.guaranteedUpdate(key, () => ({ object }), {
+      ignoreNotFound: true,
+    });
+    await clock.advanceAsync(200);
+    await update;
   }
   await clock.advanceAsync(2000);
   run.startRevision = run.history.revision;
@@ -67,13 +73,14 @@ export async function runHistory(seed: bigint): Promise<HistoryResult> {
     await clock.advanceAsync(BOOKMARKS_MS);
     for (const client of clients) client.judgeBookmark();
   }
-  for (const { cacher, storage } of run.servers) {
+  for (const { cacher, connection } of run.servers) {
     for (const { name, value, labels } of cacher.metrics.samples())
       if (value > 0) run.count(`metric ${name} ${labels["fallback"] ?? ""}`);
     if (cacher.watcherCount > 0 && run.problems.length === 0)
       run.problem(`${cacher.watcherCount} watchers are left`);
     await cacher.close();
-    if (storage.watchCount > 0) run.problem("a watch of the store is left");
+    await clock.settle();
+    if (connection.watchCount > 0) run.problem("a watch of the store is left");
   }
   return { problems: run.problems, counts: run.counts, revision: run.history.revision };
 }

@@ -22,7 +22,7 @@ export async function write(run: Run, random: Random): Promise<void> {
           await cacher.create(key, widget(key, run.labels(random), run.spec(random)), 0);
           break;
         case 2:
-          run.history.writeElsewhere();
+          run.writeElsewhere();
           break;
         default:
           await cacher.guaranteedUpdate(

@@ -24,26 +24,19 @@ import type {
 } from "../../../src/storage/interface.ts";
 import type { StoredObject } from "../../../src/storage/stored-object.ts";
 import { objectVersioner } from "../../../src/storage/versioner.ts";
+import type { Delays, Faults } from "./faults.ts";
 import type { Change, History, Seen } from "./history.ts";
 import { stored, WIDGET } from "./object.ts";
 
 const EVERYTHING_BELOW = { color: "", node: "" };
 
-export interface FakeDelays {
-  /** Of a request, and of its response, at the most. */
-  readonly callMs: number;
-  /** Of an event of a watch, at the most. */
-  readonly eventMs: number;
-}
-
-export class FakeStorage implements StorageInterface {
+export class FakeStorage implements StorageInterface, Faults {
   readonly versioner: Versioner = objectVersioner;
   readonly history: History;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #watches = new Set<FakeWatch>();
-  delays: FakeDelays;
-  /** Requests fail, and watches cannot begin. */
+  delays: Delays;
   isDown = false;
   /** Watches send nothing, and do not end. */
   isSilent = false;
@@ -55,7 +48,7 @@ export class FakeStorage implements StorageInterface {
   /** Calls by their name. */
   readonly calls = new Map<string, number>();
 
-  constructor(history: History, clock: Clock, random: Random, delays: FakeDelays) {
+  constructor(history: History, clock: Clock, random: Random, delays: Delays) {
     this.history = history;
     this.#clock = clock;
     this.#random = random;
@@ -190,12 +183,10 @@ export class FakeStorage implements StorageInterface {
     return this.#watches.size;
   }
 
-  /** All watches end. */
   loseConnections(error: ApiError | undefined): void {
     for (const watch of this.#watches) watch.end(error);
   }
 
-  /** History up to `revision` goes; watches that have not sent it may end. */
   compacted(revision: number): void {
     for (const watch of this.#watches)
       if (watch.sentRevision < revision && this.#random.below(2) === 0)
