@@ -94,7 +94,7 @@ function pod(fields: FieldValues): void {
   fields.set("spec", changed);
 }
 
-/** The first one of a list stands in a field of its own too; where they differ, that field counts. */
+/** The first of a list is in a field of its own too; where they differ, that field counts. */
 function firstOf<T>(
   fields: FieldValues,
   single: string,

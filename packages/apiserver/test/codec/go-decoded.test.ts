@@ -1,7 +1,7 @@
 /**
- * Bodies of clients with a random change each (another type, null, an unknown field, a field twice),
- * and what Kubernetes 1.36's decoder and defaults made of them: an error, or an object and the
- * strict errors.
+ * Bodies of clients with a random change each (another type, null, an unknown field, a field
+ * twice), and what Kubernetes 1.36's decoder and defaults made of them: an error, or an object and
+ * the strict errors.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
