@@ -6,6 +6,7 @@ import { namespaceRequests } from "./namespace-requests.ts";
 import { NAMESPACES, namespace } from "./objects.ts";
 import { optionRequests } from "./option-requests.ts";
 import type { Step } from "./step.ts";
+import { workloadRequests } from "./workload-requests.ts";
 
 /** All requests. The server must be new. */
 export function steps(): Step[] {
@@ -15,6 +16,7 @@ export function steps(): Step[] {
     ...optionRequests(),
     ...namespaceRequests(),
     ...kindRequests(),
+    ...workloadRequests(),
   ];
 }
 
