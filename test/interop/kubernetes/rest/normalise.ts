@@ -14,6 +14,8 @@ const REPLACED: Readonly<Record<string, string>> = {
 function textOf(text: string): string {
   return text
     .replace(UID, "<uid>")
+    .replace(/(ResourceVersion in the precondition) \(\d+\)/g, "$1 (<revision>)")
+    .replace(/(ResourceVersion in precondition:) \d+/g, "$1 <revision>")
     .replace(/(in record|in object meta:) (\(?)\d+(\)?)/g, "$1 $2<revision>$3")
     .replace(/\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "gen-<random>")
     .replace(/\bGen_[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "Gen_<random>");
@@ -33,6 +35,12 @@ function entries(all: readonly Entry[]): unknown[] {
   return texts.sort().map((text) => JSON.parse(text) as unknown);
 }
 
+/** Causes of one error come in the order of Kubernetes' functions; it means nothing. */
+function causes(all: readonly unknown[]): unknown[] {
+  const texts = all.map((cause) => JSON.stringify(plain(cause)));
+  return texts.sort().map((text) => JSON.parse(text) as unknown);
+}
+
 /** Kubernetes leaves the kind out of the items of a list of built-in objects. */
 function item(value: unknown): unknown {
   const { kind: _, apiVersion: __, ...rest } = value as Record<string, unknown>;
@@ -48,6 +56,7 @@ function plain(value: unknown): unknown {
     const replaced = Object.hasOwn(REPLACED, name) ? REPLACED[name] : undefined;
     if (name === "cells") result[name] = (inner as unknown[]).map(cell);
     // Descriptions of columns are texts of our own.
+    else if (name === "causes") result[name] = causes(inner as unknown[]);
     else if (name === "managedFields") result[name] = entries(inner as Entry[]);
     else if (name === "items" && Array.isArray(inner)) result[name] = inner.map(item);
     else if (name === "columnDefinitions") {
