@@ -35,10 +35,10 @@ function entries(all: readonly Entry[]): unknown[] {
   return texts.sort().map((text) => JSON.parse(text) as unknown);
 }
 
-/** Causes of one error come in the order of Kubernetes' functions; it means nothing. */
+/** Causes come in the order of Kubernetes' functions, and again from each; both mean nothing. */
 function causes(all: readonly unknown[]): unknown[] {
   const texts = all.map((cause) => JSON.stringify(plain(cause)));
-  return texts.sort().map((text) => JSON.parse(text) as unknown);
+  return [...new Set(texts)].sort().map((text) => JSON.parse(text) as unknown);
 }
 
 /** Kubernetes leaves the kind out of the items of a list of built-in objects. */

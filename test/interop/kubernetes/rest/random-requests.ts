@@ -1,6 +1,6 @@
 /** Random creates, updates, patches and deletions of few objects, so that they meet each other. */
 import { SeededRandom } from "@quorate/host";
-import { CONFIG_MAPS, configMap, deleteOptions, type Sent } from "./objects.ts";
+import { CONFIG_MAPS, configMap, deleteOptions, LEASES, lease, type Sent } from "./objects.ts";
 import type { Step } from "./step.ts";
 
 const NAMES = ["a", "b", "c", "d"];
@@ -15,6 +15,28 @@ const DATA: readonly object[] = [
   { data: { "a/b": "c" } },
   { binaryData: { k: "eA==" }, data: { k: "v" } },
 ];
+const SPECS: readonly object[] = [
+  { spec: {} },
+  { spec: { holderIdentity: "a", leaseDurationSeconds: 5 } },
+  { spec: { holderIdentity: "b", renewTime: "2026-01-02T03:04:05.000006Z" } },
+  {},
+  { spec: { leaseDurationSeconds: -1 } },
+  { spec: { leaseTransitions: -1, renewTime: "yesterday" } },
+];
+
+/** What the requests are about. */
+interface Resource {
+  readonly path: string;
+  readonly make: typeof configMap;
+  /** Fields; the last two are not valid, or make an object that cannot change. */
+  readonly fields: readonly object[];
+}
+
+const RESOURCES: readonly Resource[] = [
+  { path: CONFIG_MAPS, make: configMap, fields: DATA },
+  { path: LEASES, make: lease, fields: SPECS },
+];
+
 const DELETIONS: readonly object[] = [
   {},
   { gracePeriodSeconds: 0 },
@@ -31,6 +53,7 @@ const MERGE = { "content-type": "application/merge-patch+json" };
 /** Makes the steps of one seed. */
 class Generator {
   readonly #random: SeededRandom;
+  #resource = RESOURCES[0];
 
   constructor(seed: number) {
     this.#random = new SeededRandom(BigInt(seed));
@@ -57,11 +80,9 @@ class Generator {
   }
 
   #object(name: string): Sent {
-    return configMap(
-      name,
-      this.#pick(this.#chance(80) ? DATA.slice(0, 4) : DATA),
-      this.#metadata(),
-    );
+    const { make, fields } = this.#resource;
+    const few = this.#chance(80) ? fields.slice(0, 4) : fields;
+    return make(name, this.#pick(few), this.#metadata());
   }
 
   #query(): string {
@@ -87,7 +108,7 @@ class Generator {
 
   #patch(path: string): Step {
     const { labels, finalizers = null } = this.#metadata();
-    const fields = this.#pick(DATA.slice(0, 4));
+    const fields = this.#pick(this.#resource.fields.slice(0, 4));
     const body = { ...fields, metadata: { labels, finalizers } };
     return { method: "PATCH", path: path + this.#query(), body, headers: MERGE };
   }
@@ -105,10 +126,12 @@ class Generator {
 
   step(): Step {
     const name = this.#pick(NAMES);
-    const path = `${CONFIG_MAPS}/${name}`;
+    this.#resource = this.#pick(RESOURCES);
+    const { path: collection } = this.#resource;
+    const path = `${collection}/${name}`;
     const kind = this.#random.below(100);
     if (kind < 25)
-      return { method: "POST", path: CONFIG_MAPS + this.#query(), body: this.#object(name) };
+      return { method: "POST", path: collection + this.#query(), body: this.#object(name) };
     if (kind < 50) return this.#put(path, name);
     if (kind < 65) return this.#patch(path);
     if (kind < 85) return this.#delete(path);
@@ -116,7 +139,7 @@ class Generator {
     const selector = encodeURIComponent(this.#pick(SELECTORS));
     const own = "fieldSelector=metadata.name!%3Dkube-root-ca.crt";
     const query = `?labelSelector=${selector}&${own}`;
-    return { method: kind < 98 ? "GET" : "DELETE", path: CONFIG_MAPS + query };
+    return { method: kind < 98 ? "GET" : "DELETE", path: collection + query };
   }
 }
 
