@@ -1,7 +1,7 @@
 /**
- * A client that keeps a copy of all objects, as client-go's informers do: a list, then watches, each
- * from where the last one ended. Counters only grow by one, so it sees by itself whether an event is
- * missing or comes twice.
+ * A client that keeps a copy of all objects, as client-go's informers do: a list, then watches,
+ * each from where the last one ended. Counters only grow by one, so it sees by itself whether an
+ * event is missing or comes twice.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { ApiClient, StreamEvent } from "./api-client.ts";

@@ -125,9 +125,13 @@ async function main(dir: string): Promise<void> {
     console.log(
       `${counters.acknowledged} increments acknowledged, ${counters.conflicts} conflicts, ${counters.failures} calls failed`,
     );
-    console.log(
-      `${INFORMERS} informers: ${sum(({ events }) => events)} events, ${sum(({ watches }) => watches)} watches, ${sum(({ lists }) => lists - 1)} relists; converged after ${Math.round(convergedMs)} ms`,
-    );
+    const [events, watches, relists] = [
+      sum((informer) => informer.events),
+      sum((informer) => informer.watches),
+      sum((informer) => informer.lists - 1),
+    ];
+    console.log(`${INFORMERS} informers: ${events} events, ${watches} watches, ${relists} relists`);
+    console.log(`they converged after ${Math.round(convergedMs)} ms`);
     assert.deepEqual(problems, []);
   } catch (error) {
     for (const server of servers) console.error(server.logTail());
