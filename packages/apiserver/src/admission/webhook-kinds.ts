@@ -7,7 +7,7 @@ import type { FieldError } from "../meta/status.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import { plainStrategy } from "../registry/plain-strategy.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
-import { AGE, nameColumn, tableOf, textColumn } from "../registry/table.ts";
+import { AGE, nameColumn, tableOf } from "../registry/table.ts";
 import type { ConditionEngine } from "./match-conditions.ts";
 import { webhooksOf } from "./webhook-config.ts";
 import { webhookConfigurationErrors } from "./webhook-validation.ts";
@@ -59,7 +59,16 @@ function specOf(source: KindSource, resource: string, engine: ConditionEngine): 
     ),
     table: tableOf(
       nameColumn(),
-      textColumn("Webhooks", "The number of webhooks.", (one) => webhooksOf(one).length),
+      {
+        column: {
+          name: "Webhooks",
+          type: "integer",
+          format: "",
+          description: "The number of webhooks.",
+          priority: 0,
+        },
+        cell: (object) => webhooksOf(object).length,
+      },
       AGE,
     ),
   };

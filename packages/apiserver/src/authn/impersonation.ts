@@ -11,6 +11,7 @@
 import type { HttpHead } from "@quorate/host";
 import type { Authorizer, AuthorizerAttributes } from "../authz/authorizer.ts";
 import { forbiddenError } from "../authz/forbidden.ts";
+import { goQuote } from "../meta/go-text.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import type { UserInfo } from "./user.ts";
 import {
@@ -73,14 +74,25 @@ function wantedUser({ headers }: HttpHead): UserInfo | undefined {
   }
   if (name === "") {
     if (uid === "" && count === 0) return undefined;
-    throw badRequest(
-      `requested ${JSON.stringify({ uid, groups, extra })} without impersonating a user name`,
-    );
+    const shown = goUser(uid, groups, extra);
+    throw badRequest(`requested ${shown} without impersonating a user name`);
   }
   if (count > MAX_IMPERSONATED_VALUES) {
     throw badRequest(`more than ${MAX_IMPERSONATED_VALUES} groups and extra values`);
   }
   return { name, uid, groups, extra };
+}
+
+/** As Go prints the structure, with its field names. */
+function goUser(uid: string, groups: readonly string[], extra: UserInfo["extra"]): string {
+  const list = (texts: readonly string[]): string =>
+    texts.length === 0 ? "[]string(nil)" : `[]string{${texts.map(goQuote).join(", ")}}`;
+  const entries = Object.entries(extra).map(([key, values]) => `${goQuote(key)}:${list(values)}`);
+  const map = entries.length === 0 ? "(nil)" : `{${entries.sort().join(", ")}}`;
+  return (
+    `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${list(groups)}, ` +
+    `Extra:map[string][]string${map}}`
+  );
 }
 
 /** Repeated headers arrive as one, joined by ", ". */

@@ -23,7 +23,7 @@ export function servedUnstored(resource: UnstoredResource, source: KindSource): 
     categories: [],
     table: undefined,
     schema: source.schema,
-    strategicMerge: false,
+    strategicMerge: true,
     storageVersionHash: "",
     decode: (value) => source.decode(value),
     convert: async (objects) => objects,

@@ -6,7 +6,7 @@ import type { UserInfo } from "../authn/user.ts";
 import { semanticEqual } from "../meta/equality.ts";
 import { invalidValue, required } from "../meta/field-errors.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { badRequest, type FieldError, invalid } from "../meta/status.ts";
+import { ApiError, badRequest, type FieldError, invalid } from "../meta/status.ts";
 import type { Creater } from "../rest/interfaces.ts";
 import type { Authorizer, AuthorizerAttributes } from "./authorizer.ts";
 import type { RuleResolver } from "./rbac-authorizer.ts";
@@ -41,7 +41,7 @@ export function subjectAccessReviews(authorizer: Authorizer): Creater {
   return {
     async create(_ctx, object, validate) {
       const spec = specOf(object);
-      refuse(object, [...specErrors(spec), ...subjectErrors(spec), ...metadataErrors(object)]);
+      refuse([...specErrors(spec), ...subjectErrors(spec), ...metadataErrors(object)]);
       await validate(object);
       return decided(object, attributesOf(userOf(spec), spec), authorizer);
     },
@@ -52,7 +52,7 @@ export function localSubjectAccessReviews(authorizer: Authorizer): Creater {
   return {
     async create(ctx, object, validate) {
       const spec = specOf(object);
-      refuse(object, [
+      refuse([
         ...specErrors(spec),
         ...subjectErrors(spec),
         ...metadataErrors(object, "must be empty except for namespace"),
@@ -73,7 +73,7 @@ export function selfSubjectAccessReviews(authorizer: Authorizer): Creater {
   return {
     async create(ctx, object, validate) {
       const spec = specOf(object);
-      refuse(object, [...specErrors(spec), ...metadataErrors(object)]);
+      refuse([...specErrors(spec), ...metadataErrors(object)]);
       await validate(object);
       return decided(object, attributesOf(ctx.user, spec), authorizer);
     },
@@ -110,8 +110,11 @@ function specOf(object: KubeObject): ReviewSpec {
   return (object["spec"] ?? {}) as ReviewSpec;
 }
 
-function refuse({ kind }: KubeObject, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid({ group: GROUP, kind }, "", errors);
+/** As in Kubernetes, whose error names no kind here. */
+function refuse(errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  const { message, details } = invalid({ group: GROUP, kind: "" }, "", errors);
+  throw new ApiError(422, "Invalid", message, { ...details, kind: undefined });
 }
 
 function specErrors({ resourceAttributes, nonResourceAttributes }: ReviewSpec): FieldError[] {

@@ -42,6 +42,8 @@ export function bootstrapClusterRoles(): readonly KubeObject[] {
         "get",
         "/metrics",
         "/metrics/slis",
+        "/flagz",
+        "/statusz",
         ...HEALTH_URLS,
         ...HEALTH_URLS.map((url) => `${url}/*`),
       ),

@@ -1,4 +1,7 @@
-/** Rules of the default roles, in a short notation (Kubernetes: bootstrappolicy/policy.go). */
+/**
+ * Rules of the default roles, in a short notation (Kubernetes: bootstrappolicy/policy.go). Their lists
+ * are sorted.
+ */
 import type { PolicyRule } from "./rules.ts";
 
 export const READ: readonly string[] = ["get", "list", "watch"];
@@ -11,11 +14,15 @@ export function ruleOf(
   apiGroups: string[],
   resources: string,
 ): PolicyRule {
-  return { verbs: [...verbs], apiGroups, resources: resources.split(" ") };
+  return {
+    verbs: [...verbs].sort(),
+    apiGroups: [...apiGroups].sort(),
+    resources: resources.split(" ").sort(),
+  };
 }
 
 export function urlRule(verb: string, ...nonResourceURLs: string[]): PolicyRule {
-  return { verbs: [verb], nonResourceURLs };
+  return { verbs: [verb], nonResourceURLs: nonResourceURLs.sort() };
 }
 
 const EVENT_GROUPS = ["", "events.k8s.io"];

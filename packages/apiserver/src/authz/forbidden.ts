@@ -1,6 +1,6 @@
 /** The error of a request that no authorizer allows (apiserver: responsewriters/errors.go). */
 import { quoted } from "../meta/field-errors.ts";
-import { type ApiError, forbidden } from "../meta/status.ts";
+import { ApiError, forbidden } from "../meta/status.ts";
 import type { AuthorizerAttributes } from "./authorizer.ts";
 
 /** @param reason of the authorizer; "" for none */
@@ -8,6 +8,7 @@ export function forbiddenError(attributes: AuthorizerAttributes, reason: string)
   const message = escapeHtml(forbiddenMessage(attributes));
   const why = reason === "" ? message : `${message}: ${reason}`;
   const { group, resource, name } = attributes;
+  if (resource === "") return new ApiError(403, "Forbidden", `forbidden: ${why}`, {});
   return forbidden({ group, resource }, name, why);
 }
 

@@ -7,7 +7,7 @@
 import { MASTERS_GROUP } from "../authn/user-names.ts";
 import { semanticEqual } from "../meta/equality.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { forbidden } from "../meta/status.ts";
+import { forbidden, notFound } from "../meta/status.ts";
 import type { StoreHooks } from "../registry/strategy.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { Authorizer } from "./authorizer.ts";
@@ -70,7 +70,9 @@ export function bindingHooks(
     const of = ref.kind === "Role" ? "roles" : "clusterroles";
     if (isKnown && (await may(ctx, authorizer, "bind", of, ref.name, ctx.namespace))) return;
     const { rules, error } = roles.roleRules(ref, ctx.namespace);
-    const problem = error ?? grantProblem(ctx, deps(), rules);
+    // Kubernetes names the resource of the request here.
+    if (error !== undefined) throw notFound({ group: RBAC_GROUP, resource }, ref.name);
+    const problem = grantProblem(ctx, deps(), rules);
     if (problem === undefined) return;
     const name = binding.metadata.name ?? "";
     throw forbidden({ group: RBAC_GROUP, resource }, name, problem);

@@ -1,7 +1,11 @@
 /** Errors of RBAC's objects (Kubernetes: pkg/apis/rbac/validation/validation.go). */
 import { semanticEqual } from "../meta/equality.ts";
 import { invalidValue, notSupported, required } from "../meta/field-errors.ts";
-import { type LabelSelectorObject, validateLabelSelector } from "../meta/label-selector-object.ts";
+import {
+  type LabelSelectorObject,
+  selectorOfObject,
+  validateLabelSelector,
+} from "../meta/label-selector-object.ts";
 import { isDns1123Subdomain, isPathSegmentName } from "../meta/names.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { FieldError } from "../meta/status.ts";
@@ -29,8 +33,20 @@ export function roleErrors(role: KubeObject, namespaced: boolean): FieldError[] 
   }
   selectors.forEach((selector, i) => {
     errors.push(...validateLabelSelector(selector, `${field}[${i}]`));
+    if (isBadSelector(selector)) {
+      errors.push(invalidValue(`${field}[${i}]`, null, "invalid label selector."));
+    }
   });
   return errors;
+}
+
+function isBadSelector(selector: LabelSelectorObject): boolean {
+  try {
+    selectorOfObject(selector);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function ruleErrors(rule: PolicyRule, namespaced: boolean, field: string): FieldError[] {

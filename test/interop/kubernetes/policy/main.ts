@@ -1,0 +1,121 @@
+/** The command `npm run compare:policy`: decisions and refusals of kube-apiserver beside ours. */
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual, parseArgs } from "node:util";
+import { startApiServer } from "@quorate/apiserver/node";
+import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
+import { normalised } from "../rest/normalise.ts";
+import { type PolicyStep, policySteps } from "./requests.ts";
+
+const HELP = `usage: npm run compare:policy -- [options]
+
+Sends requests about permissions, tokens and webhooks to a new kube-apiserver on a member of ours and
+to a new API server of ours, and compares statuses, warnings and bodies.
+
+  --only TEXT  print only differences whose request contains TEXT
+  --help       print this text
+`;
+const START_LIMIT_MS = 120_000;
+const MAX_SHOWN_CHARS = 100_000;
+
+async function play(access: ApiAccess): Promise<ApiResponse[]> {
+  const responses: ApiResponse[] = [];
+  for (const { pauseMs = 0, ...request } of policySteps()) {
+    responses.push(withoutToken(normalised(await exchange(access, request))));
+    await delay(pauseMs);
+  }
+  return responses;
+}
+
+/** Tokens and keys differ. */
+function withoutToken(response: ApiResponse): ApiResponse {
+  const text = JSON.stringify(response)
+    .replace(/"token":"[^"]{40,}"/g, '"token":"<token>"')
+    .replace(/"expirationTimestamp":"[^"]+"/g, '"expirationTimestamp":"<time>"')
+    .replace(/127\.0\.0\.1:\d{4,}/g, "<address>");
+  return JSON.parse(text) as ApiResponse;
+}
+
+function keyPem(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return privateKey.export({ type: "pkcs1", format: "pem" }).toString();
+}
+
+/** Starts kube-apiserver; its user "admin" is in system:masters. */
+async function withKubeApiserver(body: (access: ApiAccess) => Promise<void>): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "compare-policy-"));
+  writeFileSync(join(dir, "tokens.csv"), 'admin-token,admin,1,"system:masters"\n');
+  writeFileSync(join(dir, "sa.key"), keyPem());
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const issuer = "https://kubernetes.default.svc";
+  const child = spawn("kube-apiserver", [
+    `--etcd-servers=${process.env["ETCD_URL"]}`,
+    `--secure-port=${port}`,
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    `--cert-dir=${dir}`,
+    `--token-auth-file=${join(dir, "tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    `--service-account-issuer=${issuer}`,
+    `--service-account-key-file=${join(dir, "sa.key")}`,
+    `--service-account-signing-key-file=${join(dir, "sa.key")}`,
+    "--service-cluster-ip-range=10.0.0.0/24",
+  ]);
+  const access = {
+    url: `https://127.0.0.1:${port}`,
+    headers: { authorization: "Bearer admin-token" },
+  };
+  try {
+    const endMs = performance.now() + START_LIMIT_MS;
+    while ((await statusOf(access)) !== 200) {
+      if (performance.now() > endMs || child.exitCode !== null) throw new Error("not ready");
+      await delay(300);
+    }
+    await body(access);
+  } finally {
+    child.kill("SIGKILL");
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function statusOf(access: ApiAccess): Promise<number> {
+  try {
+    return (await exchange(access, { method: "GET", path: "/readyz" })).status;
+  } catch {
+    return 0;
+  }
+}
+
+function show(step: PolicyStep, theirs: ApiResponse, ours: ApiResponse, only: string): boolean {
+  if (isDeepStrictEqual(theirs, ours)) return true;
+  const { method, path, body = "", headers = {} } = step;
+  const shown = `${method} ${path} ${JSON.stringify(body)} ${JSON.stringify(headers)}`;
+  if (!shown.includes(only)) return false;
+  console.log(`\n${shown.slice(0, 400)}`);
+  console.log(`  kube: ${JSON.stringify(theirs).slice(0, MAX_SHOWN_CHARS)}`);
+  console.log(`  ours: ${JSON.stringify(ours).slice(0, MAX_SHOWN_CHARS)}`);
+  return false;
+}
+
+const { values } = parseArgs({
+  options: { only: { type: "string", default: "" }, help: { type: "boolean", default: false } },
+});
+if (values.help) process.stdout.write(HELP);
+else {
+  let theirs: ApiResponse[] = [];
+  const kept = process.env["KEPT"];
+  if (kept !== undefined) theirs = JSON.parse(readFileSync(kept, "utf8")) as ApiResponse[];
+  else
+    await withKubeApiserver(async (access) => {
+      theirs = await play(access);
+    });
+  await using api = await startApiServer({});
+  const ours = await play(accessOf(api.kubeconfig));
+  if (process.env["KEEP"] !== undefined) writeFileSync(process.env["KEEP"], JSON.stringify(theirs));
+  const equal = policySteps().filter((step, i) => show(step, theirs[i], ours[i], values.only));
+  console.log(`\n${ours.length} requests, ${ours.length - equal.length} differences`);
+}
