@@ -109,9 +109,10 @@ else {
   let theirs: ApiResponse[] = [];
   const kept = process.env["KEPT"];
   if (kept !== undefined) theirs = JSON.parse(readFileSync(kept, "utf8")) as ApiResponse[];
-  else await withKubeApiserver(async (access) => {
-    theirs = await play(access);
-  });
+  else
+    await withKubeApiserver(async (access) => {
+      theirs = await play(access);
+    });
   await using api = await startApiServer({});
   const ours = await play(accessOf(api.kubeconfig));
   if (process.env["KEEP"] !== undefined) writeFileSync(process.env["KEEP"], JSON.stringify(theirs));

@@ -154,8 +154,16 @@ function escalationRequests(): PolicyStep[] {
       ]),
       cat,
     ),
-    post(bindings, binding("RoleBinding", "all", roleRef("ClusterRole", "secrets"), [user("cat")]), cat),
-    post(bindings, binding("RoleBinding", "none", roleRef("ClusterRole", "none"), [user("cat")]), cat),
+    post(
+      bindings,
+      binding("RoleBinding", "all", roleRef("ClusterRole", "secrets"), [user("cat")]),
+      cat,
+    ),
+    post(
+      bindings,
+      binding("RoleBinding", "none", roleRef("ClusterRole", "none"), [user("cat")]),
+      cat,
+    ),
     post(
       `${RBAC}/clusterroles`,
       role("ClusterRole", "agg3", null, {
@@ -189,7 +197,11 @@ function reviewRequests(): PolicyStep[] {
     post(selfs, review("SelfSubjectAccessReview", { resourceAttributes }), ann),
     post(selfs, review("SelfSubjectAccessReview", { resourceAttributes: { verb: "x" } }), ann),
     post(selfs, review("SelfSubjectAccessReview", {}), ann),
-    post(selfs, review("SelfSubjectAccessReview", { nonResourceAttributes: { path: "/api", verb: "get" } }), ann),
+    post(
+      selfs,
+      review("SelfSubjectAccessReview", { nonResourceAttributes: { path: "/api", verb: "get" } }),
+      ann,
+    ),
     post(sars, review("SubjectAccessReview", { resourceAttributes, user: "ann" })),
     post(sars, review("SubjectAccessReview", { resourceAttributes, user: "bob" })),
     post(sars, review("SubjectAccessReview", { resourceAttributes, groups: ["system:masters"] })),
@@ -302,14 +314,31 @@ function hookRequests(): PolicyStep[] {
     post(validating, object("ValidatingWebhookConfiguration", "good", [hook])),
     post(mutating, object("MutatingWebhookConfiguration", "good", [hook])),
     post(validating, object("ValidatingWebhookConfiguration", "bad", [bad])),
-    post(mutating, object("MutatingWebhookConfiguration", "bad", [{ ...bad, reinvocationPolicy: "X" }])),
+    post(
+      mutating,
+      object("MutatingWebhookConfiguration", "bad", [{ ...bad, reinvocationPolicy: "X" }]),
+    ),
     post(validating, object("ValidatingWebhookConfiguration", "twice", [hook, hook])),
     post(
       validating,
       object("ValidatingWebhookConfiguration", "service", [
-        { ...hook, clientConfig: { service: { name: "", namespace: "", path: "a//b", port: 70000 } } },
-        { ...hook, name: "b.example.org", clientConfig: {}, sideEffects: undefined, admissionReviewVersions: [] },
-        { ...hook, name: "", rules: [{}], clientConfig: { service: { name: "n", namespace: "ns" } } },
+        {
+          ...hook,
+          clientConfig: { service: { name: "", namespace: "", path: "a//b", port: 70000 } },
+        },
+        {
+          ...hook,
+          name: "b.example.org",
+          clientConfig: {},
+          sideEffects: undefined,
+          admissionReviewVersions: [],
+        },
+        {
+          ...hook,
+          name: "",
+          rules: [{}],
+          clientConfig: { service: { name: "n", namespace: "ns" } },
+        },
       ]),
     ),
     get(`${validating}/good`),
@@ -343,7 +372,9 @@ function hookRequests(): PolicyStep[] {
 }
 
 function documentRequests(): PolicyStep[] {
-  const names = ["admin", "edit", "view", "cluster-admin"].map((name) => `${RBAC}/clusterroles/${name}`);
+  const names = ["admin", "edit", "view", "cluster-admin"].map(
+    (name) => `${RBAC}/clusterroles/${name}`,
+  );
   const system = ["discovery", "basic-user", "public-info-viewer", "monitoring", "auth-delegator"];
   return [
     ...system.map((name) => get(`${RBAC}/clusterroles/system:${name}`)),
