@@ -15,6 +15,7 @@ import { parseTokenFile } from "../src/authn/token-file.ts";
 import type { UserInfo } from "../src/authn/user.ts";
 import { MAX_BODY_BYTES } from "../src/server/call.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
+import { openIdPages } from "../src/server/openid-pages.ts";
 import {
   clientCertificate,
   type OwnCertificates,
@@ -100,7 +101,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const { logger } = deps;
   const cluster = new LibraryCluster(client);
   const pages = new Map();
-  const plane = new ControlPlane(planeOptions(options, certificates, logger), {
+  const settings = planeOptions(options, certificates, logger);
+  const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
@@ -115,6 +117,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   await plane.start();
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   const url = `https://${address.includes(":") ? `[${address}]` : address}:${bound.port}`;
+  const { issuers, keys } = settings.access.serviceAccounts;
+  for (const [path, page] of openIdPages(issuers[0], url, keys)) pages.set(path, page);
   const kubeconfigFor = async (user: string, groups: readonly string[]): Promise<string> => {
     const pair = await clientCertificate(certificates.ca, user, groups, nodeClock.wallMs());
     return kubeconfigText({ url, caPem: caOf(options, certificates), user: pair });

@@ -63,8 +63,8 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
-  /** More pages, such as /metrics. */
-  readonly pages: ReadonlyMap<string, Page>;
+  /** More pages, such as /metrics; they may be added until the server listens. */
+  readonly pages: Map<string, Page>;
 }
 
 export class ControlPlane {
@@ -96,7 +96,9 @@ export class ControlPlane {
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
     });
-    const fieldManagers = new FieldManagers(this.resources);
+    const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
+    for (const [path, page] of openApi) deps.pages.set(path, page);
+    const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
       random: random.fork("server"),
@@ -111,10 +113,7 @@ export class ControlPlane {
       frames: new SharedFrames(),
       version: options.version,
       healthChecks: this.#healthChecks(),
-      pages: new Map([
-        ...openApiPages(new OpenApiDocuments(this.resources, clock), deps),
-        ...deps.pages,
-      ]),
+      pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
     const sourceOf = ({ group, version, kind }: GroupVersionKind) =>
