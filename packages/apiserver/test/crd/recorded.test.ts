@@ -30,13 +30,18 @@ function texts(errors: readonly FieldError[]): string[] {
 }
 
 describe("definitions", () => {
-  const rules = { patterns, ruleChecker: undefined, defaultRules: undefined };
+  const rules = {
+    patterns,
+    ruleChecker: undefined,
+    defaultRules: undefined,
+    pause: async () => {},
+  };
   for (const { name, crd } of definitionCases) {
-    test(name, () => {
+    test(name, async () => {
       const defaulted = withDefaults(crd as unknown as Crd);
       const errors = [
         ...validateObjectMeta(defaulted.metadata, false, nameIsDnsSubdomain),
-        ...crdErrors(defaulted, rules),
+        ...(await crdErrors(defaulted, rules)),
       ];
       assert.deepEqual(texts(errors), recorded.definitions[name]);
     });
