@@ -1,9 +1,10 @@
 /**
- * All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, and
- * those of Raft's random clusters.
+ * All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, those
+ * of Raft's random clusters, and those of Kubernetes' storage.
  */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
 import { FORCED } from "./forced.ts";
+import { KUBERNETES_STORAGE } from "./kubernetes-storage.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
 import { SUBTLE } from "./subtle.ts";
@@ -28,4 +29,4 @@ const ofRaft = raftMutants.map(
   }),
 );
 
-export const MUTANTS: readonly Mutant[] = [...SUBTLE, ...planted, ...ofRaft];
+export const MUTANTS: readonly Mutant[] = [...SUBTLE, ...planted, ...ofRaft, ...KUBERNETES_STORAGE];

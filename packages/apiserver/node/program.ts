@@ -1,14 +1,11 @@
 /** `quorate apiserver`: runs an API server until a signal ends it. */
-import { Exit, type Invocation, type Program, processIo, runProgram } from "@quorate/ctl";
+import { Exit, type Invocation, type Program } from "@quorate/ctl";
 import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
 import { supervisorOf } from "@quorate/server/node";
 import { optionsOf } from "./flag-options.ts";
 import { API_SERVER_FLAGS } from "./flags.ts";
 import { type ServingApi, serveApi } from "./serve.ts";
 import type { ServeOptions } from "./serve-options.ts";
-
-/** Files are for the process's own user. */
-const PRIVATE_UMASK = 0o077;
 
 /** The program as far as it is an API server. */
 export const apiServerProgram: Program = {
@@ -31,12 +28,6 @@ export const apiServerProgram: Program = {
   ],
   globals: {},
 };
-
-/** @param argv the arguments without the program's name */
-export async function runApiServerCommand(argv: readonly string[]): Promise<void> {
-  process.umask(PRIVATE_UMASK);
-  process.exitCode = await runProgram(apiServerProgram, argv, processIo);
-}
 
 async function runApiServer({ flags, io, args }: Invocation): Promise<void> {
   if (args.length > 0) throw new Exit(1, `apiserver takes no arguments, got ${args.join(" ")}`);

@@ -4,17 +4,24 @@
  *     await using api = await startApiServer();
  *     run("kubectl", "--kubeconfig", api.kubeconfigPath, "get", "namespaces");
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, silentLogger } from "@quorate/host";
 import type { ControlPlane } from "../src/server/control-plane.ts";
 import { JsonClient, type JsonRequest, type JsonResponse } from "./json-client.ts";
-import { serveApi } from "./serve.ts";
 import { DEFAULT_SERVE_OPTIONS, type ServeOptions } from "./serve-options.ts";
 
 export interface StartOptions extends Partial<ServeOptions> {
   readonly logger?: Logger;
+}
+
+/** Reading the server's code again takes longer than its start, so it is kept beside the code. */
+function keepCompiledCode(): void {
+  const modules = join(import.meta.dirname, "../../../node_modules");
+  if (getCompileCacheDir() === undefined && existsSync(modules))
+    enableCompileCache(join(modules, ".cache/quorate"));
 }
 
 /** A server that runs. */
@@ -42,6 +49,8 @@ export interface RunningApiServer extends AsyncDisposable {
  */
 export async function startApiServer(options: StartOptions = {}): Promise<RunningApiServer> {
   const { logger = silentLogger, ...given } = options;
+  keepCompiledCode();
+  const { serveApi } = await import("./serve.ts");
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "quorate-api-"));
   const remove = (): void => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });

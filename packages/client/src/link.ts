@@ -1,6 +1,6 @@
 /**
- * The connection to one endpoint, as an interface. node/engine-link.ts implements it over HTTP/2; tests
- * have fakes.
+ * The connection to one endpoint, as an interface. node/engine-link.ts implements it over HTTP/2;
+ * tests have fakes.
  */
 
 /** Why a call over a link failed. */

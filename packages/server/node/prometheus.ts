@@ -1,12 +1,7 @@
 /**
  * Passes plain numbers to prom-client at each scrape.
  */
-import {
-  type Metric,
-  type MetricObjectWithValues,
-  type MetricValueWithName,
-  Registry,
-} from "prom-client";
+import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from "prom-client";
 import {
   type Counter,
   Family,
@@ -69,19 +64,30 @@ class CollectedMetric {
   }
 }
 
+/** Prometheus' text format, version 0.0.4. */
+const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
 /**
- * The exposition of a member's metrics: its content type, and its text made afresh at each call.
+ * The exposition of metrics: its content type, and its text made afresh at each call. The library
+ * is loaded at the first one.
  */
 export function prometheusExposition(metrics: MetricRegistry): {
   contentType: string;
   text: () => Promise<string>;
 } {
-  const registry = new Registry();
-  for (const entry of metrics.entries)
-    registry.registerMetric(new CollectedMetric(entry) as unknown as Metric);
+  let loading: Promise<Registry> | undefined;
+  const load = async (): Promise<Registry> => {
+    const { Registry } = await import("prom-client");
+    const registry = new Registry();
+    for (const entry of metrics.entries)
+      registry.registerMetric(new CollectedMetric(entry) as unknown as Metric);
+    return registry;
+  };
   return {
-    contentType: registry.contentType,
-    text: () => {
+    contentType: CONTENT_TYPE,
+    text: async () => {
+      loading ??= load();
+      const registry = await loading;
       metrics.refresh();
       return registry.metrics();
     },

@@ -11,7 +11,7 @@ import {
 import { checkFree, tlsFiles } from "./listen.ts";
 import { closeDirectories } from "./private-directories.ts";
 import { ensureSelfCert } from "./self-cert.ts";
-import { openSignedTokens, type SignedTokens } from "./tokens.ts";
+import type { SignedTokens } from "./tokens.ts";
 
 /** The parts of the process that everything here works with. */
 export interface ProcessDeps {
@@ -74,7 +74,10 @@ export async function acquire(
 }
 
 async function openTokens({ jwt }: ServerConfig, { clock, logger }: ProcessDeps) {
-  return jwt && openSignedTokens(jwt, { clock, logger: logger.child("auth") });
+  if (jwt === undefined) return undefined;
+  // Few members have signed tokens, and their library is large.
+  const { openSignedTokens } = await import("./tokens.ts");
+  return openSignedTokens(jwt, { clock, logger: logger.child("auth") });
 }
 
 function measuredBudgets(logger: Logger): Budgets {

@@ -38,6 +38,7 @@ import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
 import { CacheWatcher, EndedWatch } from "./cache-watcher.ts";
 import { CacherMetrics } from "./cacher-metrics.ts";
+import { CatchUp } from "./catch-up.ts";
 import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
 import { type Listed, listFound, listView } from "./list-page.ts";
@@ -45,7 +46,7 @@ import { type ListRoute, listRoute } from "./list-route.ts";
 import { ProgressRequester } from "./progress-requester.ts";
 import { PumpQueue } from "./pump-queue.ts";
 import { Readiness } from "./readiness.ts";
-import { Reflector } from "./reflector.ts";
+import { HISTORY_REVISIONS, Reflector } from "./reflector.ts";
 import { RevisionReader } from "./revision-reader.ts";
 import { WatchCache } from "./watch-cache.ts";
 import { watchStart } from "./watch-start.ts";
@@ -63,6 +64,8 @@ export interface CacherOptions {
   readonly window?: Partial<WindowLimits>;
   /** How the cache is filled; by lists in pages if absent. */
   readonly fill?: "list" | "watch-list";
+  /** Revisions of history with which the cache is filled; HISTORY_REVISIONS if absent. */
+  readonly historyRevisions?: number;
 }
 
 export interface CacherDeps {
@@ -84,6 +87,7 @@ export class Cacher implements StorageInterface {
   readonly #readiness: Readiness;
   readonly #reflector: Reflector;
   readonly #checker: ConsistencyChecker;
+  readonly #catchUp: CatchUp;
   readonly #watchers: Watchers;
   /** Those that receive each report of progress, such as the watch of a Cacher above this one. */
   readonly #progressWatchers = new Set<CacheWatcher>();
@@ -96,6 +100,7 @@ export class Cacher implements StorageInterface {
   constructor(options: CacherOptions, deps: CacherDeps) {
     const { storage, clock } = deps;
     const { attributesOf, indexFields = [], fill = "list" } = options;
+    const { historyRevisions = HISTORY_REVISIONS } = options;
     const prefix = `${options.resourcePrefix}/`;
     this.#options = options;
     this.#deps = deps;
@@ -117,20 +122,26 @@ export class Cacher implements StorageInterface {
         dispatch: (event, index) => this.#watchers.dispatch(event, index),
       },
     );
-    this.#reflector = new Reflector({ prefix, attributesOf, fill }, deps, {
+    this.#catchUp = new CatchUp(this.#progress, () => this.#readiness.ready());
+    this.#reflector = new Reflector({ prefix, attributesOf, fill, historyRevisions }, deps, {
       emptySet: () => this.#cache.emptySet(),
-      replace: (objects, revision) => {
+      replace: (objects, revision, readyAt) => {
         this.#endWatches();
         this.#cache.replace(objects, revision);
         this.metrics.initializations++;
-        this.#readiness.ready();
+        this.#catchUp.begin(readyAt, this.#cache.resourceVersion);
       },
-      apply: (event) => this.#cache.apply(event),
+      apply: (event) => {
+        this.#cache.apply(event);
+        this.#catchUp.reached(this.#cache.resourceVersion);
+      },
       progress: (revision) => {
         this.#cache.progress(revision);
+        this.#catchUp.reached(this.#cache.resourceVersion);
         for (const watcher of this.#progressWatchers) watcher.offerBookmark();
       },
       lost: (error) => {
+        this.#catchUp.cancel();
         this.#readiness.pending(error);
         this.#endWatches();
       },
@@ -277,6 +288,7 @@ export class Cacher implements StorageInterface {
   async close(): Promise<void> {
     this.#readiness.stop();
     this.#reflector.stop();
+    this.#catchUp.cancel();
     this.#checker.stop();
     this.#endWatches();
   }

@@ -41,7 +41,15 @@ export interface ReflectorOptions {
   readonly attributesOf: AttributesOf;
   /** How the cache is filled; "watch-list" falls back to "list". */
   readonly fill: "list" | "watch-list";
+  /**
+   * "list": the cache begins so many revisions ago, and follows from there. So clients of a server
+   * that has been restarted go on with their watches, instead of listing all again.
+   */
+  readonly historyRevisions: number;
 }
+
+/** Changes that a cache takes from the store's history when it is filled. */
+export const HISTORY_REVISIONS = 10_000;
 
 export interface ReflectorDeps {
   readonly storage: StorageInterface;
@@ -54,8 +62,11 @@ export interface ReflectorDeps {
 export interface ReflectorSink {
   /** A set to be filled. */
   emptySet(): ObjectSet;
-  /** The cache begins again with these objects. */
-  replace(objects: ObjectSet, revision: number): void;
+  /**
+   * The cache begins again with these objects.
+   * @param readyAt the revision that it has to reach before it is served
+   */
+  replace(objects: ObjectSet, revision: number, readyAt: number): void;
   apply(event: WatchEvent): void;
   progress(revision: number): void;
   /** The cache is about to be filled again. @param error why */
@@ -78,6 +89,8 @@ export class Reflector {
   /** Ends the present watch or pause. */
   #interrupt: (() => void) | undefined;
   #canWatchList: boolean;
+  /** The cache has been filled since it was lost. */
+  #isFilled = false;
   /** Why the cache has to be filled again, if it has to. */
   #refillReason: string | undefined;
 
@@ -126,6 +139,7 @@ export class Reflector {
   /** Returns when the cache has to be filled again; rejects if that should wait. */
   async #fillAndFollow(): Promise<void> {
     this.#refillReason = undefined;
+    this.#isFilled = false;
     const filled = this.#canWatchList ? await this.#followWatchList() : false;
     if (this.#isStopped) return;
     if (!filled) await this.#list();
@@ -155,15 +169,35 @@ export class Reflector {
     }
   }
 
+  /** Fills the cache by a list as of some time ago if the store has that, else by a present one. */
   async #list(): Promise<void> {
+    const { storage } = this.#deps;
+    const { historyRevisions } = this.#options;
+    if (historyRevisions > 0) {
+      const latest = await storage.currentResourceVersion();
+      const compacted = storage.compactRevision?.() ?? 0;
+      const past = Math.max(latest - historyRevisions, compacted, 1);
+      try {
+        if (past < latest) await this.#listAt(past, latest);
+      } catch (error) {
+        if (!isExpired(error)) throw error;
+      }
+    }
+    if (!this.#isStopped && !this.#isFilled) await this.#listAt(0, 0);
+  }
+
+  /** @param past the revision to list; 0 for the latest */
+  async #listAt(past: number, readyAt: number): Promise<void> {
     const { storage, clock } = this.#deps;
     const objects = this.#sink.emptySet();
     const slices = new Slices(clock);
     let continueToken = "";
+    let revision = past;
     do {
+      const isExact = past > 0 && continueToken === "";
       const page = await storage.getList(this.#options.prefix, {
-        resourceVersion: "",
-        resourceVersionMatch: "",
+        resourceVersion: isExact ? String(past) : "",
+        resourceVersionMatch: isExact ? "Exact" : "",
         recursive: true,
         predicate: { ...SELECT_ALL, limit: LIST_PAGE_OBJECTS, continueToken },
       });
@@ -172,10 +206,10 @@ export class Reflector {
         objects.set(elementOf(stored, this.#options.attributesOf));
         await slices.next();
       }
-      this.#revision = page.resourceVersion;
+      revision = page.resourceVersion;
       ({ continueToken } = page);
     } while (continueToken !== "" && !this.#isStopped);
-    if (!this.#isStopped) this.#replace(objects, this.#revision);
+    if (!this.#isStopped) this.#replace(objects, revision, Math.max(readyAt, revision));
   }
 
   /** Whether the cache was filled by a watch, which has ended since. */
@@ -193,10 +227,11 @@ export class Reflector {
     return false;
   }
 
-  #replace(objects: ObjectSet, revision: number): void {
+  #replace(objects: ObjectSet, revision: number, readyAt: number): void {
     this.#revision = revision;
+    this.#isFilled = true;
     this.#backoff.reset();
-    this.#sink.replace(objects, revision);
+    this.#sink.replace(objects, revision, readyAt);
   }
 
   /** Watches until the watch ends. */
@@ -254,7 +289,7 @@ export class Reflector {
         if (object.object().metadata.annotations?.[INITIAL_EVENTS_END] !== "true") return;
         session.isFilling = false;
         session.startRevision = object.resourceVersion;
-        this.#replace(session.objects, object.resourceVersion);
+        this.#replace(session.objects, object.resourceVersion, object.resourceVersion);
         session.objects = undefined;
       } else {
         session.objects.set(elementOf(object, this.#options.attributesOf));

@@ -10,3 +10,5 @@ export const MAX_JSON_DEPTH = 1000;
 export const MAX_DUPLICATE_FIELDS = 100;
 /** Work of reading one object, in the units of the protobuf reader: 1 for a field, 4 for a text. */
 export const MAX_READ_WORK: number = 4 * 1024 * 1024;
+/** Values of one YAML text, those behind aliases counted at each place. */
+export const MAX_YAML_VALUES = 500_000;

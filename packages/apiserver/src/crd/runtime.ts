@@ -66,7 +66,7 @@ export class CustomResources {
   constructor(options: DefinitionOptions, deps: CustomResourcesDeps) {
     const { clock, random, logger, collectsGarbage, storages } = deps;
     const source = kindSource(CRD_GROUP, CRD_KIND.version, CRD_KIND.kind);
-    const spec = customResourceDefinitions(source, () => loadRules(clock));
+    const spec = customResourceDefinitions(source, () => loadRules(clock), pauseOf(clock));
     const registry = { clock, random, collectsGarbage };
     this.served = servedResourcesOf(
       spec,

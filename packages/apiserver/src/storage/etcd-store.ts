@@ -383,7 +383,7 @@ export class EtcdStore implements StorageInterface {
 }
 
 function isUnchanged(state: State, data: Uint8Array): boolean {
-  return !state.stale && state.data !== undefined && equals(state.data, data);
+  return state.data !== undefined && equals(state.data, data);
 }
 
 function tooManyConflicts(storeKey: string): Error {

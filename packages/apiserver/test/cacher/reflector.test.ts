@@ -162,3 +162,53 @@ test("an object that cannot be read does not end the cache's following", async (
   assert.equal(world.cacher.cachedCount, 2);
   await world.cacher.close();
 });
+
+test("a cache that is filled begins in the past, so that watches go on after a restart", async () => {
+  const world = await startedWorld();
+  for (let i = 0; i < 20; i++) world.history.write(KEY, widget(KEY));
+  const storage = world.connect("restarted");
+  const cacher = world.cacherOver(storage, { historyRevisions: 10 });
+  storage.delays = { callMs: 2, eventMs: 500 };
+  await world.run(20);
+  assert.match(cacher.readiness() ?? "", /initializing/, "it has listed, but not caught up");
+  assert.equal(cacher.cachedCount, 1);
+  storage.delays = { callMs: 2, eventMs: 2 };
+  world.history.writeElsewhere();
+  await world.run(1000);
+  assert.equal(cacher.readiness(), undefined);
+  const old = listOptions({ resourceVersion: "15" });
+  const recorder = new Recorder(await world.finish(cacher.watch("/widgets", old)));
+  await world.run(10);
+  assert.deepEqual(
+    recorder.seen.map(({ revision }) => revision),
+    [16, 17, 18, 19, 20, 21, 22],
+  );
+  const older = listOptions({ resourceVersion: "11" });
+  const refused = new Recorder(await world.finish(cacher.watch("/widgets", older)));
+  assert.equal(refused.ended?.error?.message, "too old resource version: 11 (12)");
+  await cacher.close();
+  await world.cacher.close();
+});
+
+test("a past that is compacted is not listed; one that the store refuses is followed by a present list", async () => {
+  const world = await startedWorld();
+  for (let i = 0; i < 20; i++) world.history.write(KEY, widget(KEY));
+  world.history.compactRevision = 18;
+  for (const knows of [true, false]) {
+    const storage = world.connect("restarted");
+    if (!knows) Object.assign(storage, { compactRevision: () => 0 });
+    const cacher = world.cacherOver(storage, { historyRevisions: 10 });
+    await world.run(1000);
+    assert.equal(cacher.readiness(), undefined);
+    const from = listOptions({ resourceVersion: "18" });
+    const recorder = new Recorder(await world.finish(cacher.watch("/widgets", from)));
+    await world.run(10);
+    assert.deepEqual(
+      [recorder.seen.length, recorder.ended?.error?.code],
+      knows ? [4, undefined] : [0, "Expired"],
+    );
+    assert.equal(storage.calls.get("getList"), knows ? 1 : 2);
+    await cacher.close();
+  }
+  await world.cacher.close();
+});

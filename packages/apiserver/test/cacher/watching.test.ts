@@ -1,4 +1,4 @@
-/** Watches of the cache: where they begin, bookmarks, slow listeners, and the watchers that an event reaches. */
+/** Watches of the cache: where they begin, bookmarks, slow listeners, and which events they get. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BOOKMARK_BEFORE_TIMEOUT_MS } from "../../src/cacher/bookmark-schedule.ts";

@@ -14,7 +14,8 @@ import { loadPatterns } from "../../src/crd/validation/patterns.ts";
 import { Validation } from "../../src/crd/validation/validate-value.ts";
 import { nameIsDnsSubdomain } from "../../src/meta/names.ts";
 import { validateObjectMeta } from "../../src/meta/object-meta-validation.ts";
-import { definitionCases, valueCases } from "./cases.ts";
+import { definitionCases } from "./cases.ts";
+import { valueCases } from "./value-cases.ts";
 
 type Recording = Readonly<Record<string, readonly string[]>>;
 const recorded = JSON.parse(readFileSync(new URL("recorded.json", import.meta.url), "utf8")) as {
@@ -29,13 +30,18 @@ function texts(errors: readonly FieldError[]): string[] {
 }
 
 describe("definitions", () => {
-  const rules = { patterns, ruleChecker: undefined, defaultRules: undefined };
+  const rules = {
+    patterns,
+    ruleChecker: undefined,
+    defaultRules: undefined,
+    pause: async () => {},
+  };
   for (const { name, crd } of definitionCases) {
-    test(name, () => {
+    test(name, async () => {
       const defaulted = withDefaults(crd as unknown as Crd);
       const errors = [
         ...validateObjectMeta(defaulted.metadata, false, nameIsDnsSubdomain),
-        ...crdErrors(defaulted, rules),
+        ...(await crdErrors(defaulted, rules)),
       ];
       assert.deepEqual(texts(errors), recorded.definitions[name]);
     });

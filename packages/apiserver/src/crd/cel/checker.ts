@@ -5,7 +5,7 @@ import type { Schema, ValidationRule } from "../../schema/schema.ts";
 import type { RawSchema } from "../definition/raw-schema.ts";
 import type { RuleChecker, RuleScope } from "../definition/schema-rules.ts";
 import { at, child } from "../schema/paths.ts";
-import type { CelEngine } from "./engine.ts";
+import type { CelEngine } from "./library.ts";
 import { type CompiledRule, compileRules } from "./rule-set.ts";
 
 /** More rules of one definition are refused: each one is compiled. */

@@ -11,8 +11,8 @@ import { at, child, keyed, shownPath } from "../schema/paths.ts";
 import { traitsOf, valueSchema } from "../schema/traits.ts";
 import { Correlated } from "../validation/correlated.ts";
 import { OBJECT_BUDGET, PER_CALL_BUDGET } from "./budget.ts";
-import type { CelEngine, CelOptional } from "./engine.ts";
 import { shownFailure } from "./faults.ts";
+import type { CelEngine, CelOptional } from "./library.ts";
 import type { Outcome } from "./program.ts";
 import { type CompiledRule, compileRules, type RuleSet } from "./rule-set.ts";
 

@@ -1,5 +1,5 @@
 /** Faults in expressions, as cel-go shows them. */
-import type { CelFault } from "./engine.ts";
+import type { CelFault } from "./library.ts";
 
 /**
  * One fault with the line that has it and a mark under its place.

@@ -2,7 +2,8 @@
 import type { Condition, ConditionCompiler } from "../../admission/match-conditions.ts";
 import type { Json } from "../../meta/object.ts";
 import { PER_CALL_BUDGET } from "./budget.ts";
-import { type CelEngine, type CelEnvironment, loadCel } from "./engine.ts";
+import { loadCel } from "./engine.ts";
+import type { CelEngine, CelEnvironment } from "./library.ts";
 import { CompileError, compile } from "./program.ts";
 import { convertDynamic } from "./types.ts";
 

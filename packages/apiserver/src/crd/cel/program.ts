@@ -1,8 +1,8 @@
 /** Compiled expressions: checked, metered, with linear-time regular expressions. */
 import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./budget.ts";
-import type { CelEngine, CelEnvironment, CelEvaluate, CelFault, CelNode } from "./engine.ts";
 import { shownFault } from "./faults.ts";
+import type { CelEngine, CelEnvironment, CelEvaluate, CelFault, CelNode } from "./library.ts";
 
 /** An expression that does not compile. Its message is what Kubernetes shows. */
 export class CompileError extends SyntaxError {}

@@ -2,7 +2,7 @@
 import type { Schema, ValidationRule } from "../../schema/schema.ts";
 import { findField } from "../definition/field-path.ts";
 import type { RawSchema } from "../definition/raw-schema.ts";
-import type { CelEngine, CelEnvironment } from "./engine.ts";
+import type { CelEngine, CelEnvironment } from "./library.ts";
 import { identifiersIn } from "./names.ts";
 import { CompileError, compile, type Program } from "./program.ts";
 import { type CelType, CelTypes } from "./types.ts";

@@ -8,7 +8,7 @@ import type { Schema } from "../../schema/schema.ts";
 import { fieldOf, isObject } from "../schema/edit.ts";
 import { valueSchema } from "../schema/traits.ts";
 import { budget } from "./budget.ts";
-import type { CelEnvironment } from "./engine.ts";
+import type { CelEnvironment } from "./library.ts";
 import { escapeName } from "./names.ts";
 
 /** A type, and how JSON becomes a value of it. */

@@ -187,7 +187,8 @@ function restoredMetadata(original: KubeObject, metadata: JsonObject) {
     if (!isObject(texts)) return `invalid metadata.${field} in converted object`;
     for (const [key, text] of Object.entries(texts)) {
       if (typeof text !== "string") {
-        return `metadata.${field}[${key}] must be a string, but is ${typeof text} in converted object`;
+        const why = `must be a string, but is ${typeof text} in converted object`;
+        return `metadata.${field}[${key}] ${why}`;
       }
     }
     const map = texts as Readonly<Record<string, string>>;

@@ -15,10 +15,14 @@ export const crdCodec: ObjectCodec = {
   decode: (bytes) => fromStored(jsonCodec.decode(bytes)),
 };
 
-/** @param source of the kind, for its OpenAPI schema */
+/**
+ * @param source of the kind, for its OpenAPI schema
+ * @param pause lets other work run
+ */
 export function customResourceDefinitions(
   source: Pick<KindSource, "schema">,
   loadRules: LoadRules,
+  pause: () => Promise<void>,
 ): ResourceSpec {
   const spec: ResourceSpec = {
     kind: CRD_KIND,
@@ -30,7 +34,7 @@ export function customResourceDefinitions(
     storagePrefix: `${CRD_GROUP}/${CRD_RESOURCE.resource}`,
     codec: crdCodec,
     schema: source.schema,
-    strategy: crdStrategy(loadRules),
+    strategy: crdStrategy(loadRules, pause),
     statusStrategy: crdStatusStrategy(),
     table: DEFAULT_TABLE,
     selectableFieldNames: [],

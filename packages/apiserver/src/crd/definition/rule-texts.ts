@@ -1,4 +1,4 @@
-/** The rules for the texts of x-kubernetes-validations; their expressions are compiled elsewhere. */
+/** The texts of x-kubernetes-validations; their expressions are compiled in ../cel. */
 import { invalidValue, notSupported, required } from "../../meta/field-errors.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { ValidationRule } from "../../schema/schema.ts";

@@ -45,21 +45,27 @@ export interface SpecOptions {
   readonly patterns: Patterns | undefined;
   readonly rules: RuleChecker | undefined;
   readonly defaultRules: DefaultRuleCheck | undefined;
+  /** Lets other work run: a large schema is walked several times. */
+  pause(): Promise<void>;
 }
 
-export function specErrors(spec: StoredSpec, path: string, given: SpecOptions): FieldError[] {
+export async function specErrors(
+  spec: StoredSpec,
+  path: string,
+  given: SpecOptions,
+): Promise<FieldError[]> {
   const options = { ...given, structural: given.structural || needsStructure(spec) };
   return [
     ...groupErrors(spec.group ?? "", child(path, "group")),
     ...scopeErrors(spec.scope ?? "", child(path, "scope")),
     ...missingSchemas(spec, path, options),
     ...defaultsNeedPruning(spec, path),
-    ...versionListErrors(spec, path, options),
+    ...(await versionListErrors(spec, path, options)),
     ...commonErrors(spec, path),
     ...storageErrors(spec, path),
     ...missingNames(spec.names ?? {}, child(path, "names")),
     ...namesErrors(spec.names ?? {}, child(path, "names")),
-    ...topErrors(spec, path, options),
+    ...(await topErrors(spec, path, options)),
     ...preservedConversion(spec, path),
     ...conversionErrors(spec.conversion, child(path, "conversion"), {
       knownVersion: options.knownReviewVersion,
@@ -116,14 +122,18 @@ function defaultsNeedPruning(spec: StoredSpec, path: string): FieldError[] {
   return [invalidValue(child(path, "preserveUnknownFields"), true, detail)];
 }
 
-function versionListErrors(spec: StoredSpec, path: string, options: SpecOptions): FieldError[] {
+async function versionListErrors(
+  spec: StoredSpec,
+  path: string,
+  options: SpecOptions,
+): Promise<FieldError[]> {
   const errors: FieldError[] = [];
   for (const [i, version] of (spec.versions ?? []).entries()) {
     const where = at(child(path, "versions"), i);
     const texts = isDns1035Label(version.name);
     if (texts.length > 0)
       errors.push(invalidValue(child(where, "name"), version.name, texts.join(",")));
-    errors.push(...versionErrors(version, where, subresourcesOf(spec, version), options));
+    errors.push(...(await versionErrors(version, where, subresourcesOf(spec, version), options)));
   }
   return errors;
 }
@@ -133,16 +143,17 @@ function subresourcesOf(spec: StoredSpec, version: StoredVersion): Subresources 
   return own ? version.subresources : spec.subresources;
 }
 
-function versionErrors(
+async function versionErrors(
   version: StoredVersion,
   path: string,
   subresources: Subresources | undefined,
   options: SpecOptions,
-): FieldError[] {
+): Promise<FieldError[]> {
   const { deprecated = false, deprecationWarning, schema } = version;
   const errors = deprecationErrors(deprecated, deprecationWarning, path);
   const raw = schema?.openAPIV3Schema;
-  errors.push(...validationErrors(raw, child(path, "schema"), hasStatus(subresources), options));
+  const status = hasStatus(subresources);
+  errors.push(...(await validationErrors(raw, child(path, "schema"), status, options)));
   errors.push(...subresourceErrors(version.subresources, child(path, "subresources")));
   errors.push(...columnListErrors(version, path));
   if ((version.selectableFields?.length ?? 0) === 0) return errors;
@@ -177,13 +188,17 @@ function hasStatus(subresources: Subresources | undefined): boolean {
 }
 
 /** What all versions have in common, at the top. */
-function topErrors(spec: StoredSpec, path: string, options: SpecOptions): FieldError[] {
+async function topErrors(
+  spec: StoredSpec,
+  path: string,
+  options: SpecOptions,
+): Promise<FieldError[]> {
   const anyStatus =
     hasStatus(spec.subresources) ||
     (spec.versions ?? []).some((version) => hasStatus(version.subresources));
   const raw = spec.validation?.openAPIV3Schema;
   const errors = [
-    ...validationErrors(raw, child(path, "validation"), anyStatus, options),
+    ...(await validationErrors(raw, child(path, "validation"), anyStatus, options)),
     ...subresourceErrors(spec.subresources, child(path, "subresources")),
     ...columnListErrors(spec, path),
   ];
@@ -199,12 +214,12 @@ function topErrors(spec: StoredSpec, path: string, options: SpecOptions): FieldE
 }
 
 /** One schema: its root, its structure, its defaults, its rules. */
-function validationErrors(
+async function validationErrors(
   schema: RawSchema | undefined,
   path: string,
   status: boolean,
   options: SpecOptions,
-): FieldError[] {
+): Promise<FieldError[]> {
   if (schema === undefined) return [];
   const where = child(path, "openAPIV3Schema");
   if (isTooDeep(schema)) {
@@ -213,7 +228,7 @@ function validationErrors(
   const errors = rootErrors(schema, where, status);
   const unsupported = options.structural ? unsupportedPart(schema) : undefined;
   const structure = options.structural && unsupported === undefined;
-  const broken = structure ? structureErrors(schema, where, options) : [];
+  const broken = structure ? await structureErrors(schema, where, options) : [];
   errors.push(...broken);
   const schemaOptions = {
     requireValidTypes: options.validTypes,
@@ -221,6 +236,7 @@ function validationErrors(
     requireMapKeys: options.mapKeys,
   };
   const rules = structure && broken.length === 0 ? options.rules : undefined;
+  await options.pause();
   errors.push(...schemaErrors(schema, where, schemaOptions, rules));
   if (errors.length === 0 && unsupported !== undefined) {
     errors.push(invalidValue(where, "", unsupported));
@@ -228,9 +244,15 @@ function validationErrors(
   return errors;
 }
 
-function structureErrors(schema: RawSchema, path: string, options: SpecOptions): FieldError[] {
+async function structureErrors(
+  schema: RawSchema,
+  path: string,
+  options: SpecOptions,
+): Promise<FieldError[]> {
+  await options.pause();
   const errors = structuralErrors(schema, path, options.patterns);
   if (errors.length > 0) return errors;
+  await options.pause();
   return defaultErrors(schema as Schema, path, {
     pruned: options.prunedDefaults,
     patterns: options.patterns,

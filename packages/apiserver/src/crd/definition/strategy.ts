@@ -30,15 +30,17 @@ const BASE = {
   allowUnconditionalUpdate: false,
 } as const;
 
-export function crdStrategy(loadRules: LoadRules): Strategy {
-  const judge = async (crd: Crd, errorsOf: (rules: CrdRules) => FieldError[]) => {
+/** @param pause lets other work run between the passes over a large schema */
+export function crdStrategy(loadRules: LoadRules, pause: () => Promise<void>): Strategy {
+  const judge = async (crd: Crd, errorsOf: (rules: CrdRules) => Promise<FieldError[]>) => {
     const patterns = await loadPatterns();
     const rules = hasRules(crd) ? await loadRules() : undefined;
     const defaults: Parameters<DefinitionRules["evaluate"]>[] = [];
-    const errors = errorsOf({
+    const errors = await errorsOf({
       patterns,
       ruleChecker: rules && (() => rules.checker()),
       defaultRules: (...one) => void defaults.push(one),
+      pause,
     });
     if (rules === undefined || errors.length > 0) return errors;
     for (const one of defaults) errors.push(...(await rules.evaluate(...one)));

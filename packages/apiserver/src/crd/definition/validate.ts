@@ -27,10 +27,12 @@ export interface CrdRules {
   /** For one schema of one version. Undefined: rules are not compiled. */
   readonly ruleChecker: ((old: Crd | undefined) => RuleChecker) | undefined;
   readonly defaultRules: DefaultRuleCheck | undefined;
+  /** Lets other work run. */
+  pause(): Promise<void>;
 }
 
 /** All errors of a new definition besides those of its metadata; its name is judged here. */
-export function crdErrors(crd: Crd, rules: CrdRules): FieldError[] {
+export async function crdErrors(crd: Crd, rules: CrdRules): Promise<FieldError[]> {
   const spec = toStoredSpec(crd.spec);
   const options: SpecOptions = {
     knownReviewVersion: true,
@@ -46,11 +48,12 @@ export function crdErrors(crd: Crd, rules: CrdRules): FieldError[] {
     patterns: rules.patterns,
     rules: rules.ruleChecker?.(undefined),
     defaultRules: rules.defaultRules,
+    pause: rules.pause,
   };
   const wanted = `${spec.names?.plural ?? ""}.${spec.group ?? ""}`;
   return [
     ...nameErrors(crd, wanted),
-    ...specErrors(spec, "spec", options),
+    ...(await specErrors(spec, "spec", options)),
     ...statusErrors(crd),
     ...storedVersionErrors(crd, spec),
     ...approvalErrors(crd, undefined, spec.group ?? ""),
@@ -59,7 +62,7 @@ export function crdErrors(crd: Crd, rules: CrdRules): FieldError[] {
 }
 
 /** All errors of a changed definition. */
-export function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): FieldError[] {
+export async function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): Promise<FieldError[]> {
   const spec = toStoredSpec(crd.spec);
   const oldSpec = toStoredSpec(old.spec);
   const options: SpecOptions = {
@@ -69,9 +72,10 @@ export function crdUpdateErrors(crd: Crd, old: Crd, rules: CrdRules): FieldError
     patterns: rules.patterns,
     rules: rules.ruleChecker?.(old),
     defaultRules: rules.defaultRules,
+    pause: rules.pause,
   };
   return [
-    ...specErrors(spec, "spec", options),
+    ...(await specErrors(spec, "spec", options)),
     ...immutableErrors(spec, oldSpec, isConditionTrue(old, "Established")),
     ...statusErrors(crd),
     ...storedVersionErrors(crd, spec),

@@ -1,4 +1,4 @@
-/** The rules for a version besides its schema: columns, subresources, selectable fields, warnings. */
+/** A version besides its schema: columns, subresources, selectable fields, warnings. */
 import { duplicate, invalidValue, required, tooMany } from "../../meta/field-errors.ts";
 import { isPrintable } from "../../meta/go-text.ts";
 import type { FieldError } from "../../meta/status.ts";

@@ -67,7 +67,12 @@ export class Run {
     const delays = { callMs: random.below(20), eventMs: random.below(60) };
     const { connection, storage } = this.#connect(random.fork("storage"), delays);
     const cacher = new Cacher(
-      { ...WIDGETS, window: WINDOW, fill: random.below(2) === 0 ? "list" : "watch-list" },
+      {
+        ...WIDGETS,
+        window: WINDOW,
+        fill: pick(random, ["list", "list", "watch-list"] as const),
+        historyRevisions: pick(random, [0, 20, 100]),
+      },
       { storage, clock: this.clock, random: random.fork("cacher"), logger: silentLogger },
     );
     return { connection, cacher };

@@ -16,6 +16,7 @@ export const WIDGETS: CacherOptions = {
   resourcePrefix: RESOURCE_PREFIX,
   attributesOf,
   indexFields: ["spec.node"],
+  historyRevisions: 0,
 };
 
 export class World {

@@ -7,7 +7,7 @@ import {
   isQualifiedName,
 } from "../../../meta/names.ts";
 import { formatCheck } from "../../validation/formats.ts";
-import type { CelEnvironment, CelOptional } from "../engine.ts";
+import type { CelEnvironment, CelOptional } from "../library.ts";
 
 type Check = (text: string) => readonly string[];
 

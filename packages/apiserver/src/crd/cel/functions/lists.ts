@@ -1,6 +1,6 @@
 /** Functions of lists and sets: isSorted, sum, min, max, indexOf, sets.contains. */
 import { budget } from "../budget.ts";
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 type Ordered = bigint | number | string;
 

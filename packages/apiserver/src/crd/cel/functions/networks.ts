@@ -1,6 +1,6 @@
 /** IP addresses and networks (apiserver: pkg/cel/library/ip.go, cidr.go). */
 import { parseIpV4, parseIpV6 } from "../../validation/ip.ts";
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 /** An address as bytes: four or sixteen. */
 class Ip {

@@ -1,5 +1,5 @@
 /** Quantities such as "1.5Gi" (apiserver: pkg/cel/library/quantity.go). */
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 const SCALE = 9;
 const ONE = 10n ** BigInt(SCALE);

@@ -1,6 +1,6 @@
 /** Kubernetes' functions for expressions (apiserver: pkg/cel/library). */
 import type { Patterns } from "../../validation/patterns.ts";
-import type { CelEnvironment, CelOptional } from "../engine.ts";
+import type { CelEnvironment, CelOptional } from "../library.ts";
 import { registerFormats } from "./formats.ts";
 import { registerLists } from "./lists.ts";
 import { registerNetworks } from "./networks.ts";

@@ -1,5 +1,5 @@
 /** Semantic versions (apiserver: pkg/cel/library/semverlib.go; semver.org 2.0.0). */
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 const NUMBER = "(0|[1-9]\\d{0,18})";
 const IDS = "([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)";

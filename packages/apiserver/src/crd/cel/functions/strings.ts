@@ -2,7 +2,7 @@
 import { canonicalJson } from "../../../storage/json-codec.ts";
 import type { Patterns } from "../../validation/patterns.ts";
 import { budget } from "../budget.ts";
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 /** Longer results are refused. */
 const MAX_RESULT_LENGTH = 3 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /** URLs (apiserver: pkg/cel/library/urls.go): absolute ones, or absolute paths. */
-import type { CelEnvironment } from "../engine.ts";
+import type { CelEnvironment } from "../library.ts";
 
 const PARTS =
   /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)(?::(\d*))?)?([^?#]*)(?:\?([^#]*))?(?:#.*)?$/s;
