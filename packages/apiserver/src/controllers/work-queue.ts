@@ -18,7 +18,7 @@ export interface WorkQueueOptions<K> {
   readonly name: string;
   readonly concurrency: number;
   readonly maxKeys: number;
-  /** Resolves with false to be called again after a pause. An error counts as false; it is logged. */
+  /** Resolves with false to be called again after a pause. An error is logged, and is as false. */
   process(key: K): Promise<boolean>;
   /** Adds all keys again, some of which were dropped. */
   rescan?(): void;
