@@ -41,7 +41,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   },
 };
 
-/** Tests, contract suites, the simulator, scripts, benchmarks and examples may import any of them. */
+/** Tests, contract suites, the simulator, scripts, benchmarks, examples: any entry point. */
 function mayImportAnything(path: string): boolean {
   return (
     /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) ||

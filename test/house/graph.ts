@@ -39,8 +39,8 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
 }
 
 /**
- * Where reachability starts: entry points, main files, executables, examples, tests, and what package.json
- * scripts and shell scripts name.
+ * Where reachability starts: entry points, main files, executables, examples, tests, and what
+ * package.json scripts and shell scripts name.
  */
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
