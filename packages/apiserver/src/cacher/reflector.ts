@@ -49,7 +49,7 @@ export interface ReflectorOptions {
 }
 
 /** Changes that a cache takes from the store's history when it is filled. */
-export const HISTORY_REVISIONS = 10_000;
+export const HISTORY_REVISIONS = 5_000;
 
 export interface ReflectorDeps {
   readonly storage: StorageInterface;
