@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
+import { namedExports } from "./named-exports.ts";
 import { type ReleaseProgram, root } from "./programs.ts";
 
 /** The native module's name beside the bundle's files. */
@@ -30,7 +31,7 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     entryPoints: Object.fromEntries(
       programs.map((program) => [program.name, `entry:${program.name}`]),
     ),
-    plugins: [entries(programs), nativeModule],
+    plugins: [entries(programs), nativeModule, namedExports],
     bundle: true,
     splitting: true,
     format: "esm",

@@ -1,9 +1,10 @@
 /**
  * All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, those
- * of Raft's random clusters, and those of Kubernetes' storage.
+ * of Raft's random clusters, and those of Kubernetes' storage and access control.
  */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
 import { FORCED } from "./forced.ts";
+import { KUBERNETES_POLICY } from "./kubernetes-policy.ts";
 import { KUBERNETES_STORAGE } from "./kubernetes-storage.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
@@ -29,4 +30,10 @@ const ofRaft = raftMutants.map(
   }),
 );
 
-export const MUTANTS: readonly Mutant[] = [...SUBTLE, ...planted, ...ofRaft, ...KUBERNETES_STORAGE];
+export const MUTANTS: readonly Mutant[] = [
+  ...SUBTLE,
+  ...planted,
+  ...ofRaft,
+  ...KUBERNETES_STORAGE,
+  ...KUBERNETES_POLICY,
+];

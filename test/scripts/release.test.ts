@@ -55,6 +55,24 @@ test("the same files give the same bundle, and nothing in it depends on where it
   }
 });
 
+test("a package that is imported when it is needed keeps its names", async () => {
+  const { files } = await bundlePrograms(releasePrograms());
+  const texts = new Map(
+    [...files].map(([name, content]) => [name, Buffer.from(content).toString()]),
+  );
+  const imported = new Set(
+    [...texts.values()].flatMap((text) =>
+      [...text.matchAll(/\bimport\("\.\/([^"]+)"\)/g)].map(([, name]) => name!),
+    ),
+  );
+  const nameless = [...imported].filter((name) => {
+    const text = texts.get(name)!;
+    return /^export default require_/m.test(text) && !/^export \{/m.test(text);
+  });
+  assert.deepEqual(nameless, []);
+  assert.ok([...imported].some((name) => name.startsWith("prom-client-")));
+});
+
 /** Parts of a release of which only the texts are real. */
 function partsOf(platform: (typeof platforms)[number]): Parts {
   const bundle = { files: new Map(), sources: new Map(), imports: new Map(), packages: [] };

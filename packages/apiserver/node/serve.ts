@@ -11,11 +11,13 @@ import { type Client, connect } from "@quorate/client";
 import { type Logger, silentLogger } from "@quorate/host";
 import { nodeClock, nodeRandom, TlsFileSource, type TlsOptions } from "@quorate/host/node";
 import { EngineServer } from "@quorate/rpc/node";
+import { MetricRegistry } from "@quorate/server";
 import { parseTokenFile } from "../src/authn/token-file.ts";
 import type { UserInfo } from "../src/authn/user.ts";
 import { MAX_BODY_BYTES } from "../src/server/call.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
 import { openIdPages } from "../src/server/openid-pages.ts";
+import { timedCluster } from "../src/server/timed-cluster.ts";
 import {
   clientCertificate,
   type OwnCertificates,
@@ -99,7 +101,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   ]);
   opened.add(() => encryption.close());
   const { logger } = deps;
-  const cluster = new LibraryCluster(client);
+  const storageMetrics = new MetricRegistry();
+  const cluster = timedCluster(new LibraryCluster(client), storageMetrics, nodeClock);
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
   const plane = new ControlPlane(settings, {
@@ -111,9 +114,13 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   });
   opened.add(() => plane.close());
   const engine = engineOf(options, certificates, plane, logger, opened);
-  for (const [path, page] of metricsPages(plane, () => engine.counters())) pages.set(path, page);
+  const counters = () => engine.counters();
+  const onClose = (task: () => void) => opened.add(task);
+  for (const [path, page] of metricsPages(plane, storageMetrics, counters, onClose))
+    pages.set(path, page);
   await plane.ready(nodeClock, READY_TIMEOUT_MS);
   const [bound] = await engine.listen();
+  opened.add(() => engine.close(GRACE_MS));
   await plane.start();
   const address = isAny(bindAddress) ? "127.0.0.1" : bindAddress;
   const url = `https://${address.includes(":") ? `[${address}]` : address}:${bound.port}`;

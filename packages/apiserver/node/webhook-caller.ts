@@ -80,7 +80,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
     const { url } = place;
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(new DeadlineError()), timeoutMs);
+    const timer = setTimeout(() => controller.abort(DEADLINE), timeoutMs);
     const abort = (): void => controller.abort(signal?.reason);
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
@@ -137,7 +137,8 @@ export class HttpsWebhookCaller implements WebhookCaller {
   }
 }
 
-class DeadlineError extends Error {}
+/** The reason of a call that took too long. */
+const DEADLINE = new WebhookCallError("Timeout", "context deadline exceeded");
 
 function split(address: string): [string, string] {
   const colon = address.lastIndexOf(":");
@@ -199,11 +200,9 @@ async function wholeBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array>
 
 /** With the words of Go's net/http, which operators know and alerts look for. */
 function callError(url: URL, error: unknown): WebhookCallError {
-  if (error instanceof WebhookCallError) return error;
   const post = `Post ${JSON.stringify(String(url))}`;
-  if (error instanceof DeadlineError) {
-    return new WebhookCallError("Timeout", `${post}: context deadline exceeded`);
-  }
+  if (error === DEADLINE) return new WebhookCallError("Timeout", `${post}: ${DEADLINE.message}`);
+  if (error instanceof WebhookCallError) return error;
   return new WebhookCallError("Unreachable", `${post}: ${reasonOf(error)}`);
 }
 

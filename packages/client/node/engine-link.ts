@@ -73,11 +73,10 @@ export class EngineLink implements Link {
     try {
       let connection = this.#channel.ready ?? (await this.#connected(dialTimeoutMs));
       for (;;) {
-        const start = {
-          path,
-          metadata: metadataOf(metadata),
-          timeoutMs: Math.max(1, deadlineMs - linkClock.monotonicMs()),
-        };
+        const leftMs = deadlineMs - linkClock.monotonicMs();
+        if (leftMs <= 0)
+          throw new LinkError(GrpcCode.DeadlineExceeded, "no response in time", false);
+        const start = { path, metadata: metadataOf(metadata), timeoutMs: leftMs };
         const response = this.#unary(connection, start, request, deadlineMs);
         if (response !== undefined) return await response;
         await this.#turn(deadlineMs);

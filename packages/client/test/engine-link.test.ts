@@ -125,6 +125,19 @@ test("a call without a response ends at its deadline, and others go on", async (
   assert.equal((await call(link)).length, 0);
 });
 
+test("a call whose time is over is not sent", async (t) => {
+  let calls = 0;
+  const port = await serve(t, (stream) => {
+    calls++;
+    respond(stream, new Uint8Array(0));
+  });
+  const link = linkTo(t, port);
+  assert.deepEqual(await failure(call(link, 1e-6)), [4, "no response in time", false]);
+  await call(link);
+  assert.deepEqual(await failure(call(link, 1e-6)), [4, "no response in time", false]);
+  assert.equal(calls, 1);
+});
+
 test("calls beyond the server's limit of streams wait for their turn", async (t) => {
   let open = 0;
   let most = 0;

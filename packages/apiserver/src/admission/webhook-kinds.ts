@@ -1,4 +1,7 @@
-/** The resources of admissionregistration.k8s.io/v1 (Kubernetes: pkg/registry/admissionregistration). */
+/**
+ * The resources of admissionregistration.k8s.io/v1 (Kubernetes: pkg/registry/
+ * admissionregistration).
+ */
 import { withMetadata } from "../meta/change.ts";
 import { semanticEqual } from "../meta/equality.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";

@@ -1,6 +1,6 @@
 /**
- * Errors of webhook configurations (Kubernetes: pkg/apis/admissionregistration/validation, apiserver
- * pkg/util/webhook/validation.go).
+ * Errors of webhook configurations (Kubernetes: pkg/apis/admissionregistration/validation,
+ * apiserver pkg/util/webhook/validation.go).
  */
 import { serviceErrors, urlErrors } from "../crd/definition/webhook-rules.ts";
 import { duplicate, invalidValue, notSupported, required, tooMany } from "../meta/field-errors.ts";

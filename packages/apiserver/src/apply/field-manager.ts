@@ -12,6 +12,7 @@ import { apiVersionOf } from "../meta/kinds.ts";
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from "../meta/object.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
+import { type SliceClock, Slices } from "../storage/pauses.ts";
 import { ConflictsError, conflictError } from "./apply-conflict.ts";
 import { capUpdateManagers } from "./cap-managers.ts";
 import { differenceOf, fieldSetOf, isEmptySet, unionOf } from "./field-set.ts";
@@ -42,6 +43,8 @@ export interface FieldManagerOptions {
   readonly empty?: KubeObject;
   /** Sets defaults after an apply. May return the same object. */
   readonly setDefaults?: (object: KubeObject) => KubeObject;
+  /** Lets other work run between the steps of a long write. Absent: a write is one turn. */
+  readonly clock?: SliceClock;
   /** Absent: there is one version, and entries of others are dropped. */
   readonly versions?: {
     /** Undefined where the version is not served. */
@@ -118,7 +121,8 @@ class KindFieldManager implements FieldManager {
     try {
       const live = withManaged(old ?? this.#empty, undefined);
       const id = this.#idOf(manager, "Update", subresource);
-      return withManaged(bare, await this.#tracked(live, bare, managed, id, nowMs));
+      const slices = this.#slices();
+      return withManaged(bare, await this.#tracked(live, bare, managed, id, nowMs, slices));
     } catch (error) {
       if (error instanceof TypedError || error instanceof ApiError) return bare;
       throw error;
@@ -189,21 +193,30 @@ class KindFieldManager implements FieldManager {
     force: boolean,
     nowMs: number,
   ): Promise<KubeObject> {
+    const slices = this.#slices();
     let managed = present;
     if (managed.managers.size === 0) {
       const before = this.#idOf("before-first-apply", "Update", subresource);
-      managed = await this.#tracked(this.#empty, live, managed, before, nowMs);
+      managed = await this.#tracked(this.#empty, live, managed, before, nowMs, slices);
     }
     this.#check("create typed patch object", applied, false);
+    await slices?.next();
     this.#check("create typed live object", live, true);
+    await slices?.next();
     const id = this.#idOf(manager, "Apply", subresource);
-    const updater = new Updater(this.#versions, this.#apiVersion);
+    const updater = new Updater(this.#versions, this.#apiVersion, slices);
     const [merged, after] = await updater.apply(live, applied, managed.managers, id, force);
+    await slices?.next();
     strip(after, id);
     const times = new Map(managed.times);
     if (merged !== undefined) times.set(id, timeText(nowMs));
     const object = merged === undefined ? live : this.#withDefaults(merged);
     return withManaged(object, { managers: after, times });
+  }
+
+  #slices(): Slices | undefined {
+    const { clock } = this.#options;
+    return clock && new Slices(clock);
   }
 
   #withDefaults(object: KubeObject): KubeObject {
@@ -217,10 +230,13 @@ class KindFieldManager implements FieldManager {
     managed: Managed,
     id: string,
     nowMs: number,
+    slices: Slices | undefined,
   ): Promise<Managed> {
     this.#check("convert new object", object, true);
+    await slices?.next();
     this.#check("convert live object", live, true);
-    const updater = new Updater(this.#versions, this.#apiVersion);
+    await slices?.next();
+    const updater = new Updater(this.#versions, this.#apiVersion, slices);
     const after = await updater.update(live, object, managed.managers, CURRENT);
     strip(after, CURRENT);
     const times = new Map(managed.times);

@@ -3,6 +3,7 @@
  * request: it remembers the conversions that the request needed.
  */
 import type { KubeObject } from "../meta/object.ts";
+import type { Slices } from "../storage/pauses.ts";
 import { ConflictsError } from "./apply-conflict.ts";
 import {
   differenceOf,
@@ -43,15 +44,20 @@ export class Updater {
   readonly #versions: Versions;
   readonly #apiVersion: string;
   readonly #type: TypeAtom;
+  readonly #slices: Slices | undefined;
   readonly #converted = new Map<KubeObject, Map<string, KubeObject>>();
 
-  /** @param apiVersion of the request, whose objects are in it */
-  constructor(versions: Versions, apiVersion: string) {
+  /**
+   * @param apiVersion of the request, whose objects are in it
+   * @param slices between which other work runs
+   */
+  constructor(versions: Versions, apiVersion: string, slices?: Slices) {
     const type = versions.typeOf(apiVersion);
     if (type === undefined) throw new TypedError(`no corresponding type for ${apiVersion}`);
     this.#versions = versions;
     this.#apiVersion = apiVersion;
     this.#type = type;
+    this.#slices = slices;
   }
 
   /** After a create, update or patch: `manager` owns what changed. */
@@ -85,10 +91,13 @@ export class Updater {
   ): Promise<[KubeObject | undefined, Map<string, VersionedSet>]> {
     const before = await this.#reconcile(present, managers);
     const merged = this.#merge(present, applied);
+    await this.#slices?.next();
     const last = before.get(manager);
     const set = this.#withoutReset(fieldSetOfValue(this.#type, applied));
+    await this.#slices?.next();
     before.set(manager, { set, apiVersion: this.#apiVersion, applied: true });
     const object = await this.#prune(merged, before, last);
+    await this.#slices?.next();
     const [after] = await this.#changeOwners(present, object, before, manager, force);
     return [equalValues(present, object) ? undefined : object, after];
   }
@@ -129,6 +138,7 @@ export class Updater {
       const typed = await this.#in(present, versioned.apiVersion);
       if (typed === undefined) continue;
       const set = reconcileFieldSet(typed.type, versioned.set);
+      await this.#slices?.next();
       reconciled.set(manager, set === versioned.set ? versioned : { ...versioned, set });
     }
     return reconciled;
@@ -177,6 +187,7 @@ export class Updater {
     const now = await this.#in(object, apiVersion);
     if (old === undefined || now === undefined) return undefined;
     const change = compareTyped(old.type, old.value, now.value);
+    await this.#slices?.next();
     const reset = this.#versions.resetFields;
     if (reset === undefined) return change;
     return {
@@ -197,13 +208,16 @@ export class Updater {
     if (typed === undefined) return merged;
     const { type } = typed;
     const lastNamed = withNamedFields(type, last.set);
+    await this.#slices?.next();
     const removed = { ...typed, value: without(typed, lastNamed) };
     const owned = await this.#addBackOwned(typed, removed, managers);
     const inLast = await this.#in(owned, last.apiVersion);
     if (inLast === undefined) return merged;
     // What was removed with its parents, and belongs to updaters or to none, comes back.
     const pruned = withNamedFields(type, fieldSetOfValue(type, inLast.value));
+    await this.#slices?.next();
     const all = withNamedFields(type, fieldSetOfValue(type, typed.value));
+    await this.#slices?.next();
     const result = without(typed, intersectionOf(differenceOf(all, pruned), lastNamed));
     const back = await this.#in(result, this.#apiVersion);
     return back?.value ?? merged;
@@ -228,7 +242,9 @@ export class Updater {
       if (before === undefined || after === undefined) continue;
       const { type } = before;
       const had = withNamedFields(type, fieldSetOfValue(type, before.value));
+      await this.#slices?.next();
       const has = withNamedFields(type, fieldSetOfValue(type, after.value));
+      await this.#slices?.next();
       const gone = differenceOf(had, unionOf(has, withNamedFields(type, set)));
       all = before.value;
       pruned = without(before, gone);

@@ -1,6 +1,6 @@
 /**
- * Bearer tokens of service accounts: signs and verifies them (Kubernetes: pkg/serviceaccount/jwt.go).
- * jose is loaded with the first token.
+ * Bearer tokens of service accounts: signs and verifies them (Kubernetes:
+ * pkg/serviceaccount/jwt.go). jose is loaded with the first token.
  */
 import type { Clock } from "@quorate/host";
 import { fromUtf8, toUtf8, writeFromBase64 } from "@quorate/proto";

@@ -5,7 +5,7 @@ import type { UserInfo } from "./user.ts";
 /** What a token proves. */
 export interface TokenIdentity {
   readonly user: UserInfo;
-  /** For whom the token was made, of those that were asked for; undefined: it does not say. */
+  /** The audiences of the token among those asked for; undefined: it does not say. */
   readonly audiences: readonly string[] | undefined;
   /** Wall-clock time at which it ends; undefined for never. */
   readonly endsMs?: number;

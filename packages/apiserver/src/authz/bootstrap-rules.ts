@@ -1,6 +1,6 @@
 /**
- * Rules of the default roles, in a short notation (Kubernetes: bootstrappolicy/policy.go). Their lists
- * are sorted.
+ * Rules of the default roles, in a short notation (Kubernetes: bootstrappolicy/policy.go). Their
+ * lists are sorted.
  */
 import type { PolicyRule } from "./rules.ts";
 

@@ -1,8 +1,8 @@
 /**
  * Refuses roles and bindings that would grant more than their author has (Kubernetes:
- * pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased, escalation_check).
- * The verbs "escalate" on roles and "bind" on the role referred to allow it; so does
- * system:masters.
+ * pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased,
+ * escalation_check). The verbs "escalate" on roles and "bind" on the role referred to allow it; so
+ * does system:masters.
  */
 import { MASTERS_GROUP } from "../authn/user-names.ts";
 import { semanticEqual } from "../meta/equality.ts";

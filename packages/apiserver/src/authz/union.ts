@@ -1,6 +1,6 @@
 /**
- * Authorizers in order (apiserver: pkg/authorization/union, authorizerfactory). The first that allows
- * or denies decides. Members of system:masters come before all of them.
+ * Authorizers in order (apiserver: pkg/authorization/union, authorizerfactory). The first that
+ * allows or denies decides. Members of system:masters come before all of them.
  */
 import { MASTERS_GROUP } from "../authn/user-names.ts";
 import type { Authorizer } from "./authorizer.ts";

@@ -1,6 +1,6 @@
 /**
- * Which object owns which (Kubernetes: pkg/controller/garbagecollector/graph*.go). Nodes are objects
- * as informers see them, and owners that no informer has shown yet ("virtual").
+ * Which object owns which (Kubernetes: pkg/controller/garbagecollector/graph*.go). Nodes are
+ * objects as informers see them, and owners that no informer has shown yet ("virtual").
  */
 import type { KubeObject, OwnerReference } from "../meta/object.ts";
 

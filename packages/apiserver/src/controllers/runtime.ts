@@ -172,17 +172,17 @@ export class PolicyRuntime {
   }
 
   async #ensureNamespaces(): Promise<void> {
-    for (const name of DEFAULT_NAMESPACES) {
-      if (this.#namespaces?.cached(name) !== undefined) continue;
-      try {
-        await this.client.create(NAMESPACES, "", {
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name },
-        });
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-      }
+    const missing = DEFAULT_NAMESPACES.filter((name) => !this.#namespaces?.cached(name));
+    await Promise.all(missing.map((name) => this.#createNamespace(name)));
+  }
+
+  async #createNamespace(name: string): Promise<void> {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    try {
+      await this.client.create(NAMESPACES, "", namespace);
+    } catch (error) {
+      // Another server was first.
+      if (!isAlreadyExists(error)) throw error;
     }
   }
 

@@ -5,8 +5,8 @@
  *                    ^          |  false or an error
  *                    '- pause --'  doubled with each attempt
  *
- * A key that is added while it is processed is processed again afterwards. A queue has a bound: keys
- * beyond it are dropped, and `rescan` is called when the queue has run empty.
+ * A key that is added while it is processed is processed again afterwards. A queue has a bound:
+ * keys beyond it are dropped, and `rescan` is called when the queue has run empty.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 
@@ -18,7 +18,7 @@ export interface WorkQueueOptions<K> {
   readonly name: string;
   readonly concurrency: number;
   readonly maxKeys: number;
-  /** Resolves with false to be called again after a pause. An error counts as false, and is logged. */
+  /** Resolves with false to be called again after a pause. An error is logged, and is as false. */
   process(key: K): Promise<boolean>;
   /** Adds all keys again, some of which were dropped. */
   rescan?(): void;

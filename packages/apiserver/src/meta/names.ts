@@ -80,13 +80,16 @@ export function isDns1035Label(value: string): readonly string[] {
   return errors;
 }
 
+function keyText(): string {
+  return patternText(KEY_TEXT, KEY, "MyName", "my.name", "123-abc");
+}
+
 /** A label key or other qualified name: a name of up to 63 bytes, after "prefix/" or alone. */
 export function isQualifiedName(value: string): readonly string[] {
-  const nameText = patternText(KEY_TEXT, KEY, "MyName", "my.name", "123-abc");
   const parts = value.split("/");
   if (parts.length > 2) {
     const hint = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-    return [`a valid label key ${nameText}${hint}`];
+    return [`a valid label key ${keyText()}${hint}`];
   }
   const errors: string[] = [];
   if (parts.length === 2) {
@@ -96,7 +99,7 @@ export function isQualifiedName(value: string): readonly string[] {
   const name = parts.at(-1)!;
   if (name === "") errors.push("name part must be non-empty");
   else errors.push(...atMost(name, MAX_LABEL_BYTES, "bytes").map((text) => `name part ${text}`));
-  if (!keyPattern.test(name)) errors.push(`name part ${nameText}`);
+  if (!keyPattern.test(name)) errors.push(`name part ${keyText()}`);
   return errors;
 }
 

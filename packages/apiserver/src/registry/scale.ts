@@ -2,8 +2,12 @@
  * The subresource /scale: an autoscaling/v1 Scale made of three fields of the object
  * (apiextensions: registry/customresource/etcd.go ScaleREST).
  */
+import { createFieldManager } from "../apply/field-manager.ts";
+import type { FieldManager } from "../apply/patch-types.ts";
 import { withMetadata } from "../meta/change.ts";
 import { goQuote } from "../meta/go-text.ts";
+import { SelectorSyntaxError } from "../meta/label-requirement.ts";
+import { type LabelSelectorObject, selectorOfObject } from "../meta/label-selector-object.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { badRequest, internalError } from "../meta/status.ts";
 import type { RequestContext } from "../rest/context.ts";
@@ -53,6 +57,21 @@ function withValueAt(object: object, path: readonly string[], value: unknown): o
   return { ...fields, [first]: withValueAt(inner, rest, value) };
 }
 
+/** A selector as text: it may be one already, a LabelSelector, or a map of labels. */
+function selectorText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return "";
+  const whole = "matchLabels" in value || "matchExpressions" in value;
+  try {
+    return String(
+      selectorOfObject((whole ? value : { matchLabels: value }) as LabelSelectorObject),
+    );
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) return "";
+    throw error;
+  }
+}
+
 /** The Scale of an object. @param missing what stands for replicas that are not set */
 export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Scale {
   const number = (path: string): number | undefined => {
@@ -61,9 +80,9 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
   };
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector =
-    paths.labelSelector === undefined ? undefined : valueAt(object, paths.labelSelector);
+    paths.labelSelector === undefined ? "" : selectorText(valueAt(object, paths.labelSelector));
   const status = { replicas: number(paths.statusReplicas) ?? 0 };
-  const named = typeof selector === "string" && selector !== "";
+  const named = selector !== "";
   return {
     apiVersion: "autoscaling/v1",
     kind: "Scale",
@@ -77,10 +96,15 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
 export class ScaleStore implements Getter, Updater {
   readonly #store: SubresourceStore;
   readonly #paths: ScalePaths;
+  readonly #spec: ResourceSpec;
+  readonly #parts: ResourceParts;
+  #fieldManager: FieldManager | undefined;
 
   constructor(spec: ResourceSpec, parts: ResourceParts, paths: ScalePaths) {
     this.#store = new SubresourceStore(spec, parts, spec.strategy);
     this.#paths = paths;
+    this.#spec = spec;
+    this.#parts = parts;
   }
 
   async get(ctx: RequestContext, name: string, options: RestGetOptions): Promise<StoredObject> {
@@ -108,8 +132,10 @@ export class ScaleStore implements Getter, Updater {
       name,
       {
         preconditions: updated.preconditions,
-        make: async (request, old) =>
-          this.#withReplicas(old!, await this.#made(updated, request, old!)),
+        make: async (request, old) => {
+          const scale = await this.#made(updated, request, old!);
+          return await this.#managed(old!, this.#withReplicas(old!, scale), options);
+        },
       },
       (created) => validateCreate(scaleOf(created, paths)),
       (changed, old) => validateUpdate(scaleOf(changed, paths), scaleOf(old, paths)),
@@ -121,6 +147,19 @@ export class ScaleStore implements Getter, Updater {
 
   async #made(updated: UpdatedObject, ctx: RequestContext, old: KubeObject): Promise<Scale> {
     return (await updated.make(ctx, scaleOf(old, this.#paths, NO_REPLICAS))) as Scale;
+  }
+
+  /** The replicas belong to the manager that scales, in the object itself. */
+  async #managed(old: KubeObject, object: KubeObject, options: WriteOptions): Promise<KubeObject> {
+    const { kind, schema } = this.#spec;
+    this.#fieldManager ??= createFieldManager({
+      kind,
+      schema,
+      // Versions of one kind have their replicas in the same place.
+      versions: { schemaOf: () => schema, convert: async (other) => other },
+    });
+    const nowMs = this.#parts.clock.wallMs();
+    return await this.#fieldManager.update(old, object, options.fieldManager, "scale", nowMs);
   }
 
   #withReplicas(object: KubeObject, scale: Scale): KubeObject {

@@ -23,15 +23,22 @@ function within(field: string, set: (object: MutableObject) => void): Defaulter 
   };
 }
 
+/** A registry, a path in lower case, and a tag. */
+const IMAGE =
+  /^(?:[\w.-]+(?::\d+)?\/)?[a-z\d]+(?:[._-]+[a-z\d]+)*(?:\/[a-z\d]+(?:[._-]+[a-z\d]+)*)*(?::([\w.-]+))?$/;
+
+/** Images without a tag are the latest; ones with a digest, or without a name, are not. */
 function isLatest(image: string): boolean {
-  if (image === "" || image.includes("@")) return false;
-  const tag = /:([\w.-]+)$/.exec(image.slice(image.lastIndexOf("/") + 1))?.[1];
-  return tag === undefined || tag === "latest";
+  const match = IMAGE.exec(image);
+  return match !== null && (match[1] ?? "latest") === "latest";
+}
+
+function pullPolicyOf(image: unknown): string {
+  return isLatest(image as string) ? "Always" : "IfNotPresent";
 }
 
 function container(fields: FieldValues): void {
-  const image = fields.get("image") as string;
-  fields.setMissing("imagePullPolicy", isLatest(image) ? "Always" : "IfNotPresent");
+  fields.setMissing("imagePullPolicy", pullPolicyOf(fields.get("image")));
   fields.setMissing("terminationMessagePath", "/dev/termination-log");
   fields.setMissing("terminationMessagePolicy", "File");
 }
@@ -66,7 +73,7 @@ function podContainer(one: Container, hostNetwork: boolean): Container {
       ? {
           ports: one.ports.map((port) => ({
             ...port,
-            hostPort: port.hostPort ?? port.containerPort,
+            hostPort: port.hostPort ?? (port.containerPort || undefined),
           })),
         }
       : {}),
@@ -85,6 +92,41 @@ function pod(fields: FieldValues): void {
         podContainer(one, spec["hostNetwork"] === true),
       );
   fields.set("spec", changed);
+}
+
+/** The first of a list is in a field of its own too; where they differ, that field counts. */
+function firstOf<T>(
+  fields: FieldValues,
+  single: string,
+  list: string,
+  wrap: (text: string) => T,
+  unwrap: (item: T) => string,
+): void {
+  const text = fields.get(single) as string;
+  const items = (fields.get(list) ?? []) as readonly T[];
+  if (text !== "" && (items.length === 0 || unwrap(items[0]) !== text))
+    fields.set(list, [wrap(text)]);
+  else if (items.length > 0) fields.set(single, unwrap(items[0]));
+}
+
+function podStatus(fields: FieldValues): void {
+  firstOf(
+    fields,
+    "podIP",
+    "podIPs",
+    (ip) => ({ ip }),
+    (item) => item.ip,
+  );
+}
+
+function nodeSpec(fields: FieldValues): void {
+  firstOf(
+    fields,
+    "podCIDR",
+    "podCIDRs",
+    (text) => text,
+    (item) => item,
+  );
 }
 
 /** A volume without a source is an empty directory. */
@@ -202,6 +244,8 @@ export const WORKLOAD_DEFAULTERS: readonly (readonly [type: string, Defaulter])[
   ["core.Container", container],
   ["core.EphemeralContainer", container],
   ["core.PodSpec", podSpec],
+  ["core.PodStatus", podStatus],
+  ["core.NodeSpec", nodeSpec],
   ["core.Pod", pod],
   [
     "core.Probe",
@@ -210,6 +254,10 @@ export const WORKLOAD_DEFAULTERS: readonly (readonly [type: string, Defaulter])[
   ["core.HTTPGetAction", presets({ path: "/", scheme: "HTTP" })],
   ["core.ObjectFieldSelector", presets({ apiVersion: "v1" })],
   ["core.Volume", volume],
+  [
+    "core.ImageVolumeSource",
+    (fields) => fields.setMissing("pullPolicy", pullPolicyOf(fields.get("reference"))),
+  ],
   ["core.SecretVolumeSource", MODE],
   ["core.ConfigMapVolumeSource", MODE],
   ["core.DownwardAPIVolumeSource", MODE],

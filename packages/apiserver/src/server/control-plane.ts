@@ -98,7 +98,7 @@ export class ControlPlane {
     });
     const openApi = openApiPages(new OpenApiDocuments(this.resources, clock), deps);
     for (const [path, page] of openApi) deps.pages.set(path, page);
-    const fieldManagers = new FieldManagers(this.resources);
+    const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
       ...{ clock, logger, applyPatch },
       random: random.fork("server"),

@@ -5,13 +5,17 @@ import type { FieldManager } from "../apply/patch-types.ts";
 import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { ServedResource, ServedResources } from "../rest/served-resource.ts";
+import type { SliceClock } from "../storage/pauses.ts";
 
 export class FieldManagers {
   readonly #resources: ServedResources;
+  readonly #clock: SliceClock;
   readonly #made = new WeakMap<ServedResource, FieldManager>();
 
-  constructor(resources: ServedResources) {
+  /** @param clock for pauses in long writes */
+  constructor(resources: ServedResources, clock: SliceClock) {
     this.#resources = resources;
+    this.#clock = clock;
   }
 
   of(resource: ServedResource): FieldManager {
@@ -22,6 +26,7 @@ export class FieldManagers {
       kind,
       schema,
       resetFields,
+      clock: this.#clock,
       empty: emptyObject(resource),
       setDefaults: (object) => resource.decode(object).object,
       versions: {

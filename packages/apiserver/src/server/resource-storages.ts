@@ -6,6 +6,7 @@
  */
 import type { Clock, Logger, Random } from "@quorate/host";
 import { Cacher } from "../cacher/cacher.ts";
+import type { MetricSample } from "../cacher/cacher-metrics.ts";
 import { attributesOf } from "../registry/attributes.ts";
 import type { ResourceSpec, StorageFactory } from "../registry/resource-spec.ts";
 import type { ClusterClient } from "../storage/cluster-client.ts";
@@ -89,6 +90,7 @@ export class ResourceStorages implements StorageFactory {
             resource: { group: kind.group, resource },
             resourcePrefix,
             attributesOf: attributesOf(spec),
+            indexFields: resource === "pods" ? ["spec.nodeName"] : [],
           },
           {
             storage: underlying,
@@ -131,6 +133,13 @@ export class ResourceStorages implements StorageFactory {
     const all = [...this.#opened];
     return Promise.all(
       all.map(async ({ spec, storage }) => ({ spec, count: (await storage.stats()).objectCount })),
+    );
+  }
+
+  /** What the caches count, each with its resource as labels. */
+  samples(): MetricSample[] {
+    return [...this.#opened].flatMap(({ storage }) =>
+      storage instanceof Cacher ? storage.metrics.samples() : [],
     );
   }
 

@@ -8,8 +8,8 @@ export interface Droppable {
   dropDecoded(): void;
 }
 
-/** Encoded bytes of the objects that keep their parsed form; some 40 MiB of memory. */
-const MAX_DECODED_BYTES: number = 8 << 20;
+/** Encoded bytes of the objects that keep their parsed form; some 10 MiB of memory. */
+const MAX_DECODED_BYTES: number = 2 << 20;
 
 /** A queue of objects with parsed forms, bounded in bytes. One serves all storages of a server. */
 export class DecodedObjects {

@@ -1,5 +1,5 @@
 /** Values of the cluster as objects and back: encryption, encoding, and sizes for statistics. */
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { ClusterRecord } from "./cluster-client.ts";
 import type { ValueTransformer } from "./codec.ts";
@@ -20,6 +20,7 @@ const AVERAGE_VALUES = 100_000;
 
 export class EtcdValues {
   readonly #root: string;
+  readonly #rootBytes: number;
   readonly #forms: ObjectForms;
   readonly #transformer: ValueTransformer;
   #values = 0;
@@ -28,6 +29,7 @@ export class EtcdValues {
   /** @param root before all keys, such as "/registry" */
   constructor(root: string, forms: ObjectForms, transformer: ValueTransformer) {
     this.#root = root;
+    this.#rootBytes = utf8Length(root);
     this.#forms = forms;
     this.#transformer = transformer;
   }
@@ -44,7 +46,8 @@ export class EtcdValues {
 
   /** The key without the root. */
   keyOf(record: ClusterRecord): string {
-    return toUtf8(record.key).slice(this.#root.length);
+    // A slice of the whole text would keep that in memory too.
+    return toUtf8(record.key, this.#rootBytes);
   }
 
   /** Throws what the codec throws for an object that it cannot encode. */

@@ -278,6 +278,25 @@ test("the manager's name comes from the option or the User-Agent", () => {
   assert.equal(managerOf("", "é".repeat(100)), "é".repeat(MAX_MANAGER_BYTES / 2));
 });
 
+test("other work runs between the steps of a long write", async () => {
+  let turns = 0;
+  let time = 0;
+  // Each look at this clock is a slice later.
+  const clock = {
+    monotonicMs: () => (time += 10),
+    endOfTurn: (run: () => void) => {
+      turns++;
+      queueMicrotask(run);
+    },
+  };
+  const sliced = createFieldManager({ kind: THING.kind, schema: THING, clock });
+  const live = stored(await sliced.apply(undefined, thing({ text: "a" }), "me", "", false, NOW));
+  turns = 0;
+  const after = await sliced.apply(live, thing({ replicas: 1 }), "me", "", false, NOW);
+  assert.ok(turns >= 10, `${turns} turns`);
+  assert.deepEqual(after["spec"], { replicas: 1 });
+});
+
 test("long lists take linear time", async () => {
   const containers = Array.from({ length: 5000 }, (_, at) => ({ name: `c${at}`, image: "a" }));
   const live = stored(await apply(undefined, thing({ containers }), "me"));

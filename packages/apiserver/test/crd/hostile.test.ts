@@ -10,6 +10,7 @@ import { MAX_VALUE_DEPTH } from "../../src/crd/serving/version-schema.ts";
 import {
   loadPatterns,
   MAX_CACHED_PATTERNS,
+  MAX_MATCH_WORK,
   MAX_PATTERN_LENGTH,
   PatternError,
 } from "../../src/crd/validation/patterns.ts";
@@ -138,6 +139,12 @@ describe("bounds of validation", () => {
     for (let i = 0; i < MAX_CACHED_PATTERNS + 10; i++) patterns.compile(`^p${i}$`);
     assert.ok(patterns.size <= MAX_CACHED_PATTERNS);
     assert.throws(() => patterns.compile("a{1001}"), PatternError);
+    const large = patterns.compile("(a|b)*a(a|b){900}$");
+    assert.throws(
+      () => large.test("ab".repeat(MAX_MATCH_WORK / 1000)),
+      /too long for this pattern/,
+    );
+    assert.deepEqual(patterns.compile("a.").find("ab-ac-ad", 2), ["ab", "ac"]);
   });
 
   test("the errors of one object are bounded", async () => {

@@ -124,6 +124,19 @@ describe("bounds of rules", () => {
     assert.match(errors[0].message, /failed rule/);
   });
 
+  test("many patterns cost their compilation", async () => {
+    const schema = {
+      type: "array",
+      items: { type: "string" },
+      "x-kubernetes-validations": [{ rule: "self.all(p, 'x'.matches(p))" }],
+    };
+    const errors = await errorsOf(
+      schema,
+      Array.from({ length: 5000 }, (_, i) => `x|y${i}`),
+    );
+    assert.match(errors[0].message, /cost limit exceeded/);
+  });
+
   test("a deep or huge expression is refused", async () => {
     const deep = `${"(".repeat(200)}true${")".repeat(200)}`;
     const huge = Array.from({ length: 20_000 }, () => "true").join(" && ");

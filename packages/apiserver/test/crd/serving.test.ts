@@ -53,6 +53,51 @@ describe("custom resources", () => {
     assert.equal((await world.list("widgets")).length, 1);
   });
 
+  test("a new definition has the status of Kubernetes' new ones", async () => {
+    const crd = definition("news", SPEC as never);
+    const made = await world.create("customresourcedefinitions", crd, "v1", "");
+    assert.deepEqual(made["status"], {
+      conditions: null,
+      acceptedNames: { plural: "", kind: "" },
+      storedVersions: ["v1"],
+    });
+    await world.untilEstablished("news.recorded.example");
+  });
+
+  test("a definition changes as Kubernetes allows it", async () => {
+    const crd = await world.defineSchema("fixed", SPEC, {
+      versions: [version("v1"), version("v2")],
+    });
+    const spec = crd["spec"] as { names: object; versions: { name: string; storage: boolean }[] };
+    const put = async (changes: object) => {
+      const { resourceVersion } = (await world.crd("fixed.recorded.example")).metadata;
+      const metadata = { ...crd.metadata, resourceVersion };
+      return world.put("customresourcedefinitions", {
+        ...crd,
+        metadata,
+        spec: { ...spec, ...changes },
+      });
+    };
+    const refused = async (changes: object) => (await refusal(put(changes))).details?.causes?.[0];
+    const immutable = (field: string, value: string) => ({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: "${value}": field is immutable`,
+      field,
+    });
+    assert.deepEqual(await refused({ scope: "Cluster" }), immutable("spec.scope", "Cluster"));
+    const names = { ...spec.names, kind: "Other" };
+    assert.deepEqual(await refused({ names }), immutable("spec.names.kind", "Other"));
+    const versions = spec.versions.map((one) => ({ ...one, storage: one.name === "v2" }));
+    const moved = await put({ versions });
+    assert.deepEqual((moved["status"] as { storedVersions: unknown }).storedVersions, ["v1", "v2"]);
+    assert.equal(moved.metadata.generation, 2);
+    const without = await refused({ versions: versions.slice(1) });
+    assert.match(
+      without?.message ?? "",
+      /"v1": missing from spec.versions; v1 was previously a stor/,
+    );
+  });
+
   test("unknown fields are reported", () => {
     const served = world.find("widgets")!;
     const { strictErrors } = served.decode(object("Widgets", "x", { b: 1 }, { c: [] }));

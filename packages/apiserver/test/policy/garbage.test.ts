@@ -6,6 +6,7 @@ import type { KubeObject, OwnerReference } from "../../src/meta/object.ts";
 import type { DeletionPropagation } from "../../src/rest/interfaces.ts";
 import { GcModel } from "./gc-model.ts";
 import { driven, startServer, type TestServer, until } from "./server.ts";
+import { plainResource } from "./world.ts";
 
 const KINDS: Readonly<Record<string, { group: string; version: string; resource: string }>> = {
   ConfigMap: { group: "", version: "v1", resource: "configmaps" },
@@ -172,6 +173,7 @@ test("scopes: a cluster-scoped owner is good everywhere, one in a namespace not 
   const outside = await objects.create("ClusterRole", "outside", [refTo(inNamespace)]);
   const unknown = { apiVersion: "example.org/v1", kind: "Widget", name: "w", uid: "w" };
   await objects.create("ConfigMap", "unknown", [unknown]);
+  await objects.create("ConfigMap", "mixed", [unknown, refTo(inNamespace)]);
   await objects.idle();
   assert.notEqual(await objects.get("ConfigMap", "child"), undefined);
   await objects.delete(inNamespace, "Background");
@@ -181,6 +183,24 @@ test("scopes: a cluster-scoped owner is good everywhere, one in a namespace not 
   // Neither an invalid reference nor an unknown kind is a reason to delete.
   assert.notEqual(await objects.get("ClusterRole", outside.metadata.name!), undefined);
   assert.notEqual(await objects.get("ConfigMap", "unknown"), undefined);
+  assert.notEqual(await objects.get("ConfigMap", "mixed"), undefined);
+  await objects.server.stop();
+});
+
+test("an owner that no informer shows is looked up by all that a reference says", async () => {
+  const objects = await start();
+  const { world } = objects.server;
+  const kind = { group: "", version: "v1", kind: "Endpoints" };
+  world.addUnwatched(plainResource(kind, "endpoints", true));
+  const endpoints = { group: "", version: "v1", resource: "endpoints" };
+  const object = { apiVersion: "v1", kind: "Endpoints", metadata: { name: "e" } };
+  const { client } = objects.server.runtime;
+  const owner = await objects.drive(client.create(endpoints, NAMESPACE, object));
+  const bad = await objects.create("Secret", "bad", [{ ...refTo(owner), name: "other" }]);
+  await objects.create("Secret", "good", [refTo(owner)]);
+  await objects.gone(bad);
+  await objects.idle();
+  assert.notEqual(await objects.get("Secret", "good"), undefined);
   await objects.server.stop();
 });
 

@@ -56,8 +56,8 @@ export class GcModel {
   }
 
   /**
-   * Each object with the owners that it still names. Which of them a deletion left behind depends on
-   * the order of a cascade.
+   * Each object with the owners that it still names. Which of them a deletion left behind depends
+   * on the order of a cascade.
    */
   get state(): string[] {
     return [...this.#objects.values()]

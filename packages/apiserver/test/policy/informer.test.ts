@@ -109,7 +109,7 @@ test("after a compaction the difference to the new list is reported", async () =
   informer.stop();
 });
 
-test("a store that is away is asked again, with pauses that grow to their bound", async () => {
+test("a store that is away is retried, with pauses that grow to their bound", async () => {
   const source = new Source();
   source.fails = 1000;
   const { clock, informer } = start(source);

@@ -118,7 +118,7 @@ export async function driven<T>(clock: ManualClock, work: Promise<T>): Promise<T
   return ended;
 }
 
-/** Advances the clock until a condition holds; fails when it does not within a minute of its time. */
+/** Advances the clock until a condition holds; fails when it does not within a minute. */
 export async function until(
   clock: ManualClock,
   what: string,

@@ -1,4 +1,4 @@
-/** Bearer tokens and impersonation, with what attackers send. */
+/** Bearer tokens, with what attackers send. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
@@ -6,7 +6,6 @@ import { type HttpHead, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
 import { parseCsv } from "../../src/authn/csv.ts";
-import { impersonatedUser, MAX_IMPERSONATED_VALUES } from "../../src/authn/impersonation.ts";
 import { openIdMetadata } from "../../src/authn/openid-metadata.ts";
 import { RequestAuthenticator } from "../../src/authn/request-authenticator.ts";
 import { ServiceAccountTokens } from "../../src/authn/service-account-tokens.ts";
@@ -18,27 +17,15 @@ import {
 import { MAX_CACHED_TOKENS, MAX_TOKEN_LENGTH, TokenCache } from "../../src/authn/token-cache.ts";
 import { parseTokenFile, staticTokens } from "../../src/authn/token-file.ts";
 import type { UserInfo } from "../../src/authn/user.ts";
-import type { Authorizer, AuthorizerAttributes } from "../../src/authz/authorizer.ts";
 import type { KubeObject } from "../../src/meta/object.ts";
 import type { ApiError } from "../../src/meta/status.ts";
+import { headOf } from "./heads.ts";
 import { driven, startServer } from "./server.ts";
 import { contextOf, MASTER, userOf } from "./world.ts";
 
 const ISSUER = "https://issuer.example";
 const pem = await newServiceAccountKeyPem();
 const keys = serviceAccountKeys({ path: "sa.key", pem });
-
-function headOf(headers: Record<string, string>, more: Partial<HttpHead> = {}): HttpHead {
-  return {
-    method: "GET",
-    path: "/api",
-    query: "",
-    headers: new Map(Object.entries(headers)),
-    peerAddress: "127.0.0.1",
-    peerCommonName: undefined,
-    ...more,
-  };
-}
 
 function object(kind: string, name: string, uid: string, more = {}): KubeObject {
   return { apiVersion: "v1", kind, metadata: { name, namespace: "n", uid, ...more } };
@@ -305,98 +292,6 @@ test("the cache asks once for tokens that come together, forgets, and has a boun
   await assert.rejects(cache.authenticateToken("x".repeat(MAX_TOKEN_LENGTH + 1), []), /too long/);
   for (let i = 0; i < MAX_CACHED_TOKENS + 10; i++) await cache.authenticateToken(`t${i}`, []);
   assert.equal(cache.size, MAX_CACHED_TOKENS);
-});
-
-const REQUEST: AuthorizerAttributes = {
-  user: userOf("admin"),
-  verb: "list",
-  isResourceRequest: true,
-  namespace: "",
-  group: "",
-  version: "v1",
-  resource: "configmaps",
-  subresource: "",
-  name: "",
-  path: "/api/v1/configmaps",
-};
-
-/** Allows "verb resource[/subresource] name". */
-function allowing(...allowed: readonly string[]): Authorizer & { readonly asked: string[] } {
-  const asked: string[] = [];
-  return {
-    asked,
-    async authorize({ verb, resource, subresource, name }) {
-      const what = `${verb} ${resource}${subresource === "" ? "" : `/${subresource}`} ${name}`;
-      asked.push(what);
-      return { decision: allowed.includes(what) ? "allow" : "no-opinion", reason: "" };
-    },
-  };
-}
-
-test("impersonation needs a permission for each value", async () => {
-  const headers = {
-    "impersonate-user": "jane",
-    "impersonate-group": "dev, ops",
-    "impersonate-extra-scopes": "view",
-    "impersonate-uid": "7",
-  };
-  const all = ["impersonate users jane", "impersonate groups dev", "impersonate groups ops"];
-  const rest = ["impersonate userextras/scopes view", "impersonate uids 7"];
-  const user = await impersonatedUser(headOf(headers), REQUEST, allowing(...all, ...rest));
-  assert.deepEqual(user, {
-    name: "jane",
-    uid: "7",
-    groups: ["dev", "ops", "system:authenticated"],
-    extra: { __proto__: null, scopes: ["view"] },
-  });
-  for (const missing of [...all, ...rest]) {
-    const some = [...all, ...rest].filter((one) => one !== missing);
-    await assert.rejects(impersonatedUser(headOf(headers), REQUEST, allowing(...some)), {
-      httpStatus: 403,
-    });
-  }
-  assert.equal(await impersonatedUser(headOf({}), REQUEST, allowing()), undefined);
-  const groupsAlone = headOf({ "impersonate-group": "system:masters" });
-  await assert.rejects(impersonatedUser(groupsAlone, REQUEST, allowing()), { httpStatus: 400 });
-  const many = Array.from({ length: MAX_IMPERSONATED_VALUES + 1 }, (_, i) => `g${i}`).join(", ");
-  const flood = headOf({ "impersonate-user": "x", "impersonate-group": many });
-  await assert.rejects(impersonatedUser(flood, REQUEST, allowing()), { httpStatus: 400 });
-});
-
-test("constrained impersonation allows single verbs, and never system:masters", async () => {
-  const constrained = [
-    "impersonate-on:user-info:list configmaps ",
-    "impersonate:user-info users jane",
-  ];
-  const jane = headOf({ "impersonate-user": "jane" });
-  const user = await impersonatedUser(jane, REQUEST, allowing(...constrained));
-  assert.equal(user!.name, "jane");
-  const other = { ...REQUEST, verb: "delete" };
-  await assert.rejects(impersonatedUser(jane, other, allowing(...constrained)), {
-    httpStatus: 403,
-  });
-  const masters = headOf({ "impersonate-user": "jane", "impersonate-group": "system:masters" });
-  const wide = allowing(...constrained, "impersonate:user-info groups system:masters");
-  await assert.rejects(
-    impersonatedUser(masters, REQUEST, wide),
-    /system:masters group is not allowed/,
-  );
-  const account = headOf({ "impersonate-user": "system:serviceaccount:n:sa" });
-  const asked = allowing("impersonate serviceaccounts sa");
-  const sa = await impersonatedUser(account, REQUEST, asked);
-  assert.deepEqual(sa!.groups, [
-    "system:serviceaccounts",
-    "system:serviceaccounts:n",
-    "system:authenticated",
-  ]);
-  assert.equal(asked.asked[0], "impersonate-on:serviceaccount:list configmaps ");
-  const anonymous = headOf({ "impersonate-user": "system:anonymous" });
-  const none = await impersonatedUser(
-    anonymous,
-    REQUEST,
-    allowing("impersonate users system:anonymous"),
-  );
-  assert.deepEqual(none!.groups, ["system:unauthenticated"]);
 });
 
 test("serviceaccounts/token issues what TokenReview accepts, within Kubernetes' bounds", async () => {

@@ -76,7 +76,19 @@ export class World implements ServedResources {
     };
   }
 
+  /** Serves a resource that cannot be watched. */
+  addUnwatched(spec: ResourceSpec): void {
+    const [served] = this.#made(spec);
+    const { storage } = served;
+    const kept = { get: storage.get!.bind(storage), create: storage.create!.bind(storage) };
+    this.serve({ ...served, storage: kept });
+  }
+
   add(spec: ResourceSpec): void {
+    this.serve(...this.#made(spec));
+  }
+
+  #made(spec: ResourceSpec): readonly ServedResource[] {
     const { storage } = memoryStorage({
       kind: spec.kind,
       resourcePrefix: `/${spec.storagePrefix}`,
@@ -93,7 +105,7 @@ export class World implements ServedResources {
     };
     const { clock, random } = this;
     const parts = { clock, random, collectsGarbage: true, storage };
-    this.serve(...servedResourcesOf(spec, serving, parts));
+    return servedResourcesOf(spec, serving, parts);
   }
 
   serve(...resources: readonly ServedResource[]): void {

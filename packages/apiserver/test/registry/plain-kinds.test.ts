@@ -76,6 +76,19 @@ test("A deployment's generation, status and scale", async () => {
   assert.equal((after["status"] as { readyReplicas: number }).readyReplicas, 1);
 });
 
+test("A daemon set counts the changes of its template", async () => {
+  const w = new RegistryWorld(specOf("daemonsets"));
+  const count = ({ metadata }: KubeObject): string | undefined =>
+    metadata.annotations?.["deprecated.daemonset.template.generation"];
+  const made = await w.create(decoded(w.spec, { name: "d" }, { spec: TEMPLATE }));
+  assert.equal(count(made), "1");
+  const same = await w.put(decoded(w.spec, { name: "d", labels: { a: "b" } }, { spec: TEMPLATE }));
+  assert.equal(count(same), "1");
+  const template = { spec: { containers: [{ name: "c", image: "other" }] } };
+  const other = await w.put(decoded(w.spec, { name: "d" }, { spec: { ...TEMPLATE, template } }));
+  assert.equal(count(other), "2");
+});
+
 test("A pod on a node is deleted after its grace period, others at once", async () => {
   const w = new RegistryWorld(specOf("pods"));
   await w.create(decoded(w.spec, { name: "free" }, { spec: POD }));
@@ -134,6 +147,55 @@ test("Tables of workloads", () => {
     row(specOf("services"), { spec: {} }),
     "Type=ClusterIP Cluster-IP=<none> External-IP=<none> Port(s)=<none> Selector=<none>",
   );
+});
+
+test("Tables of kinds around workloads", () => {
+  assert.equal(
+    row(specOf("ingresses"), {
+      spec: { rules: ["a", "b", "c", "d"].map((host) => ({ host })), tls: [{}] },
+      status: { loadBalancer: { ingress: [{ hostname: "h" }, { ip: "1.2.3.4" }] } },
+    }),
+    "Class=<none> Hosts=a,b,c + 1 more... Address=1.2.3.4,h Ports=80, 443",
+  );
+  assert.equal(
+    row(specOf("persistentvolumes"), {
+      spec: {
+        capacity: { storage: "1Gi" },
+        accessModes: ["ReadWriteMany", "ReadWriteOnce"],
+        claimRef: { namespace: "n", name: "c" },
+        storageClassName: "fast",
+        persistentVolumeReclaimPolicy: "Retain",
+        volumeMode: "Block",
+      },
+      status: { phase: "Bound" },
+    }),
+    "Capacity=1Gi Access Modes=RWO,RWX Reclaim Policy=Retain Status=Bound Claim=n/c " +
+      "StorageClass=fast VolumeAttributesClass=<unset> Reason= VolumeMode=Block",
+  );
+  assert.match(
+    row(specOf("persistentvolumeclaims"), {
+      spec: { volumeName: "v", volumeMode: "Block" },
+      status: { phase: "Bound", capacity: { storage: "1Gi" }, accessModes: ["ReadOnlyMany"] },
+    }),
+    /^Status=Bound Volume=v Capacity=1Gi Access Modes=ROX StorageClass= /,
+  );
+  assert.equal(
+    row(specOf("resourcequotas"), {
+      status: { hard: { pods: "4", "limits.cpu": "2" }, used: { pods: "1" } },
+    }),
+    "Request=pods: 1/4 Limit=limits.cpu: 0/2",
+  );
+  assert.equal(
+    row(specOf("storageclasses"), { provisioner: "p" }),
+    "Provisioner=p ReclaimPolicy=Delete VolumeBindingMode=Immediate AllowVolumeExpansion=false",
+  );
+  assert.match(
+    row(specOf("controllerrevisions"), { revision: 3 }),
+    /^Controller=<none> Revision=3$/,
+  );
+  const annotations = { "storageclass.kubernetes.io/is-default-class": "true" };
+  const fast = decoded(specOf("storageclasses"), { name: "fast", annotations }, {});
+  assert.equal(specOf("storageclasses").table.cells(fast, 0)[0], "fast (default)");
 });
 
 test("What the table says of a pod", () => {

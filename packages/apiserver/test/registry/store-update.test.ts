@@ -256,3 +256,38 @@ test("/scale shows and changes replicas", async () => {
   const stale = { ...sent, metadata: { name: "w", resourceVersion: "2" }, spec: { replicas: 4 } };
   assert.equal((await failure(w.put(stale, undefined, scale))).httpStatus, 409);
 });
+
+test("Hooks of updates and deletions: undone where they fail, finished where they succeed", async () => {
+  const log: string[] = [];
+  let refuses = false;
+  const begin = (what: string) => {
+    log.push(what);
+    if (refuses) throw new RangeError("refused");
+  };
+  const w = world({
+    hooks: {
+      beginUpdate: async (_ctx, object, old) => {
+        begin(`update ${old.metadata.resourceVersion} ${object.metadata.resourceVersion}`);
+        return (success) => log.push(`finish ${success}`);
+      },
+      afterUpdate: () => log.push("updated"),
+      beginDelete: async () => begin("delete"),
+      afterDelete: () => log.push("deleted"),
+    },
+  });
+  await w.create(w.object({ name: "a" }));
+  await w.put(w.object({ name: "a" }, { data: { k: "v" } }));
+  await failure(w.put(w.object({ name: "a" }, { data: { "/": "v" } })));
+  refuses = true;
+  await assert.rejects(w.put(w.object({ name: "a" })), /refused/);
+  await assert.rejects(w.delete("a"), /refused/);
+  refuses = false;
+  await w.delete("a");
+  assert.deepEqual(log, [
+    ...["update 2 2", "finish true", "updated"],
+    ...["update 3 3", "finish false"],
+    ...["update 3 3", "delete"],
+    ...["delete", "deleted"],
+  ]);
+  assert.equal(await w.count(), 0);
+});

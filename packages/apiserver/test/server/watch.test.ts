@@ -64,9 +64,10 @@ describe("watch", () => {
     assert.deepEqual(await untilEvents(exchange, 1), ["ADDED from2"]);
     await exchange.done;
     assert.equal(exchange.state, "ended");
-    // A server that starts later does not know the changes before.
+    // A server that starts later does not know the changes before a compaction.
+    await world.cluster.compact(Number(from));
     const later = await ApiWorld.open(t, {}, world.cluster);
-    const gone = later.start(`${CONFIG_MAPS}?watch=1&resourceVersion=1`);
+    const gone = later.start(`${CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds=3`);
     await gone.done;
     const [error] = eventsOf(gone);
     assert.deepEqual([gone.status, error.type], [200, "ERROR"]);

@@ -9,13 +9,17 @@ import { isDeepStrictEqual, parseArgs } from "node:util";
 import { startApiServer } from "@quorate/apiserver/node";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
-import { type PolicyStep, policySteps } from "./requests.ts";
+import { policySteps } from "./requests.ts";
+import type { PolicyStep } from "./steps.ts";
 
 const HELP = `usage: npm run compare:policy -- [options]
 
-Sends requests about permissions, tokens and webhooks to a new kube-apiserver on a member of ours and
-to a new API server of ours, and compares statuses, warnings and bodies.
+Sends requests about permissions, tokens and webhooks to a new kube-apiserver (on PATH) and to a new
+API server of ours, and compares statuses, warnings and bodies.
 
+  --etcd URL   an empty etcd or member for kube-apiserver (default http://127.0.0.1:2379)
+  --keep FILE  store kube-apiserver's responses
+  --kept FILE  compare with stored responses instead
   --only TEXT  print only differences whose request contains TEXT
   --help       print this text
 `;
@@ -46,14 +50,17 @@ function keyPem(): string {
 }
 
 /** Starts kube-apiserver; its user "admin" is in system:masters. */
-async function withKubeApiserver(body: (access: ApiAccess) => Promise<void>): Promise<void> {
+async function withKubeApiserver(
+  etcd: string,
+  body: (access: ApiAccess) => Promise<void>,
+): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "compare-policy-"));
   writeFileSync(join(dir, "tokens.csv"), 'admin-token,admin,1,"system:masters"\n');
   writeFileSync(join(dir, "sa.key"), keyPem());
   const port = 20_000 + Math.floor(Math.random() * 20_000);
   const issuer = "https://kubernetes.default.svc";
   const child = spawn("kube-apiserver", [
-    `--etcd-servers=${process.env["ETCD_URL"]}`,
+    `--etcd-servers=${etcd}`,
     `--secure-port=${port}`,
     "--bind-address=127.0.0.1",
     "--advertise-address=127.0.0.1",
@@ -102,20 +109,30 @@ function show(step: PolicyStep, theirs: ApiResponse, ours: ApiResponse, only: st
 }
 
 const { values } = parseArgs({
-  options: { only: { type: "string", default: "" }, help: { type: "boolean", default: false } },
+  options: {
+    etcd: { type: "string", default: "http://127.0.0.1:2379" },
+    keep: { type: "string" },
+    kept: { type: "string" },
+    only: { type: "string", default: "" },
+    help: { type: "boolean", default: false },
+  },
 });
-if (values.help) process.stdout.write(HELP);
-else {
+
+async function run(): Promise<void> {
+  const { etcd, keep, kept, only } = values;
   let theirs: ApiResponse[] = [];
-  const kept = process.env["KEPT"];
   if (kept !== undefined) theirs = JSON.parse(readFileSync(kept, "utf8")) as ApiResponse[];
-  else
-    await withKubeApiserver(async (access) => {
+  else {
+    await withKubeApiserver(etcd, async (access) => {
       theirs = await play(access);
     });
+  }
+  if (keep !== undefined) writeFileSync(keep, JSON.stringify(theirs));
   await using api = await startApiServer({});
   const ours = await play(accessOf(api.kubeconfig));
-  if (process.env["KEEP"] !== undefined) writeFileSync(process.env["KEEP"], JSON.stringify(theirs));
-  const equal = policySteps().filter((step, i) => show(step, theirs[i], ours[i], values.only));
+  const equal = policySteps().filter((step, i) => show(step, theirs[i], ours[i], only));
   console.log(`\n${ours.length} requests, ${ours.length - equal.length} differences`);
 }
+
+if (values.help) process.stdout.write(HELP);
+else await run();

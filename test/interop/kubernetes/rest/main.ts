@@ -5,6 +5,7 @@ import { startApiServer } from "@quorate/apiserver/node";
 import { differencesOf, responsesOf } from "./compare.ts";
 import { accessOf } from "./exchange.ts";
 import { keptPath, keptResponses } from "./kept.ts";
+import { randomised, steps } from "./requests.ts";
 
 const HELP = `usage: npm run compare:kube-api -- [options]
 
@@ -12,6 +13,8 @@ Sends about 200 requests to a new API server of ours, and compares statuses, war
 with those of kube-apiserver 1.36.
 
   --kubeconfig FILE  send them to a new kube-apiserver too (default: its stored responses count)
+  --random SEED      random requests instead, to both servers (needs --kubeconfig)
+  --count N          how many of them (default 2000)
   --record           store kube-apiserver's responses for the test of the build
   --only TEXT        print only differences whose request contains TEXT
   --help             print this text
@@ -22,6 +25,8 @@ async function run(): Promise<boolean> {
   const { values } = parseArgs({
     options: {
       kubeconfig: { type: "string" },
+      random: { type: "string" },
+      count: { type: "string", default: "2000" },
       record: { type: "boolean", default: false },
       only: { type: "string", default: "" },
       help: { type: "boolean", default: false },
@@ -31,10 +36,12 @@ async function run(): Promise<boolean> {
     process.stdout.write(HELP);
     return true;
   }
+  const { random } = values;
+  const all = random === undefined ? steps() : randomised(Number(random), Number(values.count));
   let theirs = values.record ? [] : keptResponses();
   if (values.kubeconfig !== undefined) {
     const access = accessOf(readFileSync(values.kubeconfig, "utf8"));
-    theirs = (await responsesOf(access)).map(({ response }) => response);
+    theirs = (await responsesOf(access, all)).map(({ response }) => response);
   }
   if (values.record) {
     writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
@@ -42,7 +49,7 @@ async function run(): Promise<boolean> {
     return true;
   }
   await using api = await startApiServer();
-  const ours = await responsesOf(accessOf(api.kubeconfig));
+  const ours = await responsesOf(accessOf(api.kubeconfig), all);
   const differences = differencesOf(ours, theirs);
   for (const { request, ours: response, theirs: other } of differences) {
     const shown = `${request.method} ${request.path} ${JSON.stringify(request.body ?? "")}`;

@@ -14,13 +14,31 @@ const REPLACED: Readonly<Record<string, string>> = {
 function textOf(text: string): string {
   return text
     .replace(UID, "<uid>")
+    .replace(/(ResourceVersion in the precondition) \(\d+\)/g, "$1 (<revision>)")
+    .replace(/(ResourceVersion in precondition:) \d+/g, "$1 <revision>")
     .replace(/(in record|in object meta:) (\(?)\d+(\)?)/g, "$1 $2<revision>$3")
     .replace(/\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "gen-<random>")
     .replace(/\bGen_[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "Gen_<random>");
 }
 
 function cell(value: unknown): unknown {
-  return typeof value === "string" && value !== "" && AGE.test(value) ? "<age>" : plain(value);
+  if (typeof value !== "string" || value === "") return plain(value);
+  if (/^\d{4}-\d\d-\d\dT[\d:]+Z$/.test(value)) return "<time>";
+  return AGE.test(value) ? "<age>" : plain(value);
+}
+
+type Entry = Record<string, unknown>;
+
+/** The entries of /scale have no time in Kubernetes, which puts them first; here they have one. */
+function entries(all: readonly Entry[]): unknown[] {
+  const texts = all.map(({ time: _, ...rest }) => JSON.stringify(rest));
+  return texts.sort().map((text) => JSON.parse(text) as unknown);
+}
+
+/** Causes come in the order of Kubernetes' functions, and again from each; both mean nothing. */
+function causes(all: readonly unknown[]): unknown[] {
+  const texts = all.map((cause) => JSON.stringify(plain(cause)));
+  return [...new Set(texts)].sort().map((text) => JSON.parse(text) as unknown);
 }
 
 /** Kubernetes leaves the kind out of the items of a list of built-in objects. */
@@ -38,6 +56,8 @@ function plain(value: unknown): unknown {
     const replaced = Object.hasOwn(REPLACED, name) ? REPLACED[name] : undefined;
     if (name === "cells") result[name] = (inner as unknown[]).map(cell);
     // Descriptions of columns are texts of our own.
+    else if (name === "causes") result[name] = causes(inner as unknown[]);
+    else if (name === "managedFields") result[name] = entries(inner as Entry[]);
     else if (name === "items" && Array.isArray(inner)) result[name] = inner.map(item);
     else if (name === "columnDefinitions") {
       result[name] = (inner as Record<string, unknown>[]).map(

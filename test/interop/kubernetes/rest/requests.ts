@@ -5,7 +5,19 @@ import { kindRequests } from "./kind-requests.ts";
 import { namespaceRequests } from "./namespace-requests.ts";
 import { NAMESPACES, namespace } from "./objects.ts";
 import { optionRequests } from "./option-requests.ts";
+import { randomSteps } from "./random-requests.ts";
 import type { Step } from "./step.ts";
+import { workloadRequests } from "./workload-requests.ts";
+
+/** Of the random requests among all. */
+const KEPT_SEED = 1;
+const KEPT_COUNT = 200;
+
+/** Random requests, after the namespace for them. */
+export function randomised(seed: number, count: number): Step[] {
+  const first: Step = { method: "POST", path: NAMESPACES, body: namespace("t") };
+  return [first, ...randomSteps(seed, count)];
+}
 
 /** All requests. The server must be new. */
 export function steps(): Step[] {
@@ -15,6 +27,8 @@ export function steps(): Step[] {
     ...optionRequests(),
     ...namespaceRequests(),
     ...kindRequests(),
+    ...workloadRequests(),
+    ...randomSteps(KEPT_SEED, KEPT_COUNT),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { Patterns } from "../validation/patterns.ts";
 import { BudgetError, budget } from "./budget.ts";
 import { shownFault } from "./faults.ts";
 import type { CelEngine, CelEnvironment, CelEvaluate, CelFault, CelNode } from "./library.ts";
+import { compilePattern } from "./pattern-cost.ts";
 
 /** An expression that does not compile. Its message is what Kubernetes shows. */
 export class CompileError extends SyntaxError {}
@@ -134,6 +135,6 @@ function linearMatches(node: CelNode, { patterns }: Metering): CelEvaluate | und
     if (typeof text !== "string" || typeof source !== "string") {
       throw new TypeError("no such overload");
     }
-    return patterns.compile(source).test(text);
+    return compilePattern(patterns, source).test(text);
   };
 }

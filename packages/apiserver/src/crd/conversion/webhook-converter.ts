@@ -175,7 +175,7 @@ const SAME = [
   ["uid", "UID"],
 ] as const;
 
-/** The original's metadata with the webhook's labels and annotations, or what is wrong with them. */
+/** The original's metadata with the webhook's labels and annotations; a text if they are wrong. */
 function restoredMetadata(original: KubeObject, metadata: JsonObject) {
   const restored: Record<string, unknown> = { ...original.metadata };
   for (const field of ["labels", "annotations"] as const) {

@@ -11,7 +11,7 @@ import { withStatus } from "./conditions.ts";
 import { withDefaults } from "./defaults.ts";
 import { type RawSchema, someSchema } from "./raw-schema.ts";
 import type { RuleChecker } from "./schema-rules.ts";
-import { CRD_KIND, type Crd, storageVersionOf } from "./types.ts";
+import { CRD_KIND, type Crd, type CrdStatus, storageVersionOf } from "./types.ts";
 import { type CrdRules, crdErrors, crdUpdateErrors, statusErrors } from "./validate.ts";
 
 /** What compiles the rules of definitions (x-kubernetes-validations), and evaluates them. */
@@ -51,7 +51,7 @@ export function crdStrategy(loadRules: LoadRules, pause: () => Promise<void>): S
     prepareForCreate(_ctx, object) {
       const { status: _, ...rest } = object as Crd;
       const crd = withDefaults(rest as Crd);
-      return withMetadata(withStorageVersion({ ...crd, status: {} }), { generation: 1 });
+      return withMetadata(withStorageVersion({ ...crd, status: EMPTY_STATUS }), { generation: 1 });
     },
     prepareForUpdate(_ctx, object, old) {
       const before = old as Crd;
@@ -69,6 +69,9 @@ export function crdStrategy(loadRules: LoadRules, pause: () => Promise<void>): S
     resetFields: { "f:status": {} },
   };
 }
+
+/** As Go writes a status in which nothing is set. */
+const EMPTY_STATUS: CrdStatus = { conditions: null, acceptedNames: { plural: "", kind: "" } };
 
 export function crdStatusStrategy(): Strategy {
   return {

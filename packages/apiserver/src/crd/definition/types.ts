@@ -89,7 +89,7 @@ export interface CrdCondition {
 }
 
 export interface CrdStatus {
-  readonly conditions?: readonly CrdCondition[];
+  readonly conditions?: readonly CrdCondition[] | null;
   readonly acceptedNames?: CrdNames;
   readonly storedVersions?: readonly string[];
 }

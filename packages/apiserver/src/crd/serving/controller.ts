@@ -109,9 +109,16 @@ export class DefinitionController {
     const name = object.metadata.name ?? "";
     const known = this.#known.get(name);
     if (known === undefined || revisionOf(object) >= revisionOf(known)) {
-      this.#known.set(name, object as Crd);
+      this.#keep(name, object as Crd);
     }
     this.#enqueue(name);
+  }
+
+  /** Most changes are of the status: the spec, which is large, is kept once. */
+  #keep(name: string, crd: Crd): void {
+    const before = this.#served.get(name)?.crd ?? this.#known.get(name);
+    const isSame = before !== undefined && sameJson(before.spec, crd.spec);
+    this.#known.set(name, isSame ? { ...crd, spec: before.spec } : crd);
   }
 
   #deleted(object: KubeObject): void {
@@ -235,7 +242,7 @@ export class DefinitionController {
       const { object } = await status.update(ctx, name, { make }, accept, accept, false, options);
       const known = this.#known.get(name);
       if (known !== undefined && revisionOf(object) > revisionOf(known)) {
-        this.#known.set(name, object as Crd);
+        this.#keep(name, object as Crd);
       }
       return object as Crd;
     } catch (error) {

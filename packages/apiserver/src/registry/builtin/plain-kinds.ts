@@ -9,7 +9,22 @@ import type { KubeObject } from "../../meta/object.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy, statusStrategyOf } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
-import { NAME_AND_AGE } from "../table.ts";
+import type { Strategy } from "../strategy.ts";
+import { DEFAULT_TABLE, NAME_AND_AGE } from "../table.ts";
+import {
+  claimTable,
+  disruptionBudgetTable,
+  ingressClassTable,
+  ingressTable,
+  networkPolicyTable,
+  podTemplateTable,
+  priorityClassTable,
+  quotaTable,
+  revisionTable,
+  storageClassTable,
+  volumeTable,
+} from "./cluster-tables.ts";
+import { templateGenerations } from "./daemonsets.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
 import {
   cronJobTable,
@@ -40,7 +55,7 @@ interface PlainKind {
 const SCALE = {
   specReplicas: ".spec.replicas",
   statusReplicas: ".status.replicas",
-  labelSelector: ".status.selector",
+  labelSelector: ".spec.selector",
 };
 
 function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
@@ -94,22 +109,29 @@ const KINDS: readonly PlainKind[] = [
   },
   {
     ...{ group: "", kind: "PersistentVolume", plural: "persistentvolumes", short: ["pv"] },
-    ...{ isClusterScoped: true, hasStatus: true, more: RETURNS_OBJECT },
+    ...{ isClusterScoped: true, hasStatus: true },
+    more: { ...RETURNS_OBJECT, table: volumeTable },
   },
   {
     ...{ group: "", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" },
-    ...{ short: ["pvc"], hasStatus: true, more: RETURNS_OBJECT },
+    ...{ short: ["pvc"], hasStatus: true, more: { ...RETURNS_OBJECT, table: claimTable } },
   },
   {
     ...{ group: "", kind: "ReplicationController", plural: "replicationcontrollers" },
     ...{ short: ["rc"], prefix: "controllers", hasScale: true, ...WORKLOAD },
     more: { garbageCollection: "orphan", table: replicaSetTable, ...fieldsOf(["status.replicas"]) },
   },
-  { group: "", kind: "PodTemplate", plural: "podtemplates", more: RETURNS_OBJECT },
-  { group: "", kind: "LimitRange", plural: "limitranges", short: ["limits"] },
+  {
+    ...{ group: "", kind: "PodTemplate", plural: "podtemplates", countsGenerations: true },
+    more: { ...RETURNS_OBJECT, table: podTemplateTable },
+  },
+  {
+    ...{ group: "", kind: "LimitRange", plural: "limitranges", short: ["limits"] },
+    more: { table: DEFAULT_TABLE },
+  },
   {
     ...{ group: "", kind: "ResourceQuota", plural: "resourcequotas", short: ["quota"] },
-    ...{ hasStatus: true, more: RETURNS_OBJECT },
+    ...{ hasStatus: true, more: { ...RETURNS_OBJECT, table: quotaTable } },
   },
   {
     ...{ group: "apps", kind: "Deployment", plural: "deployments", short: ["deploy"] },
@@ -127,7 +149,10 @@ const KINDS: readonly PlainKind[] = [
     ...{ group: "apps", kind: "DaemonSet", plural: "daemonsets", short: ["ds"] },
     ...{ ...WORKLOAD, more: { table: daemonSetTable } },
   },
-  { group: "apps", kind: "ControllerRevision", plural: "controllerrevisions" },
+  {
+    ...{ group: "apps", kind: "ControllerRevision", plural: "controllerrevisions" },
+    more: { nameRule: nameIsPathSegment, table: revisionTable },
+  },
   {
     ...{ group: "batch", kind: "Job", plural: "jobs", ...WORKLOAD },
     more: { garbageCollection: "orphan", table: jobTable, ...fieldsOf(["status.successful"]) },
@@ -139,40 +164,48 @@ const KINDS: readonly PlainKind[] = [
   {
     ...{ group: "networking.k8s.io", kind: "Ingress", plural: "ingresses", short: ["ing"] },
     ...{ hasStatus: true, countsGenerations: true, prefix: "ingress" },
+    more: { table: ingressTable },
   },
   {
     ...{ group: "networking.k8s.io", kind: "IngressClass", plural: "ingressclasses" },
     ...{ isClusterScoped: true, countsGenerations: true },
+    more: { table: ingressClassTable },
   },
   {
     ...{ group: "networking.k8s.io", kind: "NetworkPolicy", plural: "networkpolicies" },
-    ...{ short: ["netpol"], countsGenerations: true },
+    ...{ short: ["netpol"], countsGenerations: true, more: { table: networkPolicyTable } },
   },
   {
     ...{ group: "policy", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" },
     ...{ short: ["pdb"], hasStatus: true, countsGenerations: true },
+    more: { table: disruptionBudgetTable },
   },
   { group: "discovery.k8s.io", kind: "EndpointSlice", plural: "endpointslices" },
   {
     ...{ group: "scheduling.k8s.io", kind: "PriorityClass", plural: "priorityclasses" },
     ...{ short: ["pc"], isClusterScoped: true, countsGenerations: true },
+    more: { table: priorityClassTable },
   },
   {
     ...{ group: "storage.k8s.io", kind: "StorageClass", plural: "storageclasses" },
-    ...{ short: ["sc"], isClusterScoped: true, more: RETURNS_OBJECT },
+    ...{ short: ["sc"], isClusterScoped: true },
+    more: { ...RETURNS_OBJECT, table: storageClassTable },
   },
 ];
 
-/** Kinds whose names need to be segments of a path only. */
-const ANY_NAME = new Set(["ControllerRevision"]);
+/** The little that some kinds add. */
+const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
+  Pod: (strategy) => ({ ...strategy, gracePeriodSeconds: podGraceSeconds }),
+  DaemonSet: templateGenerations,
+};
 
 function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const { hasStatus = false, countsGenerations = false } = plain;
   const { kind, codec } = source;
   const namespaced = plain.isClusterScoped !== true;
   const options = { kind, namespaced, hasStatus, countsGenerations };
-  const grace = plain.kind === "Pod" ? { gracePeriodSeconds: podGraceSeconds } : {};
-  const strategy = plainStrategy(options, grace);
+  const base = plainStrategy(options);
+  const strategy = plain.kind in OWN_RULES ? OWN_RULES[plain.kind](base) : base;
   return {
     kind,
     resource: plain.plural,
@@ -188,7 +221,6 @@ function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
     strategy,
     ...(hasStatus ? { statusStrategy: statusStrategyOf(strategy) } : {}),
     ...(plain.hasScale === true ? { scale: SCALE } : {}),
-    ...(ANY_NAME.has(plain.kind) ? { nameRule: nameIsPathSegment } : {}),
     table: NAME_AND_AGE,
     ...plain.more,
   };

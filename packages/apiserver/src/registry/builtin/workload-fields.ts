@@ -38,3 +38,9 @@ export function hasCondition(object: KubeObject, type: string): boolean {
   const conditions = fieldOf<readonly Condition[]>(object, "status", "conditions", []);
   return conditions.some((one) => one.type === type && one.status === "True");
 }
+
+/** Labels as "a=b,c=d"; "<none>" without any. */
+export function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
+  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
+}

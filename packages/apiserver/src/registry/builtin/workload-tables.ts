@@ -4,7 +4,13 @@ import type { KubeObject } from "../../meta/object.ts";
 import { parseTime } from "../../meta/time.ts";
 import { ageSince, humanDuration } from "../age.ts";
 import { AGE, nameColumn, type TableField, tableOf, textColumn } from "../table.ts";
-import { fieldOf, hasCondition, statusCount, templateContainers } from "./workload-fields.ts";
+import {
+  fieldOf,
+  hasCondition,
+  labelsText,
+  statusCount,
+  templateContainers,
+} from "./workload-fields.ts";
 
 type SpecOf = (object: KubeObject) => unknown;
 
@@ -100,11 +106,6 @@ export const daemonSetTable = tableOf(
   ...containerColumns(ownSpec),
   selectorColumn(ownSpec),
 );
-
-function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
-  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
-  return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
-}
 
 const JOB_STATES: readonly (readonly [condition: string, status: string])[] = [
   ["Suspended", "Suspended"],

@@ -3,6 +3,7 @@ import { canonicalJson } from "../../../storage/json-codec.ts";
 import type { Patterns } from "../../validation/patterns.ts";
 import { budget } from "../budget.ts";
 import type { CelEnvironment } from "../library.ts";
+import { compilePattern } from "../pattern-cost.ts";
 
 /** Longer results are refused. */
 const MAX_RESULT_LENGTH = 3 * 1024 * 1024;
@@ -11,12 +12,8 @@ const TIMESTAMP = "google.protobuf.Timestamp";
 
 export function registerStrings(environment: CelEnvironment, patterns: Patterns): void {
   const findAll = (text: string, source: string, limit: bigint) => {
-    const matcher = patterns.engine(source).matcher(text);
-    const found: string[] = [];
-    while ((limit < 0n || BigInt(found.length) < limit) && matcher.find()) {
-      budget.charge(1);
-      found.push(matcher.group() ?? "");
-    }
+    const found = compilePattern(patterns, source).find(text, Number(limit));
+    budget.charge(found.length);
     return found;
   };
   environment
