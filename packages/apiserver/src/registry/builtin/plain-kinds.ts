@@ -25,6 +25,7 @@ import {
   volumeTable,
 } from "./cluster-tables.ts";
 import { templateGenerations } from "./daemonsets.ts";
+import { pendingPods } from "./pod-status.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
 import {
   cronJobTable,
@@ -195,7 +196,7 @@ const KINDS: readonly PlainKind[] = [
 
 /** The little that some kinds add. */
 const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
-  Pod: (strategy) => ({ ...strategy, gracePeriodSeconds: podGraceSeconds }),
+  Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
   DaemonSet: templateGenerations,
 };
 
