@@ -41,11 +41,11 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   },
 };
 
-/** Tests, contract suites, the simulator, scripts and benchmarks may import any entry point. */
+/** Tests, contract suites, the simulator, scripts, benchmarks, examples: any entry point. */
 function mayImportAnything(path: string): boolean {
   return (
     /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) ||
-    /^(?:scripts|test|bench)\//.test(path)
+    /^(?:scripts|test|bench|examples)\//.test(path)
   );
 }
 

@@ -39,13 +39,13 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
 }
 
 /**
- * Where reachability starts: entry points, main files, executables, tests, and what package.json
- * scripts and shell scripts name.
+ * Where reachability starts: entry points, main files, executables, examples, tests, and what
+ * package.json scripts and shell scripts name.
  */
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
-  if (/^bin\//.test(path) || /\.test\.ts$/.test(path)) return true;
+  if (/^(?:bin|examples)\//.test(path) || /\.test\.ts$/.test(path)) return true;
   if (named.includes(path)) return true;
   return packageOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
 }

@@ -10,10 +10,17 @@
  * Made at the first start and kept. A server certificate whose names do not cover the addresses of
  * this start, or that ends soon, is made again from the same authority.
  */
-import { generateKeyPairSync, KeyObject, type webcrypto, X509Certificate } from "node:crypto";
+import {
+  createPrivateKey,
+  generateKeyPairSync,
+  KeyObject,
+  type webcrypto,
+  X509Certificate,
+} from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { CodedError } from "@quorate/proto";
 
 const DAY_MS = 24 * 3_600_000;
 const CA_VALID_MS = 10 * 365 * DAY_MS;
@@ -45,7 +52,7 @@ interface Subject {
 
 /**
  * Reads the certificates of `dir`, and makes those that are missing. Rejects with Node's errors,
- * which name the path.
+ * which name the path, and with OwnCertificateError for a file that cannot be used.
  * @param hosts names and addresses that clients use
  */
 export async function ownCertificates(
@@ -83,17 +90,47 @@ export function clientCertificate(
 
 function serviceAccountKey(dir: string): string {
   const path = join(dir, "service-account.key");
-  if (existsSync(path)) return readFileSync(path, "utf8");
+  if (existsSync(path)) return checked(path, (pem) => createPrivateKey(pem));
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const text = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   write(path, text, 0o600);
   return text;
 }
 
+/** A file of the directory that cannot be used. */
+export class OwnCertificateError extends CodedError<"Damaged"> {
+  constructor(path: string, problem: string) {
+    super(
+      "OwnCertificateError",
+      "Damaged",
+      `${path}: ${problem}. Restore the file from a backup; or move the directory of ${path} away: ` +
+        "the next start makes a new authority and new keys, and clients need the new kubeconfig",
+    );
+  }
+}
+
 function read(dir: string, name: string): Pair | undefined {
   const [cert, key] = [join(dir, `${name}.crt`), join(dir, `${name}.key`)];
-  if (!existsSync(cert) || !existsSync(key)) return undefined;
-  return { certPem: readFileSync(cert, "utf8"), keyPem: readFileSync(key, "utf8") };
+  const missing = [cert, key].filter((path) => !existsSync(path));
+  // A new authority in place of half of one would lock all clients out without a word.
+  if (name === "ca" && missing.length === 1)
+    throw new OwnCertificateError(missing[0], "the file is missing, and its other half is there");
+  if (missing.length > 0) return undefined;
+  return {
+    certPem: checked(cert, (pem) => new X509Certificate(pem)),
+    keyPem: checked(key, (pem) => createPrivateKey(pem)),
+  };
+}
+
+/** The text of a file that `parse` accepts. */
+function checked(path: string, parse: (pem: string) => unknown): string {
+  const pem = readFileSync(path, "utf8");
+  try {
+    parse(pem);
+  } catch (error) {
+    throw new OwnCertificateError(path, `not usable: ${(error as Error).message}`);
+  }
+  return pem;
 }
 
 function keep(dir: string, name: string, pair: Pair): Pair {

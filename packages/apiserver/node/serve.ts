@@ -94,7 +94,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const { dataDir, bindAddress } = options;
   const own = isAny(bindAddress) ? [] : [bindAddress];
   const hosts = ["127.0.0.1", "localhost", "::1", ...own, ...SERVICE_NAMES, ...options.hosts];
-  const [client, certificates, encryption] = await Promise.all([
+  const [client, certificates, encryption] = await allStarted([
     storeClient(options, deps, opened),
     ownCertificates(join(dataDir, "pki"), hosts, nodeClock.wallMs()),
     encryptionOf(options, deps.logger),
@@ -136,6 +136,17 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     ...{ url, plane, kubeconfigFor, admin: certificates.admin },
     stop: stopOf(options, plane, engine, opened),
   };
+}
+
+/**
+ * As Promise.all, but rejects only when none is running any more: what a slower one has opened is
+ * then known, and closed.
+ */
+async function allStarted<const T extends readonly Promise<unknown>[]>(
+  tasks: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(tasks);
+  return Promise.all(tasks);
 }
 
 function isAny(address: string): boolean {

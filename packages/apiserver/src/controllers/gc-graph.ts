@@ -19,13 +19,16 @@ export interface Identity {
 export interface Node {
   identity: Identity;
   owners: readonly OwnerReference[];
-  readonly dependents: Set<Node>;
+  /** Most objects have none, and share the empty set. */
+  dependents: ReadonlySet<Node>;
   /** Known only from a dependent's reference. */
   isVirtual: boolean;
   isBeingDeleted: boolean;
   /** Its foreground deletion has begun. */
   isDeletingDependents: boolean;
 }
+
+const NONE: ReadonlySet<Node> = new Set();
 
 /** What a change makes necessary. */
 export interface GraphListener {
@@ -101,7 +104,7 @@ export class OwnerGraph {
     const node: Node = {
       identity,
       owners: [],
-      dependents: new Set(),
+      dependents: NONE,
       isVirtual,
       isBeingDeleted: false,
       isDeletingDependents: false,
@@ -119,7 +122,7 @@ export class OwnerGraph {
     this.#unlink(node, removed);
     for (const reference of after) {
       const owner = this.#nodes.get(reference.uid) ?? this.#virtualOwner(reference, node.identity);
-      owner.dependents.add(node);
+      addDependent(owner, node);
     }
     const added = after.filter(({ uid }) => !before.some((one) => one.uid === uid));
     if (added.some((reference) => this.#isDoubtful(reference, node.identity))) {
@@ -155,7 +158,7 @@ export class OwnerGraph {
     for (const { uid } of owners) {
       const owner = this.#nodes.get(uid);
       if (owner === undefined) continue;
-      owner.dependents.delete(node);
+      removeDependent(owner, node);
       if (owner.isVirtual && owner.dependents.size === 0) this.#nodes.delete(uid);
     }
   }
@@ -177,6 +180,15 @@ export class OwnerGraph {
     for (const dependent of node.dependents) this.#listener.attemptDelete(dependent);
     this.#listener.attemptDelete(node);
   }
+}
+
+function addDependent(owner: Node, node: Node): void {
+  if (owner.dependents === NONE) owner.dependents = new Set();
+  (owner.dependents as Set<Node>).add(node);
+}
+
+function removeDependent(owner: Node, node: Node): void {
+  if (owner.dependents !== NONE) (owner.dependents as Set<Node>).delete(node);
 }
 
 export function identityOf({ apiVersion, kind, metadata }: KubeObject): Identity {

@@ -62,7 +62,7 @@ describe("request info", () => {
     assert.equal(infoOf("GET /api/v1/pods/%zz"), undefined);
   });
 
-  it("gives watches all the time that they want", () => {
+  it("knows that watches last as long as their clients want", () => {
     assert.equal(isLongRunning(infoOf("GET /api/v1/pods?watch=1")!), true);
     assert.equal(isLongRunning(infoOf("GET /api/v1/pods")!), false);
     assert.equal(isLongRunning(infoOf("GET /watch")!), false);
