@@ -46,8 +46,8 @@ export function* documentV2(all: readonly VersionResources[]): Generator<undefin
 }
 
 /**
- * Parameters that are written out in each operation, as in Kubernetes' document: kubectl before 1.27
- * looks for dryRun there, and does not follow references.
+ * Parameters that are written out in each operation, as in Kubernetes' document: kubectl before
+ * 1.27 looks for dryRun there, and does not follow references.
  */
 const INLINE: ReadonlySet<string> = new Set(["dryRun", "fieldValidation"]);
 
