@@ -45,6 +45,12 @@ export function* documentV2(all: readonly VersionResources[]): Generator<undefin
   };
 }
 
+/**
+ * Parameters that are written out in each operation, as in Kubernetes' document: kubectl before
+ * 1.27 looks for dryRun there, and does not follow references.
+ */
+const INLINE: ReadonlySet<string> = new Set(["dryRun", "fieldValidation"]);
+
 function shared(name: string): JsonObject {
   const { in: place, type, description } = parameter(name);
   const required = place === "path" ? { required: true } : {};
@@ -58,6 +64,7 @@ function pathItem(
   parameters: Set<string>,
 ): JsonObject {
   const refer = (name: string): JsonObject => {
+    if (INLINE.has(name)) return shared(name);
     parameters.add(name);
     return { $ref: `#/parameters/${name}` };
   };
