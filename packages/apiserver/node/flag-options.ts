@@ -1,4 +1,6 @@
 /** From the flags of `quorate apiserver` to the server's options. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { FlagValues } from "@quorate/ctl";
 import { CodedError } from "@quorate/proto";
 import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
@@ -31,7 +33,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     hosts: [flags.string("advertise-address"), flags.string("external-hostname")].filter(
       (host) => host !== "",
     ),
-    dataDir: required(flags, "data-dir"),
+    dataDir: dataDirOf(flags),
     etcd: etcdOf(flags),
     etcdPrefix: flags.string("etcd-prefix"),
     storageMediaType: mediaTypeOf(flags),
@@ -63,6 +65,12 @@ function required(flags: FlagValues, name: string): string {
   const value = flags.string(name);
   if (value === "") throw new FlagRefusal(`--${name} must not be empty`);
   return value;
+}
+
+function dataDirOf(flags: FlagValues): string {
+  const certDir = flags.string("cert-dir");
+  const isOurs = certDir === "" || flags.isSet("data-dir");
+  return isOurs ? required(flags, "data-dir") : join(certDir, "quorate");
 }
 
 function within(flags: FlagValues, name: string, min: number, max: number): number {
@@ -106,7 +114,10 @@ function tlsOf(flags: FlagValues): ServeOptions["tls"] {
   const [certFile, keyFile] = [flags.string("tls-cert-file"), flags.string("tls-private-key-file")];
   if ((certFile === "") !== (keyFile === ""))
     throw new FlagRefusal("--tls-cert-file and --tls-private-key-file need each other");
-  return certFile === "" ? undefined : { certFile, keyFile };
+  if (certFile !== "") return { certFile, keyFile };
+  const dir = flags.string("cert-dir");
+  const pair = { certFile: join(dir, "apiserver.crt"), keyFile: join(dir, "apiserver.key") };
+  return dir !== "" && existsSync(pair.certFile) && existsSync(pair.keyFile) ? pair : undefined;
 }
 
 function mediaTypeOf(flags: FlagValues): ServeOptions["storageMediaType"] {
@@ -162,5 +173,10 @@ function pluginsOf(flags: FlagValues): ReadonlySet<string> {
       throw new FlagRefusal(
         `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
       );
+  for (const name of flags.strings("disable-admission-plugins")) {
+    if (name === OWNER_REFERENCES) plugins.delete(name);
+    else if (PLUGINS.has(name))
+      throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
+  }
   return plugins;
 }

@@ -1,5 +1,5 @@
 /** The flags of `quorate apiserver`: kube-apiserver's names where it has the option. */
-import type { Flag, Flags } from "@quorate/ctl";
+import type { Flag, Flags, FlagValues } from "@quorate/ctl";
 
 const text = (doc: string, defaultText = ""): Flag => ({ kind: "string", defaultText, doc });
 const yesNo = (doc: string, defaultText = "false"): Flag => ({ kind: "bool", defaultText, doc });
@@ -40,6 +40,9 @@ const serving: Flags = {
   "external-hostname": text("another host name by which clients reach the server"),
   "tls-cert-file": text("certificate that clients see; by default one made in --data-dir"),
   "tls-private-key-file": text("key of that certificate"),
+  "cert-dir": text(
+    "directory with apiserver.crt and apiserver.key, which are used if they are there; --data-dir is then quorate in it by default",
+  ),
   "kubeconfig-out": text(
     "file for the admin's kubeconfig (default: admin.kubeconfig in --data-dir)",
   ),
@@ -74,5 +77,36 @@ const limits: Flags = {
   },
 };
 
+/** Flags of kube-apiserver about what is not here: accepted, so that its command lines start. */
+const IGNORED: Readonly<Record<string, readonly [Flag, string]>> = {
+  "allow-privileged": [yesNo("pods do not run here"), "pods do not run here"],
+  "service-cluster-ip-range": [
+    text("services have no addresses here"),
+    "services have no addresses",
+  ],
+  "disable-admission-plugins": [list("those that are not here, by name"), "they are not here"],
+  profiling: [yesNo("there are no profiles to serve", "true"), "there are no profiles to serve"],
+  "storage-backend": [text("etcd3 is the only one"), "etcd3 is the only one"],
+  v: [text("see --log-level"), "see --log-level"],
+};
+
+/** Names of the ignored flags that were given, each with the reason. */
+export function ignoredFlags(flags: FlagValues): readonly (readonly [string, string])[] {
+  return Object.entries(IGNORED)
+    .filter(([name]) => flags.isSet(name))
+    .map(([name, [, why]]) => [name, why] as const);
+}
+
 /** All flags, in the order of --help. */
-export const API_SERVER_FLAGS: Flags = { ...storage, ...serving, ...identity, ...limits };
+export const API_SERVER_FLAGS: Flags = {
+  ...storage,
+  ...serving,
+  ...identity,
+  ...limits,
+  ...Object.fromEntries(
+    Object.entries(IGNORED).map(([name, [flag]]) => [
+      name,
+      { ...flag, doc: `no effect: ${flag.doc}` },
+    ]),
+  ),
+};

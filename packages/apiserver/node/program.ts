@@ -3,7 +3,7 @@ import { Exit, type Invocation, type Program } from "@quorate/ctl";
 import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
 import { supervisorOf } from "@quorate/server/node";
 import { optionsOf } from "./flag-options.ts";
-import { API_SERVER_FLAGS } from "./flags.ts";
+import { API_SERVER_FLAGS, ignoredFlags } from "./flags.ts";
 import { type ServingApi, serveApi } from "./serve.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -41,6 +41,8 @@ async function runApiServer({ flags, io, args }: Invocation): Promise<void> {
   if (level !== "debug" && level !== "info" && level !== "warn" && level !== "error")
     throw new Exit(1, `--log-level is ${JSON.stringify(level)}: debug, info, warn or error`);
   const logger = nodeLogger({ level, outputs: ["stderr"], format: "auto" });
+  for (const [flag, reason] of ignoredFlags(flags))
+    logger.warn("option has no effect", { option: flag, reason });
   const stopped = Promise.withResolvers<unknown>();
   let serving: ServingApi;
   try {

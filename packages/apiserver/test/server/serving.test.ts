@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -179,6 +179,24 @@ describe("flags", () => {
     if (result instanceof Error) throw result;
     return result;
   }
+
+  it("of kube-apiserver that concern what is not here have no effect; what is always on stays", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "quorate-cert-dir-"));
+    try {
+      const given = { "cert-dir": dir, "allow-privileged": "true", "storage-backend": "etcd3" };
+      const first = await options({ ...given, "disable-admission-plugins": "ServiceAccount" });
+      assert.deepEqual([first.tls, first.dataDir], [undefined, join(dir, "quorate")]);
+      for (const name of ["apiserver.crt", "apiserver.key"]) writeFileSync(join(dir, name), "");
+      const second = await options({ ...given, "data-dir": "own" });
+      assert.deepEqual([second.tls?.certFile, second.dataDir], [join(dir, "apiserver.crt"), "own"]);
+      await assert.rejects(
+        options({ "disable-admission-plugins": "NamespaceLifecycle" }),
+        /NamespaceLifecycle, which is always on/,
+      );
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
 
   it("become options", async () => {
     const { port, etcd, maxInFlight, requestTimeoutMs, webhookServices } = await options({
