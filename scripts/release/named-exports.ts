@@ -33,19 +33,17 @@ export const namedExports: Plugin = {
         return undefined;
       const found = await build.resolve(path, { kind, resolveDir, pluginData: INSIDE });
       const isFile = found.errors.length === 0 && !found.external;
-      return isFile && /node_modules.*\.c?js$/.test(found.path)
-        ? { path: relative(root, found.path), namespace: NAMESPACE }
-        : undefined;
+      if (!isFile || !/node_modules.*\.c?js$/.test(found.path)) return undefined;
+      const isModule = (await namesOf(found.path)) === undefined;
+      return isModule ? undefined : { path: relative(root, found.path), namespace: NAMESPACE };
     });
     // esbuild notes this path in the bundle, so it must not depend on where that was made.
     build.onLoad({ filter: /.*/, namespace: NAMESPACE }, async ({ path: place }) => {
       const path = join(root, place);
       const from = JSON.stringify(path);
-      const names = await namesOf(path);
-      const contents =
-        names === undefined
-          ? `export * from ${from};`
-          : `import it from ${from};\nexport default it;\nexport const { ${names.join(", ")} } = it;`;
+      const names = (await namesOf(path)) ?? [];
+      const named = names.length === 0 ? "" : `export const { ${names.join(", ")} } = it;`;
+      const contents = `import it from ${from};\nexport default it;\n${named}`;
       return { contents, resolveDir: root };
     });
   },
