@@ -3,7 +3,8 @@
  * (apimachinery: pkg/api/resource/quantity.go). Amounts are kept exactly, down to 10^-9.
  */
 
-const DECIMAL: Readonly<Record<string, number>> = {
+/** Powers of ten by suffix. */
+export const DECIMAL: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
   m: -3,

@@ -1,21 +1,10 @@
 /** Quantities such as "1.5Gi" (apiserver: pkg/cel/library/quantity.go). */
+import { DECIMAL } from "../../../codec/quantity.ts";
 import type { CelEnvironment } from "../library.ts";
 
 const SCALE = 9;
 const ONE = 10n ** BigInt(SCALE);
 
-const DECIMAL: Readonly<Record<string, number>> = {
-  n: -9,
-  u: -6,
-  m: -3,
-  "": 0,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?$/;
 /** Longer texts are no quantities. */
