@@ -13,8 +13,7 @@ import {
   type ResourceCall,
   resourceOf,
 } from "./resource-call.ts";
-import { sendObject } from "./send-object.ts";
-import { mutatedUpdate, validateCreate, validateUpdate } from "./update.ts";
+import { mutatedUpdate, sendUpdated } from "./update.ts";
 import { type ParsedWriteOptions, writeOptionsOf } from "./write-options.ts";
 
 const JSON_PATCH = "application/json-patch+json";
@@ -40,12 +39,11 @@ interface Patch {
 }
 
 export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, name, ctx, form } = given;
-  const { storage } = resource;
+  const { call, resource, name, ctx } = given;
   const [type] = call.header("content-type").split(";", 1) as [PatchType];
   const types = patchTypesOf(resource);
   if (!types.includes(type)) throw unsupportedMediaType(types);
-  if (storage.update === undefined) throw methodNotSupported(resource, "patch");
+  if (resource.storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
   const sent = await readPatch(type, await call.body(), deps);
@@ -60,16 +58,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
       return mutatedUpdate(given, deps, options, object, old);
     },
   };
-  const { object, created } = await storage.update(
-    ctx,
-    name,
-    updated,
-    validateCreate(given, deps, options),
-    validateUpdate(given, deps, options),
-    isApply,
-    options,
-  );
-  await sendObject(call, deps, resource, form, created ? 201 : 200, { object });
+  await sendUpdated(given, deps, updated, isApply, options);
 }
 
 /** Throws ApiError 400 and 413. */

@@ -21,12 +21,11 @@ import {
   reportStrictErrors,
 } from "./resource-call.ts";
 import { sendObject } from "./send-object.ts";
-import { optionsObject, writeOptionsOf } from "./write-options.ts";
+import { optionsObject, type ParsedWriteOptions, writeOptionsOf } from "./write-options.ts";
 
 export async function update(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, name, ctx, form } = given;
-  const { storage } = resource;
-  if (storage.update === undefined) throw methodNotSupported(resource, "update");
+  const { call, resource, name, ctx } = given;
+  if (resource.storage.update === undefined) throw methodNotSupported(resource, "update");
   const options = writeOptionsOf(call.query, "UpdateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
@@ -45,13 +44,25 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
       return mutatedUpdate(given, deps, options, object, old);
     },
   };
-  const { object, created } = await storage.update(
+  await sendUpdated(given, deps, updated, false, options);
+}
+
+/** Updates in the storage, and sends the result. The storage has updates. */
+export async function sendUpdated(
+  given: ResourceCall,
+  deps: HandlerDeps,
+  updated: UpdatedObject,
+  forceAllowCreate: boolean,
+  options: ParsedWriteOptions,
+): Promise<void> {
+  const { call, resource, name, ctx, form } = given;
+  const { object, created } = await resource.storage.update!(
     ctx,
     name,
     updated,
     validateCreate(given, deps, options),
     validateUpdate(given, deps, options),
-    false,
+    forceAllowCreate,
     options,
   );
   await sendObject(call, deps, resource, form, created ? 201 : 200, { object });
@@ -74,7 +85,7 @@ export async function mutatedUpdate(
 }
 
 /** Creation by an update needs permission to create, asked for once. */
-export function validateCreate(
+function validateCreate(
   given: ResourceCall,
   { admission, authorizer }: HandlerDeps,
   { dryRun }: WriteOptions,
@@ -98,7 +109,7 @@ export function validateCreate(
   };
 }
 
-export function validateUpdate(
+function validateUpdate(
   given: ResourceCall,
   { admission }: HandlerDeps,
   { dryRun }: WriteOptions,
