@@ -46,8 +46,8 @@ export function customStrategy(custom: CustomRules): Strategy {
       if (sameContent(changed, old)) return changed;
       return withMetadata(changed, { generation: (old.metadata.generation ?? 0) + 1 });
     },
-    validate: (_ctx, object) => createErrors(custom, object),
-    validateUpdate: (_ctx, object, old) => updateErrors(custom, object, old),
+    validate: (_ctx, object) => objectErrors(custom, object),
+    validateUpdate: (_ctx, object, old) => objectErrors(custom, object, old),
     warningsOnCreate: (_ctx, object) => finalizerWarnings(object, undefined),
     warningsOnUpdate: (_ctx, object, old) => finalizerWarnings(object, old),
     resetFields: hasStatus ? { "f:status": {} } : {},
@@ -89,32 +89,17 @@ function jsonOf(object: KubeObject): Json {
   return object as unknown as Json;
 }
 
-async function createErrors(custom: CustomRules, object: KubeObject): Promise<FieldError[]> {
-  const wrongType = typeErrors(custom, object);
-  if (wrongType.length > 0) return wrongType;
-  const { schema } = custom.version;
-  const value = jsonOf(object);
-  const errors = [
-    ...(schema === undefined
-      ? []
-      : new Validation(custom.patterns, "").run(value, schema, undefined)),
-    ...scaleErrors(object, custom.subresources?.scale, false),
-    ...validateEmbedded(value, schema),
-    ...validateListTypes(value, schema),
-  ];
-  return [...errors, ...(await ruleErrors(custom, errors, value, undefined))];
-}
-
-async function updateErrors(
+/** @param old undefined for a new object */
+async function objectErrors(
   custom: CustomRules,
   object: KubeObject,
-  old: KubeObject,
+  old?: KubeObject,
 ): Promise<FieldError[]> {
   const wrongType = typeErrors(custom, object);
   if (wrongType.length > 0) return wrongType;
   const { schema } = custom.version;
   const value = jsonOf(object);
-  const before = jsonOf(old);
+  const before = old === undefined ? undefined : jsonOf(old);
   const errors = [
     ...(schema === undefined ? [] : new Validation(custom.patterns, "").run(value, schema, before)),
     ...scaleErrors(object, custom.subresources?.scale, false),
