@@ -11,6 +11,11 @@ export interface JsonObject {
   readonly [field: string]: Json | undefined;
 }
 
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;

@@ -3,10 +3,10 @@
  * pkg/apiserver/schema/cel/validation.go). Rules are compiled when they are first needed.
  */
 import { duplicate, fieldForbidden, invalidValue, required } from "../../meta/field-errors.ts";
-import type { Json } from "../../meta/object.ts";
+import { isObject, type Json } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema, ValidationRule } from "../../schema/schema.ts";
-import { fieldOf, isObject } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { at, child, keyed, shownPath } from "../schema/paths.ts";
 import { traitsOf, valueSchema } from "../schema/traits.ts";
 import { Correlated } from "../validation/correlated.ts";

@@ -2,10 +2,10 @@
  * CEL's types of the values of a schema, and the values (apiserver: pkg/cel/common/schemas.go,
  * values.go). Values are converted when an expression reads them.
  */
-import type { Json, JsonObject } from "../../meta/object.ts";
+import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
 import { parseTime } from "../../meta/time.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { valueSchema } from "../schema/traits.ts";
 import { budget } from "./budget.ts";
 import type { CelEnvironment } from "./library.ts";

@@ -12,10 +12,9 @@ import {
   type WebhookClientConfig,
 } from "../../admission/webhook-caller.ts";
 import { parseApiVersion } from "../../meta/kinds.ts";
-import type { JsonObject, KubeObject } from "../../meta/object.ts";
+import { isObject, type JsonObject, type KubeObject } from "../../meta/object.ts";
 import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
 import { ApiError } from "../../meta/status.ts";
-import { isObject } from "../schema/edit.ts";
 import type { Converter } from "./converter.ts";
 
 /** Kubernetes waits as long. */

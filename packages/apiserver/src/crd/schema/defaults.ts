@@ -2,9 +2,9 @@
  * Defaults of a structural schema, and nulls (apiextensions-apiserver:
  * pkg/apiserver/schema/defaulting): a null in a field that is not nullable is as if it were absent.
  */
-import type { Json, JsonObject } from "../../meta/object.ts";
+import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject, mapFields, mapItems, setField } from "./edit.ts";
+import { fieldOf, mapFields, mapItems, setField } from "./edit.ts";
 import { traitsOf, valueSchema } from "./traits.ts";
 
 function hasDefault(schema: Schema): boolean {

@@ -1,10 +1,5 @@
 /** Changes of immutable JSON values: a copy is made only where something changes. */
-import type { Json, JsonObject } from "../../meta/object.ts";
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
 
 /** A field of an object; fields of Object.prototype do not count. */
 export function fieldOf<T>(object: Readonly<Record<string, T>> | undefined, key: string) {

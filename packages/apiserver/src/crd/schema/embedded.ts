@@ -6,14 +6,15 @@
 import { invalidValue, required } from "../../meta/field-errors.ts";
 import { parseApiVersion } from "../../meta/kinds.ts";
 import { isDns1035Label, nameIsPathSegment } from "../../meta/names.ts";
-import type { Json, JsonObject, ObjectMeta } from "../../meta/object.ts";
+import { isObject, type Json, type JsonObject, type ObjectMeta } from "../../meta/object.ts";
 import { validateObjectMeta } from "../../meta/object-meta-validation.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject, mapFields, mapItems } from "./edit.ts";
+import { fieldOf, mapFields, mapItems } from "./edit.ts";
 import { type CoerceOptions, coerceObjectMeta, MetaTypeError } from "./object-meta.ts";
 import { at, child, keyed } from "./paths.ts";
 import { traitsOf, valueSchema } from "./traits.ts";
+import { walk } from "./walk.ts";
 
 /** A malformed apiVersion, kind or metadata inside of an object. */
 export class EmbeddedError extends TypeError {
@@ -81,28 +82,11 @@ export function validateEmbedded(
   path = "",
 ): FieldError[] {
   const errors: FieldError[] = [];
-  visit(value, schema, path, errors);
+  walk(value, schema, path, "embedded", (node, at, where) => {
+    if (isObject(node) && at["x-kubernetes-embedded-resource"] === true)
+      errors.push(...resourceErrors(node, where));
+  });
   return errors;
-}
-
-function visit(
-  value: Json | undefined,
-  schema: Schema | undefined,
-  path: string,
-  to: FieldError[],
-) {
-  if (schema === undefined || !traitsOf(schema).embedded) return;
-  if (Array.isArray(value)) {
-    for (const [i, item] of value.entries()) visit(item, schema.items, at(path, i), to);
-  } else if (isObject(value)) {
-    if (schema["x-kubernetes-embedded-resource"] === true) to.push(...resourceErrors(value, path));
-    const values = valueSchema(schema);
-    for (const [key, field] of Object.entries(value)) {
-      const property = fieldOf(schema.properties, key);
-      if (property !== undefined) visit(field, property, child(path, key), to);
-      else visit(field, values, keyed(path, key), to);
-    }
-  }
 }
 
 function resourceErrors(object: JsonObject, path: string): FieldError[] {

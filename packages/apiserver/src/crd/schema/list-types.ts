@@ -3,12 +3,12 @@
  * pkg/apiserver/schema/listtype).
  */
 import { duplicate, invalidValue } from "../../meta/field-errors.ts";
-import type { Json } from "../../meta/object.ts";
+import { isObject, type Json } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject } from "./edit.ts";
-import { at, child, keyed } from "./paths.ts";
-import { traitsOf, valueSchema } from "./traits.ts";
+import { fieldOf } from "./edit.ts";
+import { at } from "./paths.ts";
+import { walk } from "./walk.ts";
 
 /** @param path "" for the root */
 export function validateListTypes(
@@ -17,30 +17,13 @@ export function validateListTypes(
   path = "",
 ): FieldError[] {
   const errors: FieldError[] = [];
-  visit(value, schema, path, errors);
+  walk(value, schema, path, "lists", (list, of, where) => {
+    if (!Array.isArray(list)) return;
+    const type = of["x-kubernetes-list-type"];
+    if (type === "set") errors.push(...repeated(list).map((i) => duplicate(at(where, i), list[i])));
+    else if (type === "map") errors.push(...repeatedKeys(list, of, where));
+  });
   return errors;
-}
-
-function visit(
-  value: Json | undefined,
-  schema: Schema | undefined,
-  path: string,
-  to: FieldError[],
-) {
-  if (schema === undefined || !traitsOf(schema).lists) return;
-  if (Array.isArray(value)) {
-    const type = schema["x-kubernetes-list-type"];
-    if (type === "set") to.push(...repeated(value).map((i) => duplicate(at(path, i), value[i])));
-    else if (type === "map") to.push(...repeatedKeys(value, schema, path));
-    for (const [i, item] of value.entries()) visit(item, schema.items, at(path, i), to);
-  } else if (isObject(value)) {
-    const values = valueSchema(schema);
-    for (const [key, field] of Object.entries(value)) {
-      const property = fieldOf(schema.properties, key);
-      if (property !== undefined) visit(field, property, child(path, key), to);
-      else if (values !== undefined) visit(field, values, keyed(path, key), to);
-    }
-  }
 }
 
 /** The index of the second occurrence of each item that occurs more than once. */

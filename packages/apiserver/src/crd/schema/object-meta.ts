@@ -2,8 +2,8 @@
  * The types of metadata's fields, as decoding into metav1.ObjectMeta enforces them for custom
  * resources (apiextensions-apiserver: pkg/apiserver/schema/objectmeta/coerce.go).
  */
-import type { Json, JsonObject } from "../../meta/object.ts";
-import { fieldOf, isObject, mapFields } from "./edit.ts";
+import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
+import { fieldOf, mapFields } from "./edit.ts";
 
 /** What a field's value must be; `fields` for a struct. */
 interface Shape {

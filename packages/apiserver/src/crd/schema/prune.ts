@@ -2,9 +2,9 @@
  * Pruning: fields that a structural schema does not specify are removed
  * (apiextensions-apiserver: pkg/apiserver/schema/pruning).
  */
-import type { Json, JsonObject } from "../../meta/object.ts";
+import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject, mapFields, mapItems } from "./edit.ts";
+import { fieldOf, mapFields, mapItems } from "./edit.ts";
 import { valueSchema } from "./traits.ts";
 
 /** The fields that every resource has; a schema need not list them. */

@@ -5,8 +5,8 @@
  *     .spec.replicas  .metadata.labels['a.b']  .spec.ports[*].port  .items[-1]  ..name
  *     .status.conditions[?(@.type=="Ready")].status
  */
-import type { Json } from "../../meta/object.ts";
-import { fieldOf, isObject } from "../schema/edit.ts";
+import { isObject, type Json } from "../../meta/object.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { type Filter, isKept, parseFilter } from "./json-path-filter.ts";
 
 type Step =

@@ -1,9 +1,9 @@
 /** The rules for the fields that /scale reads (registry/customresource/validator.go). */
 import { invalidValue } from "../../meta/field-errors.ts";
-import type { Json, KubeObject } from "../../meta/object.ts";
+import { isObject, type Json, type KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { ScaleSubresource } from "../definition/types.ts";
-import { fieldOf, isObject } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { goFloat, isInt64 } from "../validation/numbers.ts";
 
 const MAX_INT32 = 2 ** 31 - 1;

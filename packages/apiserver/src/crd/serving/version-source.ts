@@ -1,12 +1,11 @@
 /** Reads what clients send for one version of a custom resource. */
 
 import { duplicateFieldsOf } from "../../codec/json-parser.ts";
-import type { KubeObject } from "../../meta/object.ts";
+import { isObject, type KubeObject } from "../../meta/object.ts";
 import { badRequest } from "../../meta/status.ts";
 import type { KindSource } from "../../registry/kind-source.ts";
 import type { DecodedObject } from "../../rest/served-resource.ts";
 import type { ObjectCodec } from "../../storage/codec.ts";
-import { isObject } from "../schema/edit.ts";
 import { EmbeddedError } from "../schema/embedded.ts";
 import { MetaTypeError } from "../schema/object-meta.ts";
 import { isTooDeep, MAX_VALUE_DEPTH, type VersionSchema } from "./version-schema.ts";

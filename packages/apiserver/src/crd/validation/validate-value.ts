@@ -13,10 +13,10 @@ import {
   typeInvalid,
 } from "../../meta/field-errors.ts";
 import { goJson, goQuote } from "../../meta/go-text.ts";
-import type { Json } from "../../meta/object.ts";
+import { isObject, type Json } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, isObject, sameJson } from "../schema/edit.ts";
+import { fieldOf, sameJson } from "../schema/edit.ts";
 import { shownPath } from "../schema/paths.ts";
 import { valueSchema } from "../schema/traits.ts";
 import { Correlated } from "./correlated.ts";
