@@ -3,14 +3,16 @@
  * departs from the RFC: indexes may be negative and count from the end, "replace" creates fields
  * that are not there, and "copy" of a missing field creates null.
  */
+
 import { CodedError } from "@quorate/proto";
+import { sameJson } from "../meta/equality.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import {
   MAX_JSON_PATCH_COPY_BYTES,
   MAX_JSON_PATCH_OPERATIONS,
   unprocessable,
 } from "./patch-limits.ts";
-import { equalValues, isMap, setField } from "./typed-value.ts";
+import { isMap, setField } from "./typed-value.ts";
 
 type MutableMap = Record<string, unknown>;
 
@@ -135,7 +137,7 @@ class JsonPatcher {
 
   #test(path: string, value: unknown): void {
     const present = path === "" ? this.document : this.#valueAt(path);
-    if (!equalValues(present ?? null, value)) throw new PatchFailure("test failed");
+    if (!sameJson(present ?? null, value)) throw new PatchFailure("test failed");
   }
 
   #move(from: string, operation: MutableMap): void {

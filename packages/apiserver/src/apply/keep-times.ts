@@ -3,8 +3,8 @@
  * (apiserver: endpoints/handlers/fieldmanager/equality.go). The registry calls it on each update,
  * after mutating admission and before it compares the objects.
  */
+import { sameJson } from "../meta/equality.ts";
 import type { KubeObject, ManagedFieldsEntry } from "../meta/object.ts";
-import { equalValues } from "./typed-value.ts";
 
 /** Returns the object with the old times if those are the only difference, else the same object. */
 export function keepManagedTimes(object: KubeObject, old: KubeObject): KubeObject {
@@ -14,11 +14,11 @@ export function keepManagedTimes(object: KubeObject, old: KubeObject): KubeObjec
   if (now.every((entry, at) => entry.time === before[at].time)) return object;
   if (!now.every((entry, at) => equalButTime(entry, before[at]))) return object;
   const kept = { ...object, metadata: { ...object.metadata, managedFields: before } };
-  return equalValues(kept, old) ? kept : object;
+  return sameJson(kept, old) ? kept : object;
 }
 
 function equalButTime(a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean {
   const { time: _, ...left } = a;
   const { time: __, ...right } = b;
-  return equalValues(left, right);
+  return sameJson(left, right);
 }

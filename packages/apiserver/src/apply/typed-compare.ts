@@ -2,18 +2,11 @@
  * What changes from one value to another (structured-merge-diff: typed/compare.go), as three sets
  * of paths. No path is in two of them.
  */
+import { sameJson } from "../meta/equality.ts";
 import { type FieldSet, FieldSetBuilder } from "./field-set.ts";
 import type { PathElement } from "./path-element.ts";
 import type { ListType, MapType, ScalarType, TypeAtom } from "./typed-schema.ts";
-import {
-  asList,
-  asMap,
-  equalValues,
-  fieldTypeOf,
-  formOf,
-  isEmptyMap,
-  itemElement,
-} from "./typed-value.ts";
+import { asList, asMap, fieldTypeOf, formOf, isEmptyMap, itemElement } from "./typed-value.ts";
 
 export interface Comparison {
   readonly added: FieldSet;
@@ -67,7 +60,7 @@ class Comparer {
   #leaf(old: unknown, value: unknown): true {
     if (old === undefined) this.added.insert(this.#path);
     else if (value === undefined) this.removed.insert(this.#path);
-    else if (!equalValues(old, value)) this.modified.insert(this.#path);
+    else if (!sameJson(old, value)) this.modified.insert(this.#path);
     return true;
   }
 
@@ -120,7 +113,7 @@ class Comparer {
     }
     const path = [...this.#path, element];
     if (old.length >= 2 && items.length >= 2) {
-      if (!equalValues(old, items)) this.modified.insert(path);
+      if (!sameJson(old, items)) this.modified.insert(path);
     } else if (old.length >= 2) {
       if (items.length > 0) this.#item(type.item, element, undefined, items[0]);
       this.removed.insert(path);

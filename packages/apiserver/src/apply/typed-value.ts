@@ -58,22 +58,6 @@ export function fieldTypeOf(type: MapType, name: string): TypeAtom | undefined {
   return type.fields.get(name) ?? type.element;
 }
 
-/** Equal JSON values; the order of fields does not matter. */
-export function equalValues(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    return a.every((item, at) => equalValues(item, b[at]));
-  }
-  if (Array.isArray(b)) return false;
-  const names = Object.keys(a);
-  if (names.length !== Object.keys(b).length) return false;
-  return names.every(
-    (name) => Object.hasOwn(b, name) && equalValues(a[name as never], b[name as never]),
-  );
-}
-
 /**
  * The step that leads to an item of an associative list.
  * @throws TypedError where the item has no key, or is no scalar in a set

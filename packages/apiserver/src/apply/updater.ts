@@ -2,6 +2,7 @@
  * Who owns what after a write (structured-merge-diff: merge/update.go). One updater serves one
  * request: it remembers the conversions that the request needed.
  */
+import { sameJson } from "../meta/equality.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { Slices } from "../storage/pauses.ts";
 import { ConflictsError } from "./apply-conflict.ts";
@@ -22,7 +23,7 @@ import { fieldSetOfValue, removeItems, withNamedFields } from "./typed-fields.ts
 import { mergeTyped } from "./typed-merge.ts";
 import { reconcileFieldSet } from "./typed-reconcile.ts";
 import type { TypeAtom } from "./typed-schema.ts";
-import { equalValues, TypedError } from "./typed-value.ts";
+import { TypedError } from "./typed-value.ts";
 
 /** The versions of a kind. */
 export interface Versions {
@@ -99,7 +100,7 @@ export class Updater {
     const object = await this.#prune(merged, before, last);
     await this.#slices?.next();
     const [after] = await this.#changeOwners(present, object, before, manager, force);
-    return [equalValues(present, object) ? undefined : object, after];
+    return [sameJson(present, object) ? undefined : object, after];
   }
 
   #merge(present: KubeObject, applied: KubeObject): KubeObject {

@@ -1,4 +1,21 @@
-/** Comparison of objects as Kubernetes compares them (api/equality: Semantic.DeepEqual). */
+/**
+ * Comparison of JSON values: exact, and as Kubernetes compares objects (api/equality:
+ * Semantic.DeepEqual).
+ */
+import { isObject } from "./object.ts";
+
+/** Whether two JSON values are the same, whatever the order of fields is. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, i) => sameJson(item, b[i]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
+  if (keys.length !== Object.keys(b).filter((key) => b[key] !== undefined).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]));
+}
 
 /** Absent, null, {} and [] are one: Go's types have one empty value. */
 function isNothing(value: unknown): boolean {

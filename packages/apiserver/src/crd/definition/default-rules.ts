@@ -2,11 +2,11 @@
  * The rules for the defaults of a schema: each one is valid, and has no fields that pruning would
  * remove (apiextensions-apiserver: pkg/apiserver/schema/defaulting/validation.go).
  */
+import { sameJson } from "../../meta/equality.ts";
 import { invalidValue } from "../../meta/field-errors.ts";
 import type { Json } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { sameJson } from "../schema/edit.ts";
 import { coerceEmbedded, EmbeddedError, validateEmbedded } from "../schema/embedded.ts";
 import { child, keyed } from "../schema/paths.ts";
 import { asResource, META_FIELDS, prune } from "../schema/prune.ts";

@@ -1,9 +1,9 @@
 /** The rules for the spec of a definition, in its stored form. */
+import { sameJson } from "../../meta/equality.ts";
 import { fieldForbidden, invalidValue, notSupported, required } from "../../meta/field-errors.ts";
 import { isDns1035Label, isDns1123Subdomain } from "../../meta/names.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { sameJson } from "../schema/edit.ts";
 import { at, child } from "../schema/paths.ts";
 import type { Patterns } from "../validation/patterns.ts";
 import { conversionErrors } from "./conversion-rules.ts";

@@ -6,10 +6,11 @@
  *     v1       spec.versions[0].schema, spec.conversion.webhook.clientConfig, jsonPath
  *     v1beta1  spec.validation,         spec.conversion.webhookClientConfig,  JSONPath
  */
+
 import type { WebhookClientConfig } from "../../admission/webhook-caller.ts";
+import { sameJson } from "../../meta/equality.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { sameJson } from "../schema/edit.ts";
 import type {
   Crd,
   CrdConversion,

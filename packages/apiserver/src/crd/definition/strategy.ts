@@ -1,10 +1,11 @@
 /** The strategies of definitions (apiextensions-apiserver: registry/customresourcedefinition). */
+
 import { withMetadata } from "../../meta/change.ts";
+import { sameJson } from "../../meta/equality.ts";
 import type { Json, KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { sameJson } from "../schema/edit.ts";
 import { effectiveFormat } from "../validation/formats.ts";
 import { loadPatterns } from "../validation/patterns.ts";
 import { withStatus } from "./conditions.ts";

@@ -3,9 +3,10 @@
  * types, properties and extensions stand outside of allOf, anyOf, oneOf and not, and each field
  * that those name is specified outside, too.
  */
+import { sameJson } from "../../meta/equality.ts";
 import { fieldForbidden, invalidValue, required } from "../../meta/field-errors.ts";
 import type { FieldError } from "../../meta/status.ts";
-import { fieldOf, sameJson } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { at, child, keyed } from "../schema/paths.ts";
 import { PatternError, type Patterns } from "../validation/patterns.ts";
 import { completenessErrors } from "./completeness.ts";

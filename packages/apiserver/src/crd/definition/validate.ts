@@ -3,9 +3,9 @@
  * pkg/apis/apiextensions/validation/validation.go). They look at the stored form, whose paths the
  * errors name. An update is not judged by rules that the present definition breaks already.
  */
+import { sameJson } from "../../meta/equality.ts";
 import { invalidValue } from "../../meta/field-errors.ts";
 import type { FieldError } from "../../meta/status.ts";
-import { sameJson } from "../schema/edit.ts";
 import type { Patterns } from "../validation/patterns.ts";
 import { approvalErrors } from "./approval.ts";
 import { hasKnownVersion } from "./conversion-rules.ts";

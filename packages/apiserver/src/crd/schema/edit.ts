@@ -1,5 +1,5 @@
 /** Changes of immutable JSON values: a copy is made only where something changes. */
-import { isObject, type Json, type JsonObject } from "../../meta/object.ts";
+import type { Json, JsonObject } from "../../meta/object.ts";
 
 /** A field of an object; fields of Object.prototype do not count. */
 export function fieldOf<T>(object: Readonly<Record<string, T>> | undefined, key: string) {
@@ -49,17 +49,4 @@ export function mapItems(
     copy[i] = changed;
   }
   return copy ?? list;
-}
-
-/** Whether two JSON values are the same, whatever the order of fields is. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    return a.every((item, i) => sameJson(item, b[i]));
-  }
-  if (!isObject(a) || !isObject(b)) return false;
-  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
-  if (keys.length !== Object.keys(b).filter((key) => b[key] !== undefined).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]));
 }

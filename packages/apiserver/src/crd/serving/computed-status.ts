@@ -3,6 +3,7 @@
  * its names, whether it is established, and whether its schemas and its group are in order.
  */
 
+import { sameJson } from "../../meta/equality.ts";
 import { approvalOf, isProtectedGroup } from "../definition/approval.ts";
 import type { NewCondition } from "../definition/conditions.ts";
 import { withCondition, withoutCondition, withStatus } from "../definition/conditions.ts";
@@ -10,7 +11,6 @@ import { isTooDeep, type RawSchema, unsupportedPart } from "../definition/raw-sc
 import { structuralErrors } from "../definition/structural-rules.ts";
 import { type Crd, type CrdSpec, conditionOf, isConditionTrue } from "../definition/types.ts";
 import { isCaBundle } from "../definition/webhook-rules.ts";
-import { sameJson } from "../schema/edit.ts";
 import { namingOf } from "./naming.ts";
 
 /**

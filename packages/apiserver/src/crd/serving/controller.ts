@@ -6,10 +6,12 @@
  *     created -> names compared -> served here -> Established -> ... -> Terminating
  *             -> instances deleted -> finalizer removed -> served no more
  */
+
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import { Informer } from "../../controllers/informer.ts";
 import type { Cancellation } from "../../meta/cancellation.ts";
 import { withMetadata } from "../../meta/change.ts";
+import { sameJson } from "../../meta/equality.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import { ApiError } from "../../meta/status.ts";
 import { metaTime, parseTime } from "../../meta/time.ts";
@@ -18,7 +20,6 @@ import type { RequestContext } from "../../rest/context.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
 import { type NewCondition, withCondition } from "../definition/conditions.ts";
 import { CLEANUP_FINALIZER, type Crd, conditionOf, isConditionTrue } from "../definition/types.ts";
-import { sameJson } from "../schema/edit.ts";
 import { withComputedStatus, withEstablished } from "./computed-status.ts";
 import { CustomResource, type CustomResourceDeps } from "./custom-resource.ts";
 import { deleteInstances } from "./delete-instances.ts";

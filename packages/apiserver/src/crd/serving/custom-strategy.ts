@@ -1,12 +1,13 @@
 /** The strategies of custom resources (apiextensions-apiserver: registry/customresource). */
+
 import { withField, withMetadata } from "../../meta/change.ts";
+import { sameJson } from "../../meta/equality.ts";
 import { invalidValue } from "../../meta/field-errors.ts";
 import { apiVersionOf } from "../../meta/kinds.ts";
 import type { Json, KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import type { Subresources } from "../definition/types.ts";
-import { sameJson } from "../schema/edit.ts";
 import { validateEmbedded } from "../schema/embedded.ts";
 import { validateListTypes } from "../schema/list-types.ts";
 import type { Patterns } from "../validation/patterns.ts";

@@ -2,10 +2,10 @@
  * Which names a definition has: those that it wants and that no other definition of its group has
  * (apiextensions-apiserver: pkg/controller/status/naming_controller.go).
  */
+import { sameJson } from "../../meta/equality.ts";
 import { goQuote } from "../../meta/go-text.ts";
 import type { NewCondition } from "../definition/conditions.ts";
 import type { Crd, CrdNames } from "../definition/types.ts";
-import { sameJson } from "../schema/edit.ts";
 
 /** The names after the comparison, and the condition NamesAccepted. */
 export interface Naming {

@@ -2,9 +2,10 @@
  * A value with the one that it replaces, so that an update is not refused for what it leaves as it
  * was (apiserver: pkg/cel/common/equality.go).
  */
+import { sameJson } from "../../meta/equality.ts";
 import { isObject, type Json } from "../../meta/object.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, sameJson } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { valueSchema } from "../schema/traits.ts";
 
 export class Correlated {

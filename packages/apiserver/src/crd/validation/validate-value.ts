@@ -4,6 +4,7 @@
  * texts from kubectl, and no general JSON Schema library produces them: which errors of an anyOf
  * are shown depends on how many checks passed, and an unchanged value is excused in an update.
  */
+import { sameJson } from "../../meta/equality.ts";
 import {
   invalidValue,
   notSupported,
@@ -16,7 +17,7 @@ import { goJson, goQuote } from "../../meta/go-text.ts";
 import { isObject, type Json } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { fieldOf, sameJson } from "../schema/edit.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { shownPath } from "../schema/paths.ts";
 import { valueSchema } from "../schema/traits.ts";
 import { Correlated } from "./correlated.ts";

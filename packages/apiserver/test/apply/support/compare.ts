@@ -1,5 +1,5 @@
 /** Compares results with those of the reference. */
-import { equalValues } from "../../../src/apply/typed-value.ts";
+import { sameJson } from "../../../src/meta/equality.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,13 +16,13 @@ export function difference(type: string, ours: unknown, theirs: unknown): string
     if (bothFail && (other["code"] === undefined || mine["code"] === other["code"])) {
       return undefined;
     }
-    return equalValues(plain(mine["value"]), other["value"]) && !("error" in mine)
+    return sameJson(plain(mine["value"]), other["value"]) && !("error" in mine)
       ? undefined
       : "result";
   }
   const [mine, others] = [ours as Fields[], theirs as Fields[]];
   for (let at = 0; at < others.length; at++) {
-    if (!equalValues(plain(sorted(mine[at])), plain(sorted(others[at])))) return `step ${at}`;
+    if (!sameJson(plain(sorted(mine[at])), plain(sorted(others[at])))) return `step ${at}`;
   }
   return undefined;
 }
