@@ -2,11 +2,13 @@
  * The resources of admissionregistration.k8s.io/v1 (Kubernetes: pkg/registry/
  * admissionregistration).
  */
+
 import { withMetadata } from "../meta/change.ts";
 import { semanticEqual } from "../meta/equality.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { FieldError } from "../meta/status.ts";
+import { builtinSpec } from "../registry/builtin-spec.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import { plainStrategy } from "../registry/plain-strategy.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
@@ -35,19 +37,11 @@ export function webhookResources(
 }
 
 function specOf(source: KindSource, resource: string, engine: ConditionEngine): ResourceSpec {
-  const { kind, codec, schema } = source;
-  return {
-    kind,
-    resource,
-    singular: resource.slice(0, -1),
-    shortNames: [],
+  return builtinSpec(source, resource, {
     categories: ["api-extensions"],
     namespaced: false,
-    storagePrefix: resource,
-    codec,
-    schema,
     strategy: plainStrategy(
-      { kind, namespaced: false },
+      { kind: source.kind, namespaced: false },
       {
         allowUnconditionalUpdate: false,
         prepareForCreate: (_ctx, object) => withMetadata(object, { generation: 1 }),
@@ -74,7 +68,7 @@ function specOf(source: KindSource, resource: string, engine: ConditionEngine): 
       },
       AGE,
     ),
-  };
+  });
 }
 
 async function errorsOf(object: KubeObject, engine: ConditionEngine): Promise<FieldError[]> {

@@ -1,6 +1,8 @@
 /** The four resources of rbac.authorization.k8s.io/v1 (Kubernetes: pkg/registry/rbac). */
+
 import { nameIsPathSegment } from "../meta/names.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { builtinSpec } from "../registry/builtin-spec.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import { plainStrategy } from "../registry/plain-strategy.ts";
 import type { ResourceSpec } from "../registry/resource-spec.ts";
@@ -31,23 +33,6 @@ export function rbacResources(
   ];
 }
 
-function baseSpec(source: KindSource, resource: string, namespaced: boolean, hooks: StoreHooks) {
-  const { kind, codec, schema } = source;
-  return {
-    kind,
-    resource,
-    singular: resource.slice(0, -1),
-    shortNames: [],
-    categories: [],
-    namespaced,
-    storagePrefix: resource,
-    codec,
-    schema,
-    nameRule: nameIsPathSegment,
-    hooks,
-  };
-}
-
 function roleSpec(
   source: KindSource,
   resource: string,
@@ -55,8 +40,8 @@ function roleSpec(
   hooks: StoreHooks,
 ): ResourceSpec {
   const { kind } = source;
-  return {
-    ...baseSpec(source, resource, namespaced, hooks),
+  return builtinSpec(source, resource, {
+    ...{ namespaced, hooks, nameRule: nameIsPathSegment },
     strategy: plainStrategy(
       { kind, namespaced },
       {
@@ -66,7 +51,7 @@ function roleSpec(
       },
     ),
     table: DEFAULT_TABLE,
-  };
+  });
 }
 
 function bindingSpec(
@@ -76,8 +61,8 @@ function bindingSpec(
   hooks: StoreHooks,
 ): ResourceSpec {
   const { kind } = source;
-  return {
-    ...baseSpec(source, resource, namespaced, hooks),
+  return builtinSpec(source, resource, {
+    ...{ namespaced, hooks, nameRule: nameIsPathSegment },
     strategy: plainStrategy(
       { kind, namespaced },
       {
@@ -102,7 +87,7 @@ function bindingSpec(
         1,
       ),
     ),
-  };
+  });
 }
 
 function subjects(binding: KubeObject, kind: string): string {

@@ -33,7 +33,9 @@ export function customResourceDefinitions(
     namespaced: false,
     storagePrefix: `${CRD_GROUP}/${CRD_RESOURCE.resource}`,
     codec: crdCodec,
-    schema: source.schema,
+    get schema() {
+      return source.schema;
+    },
     strategy: crdStrategy(loadRules, pause),
     statusStrategy: crdStatusStrategy(),
     table: DEFAULT_TABLE,

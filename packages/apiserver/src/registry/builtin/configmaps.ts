@@ -1,10 +1,12 @@
 /** ConfigMaps (kubernetes: registry/core/configmap, apis/core/validation). */
+
 import { utf8Length } from "@quorate/proto";
 import { semanticEqual } from "../../meta/equality.ts";
 import { fieldForbidden, invalidValue, tooLong } from "../../meta/field-errors.ts";
 import { isConfigMapKey } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -53,21 +55,10 @@ export function validateImmutable(
 
 /** The resource "configmaps". */
 export function configMaps(source: KindSource): ResourceSpec {
-  const { kind, codec } = source;
-  return {
-    kind,
-    resource: "configmaps",
-    singular: "configmap",
+  return builtinSpec(source, "configmaps", {
     shortNames: ["cm"],
-    categories: [],
-    namespaced: true,
-    storagePrefix: "configmaps",
-    codec,
-    get schema() {
-      return source.schema;
-    },
     strategy: plainStrategy(
-      { kind, namespaced: true },
+      { kind: source.kind, namespaced: true },
       {
         validate: (_ctx, object) => validate(object),
         validateUpdate: (_ctx, object, old) => [
@@ -85,5 +76,5 @@ export function configMaps(source: KindSource): ResourceSpec {
       }),
       AGE,
     ),
-  };
+  });
 }

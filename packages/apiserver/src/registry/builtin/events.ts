@@ -2,9 +2,11 @@
  * Events (kubernetes: registry/core/event): one set of stored objects, served as core/v1 and as
  * events.k8s.io/v1. They expire an hour after their last write.
  */
+
 import { nameIsPathSegment } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import { ageSince } from "../age.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import { ConvertedStorage } from "../converted-storage.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
@@ -114,27 +116,21 @@ const TABLE = tableOf(
 );
 
 /** Events as stored; `api` decides which rules a request's objects have to keep. */
-function eventsSpec(source: KindSource, api: EventApi, ttlSeconds: number): ResourceSpec {
-  const { kind, codec } = source;
-  return {
-    kind,
-    resource: "events",
-    singular: "event",
+function eventsSpec(
+  source: KindSource,
+  api: EventApi,
+  ttlSeconds: number,
+  more: Pick<ResourceSpec, "servedKind" | "customize"> = {},
+): ResourceSpec {
+  return builtinSpec(source, "events", {
     shortNames: ["ev"],
-    categories: [],
-    namespaced: true,
-    storagePrefix: "events",
-    codec,
-    get schema() {
-      return source.schema;
-    },
     nameRule: api === "core" ? nameIsPathSegment : undefined,
     garbageCollection: "unsupported",
     ttlSeconds: () => ttlSeconds,
     selectableFields,
     selectableFieldNames: api === "core" ? CORE_FIELDS : EVENTS_FIELDS,
     strategy: plainStrategy(
-      { kind, namespaced: true },
+      { kind: source.kind, namespaced: true },
       {
         validate: (_ctx, object) => validateEvent(object, api),
         validateUpdate: (_ctx, object, old) => validateEventUpdate(object, old, api),
@@ -142,7 +138,8 @@ function eventsSpec(source: KindSource, api: EventApi, ttlSeconds: number): Reso
       },
     ),
     table: TABLE,
-  };
+    ...more,
+  });
 }
 
 /** The resource "events" of core/v1, whose objects are stored. */
@@ -161,12 +158,11 @@ export function groupEvents(
   core: KindSource,
   ttlSeconds: number = DEFAULT_EVENT_TTL_SECONDS,
 ): ResourceSpec {
-  return {
-    ...eventsSpec(core, "events", ttlSeconds),
+  return eventsSpec(core, "events", ttlSeconds, {
     servedKind: { group: "events.k8s.io", version: "v1", kind: "Event" },
     customize: ({ main, subresources }) => ({
       main: new ConvertedStorage(main, toCoreEvent, toEventsEvent).verbs(),
       subresources,
     }),
-  };
+  });
 }

@@ -1,7 +1,9 @@
 /** Leases (kubernetes: registry/coordination/lease, apis/coordination/validation). */
+
 import { invalidValue } from "../../meta/field-errors.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -43,21 +45,9 @@ function withoutCoordination(object: KubeObject): KubeObject {
 
 /** The resource "leases". */
 export function leases(source: KindSource): ResourceSpec {
-  const { kind, codec } = source;
-  return {
-    kind,
-    resource: "leases",
-    singular: "lease",
-    shortNames: [],
-    categories: [],
-    namespaced: true,
-    storagePrefix: "leases",
-    codec,
-    get schema() {
-      return source.schema;
-    },
+  return builtinSpec(source, "leases", {
     strategy: plainStrategy(
-      { kind, namespaced: true },
+      { kind: source.kind, namespaced: true },
       {
         prepareForCreate: (_ctx, object) => withoutCoordination(object),
         validate: (_ctx, object) => validate(object),
@@ -74,5 +64,5 @@ export function leases(source: KindSource): ResourceSpec {
       }),
       AGE,
     ),
-  };
+  });
 }

@@ -3,11 +3,13 @@
  * a controller deletes what the namespace contains and removes "kubernetes" from spec.finalizers
  * through /finalize; with the last finalizer the namespace goes.
  */
+
 import { withField, withMetadata } from "../../meta/change.ts";
 import { invalidValue } from "../../meta/field-errors.ts";
 import { isQualifiedName, nameIsDnsLabel } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -95,20 +97,10 @@ function finalizeStrategyOf(strategy: Strategy): Strategy {
 
 /** The resource "namespaces", with /status and /finalize. */
 export function namespaces(source: KindSource): ResourceSpec {
-  const { kind, codec } = source;
   const strategy = strategyOf(source);
-  const spec: ResourceSpec = {
-    kind,
-    resource: "namespaces",
-    singular: "namespace",
+  const spec: ResourceSpec = builtinSpec(source, "namespaces", {
     shortNames: ["ns"],
-    categories: [],
     namespaced: false,
-    storagePrefix: "namespaces",
-    codec,
-    get schema() {
-      return source.schema;
-    },
     strategy,
     statusStrategy: statusStrategyOf(strategy),
     nameRule: nameIsDnsLabel,
@@ -134,6 +126,6 @@ export function namespaces(source: KindSource): ResourceSpec {
         },
       };
     },
-  };
+  });
   return spec;
 }

@@ -3,9 +3,11 @@
  * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
  * these kinds.
  */
+
 import type { GroupVersionKind } from "../../meta/kinds.ts";
 import { nameIsDns1035Label, nameIsPathSegment } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy, statusStrategyOf } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -202,29 +204,23 @@ const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
 
 function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
   const { hasStatus = false, countsGenerations = false } = plain;
-  const { kind, codec } = source;
+  const { kind } = source;
   const namespaced = plain.isClusterScoped !== true;
   const options = { kind, namespaced, hasStatus, countsGenerations };
   const base = plainStrategy(options);
   const strategy = plain.kind in OWN_RULES ? OWN_RULES[plain.kind](base) : base;
-  return {
-    kind,
-    resource: plain.plural,
+  return builtinSpec(source, plain.plural, {
     singular: plain.kind.toLowerCase(),
     shortNames: plain.short ?? [],
     categories: plain.isInAll === true ? ["all"] : [],
     namespaced,
     storagePrefix: plain.prefix ?? plain.plural,
-    codec,
-    get schema() {
-      return source.schema;
-    },
     strategy,
     ...(hasStatus ? { statusStrategy: statusStrategyOf(strategy) } : {}),
     ...(plain.hasScale === true ? { scale: SCALE } : {}),
     table: NAME_AND_AGE,
     ...plain.more,
-  };
+  });
 }
 
 /** All of these kinds, as kube-apiserver serves them. */

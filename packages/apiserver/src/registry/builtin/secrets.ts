@@ -1,8 +1,10 @@
 /** Secrets (kubernetes: registry/core/secret, apis/core/validation). */
+
 import { invalidValue, required, tooLong } from "../../meta/field-errors.ts";
 import { isConfigMapKey } from "../../meta/names.ts";
 import type { KubeObject } from "../../meta/object.ts";
 import type { FieldError } from "../../meta/status.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -95,21 +97,9 @@ function warnings(object: KubeObject, check: KeyPairCheck | undefined): string[]
 
 /** The resource "secrets". @param check of certificates and keys in base64, for warnings */
 export function secrets(source: KindSource, check?: KeyPairCheck): ResourceSpec {
-  const { kind, codec } = source;
-  return {
-    kind,
-    resource: "secrets",
-    singular: "secret",
-    shortNames: [],
-    categories: [],
-    namespaced: true,
-    storagePrefix: "secrets",
-    codec,
-    get schema() {
-      return source.schema;
-    },
+  return builtinSpec(source, "secrets", {
     strategy: plainStrategy(
-      { kind, namespaced: true },
+      { kind: source.kind, namespaced: true },
       {
         prepareForCreate: (_ctx, object) => prepared(object, "Opaque"),
         validate: (_ctx, object) => validate(object),
@@ -129,5 +119,5 @@ export function secrets(source: KindSource, check?: KeyPairCheck): ResourceSpec 
       }),
       AGE,
     ),
-  };
+  });
 }

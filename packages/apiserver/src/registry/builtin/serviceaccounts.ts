@@ -1,6 +1,8 @@
 /** ServiceAccounts (kubernetes: registry/core/serviceaccount). */
+
 import { withField } from "../../meta/change.ts";
 import type { KubeObject } from "../../meta/object.ts";
+import { builtinSpec } from "../builtin-spec.ts";
 import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
@@ -27,22 +29,11 @@ function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
 
 /** The resource "serviceaccounts"; /token is a storage of its own. */
 export function serviceAccounts(source: KindSource): ResourceSpec {
-  const { kind, codec } = source;
-  return {
-    kind,
-    resource: "serviceaccounts",
-    singular: "serviceaccount",
+  return builtinSpec(source, "serviceaccounts", {
     shortNames: ["sa"],
-    categories: [],
-    namespaced: true,
-    storagePrefix: "serviceaccounts",
-    codec,
-    get schema() {
-      return source.schema;
-    },
     returnsDeletedObject: true,
     strategy: plainStrategy(
-      { kind, namespaced: true },
+      { kind: source.kind, namespaced: true },
       {
         prepareForCreate: (_ctx, object) => withCleanSecrets(object),
         validate: (_ctx, object) => validateCoreFinalizers(object),
@@ -56,5 +47,5 @@ export function serviceAccounts(source: KindSource): ResourceSpec {
       },
     ),
     table: NAME_AND_AGE,
-  };
+  });
 }
