@@ -37,6 +37,7 @@ export {
   type Violated,
   violatedOf,
 } from "./src/invariant.ts";
+export { isPrintable, quoteByte, quoteText } from "./src/json/go-text.ts";
 export type {
   HttpRoute,
   JsonForm,

@@ -1,5 +1,5 @@
 /** The error of a request that no authorizer allows (apiserver: responsewriters/errors.go). */
-import { quoted } from "../meta/field-errors.ts";
+import { goQuote } from "../meta/go-text.ts";
 import { ApiError, forbidden } from "../meta/status.ts";
 import type { AuthorizerAttributes } from "./authorizer.ts";
 
@@ -14,13 +14,13 @@ export function forbiddenError(attributes: AuthorizerAttributes, reason: string)
 
 function forbiddenMessage(attributes: AuthorizerAttributes): string {
   const { verb, group, namespace, resource, subresource, path } = attributes;
-  const user = `User ${quoted(attributes.user.name)} cannot ${verb}`;
-  if (!attributes.isResourceRequest) return `${user} path ${quoted(path)}`;
+  const user = `User ${goQuote(attributes.user.name)} cannot ${verb}`;
+  if (!attributes.isResourceRequest) return `${user} path ${goQuote(path)}`;
   const whole = subresource === "" ? resource : `${resource}/${subresource}`;
-  const of = `${user} resource ${quoted(whole)} in API group ${quoted(group)}`;
+  const of = `${user} resource ${goQuote(whole)} in API group ${goQuote(group)}`;
   return namespace === ""
     ? `${of} at the cluster scope`
-    : `${of} in the namespace ${quoted(namespace)}`;
+    : `${of} in the namespace ${goQuote(namespace)}`;
 }
 
 /** The text holds what the client sent; a browser must not take it for HTML. */

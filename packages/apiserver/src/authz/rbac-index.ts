@@ -6,7 +6,7 @@
  */
 import type { UserInfo } from "../authn/user.ts";
 import { serviceAccountUsername } from "../authn/user-names.ts";
-import { quoted } from "../meta/field-errors.ts";
+import { goQuote } from "../meta/go-text.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { type PolicyRule, RBAC_GROUP, type RoleRef, rulesOf, type Subject } from "./rules.ts";
 
@@ -81,11 +81,11 @@ export class RbacIndex {
   /** The rules of a role that a binding in `namespace` ("" for none) refers to. */
   roleRules({ kind, name }: RoleRef, namespace: string): RoleRules {
     if (kind !== "Role" && kind !== "ClusterRole") {
-      return { rules: [], error: `unsupported role reference kind: ${quoted(kind)}` };
+      return { rules: [], error: `unsupported role reference kind: ${goQuote(kind)}` };
     }
     const rules = this.#roles.get(`${kind}/${kind === "Role" ? namespace : ""}/${name}`);
     if (rules !== undefined) return { rules, error: undefined };
-    const error = `${kind.toLowerCase()}.${RBAC_GROUP} ${quoted(name)} not found`;
+    const error = `${kind.toLowerCase()}.${RBAC_GROUP} ${goQuote(name)} not found`;
     return { rules: [], error };
   }
 
@@ -161,7 +161,7 @@ function describe(binding: KubeObject, role: RoleRef, subject: Subject, namespac
       ? `${subject.name}/${subject.namespace || namespace}`
       : subject.name;
   return (
-    `${kind} ${quoted(whole)} of ${role.kind} ${quoted(role.name)} to ` +
-    `${subject.kind} ${quoted(of)}`
+    `${kind} ${goQuote(whole)} of ${role.kind} ${goQuote(role.name)} to ` +
+    `${subject.kind} ${goQuote(of)}`
   );
 }

@@ -3,7 +3,7 @@
  * does not hold the event loop. Errors have the texts of Go's encoding/json. As with JSON.parse,
  * the last one of several fields of one name counts, and integers beyond 2^53 lose digits.
  */
-import { CodedError, fromUtf8 } from "@quorate/proto";
+import { CodedError, fromUtf8, quoteByte } from "@quorate/proto";
 import { MAX_DUPLICATE_FIELDS, MAX_JSON_DEPTH } from "./limits.ts";
 import { type MutableObject, put } from "./maps.ts";
 
@@ -258,22 +258,5 @@ export class JsonParser {
 
 /** A char as Go's errors quote it: the first byte of its UTF-8. */
 function quoted(char: string): string {
-  if (char === "'") return "'\\''";
-  if (char === '"') return "'\"'";
-  const byte = fromUtf8(char)[0];
-  const escapes: Readonly<Record<number, string>> = {
-    7: "\\a",
-    8: "\\b",
-    9: "\\t",
-    10: "\\n",
-    11: "\\v",
-    12: "\\f",
-    13: "\\r",
-    92: "\\\\",
-  };
-  const known = escapes[byte];
-  if (known !== undefined) return `'${known}'`;
-  if (byte < 32 || byte === 127) return `'\\x${byte.toString(16).padStart(2, "0")}'`;
-  if (byte >= 128 && byte < 161) return `'\\u${byte.toString(16).padStart(4, "0")}'`;
-  return `'${String.fromCharCode(byte)}'`;
+  return quoteByte(fromUtf8(char)[0]);
 }

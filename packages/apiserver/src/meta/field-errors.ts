@@ -58,11 +58,6 @@ export function internalFieldError(field: string, detail: string): FieldError {
   return fieldError("InternalError", field, "Internal error", detail);
 }
 
-/** A text as Go's %q prints it. */
-export function quoted(text: string): string {
-  return goQuote(text);
-}
-
 function fieldError(
   type: FieldError["type"],
   field: string,

@@ -38,11 +38,23 @@ export function quoteBytes(bytes: Uint8Array): string {
   return `"${text}"`;
 }
 
+/** A text in double quotes, as %q prints it. */
+export function quoteText(text: string): string {
+  let quoted = "";
+  for (const char of text) quoted += char === '"' ? '\\"' : escapeChar(char);
+  return `"${quoted}"`;
+}
+
+/** Whether Go's unicode.IsPrint holds of one character. */
+export function isPrintable(char: string): boolean {
+  return PRINTABLE.test(char);
+}
+
 function escapeChar(char: string): string {
   const code = char.codePointAt(0)!;
   const short = SHORT[code];
   if (short !== undefined) return short;
-  if (PRINTABLE.test(char)) return char;
+  if (isPrintable(char)) return char;
   if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
 }
