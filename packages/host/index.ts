@@ -23,3 +23,4 @@ export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export { WarningInterval } from "./src/warning-interval.ts";

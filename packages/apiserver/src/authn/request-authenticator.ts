@@ -6,7 +6,7 @@
  * A credential that is not valid ends in 401 "Unauthorized", unless another one is; why is only in
  * the log. A request without any is anonymous where that is allowed.
  */
-import type { HttpHead, Logger } from "@quorate/host";
+import { type HttpHead, type Logger, WarningInterval } from "@quorate/host";
 import { ApiError } from "../meta/status.ts";
 import { InvalidTokenError, type TokenAuthenticator } from "./token-authenticator.ts";
 import { ANONYMOUS, type Authenticator, type UserInfo } from "./user.ts";
@@ -37,8 +37,7 @@ export function unauthorized(): ApiError {
 export class RequestAuthenticator implements Authenticator {
   readonly #options: RequestAuthenticatorOptions;
   readonly #dependencies: RequestAuthenticatorDependencies;
-  #lastWarningMs = Number.NEGATIVE_INFINITY;
-  #unsaid = 0;
+  readonly #warnings = new WarningInterval(WARN_PERIOD_MS);
 
   constructor(
     options: RequestAuthenticatorOptions,
@@ -83,14 +82,9 @@ export class RequestAuthenticator implements Authenticator {
 
   #refused(reason: string): void {
     const { logger, monotonicMs } = this.#dependencies;
-    const nowMs = monotonicMs();
-    if (nowMs - this.#lastWarningMs < WARN_PERIOD_MS) {
-      this.#unsaid++;
-      return;
-    }
-    this.#lastWarningMs = nowMs;
-    const others = this.#unsaid === 0 ? {} : { "refused-since-last-warning": this.#unsaid };
-    this.#unsaid = 0;
+    const omitted = this.#warnings.pass(monotonicMs());
+    if (omitted === undefined) return;
+    const others = omitted === 0 ? {} : { "refused-since-last-warning": omitted };
     logger.warn("a request could not be authenticated", { reason, ...others });
   }
 }

@@ -9,7 +9,7 @@
  * A token of an identity provider (a key of the JWKS file) needs no revision: what its user may do
  * is decided by the users and roles of the moment.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, type Logger, WarningInterval } from "@quorate/host";
 import { CodedError, errorOf } from "@quorate/proto";
 import {
   decodeProtectedHeader,
@@ -70,8 +70,7 @@ export class JwtTokens {
   );
   readonly #running = new Map<string, Promise<JwtIdentity | undefined>>();
   #keys: JwtKeys;
-  #lastWarningMs = Number.NEGATIVE_INFINITY;
-  #unsaid = 0;
+  readonly #warnings = new WarningInterval(WARN_PERIOD_MS);
   /** Tokens that were refused, and signatures that were checked. */
   refusals = 0;
   verifications = 0;
@@ -182,14 +181,9 @@ export class JwtTokens {
   /** Says why, at most once in a while; never the token. */
   #refuse(reason: string): undefined {
     this.refusals++;
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#lastWarningMs < WARN_PERIOD_MS) {
-      this.#unsaid++;
-      return;
-    }
-    this.#lastWarningMs = nowMs;
-    const others = this.#unsaid === 0 ? {} : { "refused-since-last-warning": this.#unsaid };
-    this.#unsaid = 0;
+    const omitted = this.#warnings.pass(this.#clock.monotonicMs());
+    if (omitted === undefined) return;
+    const others = omitted === 0 ? {} : { "refused-since-last-warning": omitted };
     this.#logger.warn("a token was refused", { reason, ...others });
   }
 }
