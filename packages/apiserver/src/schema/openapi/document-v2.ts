@@ -2,10 +2,9 @@
 import type { GroupVersion } from "../../meta/kinds.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
 import { Definitions, type JsonObject } from "./definitions.ts";
+import { CODES, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
-
-const CODES: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
 
 /** The resources of one group and version. */
 export interface VersionResources {
@@ -29,19 +28,12 @@ export function* documentV2(all: readonly VersionResources[]): Generator<undefin
   while (definitions.step()) yield;
   return {
     swagger: "2.0",
-    info: { title: "Kubernetes", version: "unversioned" },
+    info: INFO,
     paths,
     definitions: definitions.sorted(),
     parameters: Object.fromEntries([...parameters].sort().map((name) => [name, shared(name)])),
-    securityDefinitions: {
-      BearerToken: {
-        type: "apiKey",
-        description: "A bearer token.",
-        name: "authorization",
-        in: "header",
-      },
-    },
-    security: [{ BearerToken: [] }],
+    securityDefinitions: SECURITY_SCHEMES,
+    security: SECURITY,
   };
 }
 

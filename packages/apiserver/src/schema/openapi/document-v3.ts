@@ -2,10 +2,9 @@
 import type { GroupVersion } from "../../meta/kinds.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
 import { Definitions, type JsonObject } from "./definitions.ts";
+import { CODES, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
-
-const CODES: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
 
 /**
  * Makes the document. Yields between its parts, so that a caller can let others run.
@@ -24,20 +23,13 @@ export function* documentV3(
   while (definitions.step()) yield;
   return {
     openapi: "3.0.0",
-    info: { title: "Kubernetes", version: "unversioned" },
+    info: INFO,
     paths,
     components: {
       schemas: definitions.sorted(),
-      securitySchemes: {
-        BearerToken: {
-          type: "apiKey",
-          description: "A bearer token.",
-          name: "authorization",
-          in: "header",
-        },
-      },
+      securitySchemes: SECURITY_SCHEMES,
     },
-    security: [{ BearerToken: [] }],
+    security: SECURITY,
   };
 }
 
