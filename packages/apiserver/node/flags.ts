@@ -78,23 +78,20 @@ const limits: Flags = {
 };
 
 /** Flags of kube-apiserver about what is not here: accepted, so that its command lines start. */
-const IGNORED: Readonly<Record<string, readonly [Flag, string]>> = {
-  "allow-privileged": [yesNo("pods do not run here"), "pods do not run here"],
-  "service-cluster-ip-range": [
-    text("services have no addresses here"),
-    "services have no addresses",
-  ],
-  "disable-admission-plugins": [list("those that are not here, by name"), "they are not here"],
-  profiling: [yesNo("there are no profiles to serve", "true"), "there are no profiles to serve"],
-  "storage-backend": [text("etcd3 is the only one"), "etcd3 is the only one"],
-  v: [text("see --log-level"), "see --log-level"],
+const ignored: Flags = {
+  "allow-privileged": yesNo("no effect: pods do not run here"),
+  "service-cluster-ip-range": text("no effect: services have no addresses here"),
+  "disable-admission-plugins": list("no effect: only the standard admission is on"),
+  profiling: yesNo("no effect: there are no profiles to serve", "true"),
+  "storage-backend": text("no effect: etcd3 is the only one"),
+  v: text("no effect: see --log-level"),
 };
 
 /** Names of the ignored flags that were given, each with the reason. */
 export function ignoredFlags(flags: FlagValues): readonly (readonly [string, string])[] {
-  return Object.entries(IGNORED)
+  return Object.entries(ignored)
     .filter(([name]) => flags.isSet(name))
-    .map(([name, [, why]]) => [name, why] as const);
+    .map(([name, { doc }]) => [name, doc] as const);
 }
 
 /** All flags, in the order of --help. */
@@ -103,10 +100,5 @@ export const API_SERVER_FLAGS: Flags = {
   ...serving,
   ...identity,
   ...limits,
-  ...Object.fromEntries(
-    Object.entries(IGNORED).map(([name, [flag]]) => [
-      name,
-      { ...flag, doc: `no effect: ${flag.doc}` },
-    ]),
-  ),
+  ...ignored,
 };
