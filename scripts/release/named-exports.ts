@@ -34,16 +34,15 @@ export const namedExports: Plugin = {
       const found = await build.resolve(path, { kind, resolveDir, pluginData: INSIDE });
       const isFile = found.errors.length === 0 && !found.external;
       if (!isFile || !/node_modules.*\.c?js$/.test(found.path)) return undefined;
-      const isModule = (await namesOf(found.path)) === undefined;
-      return isModule ? undefined : { path: relative(root, found.path), namespace: NAMESPACE };
+      const names = await namesOf(found.path);
+      if (names === undefined) return undefined;
+      // esbuild notes the path in the bundle, so it must not depend on where that was made.
+      return { path: relative(root, found.path), namespace: NAMESPACE, pluginData: names };
     });
-    // esbuild notes this path in the bundle, so it must not depend on where that was made.
-    build.onLoad({ filter: /.*/, namespace: NAMESPACE }, async ({ path: place }) => {
-      const path = join(root, place);
-      const from = JSON.stringify(path);
-      const names = (await namesOf(path)) ?? [];
-      const named = names.length === 0 ? "" : `export const { ${names.join(", ")} } = it;`;
-      const contents = `import it from ${from};\nexport default it;\n${named}`;
+    build.onLoad({ filter: /.*/, namespace: NAMESPACE }, ({ path, pluginData }) => {
+      const names = (pluginData as readonly string[]).join(", ");
+      const from = JSON.stringify(join(root, path));
+      const contents = `import it from ${from};\nexport default it;\nexport const { ${names} } = it;`;
       return { contents, resolveDir: root };
     });
   },
