@@ -1,12 +1,16 @@
 /** API servers in processes of their own, ours and Kubernetes', each on a member of ours. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, fetch } from "undici";
 import { startCluster } from "../../test/support/cluster.ts";
 import { findProgram, quorate } from "../../test/support/executables.ts";
+import {
+  kubeApiFlags,
+  sharedKubeApiFlags,
+  writeKubeApiFiles,
+} from "../../test/support/kube-apiserver.ts";
 import { freePorts } from "../../test/support/ports.ts";
 import { cpuSeconds } from "../usage.ts";
 
@@ -37,30 +41,12 @@ export function isInstalled(program: ApiProgram): boolean {
   return commandOf(program) !== undefined;
 }
 
-function prepareFiles(dir: string): void {
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  writeFileSync(join(dir, "sa.key"), privateKey.export({ type: "pkcs1", format: "pem" }));
-  writeFileSync(join(dir, "tokens.csv"), `${TOKEN},bench,1,"system:masters"\n`);
-  mkdirSync(join(dir, "certs"));
-}
-
 function flagsOf(program: ApiProgram, dir: string, endpoint: string, port: number): string[] {
-  const both = [
-    `--etcd-servers=${endpoint}`,
-    `--secure-port=${port}`,
-    "--bind-address=127.0.0.1",
-    `--token-auth-file=${join(dir, "tokens.csv")}`,
-    "--authorization-mode=RBAC",
-    "--service-account-issuer=https://kubernetes.default.svc",
-    `--service-account-signing-key-file=${join(dir, "sa.key")}`,
-    `--service-account-key-file=${join(dir, "sa.key")}`,
-  ];
-  if (program === "quorate") return [...both, `--data-dir=${join(dir, "data")}`];
+  if (program === "quorate")
+    return [...sharedKubeApiFlags(dir, endpoint, port), `--data-dir=${join(dir, "data")}`];
   return [
-    ...both,
+    ...kubeApiFlags(dir, endpoint, port),
     "--advertise-address=127.0.0.1",
-    `--cert-dir=${join(dir, "certs")}`,
-    "--service-cluster-ip-range=10.0.0.0/24",
     "--disable-admission-plugins=ServiceAccount",
     "--profiling=false",
   ];
@@ -70,7 +56,7 @@ function flagsOf(program: ApiProgram, dir: string, endpoint: string, port: numbe
 export async function startApiProgram(program: ApiProgram): Promise<ApiServer> {
   const cluster = await startCluster({ size: 1, flags: ["--quota-backend-bytes=8589934592"] });
   const dir = mkdtempSync(join(tmpdir(), "quorate-bench-api-"));
-  prepareFiles(dir);
+  writeKubeApiFiles(dir, "bench", TOKEN);
   const [port] = await freePorts(1);
   const flags = flagsOf(program, dir, cluster.members[0].clientUrl, port);
   const [command, ...first] = commandOf(program)!;

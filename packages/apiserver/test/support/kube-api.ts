@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { endsWithUs } from "../../../../test/support/children.ts";
 import { findProgram } from "../../../../test/support/executables.ts";
+import { kubeApiFlags } from "../../../../test/support/kube-apiserver.ts";
 import { freePorts } from "../../../../test/support/ports.ts";
 import type { KubeObject } from "../../src/meta/object.ts";
 
@@ -86,17 +87,8 @@ export async function withKubeApi(
   const child = spawn(
     program!,
     [
-      `--etcd-servers=${endpoint}`,
-      `--secure-port=${port}`,
-      "--bind-address=127.0.0.1",
+      ...kubeApiFlags(dir, endpoint, port),
       "--advertise-address=127.0.0.1",
-      `--cert-dir=${join(dir, "certs")}`,
-      `--token-auth-file=${join(dir, "tokens.csv")}`,
-      "--authorization-mode=RBAC",
-      "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-account-key-file=${join(dir, "sa.key")}`,
-      `--service-account-signing-key-file=${join(dir, "sa.key")}`,
-      "--service-cluster-ip-range=10.0.0.0/24",
       `--encryption-provider-config=${join(dir, "encryption.yaml")}`,
       "--disable-admission-plugins=ServiceAccount",
     ],

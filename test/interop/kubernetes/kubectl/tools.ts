@@ -1,12 +1,12 @@
 /** The programs of Kubernetes, where they are installed, and servers for kubectl. */
 import { spawn, spawnSync } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { startApiServer } from "@quorate/apiserver/node";
 import { findProgram } from "../../../support/executables.ts";
+import { kubeApiFlags, writeKubeApiFiles } from "../../../support/kube-apiserver.ts";
 
 /** KUBECTL names another one than that on PATH. */
 export const kubectl: string | undefined = process.env["KUBECTL"] ?? findProgram("kubectl");
@@ -47,12 +47,7 @@ export async function serveKubernetes(program: string): Promise<Served> {
   const directory = mkdtempSync(join(tmpdir(), "kube-apiserver-"));
   const kubeconfig = join(directory, "kubeconfig");
   const [etcdPort, peerPort, port] = [21379, 21380, 21443];
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  writeFileSync(
-    join(directory, "key.pem"),
-    privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  );
-  writeFileSync(join(directory, "tokens.csv"), 'token,kubernetes-admin,1,"system:masters"\n');
+  writeKubeApiFiles(directory, "kubernetes-admin", "token");
   writeFileSync(kubeconfig, kubeconfigOf(port));
   const etcd = process.env["ETCD"] ?? findProgram("etcd") ?? "etcd";
   const children = [
@@ -85,20 +80,10 @@ function etcdArgs(directory: string, port: number, peerPort: number): string[] {
 }
 
 function serverArgs(directory: string, etcdPort: number, port: number): string[] {
-  const key = join(directory, "key.pem");
   return [
-    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    `--cert-dir=${join(directory, "certificates")}`,
-    `--secure-port=${port}`,
-    "--bind-address=127.0.0.1",
+    ...kubeApiFlags(directory, `http://127.0.0.1:${etcdPort}`, port),
     // Machines without a network have no other address.
     ...["--advertise-address=10.1.1.1", "--endpoint-reconciler-type=none"],
-    `--service-account-key-file=${key}`,
-    `--service-account-signing-key-file=${key}`,
-    "--service-account-issuer=https://kubernetes.default.svc",
-    `--token-auth-file=${join(directory, "tokens.csv")}`,
-    "--authorization-mode=RBAC",
-    "--service-cluster-ip-range=10.0.0.0/24",
   ];
 }
 

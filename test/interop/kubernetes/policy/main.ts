@@ -1,12 +1,12 @@
 /** The command `npm run compare:policy`: decisions and refusals of kube-apiserver beside ours. */
 import { spawn } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import { startApiServer } from "@quorate/apiserver/node";
+import { kubeApiFlags, writeKubeApiFiles } from "../../../support/kube-apiserver.ts";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 import { policySteps } from "./requests.ts";
@@ -44,34 +44,16 @@ function withoutToken(response: ApiResponse): ApiResponse {
   return JSON.parse(text) as ApiResponse;
 }
 
-function keyPem(): string {
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  return privateKey.export({ type: "pkcs1", format: "pem" }).toString();
-}
-
 /** Starts kube-apiserver; its user "admin" is in system:masters. */
 async function withKubeApiserver(
   etcd: string,
   body: (access: ApiAccess) => Promise<void>,
 ): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "compare-policy-"));
-  writeFileSync(join(dir, "tokens.csv"), 'admin-token,admin,1,"system:masters"\n');
-  writeFileSync(join(dir, "sa.key"), keyPem());
+  writeKubeApiFiles(dir, "admin", "admin-token");
   const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const issuer = "https://kubernetes.default.svc";
-  const child = spawn("kube-apiserver", [
-    `--etcd-servers=${etcd}`,
-    `--secure-port=${port}`,
-    "--bind-address=127.0.0.1",
-    "--advertise-address=127.0.0.1",
-    `--cert-dir=${dir}`,
-    `--token-auth-file=${join(dir, "tokens.csv")}`,
-    "--authorization-mode=RBAC",
-    `--service-account-issuer=${issuer}`,
-    `--service-account-key-file=${join(dir, "sa.key")}`,
-    `--service-account-signing-key-file=${join(dir, "sa.key")}`,
-    "--service-cluster-ip-range=10.0.0.0/24",
-  ]);
+  const flags = [...kubeApiFlags(dir, etcd, port), "--advertise-address=127.0.0.1"];
+  const child = spawn("kube-apiserver", flags);
   const access = {
     url: `https://127.0.0.1:${port}`,
     headers: { authorization: "Bearer admin-token" },
