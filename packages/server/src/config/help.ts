@@ -24,7 +24,6 @@ function wrap(text: string, indent: string): string[] {
 
 const stageNotes: Readonly<Record<Stage["kind"], string>> = {
   effective: "",
-  planned: "No effect yet",
   pointless: "No effect",
   refused: "Not available yet",
 };
@@ -137,7 +136,7 @@ export function configurationDocs(): string {
     "Unknown flags and unknown keys of the file are errors; the message suggests the nearest known name.",
     "Some options are accepted for compatibility with etcd:",
     "",
-    "- *No effect yet*, *No effect*: a value other than the default is logged as a warning.",
+    "- *No effect*: a value other than the default is logged as a warning.",
     "- *Not available yet*: a value other than the default stops the start, because ignoring it would be",
     "  dangerous.",
   ];

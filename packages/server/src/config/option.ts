@@ -33,15 +33,12 @@ export type Group = (typeof groups)[number];
 /**
  * What setting the option does today.
  * - effective: what its doc says.
- * - planned: it is read and checked, but the feature it steers is not there yet; a value other than
- *   the default is warned of.
  * - pointless: it steers something that this server does not have; a value other than the default
  *   is warned of.
  * - refused: to ignore it would be dangerous, so a value other than the default stops the start.
  */
 export type Stage =
   | { readonly kind: "effective" }
-  | { readonly kind: "planned"; readonly why: string }
   | { readonly kind: "pointless"; readonly why: string }
   | { readonly kind: "refused"; readonly why: string; readonly harmless: readonly string[] };
 
@@ -88,11 +85,6 @@ export interface OptionSpec {
 
 /** The feature is there. */
 export const effective: Stage = { kind: "effective" };
-
-/** The feature comes later. */
-export function planned(why: string): Stage {
-  return { kind: "planned", why };
-}
 
 /** There will be no such feature. */
 export function pointless(why: string): Stage {

@@ -70,15 +70,7 @@ function checkStages(settings: Settings, values: OptionValues): void {
       continue;
     if (stage.kind === "refused")
       throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
-    settings.warn(
-      stage.kind === "planned"
-        ? "option is accepted but has no effect yet"
-        : "option has no effect",
-      {
-        option: name,
-        reason: stage.why,
-      },
-    );
+    settings.warn("option has no effect", { option: name, reason: stage.why });
   }
 }
 
