@@ -1,15 +1,14 @@
 /** Authorization by RBAC: decisions, the default roles, and what keeps users from escalating. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
-import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
-import { Access } from "../../src/authz/access.ts";
+import type { Access } from "../../src/authz/access.ts";
 import { reconcileDefaultPolicy } from "../../src/authz/bootstrap.ts";
 import type { ApiError } from "../../src/meta/status.ts";
 import { binding, GROUP, read, role, user, wants } from "./rbac-objects.ts";
 import { contextOf, MASTER, source, userOf, World } from "./world.ts";
-
-const key = await newServiceAccountKeyPem();
+import { accessOf } from "./world-access.ts";
 
 interface Server {
   readonly world: World;
@@ -18,21 +17,7 @@ interface Server {
 
 async function start(): Promise<Server> {
   const world = new World(new ManualClock());
-  const access = new Access(
-    {
-      modes: ["RBAC"],
-      allowAnonymous: true,
-      clientCertificates: true,
-      staticTokens: undefined,
-      serviceAccounts: {
-        issuers: ["https://issuer.example"],
-        audiences: ["https://issuer.example"],
-        maxExpirationSeconds: 0,
-        keys: serviceAccountKeys({ path: "sa.key", pem: key }),
-      },
-    },
-    world,
-  );
+  const access = accessOf(world);
   for (const spec of access.resources(source)) world.add(spec);
   world.serve(...access.endpoints(source));
   await world.namespace("team-a");

@@ -1,6 +1,6 @@
 /** A World with access control, admission and controllers. */
+
 import { ManualClock } from "@quorate/host/testing";
-import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
 import {
   type WebhookCall,
   WebhookCallError,
@@ -9,11 +9,10 @@ import {
 } from "../../src/admission/webhook-caller.ts";
 import { webhookResources } from "../../src/admission/webhook-kinds.ts";
 import { applyPatch } from "../../src/apply/apply-patch.ts";
-import { Access } from "../../src/authz/access.ts";
+import type { Access } from "../../src/authz/access.ts";
 import { PolicyRuntime } from "../../src/controllers/runtime.ts";
 import { plainResource, source, World } from "./world.ts";
-
-const key = await newServiceAccountKeyPem();
+import { accessOf } from "./world-access.ts";
 
 /** Webhooks by URL, in memory. */
 export class FakeWebhooks implements WebhookCaller {
@@ -55,21 +54,7 @@ const conditions = { load: async () => {}, compile: compileCondition };
 export async function startServer(options: { enforceOwnerReferences?: boolean } = {}) {
   const clock = new ManualClock();
   const world = new World(clock);
-  const access = new Access(
-    {
-      modes: ["RBAC"],
-      allowAnonymous: true,
-      clientCertificates: true,
-      staticTokens: undefined,
-      serviceAccounts: {
-        issuers: ["https://issuer.example"],
-        audiences: ["https://issuer.example"],
-        maxExpirationSeconds: 0,
-        keys: serviceAccountKeys({ path: "sa.key", pem: key }),
-      },
-    },
-    world,
-  );
+  const access = accessOf(world);
   const lease = { group: "coordination.k8s.io", version: "v1", kind: "Lease" };
   world.add(plainResource(lease, "leases", true));
   for (const spec of access.resources(source)) world.add(spec);
