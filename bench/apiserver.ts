@@ -127,7 +127,10 @@ async function run(program: ApiProgram, isLast: boolean): Promise<Figure[]> {
       await api.load(Math.max(0, objects - made), clients, (i) => create(made + i));
       // Time for what is garbage by now to be collected.
       await new Promise((resolve) => setTimeout(resolve, 10_000));
-      figure(`memory with ${Math.max(made, objects)} objects: MiB`, residentBytes([server.pid]) / 2 ** 20);
+      figure(
+        `memory with ${Math.max(made, objects)} objects: MiB`,
+        residentBytes([server.pid]) / 2 ** 20,
+      );
     }
   } finally {
     await api.close();
