@@ -1,4 +1,7 @@
-/** The house rules over the repository itself. rules.test.ts and names.test.ts plant a violation for each. */
+/**
+ * The house rules over the repository itself. rules.test.ts and names.test.ts plant a violation for
+ * each.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkBans } from "./bans.ts";

@@ -1,6 +1,6 @@
 /**
- * Distinct names and short parameter lists: a package exports a class or type under one name once, and a
- * constructor takes at most five parameters. What needs more takes (options, deps).
+ * Distinct names and short parameter lists: a package exports a class or type under one name once,
+ * and a constructor takes at most five parameters. What needs more takes (options, deps).
  */
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
