@@ -40,6 +40,8 @@ import { codeName, OK, statusOf, verdictOf } from "./verdict.ts";
 export interface ProvedIdentity {
   readonly user: string;
   readonly provedBy: string;
+  /** The roles that a token lists. */
+  readonly roles?: readonly string[] | undefined;
 }
 
 export interface AuditDependencies {
@@ -150,6 +152,7 @@ export class Audit {
       caller: {
         user: identity?.user ?? "",
         proof: identity?.provedBy ?? "",
+        roles: identity?.roles,
         address: context.peerAddress,
         certificate: context.peerCommonName,
       },

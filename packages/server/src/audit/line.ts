@@ -23,6 +23,8 @@ export interface AuditedCaller {
   readonly user: string;
   /** "token" or "certificate"; empty for a caller without an identity. */
   readonly proof: string;
+  /** The roles that its token lists; undefined for a user of the store. */
+  readonly roles?: readonly string[] | undefined;
   /** "host:port". */
   readonly address: string;
   /** The name of the client's certificate. */
@@ -68,6 +70,8 @@ export function auditLine(call: AuditedCall, hashValue: HashValue | undefined): 
   const { caller, subject } = call;
   let line = `{"time":"${timeText(call.wallMs)}"`;
   if (caller.user !== "") line += `,"user":${quoted(caller.user)},"proof":"${caller.proof}"`;
+  if (caller.roles !== undefined)
+    line += `,"roles":[${caller.roles.slice(0, MAX_LISTED_KEYS).map(quoted).join(",")}]`;
   line += `,"address":${quoted(caller.address)}`;
   if (caller.certificate !== undefined) line += `,"certificate":${quoted(caller.certificate)}`;
   line += `,"method":"${call.path.slice(1)}"`;
