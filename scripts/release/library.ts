@@ -3,7 +3,7 @@
  *
  *     index.js, apiserver.js    our code as JavaScript, in a few files
  *     types/                    the declarations of all that these export
- *     package.json              npm packages that the code imports, with the versions of this commit
+ *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,26 +19,36 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   apiserver: ["packages/apiserver/index.ts", "packages/apiserver/node/index.ts"],
 };
 
-/** Node versions that have what the code uses, such as Promise.withResolvers. */
-const NODE_VERSIONS = ">=22";
+/** Node versions that have what the code uses: node:sqlite, Promise.withResolvers. */
+const NODE_VERSIONS = ">=22.13";
 
-/** The package as the bytes of a tar archive (npm takes it gzipped). Rejects with esbuild's errors. */
+/** The package as a tar archive, which npm takes gzipped. Rejects with esbuild's errors. */
 export async function libraryArchive(version: string, mtimeSeconds: number): Promise<Uint8Array> {
-  const { files, imported } = await bundleLibrary();
-  const contents: Entry[] = [
-    file("package.json", manifest(version, imported)),
-    file("README.md", readFileSync(join(root, "docs/nodejs.md"))),
-    file("LICENSE", readFileSync(join(root, "LICENSE"))),
-    ...[...files].map(([name, content]) => file(name, content)),
-    ...[...declarations()].map(([name, content]) => file(name, content)),
-  ];
-  const sorted = contents.sort((a, b) => (a.path < b.path ? -1 : 1));
-  return tar(withDirectories(sorted), mtimeSeconds);
+  const files = await libraryFiles(version);
+  const contents = [...files].map(([path, content]): Entry => {
+    return { path: `package/${path}`, mode: 0o644, content };
+  });
+  return tar(withDirectories(contents), mtimeSeconds);
 }
 
-function file(path: string, content: string | Uint8Array): Entry {
-  const bytes = typeof content === "string" ? Buffer.from(content) : content;
-  return { path: `package/${path}`, mode: 0o644, content: bytes };
+/** The files of the package by path, in order. */
+export async function libraryFiles(version: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { files, imported } = await bundleLibrary();
+  const all = new Map<string, string | Uint8Array>([
+    ["package.json", manifest(version, imported)],
+    ["README.md", readFileSync(join(root, "docs/nodejs.md"))],
+    ["LICENSE", readFileSync(join(root, "LICENSE"))],
+    ...files,
+    ...declarations(),
+  ]);
+  return new Map(
+    [...all]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([path, content]) => [
+        path,
+        typeof content === "string" ? Buffer.from(content) : content,
+      ]),
+  );
 }
 
 /** The exports of an entry point, as a module. */
