@@ -15,7 +15,7 @@ import {
 } from "./check/operation.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
-import type { ClientNetwork, Reply } from "./client-network.ts";
+import type { Exchanges, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
@@ -29,7 +29,7 @@ export interface ClientsDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly leaseCheck: LeaseCheck;
   readonly corruptionCheck: CorruptionCheck;
   readonly spaceCheck: SpaceCheck;
@@ -41,7 +41,7 @@ export class Clients {
   readonly compactions: CompactionCall[] = [];
   readonly #options: SimOptions;
   readonly #deps: ClientsDeps;
-  readonly #network: ClientNetwork;
+  readonly #network: Exchanges;
   #order = 0;
   #stopped = false;
   #running = 0;
@@ -189,6 +189,7 @@ export class Clients {
       KVService.methods.Compact.path,
       bytes,
       this.#options.clientTimeoutMs,
+      name,
     );
     this.#deps.story.record(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
@@ -217,7 +218,7 @@ export class Clients {
     const { isAltered, timesAltered } = node;
     const calledMs = this.#deps.scheduler.nowMs;
     const space = this.#deps.spaceCheck.before(node.member);
-    const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
+    const reply = await this.#network.exchange(node, path, bytes, timeoutMs, client);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);
