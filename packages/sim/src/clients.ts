@@ -34,6 +34,8 @@ export interface ClientsDeps {
   readonly corruptionCheck: CorruptionCheck;
   readonly spaceCheck: SpaceCheck;
   readonly safety: Safety;
+  /** What is asked in place of what a client would ask. */
+  decorate(request: ModelRequest): ModelRequest;
 }
 
 export class Clients {
@@ -121,7 +123,7 @@ export class Clients {
       request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
     else request = this.#txn(random, value, lease);
-    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    const op = await this.call(name, node, this.#deps.decorate(request), mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
 
@@ -141,7 +143,8 @@ export class Clients {
       serializable: isEmpty || (isRead && random.unit() < serializableShare),
       atRevision,
     };
-    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    const asked = this.#deps.decorate(request);
+    const op = await this.call(name, node, asked, mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
 

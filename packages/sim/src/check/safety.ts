@@ -182,6 +182,18 @@ export class Safety {
     return this.#applied[index]?.revision;
   }
 
+  /** The entry that made a revision; undefined if no member has applied it. */
+  indexOf(revision: number): number | undefined {
+    let low = 0;
+    let high = this.#applied.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#applied[middle].revision < revision) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.#applied.length ? low : undefined;
+  }
+
   /**
    * A cluster begins with this state, after the entries up to `index`, which no member applies.
    * Before anything else.
@@ -426,7 +438,7 @@ export class Safety {
         "SIM-6",
         `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`,
       );
-    this.users.compare(name, store, index);
+    this.users.opened(name, store, index);
     const wrong = isAltered ? undefined : this.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
   }

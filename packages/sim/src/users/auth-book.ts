@@ -13,7 +13,7 @@ import type { ErrorName, InternalRaftRequest } from "@quorate/proto";
 import { AuthUserChangePasswordRequest, AuthUserDeleteRequest } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import { violate } from "../check/violation.ts";
-import { authKindOf } from "./auth-kinds.ts";
+import { type AuthKind, authKindOf } from "./auth-kinds.ts";
 import { AuthModel, hashText, type ModelUser, toPermission } from "./auth-model.ts";
 import { entryNeeds, type KeysOf } from "./needs.ts";
 
@@ -29,8 +29,10 @@ export class AuthBook {
   readonly #invalidated = new Map<string, number[]>();
   /** Entries that ended all tokens. */
   readonly #disabled: number[] = [];
-  /** Indexes of requests of the Auth service, whatever came of them. */
-  readonly #touched = new Set<number>();
+  /** Requests of the Auth service by index, and whether they succeeded. */
+  readonly #requests = new Map<number, { readonly kind: AuthKind; isDone: boolean }>();
+  /** Where the store that a member has was opened, or taken over, by member. */
+  readonly #opened = new Map<string, number>();
   readonly counts = { changes: 0, refusedEntries: 0, compared: 0 };
 
   /** A cluster begins with this state. */
@@ -106,9 +108,9 @@ export class AuthBook {
   applied(internal: InternalRaftRequest, index: number): ErrorName | undefined {
     const kind = authKindOf(internal);
     if (kind === undefined) return undefined;
-    this.#touched.add(index);
     const before = this.last;
     const after = before.apply(kind, internal);
+    this.#requests.set(index, { kind, isDone: after instanceof AuthModel });
     if (!(after instanceof AuthModel)) return after;
     if (after === before) return undefined;
     if (after.revision < before.revision)
@@ -131,6 +133,24 @@ export class AuthBook {
     else list.push(index);
   }
 
+  /** Whether a request of a kind succeeded after `first`, up to `last`. */
+  hasSuccess(kind: AuthKind, first: number, last: number): boolean {
+    for (const [index, request] of this.#requests)
+      if (index > first && index <= last && request.kind === kind && request.isDone) return true;
+    return false;
+  }
+
+  /** A member has opened a store, or taken one over: AUTH-2. */
+  opened(name: string, store: Pick<Store, "auth">, index: number): void {
+    this.#opened.set(name, index);
+    this.compare(name, store, index);
+  }
+
+  /** Where a member's present store was opened. */
+  openedAt(name: string): number {
+    return this.#opened.get(name) ?? 0;
+  }
+
   /** AUTH-2, for a store that has applied everything up to `index`. */
   compare(name: string, store: Pick<Store, "auth">, index: number): void {
     this.counts.compared++;
@@ -142,7 +162,7 @@ export class AuthBook {
 
   /** AUTH-2, if the entry is one that may have changed users or roles. */
   compareAfter(name: string, store: Pick<Store, "auth">, index: number): void {
-    if (this.#touched.has(index)) this.compare(name, store, index);
+    if (this.#requests.has(index)) this.compare(name, store, index);
   }
 }
 

@@ -23,6 +23,9 @@ import type { KeyAccess, Need } from "./auth-model.ts";
 /** The keys that are attached to a lease, by its id in decimal. */
 export type KeysOf = (lease: string) => readonly string[];
 
+/** In place of an id: every lease. */
+export const ALL_LEASES = "all";
+
 interface Keys {
   readonly key: Uint8Array;
   readonly rangeEnd?: Uint8Array;
