@@ -535,7 +535,7 @@ function drawUsers(seed: number, theme: Theme) {
   const users = random.below(10) === 0 && (theme === "mixed" || theme === "snapshots");
   return {
     users,
-    usersEveryMs: one(50, 150, 500),
+    usersEveryMs: one(20, 60, 200),
     signedTokens: one(false, false, true),
     tokenTtlSeconds: one(2, 300, 300),
   };

@@ -38,6 +38,8 @@ interface Change {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly words: string;
+  /** One of the keys that it takes from someone. */
+  readonly key?: string;
 }
 
 export interface AdministratorOptions {
@@ -53,6 +55,8 @@ export interface AdministratorDeps {
   readonly book: AuthBook;
   /** Passwords that users were given last, or are about to be. */
   readonly passwords: Map<string, string>;
+  /** Called with the member that is asked for a change, for what is to come at the same time. */
+  beside(node: Node, key: string): void;
   /** Someone who may, or may not. */
   anyone(): Identity;
   readonly root: Identity;
@@ -115,14 +119,20 @@ export class Administrator {
   }
 
   /** Whether it is done: the request succeeded, or what it asks for is there. */
-  async #make(identity: Identity, { path, bytes, words }: Change): Promise<boolean> {
+  async #make(identity: Identity, { path, bytes, words, key }: Change): Promise<boolean> {
     const { nodes, story } = this.#deps;
     const node = nodes[this.#random.below(nodes.length)];
     story.record("admin", `asks ${node.name} to ${words}`);
-    const { error } = await this.#deps.ask(identity, node, path, bytes, TIMEOUT_MS);
+    const answer = this.#deps.ask(identity, node, path, bytes, TIMEOUT_MS);
+    if (this.#random.below(2) === 0) this.#deps.beside(node, key ?? this.#key());
+    const { error } = await answer;
     story.record("admin", `${words}: ${error ?? "done"}`);
     if (error === undefined) this.counts.changes++;
     return error === undefined || /already exists/.test(error);
+  }
+
+  #key(): string {
+    return `k${String.fromCharCode(97 + this.#random.below(this.#options.keys))}`;
   }
 
   #one<T>(choices: readonly T[]): T {
@@ -133,7 +143,7 @@ export class Administrator {
     const { book } = this.#deps;
     const user = this.#one(USERS);
     const role = this.#one(ROLES);
-    switch (this.#random.below(22)) {
+    switch (this.#random.below(23)) {
       case 0:
       case 1:
         return this.#userAdd(user);
@@ -166,7 +176,7 @@ export class Administrator {
       case 19:
         return this.#userAdd("root");
       case 20:
-        return book.last.isEnabled && this.#random.below(2) > 0 ? this.#grant(role) : this.#toggle();
+        return this.#toggle();
       default:
         return book.last.isEnabled ? this.#grantRole(user, role) : this.#enable();
     }
@@ -242,7 +252,7 @@ export class Administrator {
     const [keyBytes, rangeEnd] = [fromLatin1(key), fromLatin1(end)];
     const bytes = AuthRoleRevokePermissionRequest.encode({ role, key: keyBytes, rangeEnd });
     const words = `revoke of ${role} ${JSON.stringify([key, end])}`;
-    return { path: methods.RoleRevokePermission.path, bytes, words };
+    return { path: methods.RoleRevokePermission.path, bytes, words, key };
   }
 
   #grantRole(user: string, role: string): Change {
@@ -254,6 +264,8 @@ export class Administrator {
     const roles = this.#deps.book.last.users.get(name)?.roles ?? [];
     const role = roles.length === 0 ? ROLES[0] : this.#one(roles);
     const bytes = AuthUserRevokeRoleRequest.encode({ name, role });
-    return { path: methods.UserRevokeRole.path, bytes, words: `take of ${name} the role ${role}` };
+    const key = this.#deps.book.last.roles.get(role)?.[0]?.key;
+    const words = `take of ${name} the role ${role}`;
+    return { path: methods.UserRevokeRole.path, bytes, words, ...(key !== undefined && { key }) };
   }
 }

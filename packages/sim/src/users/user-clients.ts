@@ -97,7 +97,7 @@ export class UserClients {
         await this.#ask(node, LeaseLeases.path, LeaseLeasesRequest.encode({}));
         return;
       case 8:
-        return this.#read(node);
+        return this.#attachAndAsk(node, lease);
       case 9:
         return this.#read(node);
       default:
@@ -122,6 +122,31 @@ export class UserClients {
     };
     const mode = { serializable: false, atRevision: 0 };
     await this.#deps.clients.call("user", node, request, mode, TIMEOUT_MS);
+  }
+
+  /**
+   * A key is attached to a lease, and at once another member, which may not have heard of it, is
+   * asked for the lease's keys.
+   */
+  async #attachAndAsk(node: Node, lease: string | undefined): Promise<void> {
+    const { nodes, clients } = this.#deps;
+    if (lease === undefined) return;
+    const { key } = this.#range();
+    const put = { kind: "put", key, value: `operator.${this.#values++}`, lease } as const;
+    const mode = { serializable: false, atRevision: 0 };
+    const { outcome } = await clients.call("operator", node, put, mode, TIMEOUT_MS);
+    if (outcome?.kind !== "answered") return;
+    const bytes = LeaseTimeToLiveRequest.encode({ ID: BigInt(lease), keys: true });
+    const others = nodes.filter((one) => one !== node);
+    await Promise.all(others.map((other) => this.#ask(other, LeaseTimeToLive.path, bytes)));
+  }
+
+  /** Writes of root's, which come into the log next to what others ask at this moment. */
+  async beside(node: Node, key: string): Promise<void> {
+    await this.#deps.scheduler.delay(this.#random.below(4));
+    const put = { kind: "put", key, value: `operator.${this.#values++}` } as const;
+    const mode = { serializable: false, atRevision: 0 };
+    await this.#deps.clients.call("operator", node, put, mode, TIMEOUT_MS);
   }
 
   async #read(node: Node): Promise<void> {

@@ -2,8 +2,14 @@
  * The network as clients with identities use it: each call and stream is someone's, and what comes
  * of it is judged.
  */
-import { errorNameOf, LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseService } from "@quorate/proto";
-import { KVService, MaintenanceService } from "@quorate/proto";
+import {
+  errorNameOf,
+  KVService,
+  LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
+  LeaseService,
+  MaintenanceService,
+} from "@quorate/proto";
 import type {
   ClientNetwork,
   ClientStream,
@@ -171,6 +177,15 @@ class WholeJudge implements Judge {
   }
 }
 
+/** The lease that a renewal names; undefined for a malformed one. */
+function leaseOf(bytes: Uint8Array): string | undefined {
+  try {
+    return `${LeaseKeepAliveRequest.decode(bytes).ID}`;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Renewals of leases, each answered in its turn. */
 class RenewalJudge implements Judge {
   readonly #check: StreamCheck;
@@ -190,7 +205,8 @@ class RenewalJudge implements Judge {
   }
 
   sent(bytes: Uint8Array): void {
-    const lease = `${LeaseKeepAliveRequest.decode(bytes).ID}`;
+    const lease = leaseOf(bytes);
+    if (lease === undefined) return;
     this.#leases.add(lease);
     this.#asked.push({ lease, moment: this.#check.moment() });
   }

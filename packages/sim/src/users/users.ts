@@ -65,6 +65,9 @@ export class Users {
     this.#administrator = new Administrator(options, {
       ...{ ...shared, random: random.fork("administrator"), book: safety.users, ask },
       root: ROOT,
+      beside: (node, key) => {
+        for (let i = 0; i < 4; i++) this.#clients?.beside(node, key).catch(fail);
+      },
       anyone: () => this.#anyone(),
     });
     this.#watches = new UserWatches(options, {
