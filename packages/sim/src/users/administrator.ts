@@ -57,6 +57,8 @@ export interface AdministratorDeps {
   readonly passwords: Map<string, string>;
   /** Called with the member that is asked for a change, for what is to come at the same time. */
   beside(node: Node, key: string): void;
+  /** Called when a user's password is about to change, with the present one. */
+  besidePassword(user: string, password: string): void;
   /** Someone who may, or may not. */
   anyone(): Identity;
   readonly root: Identity;
@@ -143,7 +145,7 @@ export class Administrator {
     const { book } = this.#deps;
     const user = this.#one(USERS);
     const role = this.#one(ROLES);
-    switch (this.#random.below(23)) {
+    switch (this.#random.below(27)) {
       case 0:
       case 1:
         return this.#userAdd(user);
@@ -177,6 +179,13 @@ export class Administrator {
         return this.#userAdd("root");
       case 20:
         return this.#toggle();
+      case 21:
+      case 22:
+        return this.#changePassword(user);
+      case 23:
+        return this.#userDelete(user);
+      case 24:
+        return this.#userAdd(user);
       default:
         return book.last.isEnabled ? this.#grantRole(user, role) : this.#enable();
     }
@@ -217,6 +226,8 @@ export class Administrator {
   }
 
   #changePassword(name: string): Change {
+    const before = this.#deps.passwords.get(name);
+    if (before !== undefined) this.#deps.besidePassword(name, before);
     const password = this.#password(name);
     const bytes = AuthUserChangePasswordRequest.encode({ name, password, hashedPassword: "" });
     return { path: methods.UserChangePassword.path, bytes, words: `change ${name}'s password` };
@@ -239,7 +250,7 @@ export class Administrator {
     const key = `k${letter(first)}`;
     const ends = ["", "", `${key}~`, `k${letter(first + 1 + this.#random.below(3))}`, "l", "\0"];
     const end = this.#one(ends);
-    const permType = this.#one([0, 1, 2, 2]) as authpb.Permission_Type;
+    const permType = this.#one([0, 1, 1, 2]) as authpb.Permission_Type;
     const perm = { key: fromLatin1(key), rangeEnd: fromLatin1(end), permType };
     const bytes = AuthRoleGrantPermissionRequest.encode({ name, perm });
     const words = `grant ${name} ${["read", "write", "both"][permType]} ${JSON.stringify([key, end])}`;

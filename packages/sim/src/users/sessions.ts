@@ -95,7 +95,7 @@ export class Sessions {
 
   async work(): Promise<void> {
     while (!this.#stopped) {
-      await this.#deps.scheduler.delay(this.#random.unit() * 400);
+      await this.#deps.scheduler.delay(this.#random.unit() * 150);
       if (this.#stopped) return;
       const names = [...USERS, "root"];
       const missing = names.filter((name) => !this.#current.has(name));
@@ -106,13 +106,16 @@ export class Sessions {
     }
   }
 
-  /** Logs a user in, mostly with the right password. Returns whether that went well. */
-  async login(user: string, isSure = false): Promise<boolean> {
+  /**
+   * Logs a user in, mostly with the right password. Returns whether that went well.
+   * @param sure the password; undefined for that which the user was given last, mostly
+   */
+  async login(user: string, sure?: string): Promise<boolean> {
     const { nodes, story, check } = this.#deps;
     const random = this.#random;
     const node = nodes[random.below(nodes.length)];
-    const isWrong = !isSure && random.below(8) === 0;
-    const password = isWrong ? "wrong" : (this.#deps.passwords.get(user) ?? "none");
+    const known = this.#deps.passwords.get(user) ?? "none";
+    const password = sure ?? (random.below(8) === 0 ? "wrong" : known);
     const bytes = AuthenticateRequest.encode({ name: user, password });
     const begin = check.moment(node);
     // Whatever token comes with it does not count.

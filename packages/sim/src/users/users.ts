@@ -65,6 +65,13 @@ export class Users {
     this.#administrator = new Administrator(options, {
       ...{ ...shared, random: random.fork("administrator"), book: safety.users, ask },
       root: ROOT,
+      besidePassword: (user, password) => {
+        for (let i = 0; i < 3; i++) {
+          const delayMs = i * 8;
+          const login = () => void this.#sessions.login(user, password).catch(fail);
+          scheduler.after(delayMs, login);
+        }
+      },
       beside: (node, key) => {
         for (let i = 0; i < 4; i++) this.#clients?.beside(node, key).catch(fail);
       },
@@ -184,7 +191,7 @@ export class Users {
   /** All is healed: enforcement is on, and what each member serves is looked at. */
   async settle(): Promise<void> {
     await this.#administrator.settle();
-    for (const user of USERS) await this.#sessions.login(user, true);
+    for (const user of USERS) await this.#sessions.login(user, this.#passwords.get(user));
     for (const node of [...this.#deps.nodes]) {
       if (node.refused || node.gone) continue;
       for (let i = 0; i < EXAM_CALLS; i++) await this.#clients!.one(node);
