@@ -63,4 +63,5 @@ export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
+export { USER_BUGS } from "./src/users/planted-bugs.ts";
 export { runSeed } from "./src/world.ts";
