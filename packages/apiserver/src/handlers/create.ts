@@ -26,6 +26,7 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   // A namespace is in itself, for authorization and admission.
   const isNamespace = resource.group === "" && resource.resource === "namespaces";
   const namespace = isNamespace && given.namespace === "" ? name : given.namespace;
+  call.audit?.request(object, read.sizeBytes);
   const named = { ...given, name, namespace };
   const admitted = { object: optionsObject("CreateOptions", call.query), dryRun: options.dryRun };
   object = await managed(object, given, deps, options);

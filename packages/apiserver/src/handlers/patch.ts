@@ -46,7 +46,9 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
   if (resource.storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
-  const sent = await readPatch(type, await call.body(), deps);
+  const body = await call.body();
+  const sent = await readPatch(type, body, deps);
+  call.audit?.patch(sent.value, body.length);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     make: async (_ctx, old) => {

@@ -77,6 +77,7 @@ export function admissionAttributes(
     dryRun: options.dryRun,
     signal: ctx.signal,
     warn: ctx.warn,
+    annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
   };
 }
 

@@ -31,6 +31,7 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
   checkName(sent, name);
+  call.audit?.request(sent, read.sizeBytes);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     preconditions: sent.metadata.uid ? { uid: sent.metadata.uid } : undefined,

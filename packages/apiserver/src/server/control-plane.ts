@@ -9,6 +9,7 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import type { Auditor } from "../audit/auditor.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -63,6 +64,8 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** Records requests; undefined for none. */
+  readonly auditor?: Auditor;
   /** More pages, such as /metrics; they may be added until the server listens. */
   readonly pages: Map<string, Page>;
 }
@@ -104,6 +107,7 @@ export class ControlPlane {
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
+      auditor: deps.auditor,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
