@@ -37,7 +37,7 @@ export interface AuditedRequest {
   readonly head: HttpHead;
   readonly auditId: string;
   readonly attributes: AuthorizerAttributes;
-  readonly isLong: boolean;
+  readonly isLong: boolean | "early";
   /** Monotonic time of its arrival. */
   readonly startedMs: number;
 }
@@ -69,8 +69,7 @@ export class Auditor {
 
   /** The record of a request that fails before it is served; it has the stage of its response. */
   failed(request: AuditedRequest, message: string): RequestAudit | undefined {
-    const audit = this.#open({ ...request, isLong: true }, message);
-    return audit;
+    return this.#open({ ...request, isLong: "early" }, message);
   }
 
   #open(request: AuditedRequest, message = ""): RequestAudit | undefined {

@@ -81,7 +81,7 @@ function jsonLine(event: AuditEvent, stage: AuditStage, stageMs: number): string
     stage,
     requestURI: event.requestUri,
     verb: event.verb,
-    user: userInfoObject(event.user),
+    user: event.user.name === "" ? {} : userInfoObject(event.user),
     impersonatedUser: impersonatedUser && userInfoObject(impersonatedUser),
     authenticationMetadata: filled({ impersonationConstraint }),
     sourceIPs: event.sourceIps.length === 0 ? undefined : event.sourceIps,

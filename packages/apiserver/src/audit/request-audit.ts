@@ -33,12 +33,20 @@ export class RequestAudit {
   readonly #isLong: boolean;
   readonly #sink: EventSink;
   #isOver = false;
+  /** Only the response's head is a stage: the request failed before it was served. */
+  readonly #isEarly: boolean;
 
   /** @param isLong whether the head of its response is a stage of its own */
-  constructor(event: AuditEvent, decision: AuditDecision, isLong: boolean, sink: EventSink) {
+  constructor(
+    event: AuditEvent,
+    decision: AuditDecision,
+    isLong: boolean | "early",
+    sink: EventSink,
+  ) {
     this.#event = event;
     this.#decision = decision;
-    this.#isLong = isLong;
+    this.#isLong = isLong !== false;
+    this.#isEarly = isLong === "early";
     this.#sink = sink;
   }
 
@@ -73,9 +81,11 @@ export class RequestAudit {
     if (this.wants("Request")) this.#event.requestObject = this.#text(object, sizeBytes);
   }
 
-  /** The options of a deletion. */
-  requestOptions(options: unknown, sizeBytes: number): void {
-    if (this.wants("Request")) this.#event.requestObject = this.#text(options, sizeBytes);
+  /** The options of a deletion, under the version that Kubernetes records for them. */
+  requestOptions(options: object, sizeBytes: number): void {
+    if (!this.wants("Request")) return;
+    const head = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/__internal" };
+    this.#event.requestObject = this.#text({ ...head, ...options, ...head }, sizeBytes);
   }
 
   /** The patch of a request. @param value it is JSON's, also where it was sent as YAML */
@@ -84,8 +94,8 @@ export class RequestAudit {
     this.#event.requestObject = this.#text(value, sizeBytes, true);
   }
 
-  /** An error is the response. */
-  failure({ kind: _, apiVersion: __, metadata: ___, ...recorded }: Status): void {
+  /** A Status is the response. */
+  status({ kind: _, apiVersion: __, metadata: ___, ...recorded }: Status): void {
     this.#event.responseStatus = recorded;
   }
 
@@ -113,7 +123,7 @@ export class RequestAudit {
 
   /** The response is complete or cut off. */
   completed(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isEarly) return;
     this.#isOver = true;
     if (this.#event.responseStatus === undefined) {
       const status: RecordedStatus = { status: "Success", message: "Connection closed early" };

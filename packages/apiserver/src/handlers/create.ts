@@ -20,13 +20,13 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const options = writeOptionsOf(call.query, "CreateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
+  call.audit?.request(read.object, read.sizeBytes);
   let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
   object = dedupedOwners(object, ctx, false);
   const name = given.name || (object.metadata.name ?? "");
   // A namespace is in itself, for authorization and admission.
   const isNamespace = resource.group === "" && resource.resource === "namespaces";
   const namespace = isNamespace && given.namespace === "" ? name : given.namespace;
-  call.audit?.request(object, read.sizeBytes);
   const named = { ...given, name, namespace };
   const admitted = { object: optionsObject("CreateOptions", call.query), dryRun: options.dryRun };
   object = await managed(object, given, deps, options);

@@ -68,7 +68,7 @@ async function readOptions(
     throw badRequest((error as Error).message);
   }
   const parsed = deleteOptionsOf(value, call.query);
-  call.audit?.requestOptions(parsed.object, bytes.length);
+  call.audit?.requestOptions(parsed.object as object, bytes.length);
   return parsed;
 }
 

@@ -42,7 +42,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
   const { call, resource, name, ctx } = given;
   const [type] = call.header("content-type").split(";", 1) as [PatchType];
   const types = patchTypesOf(resource);
-  if (!types.includes(type)) throw unsupportedMediaType(types);
+  if (!types.includes(type)) throw wrongType(resource);
   if (resource.storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
@@ -61,6 +61,12 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
     },
   };
   await sendUpdated(given, deps, updated, isApply, options);
+}
+
+/** Built-in kinds have a route for each type; custom ones look at the type themselves. */
+function wrongType(resource: ServedResource): ApiError {
+  if (resource.protobuf === undefined) return unsupportedMediaType(patchTypesOf(resource));
+  return new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
 /** Throws ApiError 400 and 413. */

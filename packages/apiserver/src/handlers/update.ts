@@ -29,9 +29,9 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const options = writeOptionsOf(call.query, "UpdateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
+  call.audit?.request(read.object, read.sizeBytes);
   const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
   checkName(sent, name);
-  call.audit?.request(sent, read.sizeBytes);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     preconditions: sent.metadata.uid ? { uid: sent.metadata.uid } : undefined,

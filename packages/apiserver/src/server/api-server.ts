@@ -196,11 +196,8 @@ export class ApiServer {
   #auditFailed(call: Call, message: string): void {
     const { head, auditId, startedMs } = call;
     const attributes = { ...attributesOf(call), user: NO_USER };
-    const audit = this.#deps.auditor?.failed(
-      { head, auditId, attributes, isLong: true, startedMs },
-      message,
-    );
-    call.audit = audit;
+    const request = { head, auditId, attributes, isLong: true, startedMs };
+    call.audit = this.#deps.auditor?.failed(request, message);
   }
 
   async #seat(call: Call): Promise<() => void> {
