@@ -111,6 +111,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
     auditor: audit?.auditor,
+    healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),

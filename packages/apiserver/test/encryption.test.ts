@@ -231,9 +231,9 @@ const errors: readonly (readonly [string, unknown, RegExp])[] = [
     /more than one provider specified in a single element/,
   ],
   [
-    "KMS",
+    "KMS v1",
     configWith([{ kms: { name: "x", endpoint: "unix:///x" } }]),
-    /KMS providers are not supported/,
+    /KMSv1 is deprecated/,
   ],
   [
     "no keys",

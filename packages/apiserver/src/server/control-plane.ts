@@ -66,6 +66,8 @@ export interface ControlPlaneDeps {
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** Records requests; undefined for none. */
   readonly auditor?: Auditor;
+  /** More checks of all health endpoints. */
+  readonly healthChecks?: readonly HealthCheck[];
   /** More pages, such as /metrics; they may be added until the server listens. */
   readonly pages: Map<string, Page>;
 }
@@ -116,7 +118,7 @@ export class ControlPlane {
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       version: options.version,
-      healthChecks: this.#healthChecks(),
+      healthChecks: this.#healthChecks(deps.healthChecks ?? []),
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
@@ -186,7 +188,9 @@ export class ControlPlane {
     this.#logger.info("the storages are closed");
   }
 
-  #healthChecks(): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
+  #healthChecks(
+    more: readonly HealthCheck[],
+  ): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
     const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
     const storage = (name: string): HealthCheck => ({
       name,
@@ -195,7 +199,7 @@ export class ControlPlane {
         return unready.length === 0 ? undefined : unready.join("; ");
       },
     });
-    const live = [passing("ping"), passing("log"), storage("etcd")];
+    const live = [passing("ping"), passing("log"), storage("etcd"), ...more];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
       check: () => (this.#policy.isReady ? undefined : "not finished"),
