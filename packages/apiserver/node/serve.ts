@@ -34,6 +34,7 @@ import { metricsPages } from "./metrics-page.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { versionDocument } from "./version.ts";
+import { watchSockets } from "./watch-sockets.ts";
 import { HttpsWebhookCaller } from "./webhook-caller.ts";
 
 /** How long requests in flight may take when the server stops. */
@@ -110,6 +111,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
+    openSocket: watchSockets(nodeClock),
     auditor: audit?.auditor,
     healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),

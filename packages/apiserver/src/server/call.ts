@@ -131,6 +131,27 @@ export class Call {
   }
 
   /**
+   * Takes the connection over for another protocol.
+   * @param open does it with the response's headers, and calls `over` when the connection has
+   *   ended; where it returns undefined it has sent a response
+   */
+  switchProtocols<T>(
+    headers: Readonly<Record<string, string>>,
+    open: (
+      exchange: HttpExchange,
+      headers: Readonly<Record<string, string>>,
+      over: () => void,
+    ) => T | undefined,
+  ): T | undefined {
+    if (this.hasResponse || this.isOver) return undefined;
+    const opened = open(this.exchange, this.#allHeaders(headers), () => this.#over());
+    this.status = opened === undefined ? 400 : 101;
+    this.audit?.responded(this.status);
+    if (opened === undefined) this.#over();
+    return opened;
+  }
+
+  /**
    * Sends a piece of the response that `start` began. Returns false when no more should be sent
    * until `drained` is called.
    */

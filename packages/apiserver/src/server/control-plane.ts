@@ -17,6 +17,7 @@ import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
+import type { SocketOpener } from "../handlers/watch-output.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
@@ -64,6 +65,8 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** Opens WebSockets for watches. */
+  readonly openSocket?: SocketOpener;
   /** Records requests; undefined for none. */
   readonly auditor?: Auditor;
   /** More checks of all health endpoints. */
@@ -110,6 +113,7 @@ export class ControlPlane {
       resources: this.resources,
       newCompressor: deps.newCompressor,
       auditor: deps.auditor,
+      openSocket: deps.openSocket,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
