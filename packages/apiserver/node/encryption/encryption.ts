@@ -12,12 +12,12 @@ import {
   type EncryptionProvider,
   parseEncryptionConfig,
 } from "../../src/encryption/encryption-config.ts";
+import type { KmsConfig } from "../../src/encryption/kms-config.ts";
 import {
   identityTransformer,
   type PrefixedTransformer,
   prefixTransformers,
 } from "../../src/encryption/prefix-transformers.ts";
-import type { KmsConfig } from "../../src/encryption/kms-config.ts";
 import type { ValueTransformer } from "../../src/storage/codec.ts";
 import { ciphers } from "./ciphers.ts";
 import { KmsProvider } from "./kms/kms-provider.ts";

@@ -20,7 +20,10 @@ export interface SocketProtocols {
 /** Whether a request asks for a WebSocket (wsstream.IsWebSocketRequest). */
 export function isWebSocketRequest({ headers }: HttpHead): boolean {
   const has = (name: string, part: string): boolean =>
-    (headers.get(name) ?? "").toLowerCase().split(",").some((one) => one.trim() === part);
+    (headers.get(name) ?? "")
+      .toLowerCase()
+      .split(",")
+      .some((one) => one.trim() === part);
   return has("upgrade", "websocket") && has("connection", "upgrade");
 }
 

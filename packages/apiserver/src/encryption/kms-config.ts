@@ -37,11 +37,7 @@ export function parseKms(
     errors.push(required(`${path}.name`, "name is a mandatory field for a provider"));
   if (name.includes(":"))
     errors.push(
-      invalidValue(
-        `${path}.name`,
-        name,
-        `invalid KMS provider name ${name}, must not contain ':'`,
-      ),
+      invalidValue(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`),
     );
   if (names.has(name)) {
     const why = `duplicate KMS provider name ${name}, names must be unique`;

@@ -61,12 +61,7 @@ class ServedWatch implements WatchListener {
   #watch: Watch | undefined;
   #isOver = false;
 
-  constructor(
-    given: ResourceCall,
-    deps: HandlerDeps,
-    encoder: FrameEncoder,
-    output: WatchOutput,
-  ) {
+  constructor(given: ResourceCall, deps: HandlerDeps, encoder: FrameEncoder, output: WatchOutput) {
     this.#output = output;
     this.#given = given;
     this.#deps = deps;

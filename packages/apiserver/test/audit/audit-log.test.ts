@@ -62,10 +62,13 @@ test("While the disk is full lines wait, are dropped at the bound, and are writt
   };
   const settings = { path: options.path, maxFileBytes: 0, maxFileAgeMs: 0, keepFiles: 0 };
   const output = new AuditOutput(settings, { ...deps, open: async () => target });
-  const log = await openAuditLog({ ...options, isStrict: true }, {
-    ...deps,
-    newOutput: async () => output,
-  });
+  const log = await openAuditLog(
+    { ...options, isStrict: true },
+    {
+      ...deps,
+      newOutput: async () => output,
+    },
+  );
   log!.auditor.begin(request);
   await until("the failure is known", () => !output.isWritable);
   assert.equal(log!.auditor.begin(request), "refused");

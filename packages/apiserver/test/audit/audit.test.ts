@@ -34,7 +34,12 @@ test("A policy decides what of a secret is in the log", async (t) => {
     { level: "Metadata", resources: [{ group: "", resources: ["secrets"] }] },
     { level: "RequestResponse" },
   ]);
-  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { a: "hush" } };
+  const body = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s" },
+    stringData: { a: "hush" },
+  };
   await world.ok("/api/v1/namespaces/default/secrets", { method: "POST", body });
   await world.request("/api/v1/namespaces/default/secrets/s");
   await world.request("/api/v1/namespaces/default/secrets");

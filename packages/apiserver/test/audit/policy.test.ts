@@ -54,7 +54,12 @@ test("A rule fits requests of its users, verbs, namespaces and resources", () =>
 test("The first rule that fits decides; without one nothing is recorded", () => {
   const rules = [
     { level: "None", users: ["joe"] },
-    { level: "Request", users: ["jane"], omitStages: ["ResponseStarted"], omitManagedFields: false },
+    {
+      level: "Request",
+      users: ["jane"],
+      omitStages: ["ResponseStarted"],
+      omitManagedFields: false,
+    },
     { level: "RequestResponse", users: ["jane"] },
   ];
   const parsed = parseAuditPolicy({
@@ -84,7 +89,10 @@ test("A policy that is wrong is refused with Kubernetes' texts", () => {
       rule({ level: "All" }),
       /rules\[0\].level: Unsupported value: "All": supported values: "None", "Metadata", "Request"/,
     ],
-    [rule({ omitStages: ["Never"] }), /omitStages\[0\]: Invalid value: "Never": allowed stages are/],
+    [
+      rule({ omitStages: ["Never"] }),
+      /omitStages\[0\]: Invalid value: "Never": allowed stages are/,
+    ],
     [rule({ nonResourceURLs: ["x"] }), /must begin with a '\/' character/],
     [rule({ nonResourceURLs: ["/a*b"] }), /must be the final character of the rule/],
     [rule({ nonResourceURLs: ["/a"], namespaces: ["b"] }), /cannot apply to both/],

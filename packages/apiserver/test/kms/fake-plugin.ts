@@ -44,7 +44,9 @@ export class FakePlugin {
     };
     const unary = new Map([
       method("Status", () => encodeStatus(this)),
-      method("Encrypt", (bytes) => encodeEncryptResponse(this.encrypt(decodeEncryptRequest(bytes)))),
+      method("Encrypt", (bytes) =>
+        encodeEncryptResponse(this.encrypt(decodeEncryptRequest(bytes))),
+      ),
       method("Decrypt", (bytes) => encodePlaintext(this.decrypt(decodeDecryptRequest(bytes)))),
     ]);
     const services = { unary, stream: new Map() };

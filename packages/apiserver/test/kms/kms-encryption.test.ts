@@ -7,9 +7,9 @@ import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
-import { startApiServer } from "../../node/index.ts";
 import { openEncryption } from "../../node/encryption/encryption.ts";
 import { PluginClient } from "../../node/encryption/kms/plugin-client.ts";
+import { startApiServer } from "../../node/index.ts";
 import { parseEncryptionConfig } from "../../src/encryption/encryption-config.ts";
 import { FakePlugin } from "./fake-plugin.ts";
 
@@ -27,7 +27,11 @@ interface Kms {
 function configWith(...all: readonly Kms[]) {
   const providers = [...all.map((kms) => ({ kms })), { identity: {} }];
   const apiVersion = "apiserver.config.k8s.io/v1";
-  return { apiVersion, kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers }] };
+  return {
+    apiVersion,
+    kind: "EncryptionConfiguration",
+    resources: [{ resources: ["secrets"], providers }],
+  };
 }
 
 function directory(t: { after(task: () => void): void }) {
@@ -45,7 +49,12 @@ test("Secrets are encrypted by a KMS plugin, and the health checks know whether 
   writeFileSync(file, JSON.stringify(configWith(kms)));
   await using api = await startApiServer({ encryptionConfigFile: file });
   const path = "/api/v1/namespaces/default/secrets";
-  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { a: "hush" } };
+  const body = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s" },
+    stringData: { a: "hush" },
+  };
   const made = await api.request(path, { method: "POST", body });
   assert.equal(made.status, 201);
   const read = await api.request(`${path}/s`);
@@ -95,7 +104,8 @@ test("A changed file takes effect when its plugins are well", async (t) => {
   const clock = new ManualClock();
   writeFileSync(file, JSON.stringify(configWith()));
   const encryption = await openEncryption(file, true, { clock, logger: silentLogger, newKms });
-  const stored = async () => toUtf8(await encryption.transformerFor(SECRETS).toStorage(KEY, fromUtf8("x")));
+  const stored = async () =>
+    toUtf8(await encryption.transformerFor(SECRETS).toStorage(KEY, fromUtf8("x")));
   assert.equal(await stored(), "x");
   plugin.failure = "not there yet";
   const kms = { apiVersion: "v2", name: "vault", endpoint: `unix://${socket}` };

@@ -61,7 +61,10 @@ test("Values are encrypted with a seed that the plugin encrypts; reads call it o
   const read = await Promise.all(stored.map((bytes) => other.fromStorage(KEY, bytes)));
   assert.ok(read.every(({ value, stale }) => toUtf8(value) === "hush" && !stale));
   assert.equal(plugin.calls.Decrypt, 1);
-  await assert.rejects(other.fromStorage("/registry/secrets/ns/other", stored[0]), /authentication/);
+  await assert.rejects(
+    other.fromStorage("/registry/secrets/ns/other", stored[0]),
+    /authentication/,
+  );
 });
 
 test("A new key id makes a new seed; older values are read, and are stale", async () => {

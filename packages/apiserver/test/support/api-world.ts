@@ -10,7 +10,11 @@ import { MemoryExchange } from "@quorate/host/testing";
 import { gzipCompressor } from "../../node/gzip.ts";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
 import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
-import { ControlPlane, type ControlPlaneDeps, type ControlPlaneOptions } from "../../src/server/control-plane.ts";
+import {
+  ControlPlane,
+  type ControlPlaneDeps,
+  type ControlPlaneOptions,
+} from "../../src/server/control-plane.ts";
 import { MemoryCluster } from "../../testing/index.ts";
 
 export interface Sent {

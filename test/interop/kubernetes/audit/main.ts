@@ -45,7 +45,9 @@ async function kubeEvents(etcd: string, dir: string): Promise<readonly Event[][]
   try {
     const endMs = performance.now() + START_LIMIT_MS;
     for (;;) {
-      const ready = await exchange(access, { method: "GET", path: "/readyz" }).catch(() => undefined);
+      const ready = await exchange(access, { method: "GET", path: "/readyz" }).catch(
+        () => undefined,
+      );
       if (ready?.status === 200) break;
       if (performance.now() > endMs || child.exitCode !== null) throw new Error("not ready");
       await delay(300);

@@ -57,7 +57,11 @@ export const auditedRequests: readonly ApiRequest[] = [
   { method: "POST", path: `${CONFIG_MAPS}?dryRun=All`, headers: admin, body: configMap("dry") },
   { method: "GET", path: `${CONFIG_MAPS}/one`, headers: admin },
   { method: "GET", path: `${CONFIG_MAPS}/none`, headers: admin },
-  { method: "GET", path: `${CONFIG_MAPS}?limit=1&fieldSelector=metadata.name%3Done`, headers: admin },
+  {
+    method: "GET",
+    path: `${CONFIG_MAPS}?limit=1&fieldSelector=metadata.name%3Done`,
+    headers: admin,
+  },
   {
     method: "GET",
     path: `${CONFIG_MAPS}/one`,
@@ -118,7 +122,11 @@ export const auditedRequests: readonly ApiRequest[] = [
     headers: { ...admin, "x-forwarded-for": "10.1.2.3, junk, ::1", "x-real-ip": "10.1.2.3" },
   },
   { method: "GET", path: `${CONFIG_MAPS}?timeout=junk`, headers: admin },
-  { method: "GET", path: `${CONFIG_MAPS}?watch=1&timeoutSeconds=1&resourceVersion=0`, headers: admin },
+  {
+    method: "GET",
+    path: `${CONFIG_MAPS}?watch=1&timeoutSeconds=1&resourceVersion=0`,
+    headers: admin,
+  },
   {
     method: "GET",
     path: CONFIG_MAPS,

@@ -58,8 +58,7 @@ function fieldsOf(bytes: Uint8Array): {
 }
 
 function annotationsOf(entries: readonly Uint8Array[] = []): Annotations {
-  if (entries.length > MAX_ANNOTATIONS)
-    throw new Error(`more than ${MAX_ANNOTATIONS} annotations`);
+  if (entries.length > MAX_ANNOTATIONS) throw new Error(`more than ${MAX_ANNOTATIONS} annotations`);
   return new Map(
     entries.map((entry) => {
       const { delimited } = fieldsOf(entry);

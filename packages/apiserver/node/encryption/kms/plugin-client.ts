@@ -86,7 +86,8 @@ export class PluginClient implements KmsService {
           },
           ended: ({ code, message }) => {
             timer.cancel();
-            if (code !== GrpcCode.OK) reject(new Error(`rpc error: code = ${code} desc = ${message}`));
+            if (code !== GrpcCode.OK)
+              reject(new Error(`rpc error: code = ${code} desc = ${message}`));
             else if (response === undefined) reject(new Error("the plugin sent no response"));
             else resolve(response);
           },
