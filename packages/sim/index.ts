@@ -57,10 +57,12 @@ export {
 } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
+export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
+export { Process, ProcessClock } from "./src/scheduler.ts";
 export { runSeed } from "./src/world.ts";

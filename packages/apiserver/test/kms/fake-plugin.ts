@@ -50,7 +50,8 @@ export class FakePlugin {
       method("Decrypt", (bytes) => encodePlaintext(this.decrypt(decodeDecryptRequest(bytes)))),
     ]);
     const services = { unary, stream: new Map() };
-    const deps = { services, clock: nodeClock, logger: silentLogger };
+    const http = () => ({});
+    const deps = { services, http, clock: nodeClock, logger: silentLogger };
     const server = new EngineServer({ listen: [{ path, secure: false }] }, deps);
     await server.listen();
     return server;
