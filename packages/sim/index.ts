@@ -38,6 +38,7 @@ export {
   type WatchStream,
 } from "./src/check/watch-streams.ts";
 export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
+export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export {
   type Answer,
   difference,
@@ -57,7 +58,6 @@ export {
 } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
-export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";
