@@ -123,7 +123,13 @@ export class Clients {
       request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
     else request = this.#txn(random, value, lease);
-    const op = await this.call(name, node, this.#deps.decorate(request), mode, this.#options.clientTimeoutMs);
+    const op = await this.call(
+      name,
+      node,
+      this.#deps.decorate(request),
+      mode,
+      this.#options.clientTimeoutMs,
+    );
     return op.outcome?.kind === "answered";
   }
 
