@@ -5,10 +5,10 @@
  *     on their way: w1, w2, w3    tail: the state behind w3
  *     waiting:      w4            begins behind the tail, or when none is on its way any more
  *
- * A write that fails breaks the chain: those behind it fail too, as their comparisons name the state
- * that it should have left. All of them begin again in their order. A write that fails a second
- * time runs alone, so that neither other members nor refused clients can hold it up by breaking
- * chains.
+ * A write that fails breaks the chain: those behind it fail too, as their comparisons name the
+ * state that it should have left. All of them begin again in their order. A write that fails a
+ * second time runs alone, so that neither other members nor refused clients can hold it up by
+ * breaking chains.
  */
 
 /** Writes that wait or are on their way, of all chains. */
