@@ -4,7 +4,7 @@
  *     open: member or cluster, certificates, encryption -> ControlPlane -> port
  *     stop: readyz fails -> delay -> watches end -> port closes -> control plane -> store
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
@@ -108,6 +108,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
+    sha256Hex: (text) => hash("sha256", text),
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),

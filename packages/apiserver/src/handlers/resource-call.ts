@@ -28,6 +28,8 @@ export interface HandlerDeps extends SendDeps {
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly watches: OpenWatches;
+  /** Of WRITE_TIMEOUT_MS. */
+  readonly writeTimeouts: { add(task: () => void): () => void };
   readonly frames: SharedFrames;
 }
 

@@ -25,9 +25,9 @@ export function negotiated(call: Call, offer: Offer): Negotiated {
   return { ...found, pretty };
 }
 
-/** An object, with its JSON text where that is known. */
+/** An object, in the forms that exist; each is made when it is wanted. */
 export interface Sent {
-  readonly object: KubeObject | Status;
+  object(): KubeObject | Status;
   json?(): Uint8Array;
 }
 
@@ -48,7 +48,7 @@ export async function sendObject(
     sink.add(sent.json());
     sink.add(LINE_FEED);
   } else {
-    const value = transformed(call, deps, resource, form, sent.object);
+    const value = transformed(call, deps, resource, form, sent.object());
     const isProtobuf = encoding === "protobuf";
     sink.add(isProtobuf ? envelopeOf(value, resource) : await encodePlain(value, encoding, pretty));
   }

@@ -9,6 +9,7 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import type { Sha256Hex } from "../authn/token-cache.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -61,6 +62,7 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
+  readonly sha256Hex?: Sha256Hex;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** More pages, such as /metrics; they may be added until the server listens. */
@@ -88,7 +90,9 @@ export class ControlPlane {
       },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
-    this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    const { sha256Hex } = deps;
+    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
+    this.access = new Access(options.access, forAccess);
     const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
       ...{ clock, logger, applyPatch, conditions, served: this.resources },
