@@ -9,6 +9,7 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/token-cache.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
@@ -17,6 +18,7 @@ import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
+import type { SocketOpener } from "../handlers/watch-output.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
@@ -65,6 +67,12 @@ export interface ControlPlaneDeps {
   readonly sha256Hex?: Sha256Hex;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** Opens WebSockets for watches. */
+  readonly openSocket?: SocketOpener;
+  /** Records requests; undefined for none. */
+  readonly auditor?: Auditor;
+  /** More checks of all health endpoints. */
+  readonly healthChecks?: readonly HealthCheck[];
   /** More pages, such as /metrics; they may be added until the server listens. */
   readonly pages: Map<string, Page>;
 }
@@ -108,6 +116,8 @@ export class ControlPlane {
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
+      auditor: deps.auditor,
+      openSocket: deps.openSocket,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
@@ -116,7 +126,7 @@ export class ControlPlane {
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       version: options.version,
-      healthChecks: this.#healthChecks(),
+      healthChecks: this.#healthChecks(deps.healthChecks ?? []),
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
@@ -186,7 +196,9 @@ export class ControlPlane {
     this.#logger.info("the storages are closed");
   }
 
-  #healthChecks(): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
+  #healthChecks(
+    more: readonly HealthCheck[],
+  ): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
     const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
     const storage = (name: string): HealthCheck => ({
       name,
@@ -195,7 +207,7 @@ export class ControlPlane {
         return unready.length === 0 ? undefined : unready.join("; ");
       },
     });
-    const live = [passing("ping"), passing("log"), storage("etcd")];
+    const live = [passing("ping"), passing("log"), storage("etcd"), ...more];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
       check: () => (this.#policy.isReady ? undefined : "not finished"),
