@@ -44,9 +44,12 @@ export async function sendObject(
 ): Promise<void> {
   const { encoding, pretty } = form;
   const sink = new BodySink(call, status, mediaTypeOf(encoding), deps.newCompressor);
-  if (isStatus(sent.object)) call.audit?.status(sent.object as Status);
-  if (call.audit?.wants("RequestResponse"))
-    call.audit.response(transformed(call, deps, resource, form, sent.object));
+  if (call.audit !== undefined) {
+    const object = sent.object();
+    if (isStatus(object)) call.audit.status(object as Status);
+    if (call.audit.wants("RequestResponse"))
+      call.audit.response(transformed(call, deps, resource, form, object));
+  }
   if (encoding === "json" && !pretty && form.target === undefined && sent.json !== undefined) {
     sink.add(sent.json());
     sink.add(LINE_FEED);
