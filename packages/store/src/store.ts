@@ -104,6 +104,7 @@ export class Store {
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
+    backend.liveSizes = () => this.#liveBytes.written;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
       assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10");
