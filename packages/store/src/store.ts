@@ -13,7 +13,7 @@ import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
 import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
-import { Backend, type BackendSnapshot, Bucket, bucketRange } from "./backend.ts";
+import { Backend, type BackendSnapshot, Bucket, bucketRange, type LiveSizes } from "./backend.ts";
 import { currentDirectory, incomingDirectory, markReceived } from "./directories.ts";
 import { StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
@@ -104,7 +104,7 @@ export class Store {
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
-    backend.liveSizes = () => this.#liveBytes.written;
+    backend.liveSizes = () => this.writtenSizes;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
       assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10");
@@ -329,6 +329,11 @@ export class Store {
   /** Bytes of the records of keys, history included, and leases. */
   get liveBytes(): number {
     return this.#liveBytes.bytes;
+  }
+
+  /** The records of keys, history included, and leases in the last batch. */
+  get writtenSizes(): LiveSizes {
+    return this.#liveBytes.written;
   }
 
   /**
