@@ -376,15 +376,10 @@ test("a compaction that fails ends the member, and the waiting request gets the 
 
 test("a compaction that rests for an hour between batches stops at once, and goes on", async () => {
   let steps = 0;
-  const mvcc = {
-    isCompacting: true,
-    droppedRecords: 0,
-    compactStep: () => ++steps === 3,
-  };
-  const clock = new ManualClock();
+  const mvcc = { isCompacting: true, droppedRecords: 0, compactStep: () => ++steps === 3 };
   const compactor = new Compactor({
     store: new StoreRef({ mvcc, isBusy: false, isFlushDue: false } as unknown as Store),
-    clock,
+    clock: new ManualClock(),
     logger: silentLogger,
     metrics: freshMetrics(),
     batchLimit: 1,
