@@ -141,7 +141,7 @@ test("every series and every query of etcd's mixin has a value on our members", 
       async () => {
         await callOnce(cluster);
         const found = await Promise.all([...names].map((name) => prometheus.query(name)));
-        return [...names].every((name, i) => found[i]!.length > 0);
+        return found.every((series) => series.length > 0);
       },
       1000,
     ).catch(async (error: Error) => {
