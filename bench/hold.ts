@@ -10,6 +10,7 @@
  * memory that the member has had so far, and whether it kept its leadership.
  */
 
+import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -231,6 +232,15 @@ function longestTurn(path: string): Promise<Turns> {
   });
 }
 
+/**
+ * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
+ * which moves between them many times is counted too much processor time.
+ */
+function pin(pid: number): void {
+  const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
+  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
+}
+
 async function leaderOf(
   cluster: TestCluster,
 ): Promise<{ member: TestCluster["members"][number]; term: number }> {
@@ -269,6 +279,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   let prober: Prober | undefined;
   try {
     let { member, term } = await leaderOf(cluster);
+    if (args.spin) pin(member.pid!);
     client = new TestClient(member.clientAddress, cluster.identity);
     const scene = await fill(client, program, member, cluster);
     // What the filling has left to be done: flushes, files that are joined.

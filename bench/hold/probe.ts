@@ -54,6 +54,8 @@ class Record {
     let ownMs = 0;
     let pauseMs = 0;
     let first = 0;
+    // The observer does not report them in order.
+    this.#pauses.sort((a, b) => a.fromMs - b.fromMs);
     for (const turn of this.#turns) {
       cpuMs = Math.max(cpuMs, turn.cpuMs);
       while (first < this.#pauses.length && this.#pauses[first].toMs <= turn.fromMs) first++;
