@@ -22,7 +22,8 @@ import { cpuSeconds } from "./usage.ts";
 const help = `npm run bench:pairs -- --base DIR [options]: this version beside the one in DIR
   --base DIR      a checkout of the other version, with its dependencies
   --rows TEXT     only rows whose names hold one of these texts, parted by ";"
-  --pairs N       pairs of bursts for each row (default: 9)
+  --pairs N       pairs of bursts for each row and start (default: 4)
+  --starts N      members are started so many times: each is compiled differently (default: 3)
   --seconds S     of a burst (default: 1)
   --tls           mutual TLS
   --size N        members of each (default: 1)`;
@@ -30,13 +31,15 @@ const help = `npm run bench:pairs -- --base DIR [options]: this version beside t
 const { values: args } = readArguments(help, {
   base: { type: "string", default: "" },
   rows: { type: "string", default: "" },
-  pairs: { type: "string", default: "9" },
+  pairs: { type: "string", default: "4" },
+  starts: { type: "string", default: "3" },
   seconds: { type: "string", default: "1" },
   tls: { type: "boolean", default: false },
   size: { type: "string", default: "1" },
 });
 if (args.base === "") refuse("--base is missing");
 const pairs = count("pairs", args.pairs);
+const starts = count("starts", args.starts);
 const durationMs = 1000 * positive("seconds", args.seconds);
 const size = count("size", args.size);
 const wanted = args.rows.split(";").filter((text) => text !== "");
@@ -89,8 +92,14 @@ async function burst({ ready, pids }: Side, row: Row, warmUpMs: number): Promise
   };
 }
 
-async function measure(base: Side, own: Side, row: Row): Promise<string[]> {
-  const found: { base: Burst; own: Burst }[] = [];
+/** The bursts of a pair. */
+interface Pair {
+  readonly base: Burst;
+  readonly own: Burst;
+}
+
+async function measure(base: Side, own: Side, row: Row): Promise<Pair[]> {
+  const found: Pair[] = [];
   for (let pair = 0; pair <= pairs; pair++) {
     const warmUpMs = pair === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS;
     const order = pair % 2 === 0 ? [base, own] : [own, base];
@@ -98,10 +107,13 @@ async function measure(base: Side, own: Side, row: Row): Promise<string[]> {
     for (const side of order) bursts.set(side, await burst(side, row, warmUpMs));
     if (pair > 0) found.push({ base: bursts.get(base)!, own: bursts.get(own)! });
   }
-  const middle = (figure: (one: { base: Burst; own: Burst }) => number): number =>
-    median(found.map(figure));
-  const line = [
-    row.name,
+  return found;
+}
+
+function lineOf(name: string, found: readonly Pair[]): string[] {
+  const middle = (figure: (one: Pair) => number): number => median(found.map(figure));
+  return [
+    name,
     middle((one) => one.base.ratePerS).toFixed(0),
     middle((one) => one.own.ratePerS).toFixed(0),
     middle((one) => one.own.ratePerS / one.base.ratePerS).toFixed(2),
@@ -109,17 +121,23 @@ async function measure(base: Side, own: Side, row: Row): Promise<string[]> {
     middle((one) => one.own.cpuUs).toFixed(1),
     middle((one) => one.own.cpuUs / one.base.cpuUs).toFixed(2),
   ];
-  console.error(line.join("  "));
-  return line;
 }
 
-const sides: Side[] = [];
-try {
-  for (const root of [args.base, join(import.meta.dirname, "..")]) sides.push(await start(root));
-  const lines: string[][] = [];
-  for (const row of chosen) lines.push(await measure(sides[0], sides[1], row));
-  const head = ["load", "base, a second", "now", "ratio", "base, CPU us", "now", "ratio"];
-  console.log(align([head, ...lines], [0]));
-} finally {
-  for (const { cluster } of sides) await cluster.destroy();
+const found = new Map<string, Pair[]>(chosen.map(({ name }) => [name, []]));
+for (let round = 0; round < starts; round++) {
+  const sides: Side[] = [];
+  try {
+    const roots = [args.base, join(import.meta.dirname, "..")];
+    for (const root of round % 2 === 0 ? roots : roots.toReversed()) sides.push(await start(root));
+    const [base, own] = round % 2 === 0 ? sides : sides.toReversed();
+    for (const row of chosen) {
+      const some = await measure(base, own, row);
+      console.error(lineOf(row.name, some).join("  "));
+      found.get(row.name)!.push(...some);
+    }
+  } finally {
+    for (const { cluster } of sides) await cluster.destroy();
+  }
 }
+const head = ["load", "base, a second", "now", "ratio", "base, CPU us", "now", "ratio"];
+console.log(align([head, ...[...found].map(([name, some]) => lineOf(name, some))], [0]));
