@@ -17,6 +17,6 @@ await launch(
   ["--max-semi-space-size=8", "--heap-growing-percent=70"],
   {
     MALLOC_ARENA_MAX: "2",
-    GLIBC_TUNABLES: "glibc.malloc.mxfast=0",
+    GLIBC_TUNABLES: "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=256",
   },
 );

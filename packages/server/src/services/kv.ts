@@ -150,10 +150,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [Range.path, rangeHandler(member)],
     [
       Put.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = PutRequest.decode(bytes);
-        const applied = await member.propose(callerOf(context), "put", bytes, request);
-        return PutResponse.encode(completed(member, applied));
+        return member
+          .propose(callerOf(context), "put", bytes, request)
+          .then((applied) => PutResponse.encode(completed(member, applied)));
       },
     ],
     [
