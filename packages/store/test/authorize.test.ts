@@ -92,6 +92,12 @@ interface Model {
 }
 
 function authorities(model: Model): Authorities {
+  const permissionsOfRoles = (roles: readonly string[]) =>
+    new PermissionSet(
+      roles
+        .flatMap((role) => model.roles[role] ?? [])
+        .map((one) => ({ ...bytes(one), permType: one.permType })),
+    );
   const rolesOf = (name: string) =>
     Object.hasOwn(model.users, name) ? model.users[name] : undefined;
   return {
@@ -102,23 +108,19 @@ function authorities(model: Model): Authorities {
       return roles && { name, roles, password: EMPTY, options: { noPassword: false } };
     },
     isRoot: (name) => rolesOf(name)?.includes("root") ?? false,
-    permissionsOf: ({ roles }) =>
-      new PermissionSet(
-        roles
-          .flatMap((role) => model.roles[role] ?? [])
-          .map((one) => ({ ...bytes(one), permType: one.permType })),
-      ),
+    permissionsOf: ({ roles }) => permissionsOfRoles(roles),
+    permissionsOfRoles,
   };
 }
 
 /** etcd's rules, one after the other. */
 function naiveVerdict(
   model: Model,
-  { username, authRevision }: AuthIdentity,
+  { username, authRevision, roles: listed }: AuthIdentity,
   operation: Operation,
 ): string | undefined {
   if (!model.enabled || operation.kind === "open") return undefined;
-  const roles = model.users[username];
+  const roles = username === "" ? undefined : (listed ?? model.users[username]);
   const root =
     roles === undefined ? "UserNotFound" : roles.includes("root") ? undefined : "PermissionDenied";
   const admin = username === "" ? "UserEmpty" : root;
@@ -137,6 +139,8 @@ function naiveVerdict(
     case "root":
       return admin;
     case "user":
+      // A user of the store is another party than the user of a token that lists its roles.
+      if (listed !== undefined) return admin;
       return username !== "" && username === operation.name ? undefined : admin;
     case "role":
       return roles?.includes(operation.name) === true ? undefined : admin;
@@ -185,9 +189,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 const identity = fc.record({
   username: fc.constantFrom(...names),
   authRevision: fc.integer({ min: 0, max: 3 }),
+  roles: fc.option(fc.subarray([...roleNames, "none"]), { nil: undefined }),
 });
 
-test("each verdict is that of etcd's rules, one after the other", () => {
+test("each verdict is that of etcd's rules, by the roles of the user or of its token", () => {
   fc.assert(
     fc.property(model, identity, operation, (state, who, what) => {
       assert.equal(authorize(authorities(state), who, what), naiveVerdict(state, who, what));

@@ -4,6 +4,8 @@
  *
  *     bucket auth       "authEnabled"  -> one byte: 1 on, 0 off
  *                       "authRevision" -> 8 bytes big-endian
+ *                       "tokenRoles"   -> one byte 1, ours: an entry with roles of a token was
+ *                                         applied, so every member knows such entries
  *     bucket authUsers  user's name    -> authpb.User
  *     bucket authRoles  role's name    -> authpb.Role
  *
@@ -24,6 +26,7 @@ export const ROOT = "root";
 /** Keys of the bucket auth. */
 const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
 const AUTH_REVISION: Uint8Array = fromUtf8("authRevision");
+const TOKEN_ROLES: Uint8Array = fromUtf8("tokenRoles");
 const FIRST_REVISION = 1;
 
 /** A user as it stands. */
@@ -56,6 +59,7 @@ export class AuthState {
   readonly #roleNames = new SortedNames();
   #permissionCount = 0;
   #isEnabled = false;
+  #hasTokenRoles = false;
   #revision = FIRST_REVISION;
   /** Merged permissions by the list of roles that they are of, the oldest first. */
   readonly #merged = new Map<string, PermissionSet>();
@@ -71,6 +75,7 @@ export class AuthState {
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
     const state = new AuthState(backend);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
+    state.#hasTokenRoles = isOn(backend.get(Bucket.auth, TOKEN_ROLES));
     const revision = backend.get(Bucket.auth, AUTH_REVISION);
     if (revision !== undefined) {
       if (revision.length !== 8) throw damage(path, "auth", AUTH_REVISION, "not 8 bytes");
@@ -95,6 +100,11 @@ export class AuthState {
   /** The auth revision. */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** Whether an entry with roles of a token was applied. */
+  get hasTokenRoles(): boolean {
+    return this.#hasTokenRoles;
   }
 
   get userCount(): number {
@@ -141,25 +151,31 @@ export class AuthState {
   permissionsOf(user: User): PermissionSet {
     const kept = this.#sets.get(user);
     if (kept !== undefined) return kept;
-    // Lengths go before the names: a name may hold any character.
-    const id = user.roles.map((role) => `${role.length}:${role}`).join("");
-    let merged = this.#merged.get(id);
-    if (merged === undefined) {
-      merged = new PermissionSet(user.roles.flatMap((role) => this.#roles.get(role) ?? []));
-      this.#keep(id, merged);
-    }
+    const merged = this.permissionsOfRoles(user.roles);
     this.#sets.set(user, merged);
+    return merged;
+  }
+
+  /** What roles permit, merged; roles that do not exist permit nothing. */
+  permissionsOfRoles(roles: readonly string[]): PermissionSet {
+    // Lengths go before the names: a name may hold any character.
+    let id = "";
+    for (const role of roles) if (this.#roles.has(role)) id += `${role.length}:${role}`;
+    const kept = this.#merged.get(id);
+    if (kept !== undefined) return kept;
+    const merged = new PermissionSet(roles.flatMap((role) => this.#roles.get(role) ?? []));
+    this.#keep(id, merged);
     return merged;
   }
 
   #keep(id: string, merged: PermissionSet): void {
     this.#merged.set(id, merged);
-    this.#mergedIntervals += merged.size + 1;
+    this.#mergedIntervals += costOf(id, merged);
     if (this.#mergedIntervals <= MAX_CACHED_INTERVALS) return;
     for (const [oldest, set] of this.#merged) {
       if (this.#mergedIntervals <= MAX_CACHED_INTERVALS || set === merged) break;
       this.#merged.delete(oldest);
-      this.#mergedIntervals -= set.size + 1;
+      this.#mergedIntervals -= costOf(oldest, set);
     }
     // It refers to what was dropped.
     this.#sets.clear();
@@ -170,6 +186,13 @@ export class AuthState {
   setEnabled(isEnabled: boolean): void {
     this.#isEnabled = isEnabled;
     this.#backend.put(Bucket.auth, AUTH_ENABLED, new Uint8Array([isEnabled ? 1 : 0]));
+  }
+
+  /** An entry with roles of a token was applied. */
+  noteTokenRoles(): void {
+    if (this.#hasTokenRoles) return;
+    this.#hasTokenRoles = true;
+    this.#backend.put(Bucket.auth, TOKEN_ROLES, new Uint8Array([1]));
   }
 
   /** Adds a user or replaces one. @param record of the user, where it is encoded already */
@@ -232,6 +255,11 @@ export class AuthState {
     this.#merged.clear();
     this.#mergedIntervals = 0;
   }
+}
+
+/** What a kept set counts for, in intervals: its name may be longer than it. */
+function costOf(id: string, set: PermissionSet): number {
+  return set.size + 1 + (id.length >> 5);
 }
 
 /** Anything but 0 counts as on: a value that etcd would not write must not open the state. */
