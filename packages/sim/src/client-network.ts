@@ -133,7 +133,7 @@ export class ClientNetwork {
         const { process, services } = node;
         if (isDone) return;
         if (services === undefined || process === undefined || !process.alive) {
-          done({ error: "nobody answers", unsent: true });
+          done({ error: "no member answers", unsent: true });
           return;
         }
         const broken = () => done({ error: "the connection broke" });
@@ -198,7 +198,7 @@ export class ClientNetwork {
     this.#scheduler.after(this.latencyMs(), () => {
       const { process, services } = node;
       if (process === undefined || !process.alive || services?.stream.has(path) !== true) {
-        stream.broken("nobody answers");
+        stream.broken("no member answers");
         return;
       }
       const link = this.#linkTo(process, services);
@@ -222,7 +222,7 @@ export class ClientNetwork {
       const { process, services } = node;
       const handler = services?.stream.get(path);
       if (process === undefined || !process.alive || handler === undefined) {
-        stream.broken("nobody answers");
+        stream.broken("no member answers");
         return;
       }
       const breaks = this.#breaks() ? this.#random.unit() * 1000 : undefined;
