@@ -14,6 +14,7 @@ import { AuthClient, enableAuth, PASSWORD } from "../support/auth.ts";
 import { endsWith } from "../support/children.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { findProgram, skipWithoutEtcdctl } from "../support/executables.ts";
+import { until } from "../support/until.ts";
 
 const PYTHON = "/usr/bin/python3";
 
@@ -60,6 +61,36 @@ describe("clients of others log in", () => {
     const unknown = open("wrong");
     await assert.rejects(unknown.get("app/npm").string(), /authentication failed/);
     unknown.close();
+  });
+
+  test("npm's etcd3 and our own client log in again at a member that was started again", async () => {
+    const auth = { username: "ann", password: PASSWORD };
+    const theirs = new Etcd3({ hosts: cluster.endpoints[0], auth });
+    const endpoints = cluster.endpoints;
+    const ours = connect({ endpoints, auth: { name: "ann", password: PASSWORD } });
+    try {
+      await theirs.put("app/again").value("1");
+      await ours.put("app/again", "2");
+      const [member] = cluster.members;
+      await member.kill();
+      member.start();
+      await member.waitReady();
+      await root.login("root");
+      await until("npm's client is connected again", async () => {
+        try {
+          return (await theirs.get("app/again").string()) === "2";
+        } catch (error) {
+          // A call may still meet the connection that has gone.
+          assert.doesNotMatch((error as Error).message, /token|permission|user/);
+          return false;
+        }
+      });
+      await ours.put("app/again", "3");
+      await assert.rejects(ours.get("other"), /permission denied/);
+    } finally {
+      theirs.close();
+      ours.close();
+    }
   });
 
   test("our own client logs in again when its token is not accepted any more", async () => {
