@@ -95,11 +95,23 @@ describe("clients of others log in", () => {
 
   test("our own client logs in again when its token is not accepted any more", async () => {
     const { endpoints } = cluster;
-    const client = connect({ endpoints, auth: { name: "ann", password: PASSWORD } });
+    let password = PASSWORD;
+    const auth = {
+      name: "ann",
+      get password() {
+        return password;
+      },
+    };
+    const client = connect({ endpoints, auth });
     try {
       await client.put("app/own", "1");
-      await passwordIs(PASSWORD);
+      await passwordIs("another");
+      await assert.rejects(client.put("app/own", "2"), /authentication failed/);
+      password = "another";
       await client.put("app/own", "2");
+      await passwordIs(PASSWORD);
+      password = PASSWORD;
+      await client.put("app/own", "3");
       await assert.rejects(client.get("other"), /permission denied/);
     } finally {
       client.close();
