@@ -45,7 +45,7 @@ export function metricsOf(
       keyCount: () => member()?.store.mvcc.keyCount ?? 0,
       currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
       compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
-      sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
+      sizeBytes: () => member()?.store.sizeBytes ?? 0,
       sizeInUseBytes: () => member()?.store.liveBytes ?? 0,
       quotaBytes: () => config.quotaBackendBytes ?? -1,
       quotaUsedShare: () => member()?.space.keeper.usedShare ?? 0,

@@ -68,7 +68,7 @@ export const STORE_READINGS: readonly Reading<MetricSources>[] = [
   reading(
     "gauge",
     "etcd_mvcc_db_total_size_in_bytes",
-    "Bytes that the backend takes on disk.",
+    "Bytes that the backend takes on disk, or what the quota counts if that is more.",
     (s) => s.sizeBytes(),
   ),
   reading(
