@@ -220,17 +220,13 @@ export class ClientNetwork implements Exchanges {
     { credential, done }: { credential: Credential; done: (reply: Reply) => void },
   ): () => void {
     let answer: Uint8Array | undefined;
-    const call = link.call(
-      path,
-      metadataOf(credential, false),
-      {
-        message(message, taken) {
-          answer = message;
-          taken();
-        },
-        ended: (code, text) => done(code === 0 ? { bytes: answer } : { error: text }),
+    const call = link.call(path, metadataOf(credential, false), {
+      message(message, taken) {
+        answer = message;
+        taken();
       },
-    );
+      ended: (code, text) => done(code === 0 ? { bytes: answer } : { error: text }),
+    });
     call.send(bytes);
     call.end();
     return () => call.cancel();

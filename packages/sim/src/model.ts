@@ -288,10 +288,7 @@ export class ModelState {
     return keys === undefined ? this : new ModelState(this.revision, keys);
   }
 
-  #put(
-    run: Run,
-    { key, value, lease, ignoreValue, ignoreLease, prevKv }: ModelPut,
-  ): OpAnswer {
+  #put(run: Run, { key, value, lease, ignoreValue, ignoreLease, prevKv }: ModelPut): OpAnswer {
     run.keys ??= new Map(this.keys);
     const old = run.keys.get(key);
     const kept = ignoreLease === true ? old?.lease : lease;

@@ -140,6 +140,10 @@ export interface SimOptions {
   /** Whether tokens are signed, as JSON Web Tokens are, or the members' own. */
   readonly signedTokens: boolean;
   readonly tokenTtlSeconds: number;
+  /** Mean time between two ranges that are read in parts; 0: never. */
+  readonly streamEveryMs: number;
+  /** --initial-election-tick-advance. */
+  readonly electionAdvance: boolean;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -464,6 +468,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
         ? 2
         : 0,
     ...drawUsers(seed, theme),
+    ...drawStreams(seed, theme),
+    electionAdvance: new SeededRandom(BigInt(seed)).fork("election advance").below(4) === 0,
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
@@ -539,6 +545,13 @@ function drawUsers(seed: number, theme: Theme) {
     signedTokens: one(false, false, true),
     tokenTtlSeconds: one(2, 300, 300),
   };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawStreams(seed: number, theme: Theme) {
+  const random = new SeededRandom(BigInt(seed)).fork("range streams");
+  const isOn = random.below(8) === 0 && (theme === "mixed" || theme === "snapshots");
+  return { streamEveryMs: isOn ? [40, 150][random.below(2)] : 0 };
 }
 
 /** Of a stream of its own, for the same reason. */

@@ -92,10 +92,12 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     hostileEveryMs: 0,
     poisonEveryMs: 0,
     harshDisks: 0,
-  users: false,
-  usersEveryMs: 0,
-  signedTokens: false,
-  tokenTtlSeconds: 300,
+    users: false,
+    streamEveryMs: 0,
+    electionAdvance: false,
+    usersEveryMs: 0,
+    signedTokens: false,
+    tokenTtlSeconds: 300,
   },
 };
 

@@ -17,7 +17,7 @@ import {
   AuthUserDeleteRequest,
   AuthUserGrantRoleRequest,
   AuthUserRevokeRoleRequest,
-  authpb,
+  type authpb,
   fromLatin1,
 } from "@quorate/proto";
 import type { Node } from "../node.ts";
@@ -106,8 +106,7 @@ export class Administrator {
   async settle(): Promise<void> {
     this.#stopped = true;
     for (const change of [this.#userAdd("root"), this.#grantRole("root", "root"), this.#enable()])
-      while (!(await this.#make(this.#deps.root, change)))
-        await this.#deps.scheduler.delay(100);
+      while (!(await this.#make(this.#deps.root, change))) await this.#deps.scheduler.delay(100);
   }
 
   #beginning(): Change[] {

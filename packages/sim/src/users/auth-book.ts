@@ -173,8 +173,6 @@ export function modelOf({ auth }: Pick<Store, "auth">): AuthModel {
     const noPassword = options?.noPassword ?? false;
     return [name, { hash: hashText(password), noPassword, roles }];
   });
-  const roles = auth
-    .roleNames()
-    .map((name) => [name, auth.role(name)!.map(toPermission)] as const);
+  const roles = auth.roleNames().map((name) => [name, auth.role(name)!.map(toPermission)] as const);
   return new AuthModel(auth.isEnabled, auth.revision, new Map(users), new Map(roles));
 }

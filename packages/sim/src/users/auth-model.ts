@@ -11,7 +11,7 @@ import {
   toBase64,
   toLatin1,
 } from "@quorate/proto";
-import { AUTH_KINDS, type AuthKind, decodeAuth } from "./auth-kinds.ts";
+import { type AUTH_KINDS, type AuthKind, decodeAuth } from "./auth-kinds.ts";
 
 /** What may be done with a key. */
 export type KeyAccess = "read" | "write";
@@ -224,7 +224,11 @@ function grant(
   const isSame = (one: ModelPermission) => one.key === key && one.end === end;
   const after = before.some(isSame)
     ? before.map((one) => (isSame(one) ? granted : one))
-    : [...before.filter((one) => one.key <= key), granted, ...before.filter((one) => one.key > key)];
+    : [
+        ...before.filter((one) => one.key <= key),
+        granted,
+        ...before.filter((one) => one.key > key),
+      ];
   return state.with({ roles: replaced(state.roles, name, after) });
 }
 

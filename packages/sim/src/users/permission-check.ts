@@ -215,7 +215,8 @@ export class PermissionCheck {
     if (name === "InvalidAuthToken") return this.#mayRefuseToken(call, lowest, last);
     const { session } = call.identity;
     if (name === "AuthOldRevision") {
-      if (session?.revision !== undefined) return states.some((one) => one.revision > session.revision!);
+      if (session?.revision !== undefined)
+        return states.some((one) => one.revision > session.revision!);
       return states.length > 1;
     }
     // Who was not asked for a user on a member that did not know of enforcement yet.

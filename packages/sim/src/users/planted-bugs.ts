@@ -83,7 +83,8 @@ export const USER_BUGS = {
   "serializable-read-unchecked": {
     file: "server/src/member/entry-points.ts",
     before: "const admission = this.#admit(caller, access);\n    const admitted",
-    after: "const admission = linearizable ? this.#admit(caller, access) : undefined;\n    const admitted",
+    after:
+      "const admission = linearizable ? this.#admit(caller, access) : undefined;\n    const admitted",
   },
   "keep-alive-unchecked": {
     file: "server/src/member/entry-points.ts",

@@ -36,7 +36,13 @@ export interface SessionsDeps {
   readonly safety: Safety;
   readonly check: PermissionCheck;
   readonly passwords: ReadonlyMap<string, string>;
-  ask(identity: Identity, node: Node, path: string, bytes: Uint8Array, timeoutMs: number): Promise<Reply>;
+  ask(
+    identity: Identity,
+    node: Node,
+    path: string,
+    bytes: Uint8Array,
+    timeoutMs: number,
+  ): Promise<Reply>;
 }
 
 export class Sessions {

@@ -87,7 +87,11 @@ export class UserClients {
         return this.#put(node, lease);
       case 3:
       case 4:
-        await this.#ask(node, LeaseTimeToLive.path, LeaseTimeToLiveRequest.encode({ ID, keys: true }));
+        await this.#ask(
+          node,
+          LeaseTimeToLive.path,
+          LeaseTimeToLiveRequest.encode({ ID, keys: true }),
+        );
         return;
       case 5:
         return this.#renew(node, ID);

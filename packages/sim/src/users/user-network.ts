@@ -19,10 +19,10 @@ import type {
   Reply,
 } from "../client-network.ts";
 import type { Node } from "../node.ts";
+import { type CallRules, rulesOf } from "./calls.ts";
 import type { Identity } from "./identity.ts";
 import { leaseNeed } from "./needs.ts";
-import { type Moment, type PermissionCheck } from "./permission-check.ts";
-import { type CallRules, rulesOf } from "./calls.ts";
+import type { Moment, PermissionCheck } from "./permission-check.ts";
 import { StreamCheck } from "./stream-check.ts";
 
 const { path: KEEP_ALIVE } = LeaseService.methods.LeaseKeepAlive;
@@ -219,6 +219,9 @@ class RenewalJudge implements Judge {
 
   ended(reason: string): void {
     // A refusal of any of them ends the stream.
-    this.#check.endedForAny([...this.#leases].map((lease) => this.#rules(lease)), reason);
+    this.#check.endedForAny(
+      [...this.#leases].map((lease) => this.#rules(lease)),
+      reason,
+    );
   }
 }

@@ -20,7 +20,7 @@ import {
 import type { Safety } from "../check/safety.ts";
 import { violate } from "../check/violation.ts";
 import type { ClientStream } from "../client-network.ts";
-import { matches, type ModelRange } from "../model.ts";
+import { type ModelRange, matches } from "../model.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
 import type { Scheduler } from "../scheduler.ts";
