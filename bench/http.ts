@@ -1,16 +1,17 @@
 /**
  * Keys over HTTP/1.1 with keep-alive connections: /kv of ours, and the JSON gateways of ours and
- * etcd, in turn. Each connection sends its next request when it has the response to the last.
+ * etcd, in turn; with --v2 etcd's v2 API. Each connection sends its next request when it has the
+ * response to the last.
  *
  *     npm run bench:http -- --help
  *
  * Processor microseconds of the member for a request are what other programs on the machine, and
  * this generator, disturb least.
  */
-import { connect, type Socket } from "node:net";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { positive, readArguments, refuse } from "./arguments.ts";
+import { HttpConnection } from "./gateway/connection.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds } from "./usage.ts";
 
@@ -19,6 +20,7 @@ const help = `npm run bench:http -- [options]: puts and gets over HTTP/1.1, ours
   --seconds N          of each measurement (default: 5)
   --rounds N           rounds (default: 3); the programs take turns to go first
   --only NAME          quorate or etcd alone
+  --v2                 the v2 API; ETCD34 is the path of etcd 3.4, which has it too
   --markdown           the table for docs/benchmarks.md (progress goes to standard error)`;
 
 const { values: args } = readArguments(help, {
@@ -26,6 +28,7 @@ const { values: args } = readArguments(help, {
   seconds: { type: "string", default: "5" },
   rounds: { type: "string", default: "3" },
   only: { type: "string" },
+  v2: { type: "boolean", default: false },
   markdown: { type: "boolean", default: false },
 });
 const counts = args.connections.split(",").map((text) => positive("connections", text));
@@ -37,10 +40,14 @@ const KEYS = 1000;
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const keyOf = (index: number): string => `bench/${String(index % KEYS).padStart(6, "0")}`;
 
-function request(method: string, path: string, body?: string): Buffer {
+function request(method: string, path: string, body?: string, type?: string): Buffer {
   const length = body === undefined ? "" : `Content-Length: ${body.length}\r\n`;
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: bench\r\n${length}\r\n${body ?? ""}`);
+  const fields = `Host: bench\r\n${type === undefined ? "" : `Content-Type: ${type}\r\n`}${length}`;
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${fields}\r\n${body ?? ""}`);
 }
+
+const form = (method: string, path: string, body: string): Buffer =>
+  request(method, `/v2/keys/${path}`, body, "application/x-www-form-urlencoded");
 
 /** A load: the program that serves it, and its requests. */
 interface Load {
@@ -50,7 +57,35 @@ interface Load {
 }
 
 const BOTH = ["quorate", "etcd"] as const;
-const loads: readonly Load[] = [
+const v2Loads: readonly Load[] = [
+  {
+    name: "PUT, 1,000 keys",
+    programs: BOTH,
+    make: (index) => form("PUT", keyOf(index), `value=${value}`),
+  },
+  {
+    name: "GET",
+    programs: BOTH,
+    make: (index) => request("GET", `/v2/keys/${keyOf(index)}`),
+  },
+  {
+    name: "GET with quorum",
+    programs: BOTH,
+    make: (index) => request("GET", `/v2/keys/${keyOf(index)}?quorum=true`),
+  },
+  {
+    name: "POST in one directory",
+    programs: BOTH,
+    make: () => form("POST", "queue", `value=${value}`),
+  },
+  {
+    name: "PUT with prevExist on one key",
+    programs: BOTH,
+    make: () => form("PUT", keyOf(0), `value=${value}&prevExist=true`),
+  },
+];
+
+const kvLoads: readonly Load[] = [
   {
     name: "put, /kv",
     programs: ["quorate"],
@@ -76,50 +111,7 @@ const loads: readonly Load[] = [
   },
 ];
 
-/** One connection: a request, its response, the next request. */
-class Caller {
-  readonly #socket: Socket;
-  readonly #next: () => Buffer;
-  #buffered = "";
-  /** Responses; and those of an error's status. */
-  done = 0;
-  failed = 0;
-
-  private constructor(socket: Socket, next: () => Buffer) {
-    this.#socket = socket;
-    this.#next = next;
-    socket.setNoDelay(true);
-    socket.setEncoding("latin1");
-    socket.on("data", (text) => this.#received(String(text)));
-    socket.on("error", () => {});
-    socket.write(next());
-  }
-
-  static open(port: number, next: () => Buffer): Promise<Caller> {
-    return new Promise((resolve, reject) => {
-      const socket = connect(port, "127.0.0.1", () => resolve(new Caller(socket, next)));
-      socket.once("error", reject);
-    });
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
-
-  #received(text: string): void {
-    this.#buffered += text;
-    for (;;) {
-      const head = this.#buffered.indexOf("\r\n\r\n");
-      if (head < 0) return;
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#buffered)?.[1] ?? 0);
-      if (this.#buffered.length < head + 4 + length) return;
-      this.done++;
-      if (this.#buffered[9] !== "2") this.failed++;
-      this.#buffered = this.#buffered.slice(head + 4 + length);
-      this.#socket.write(this.#next());
-    }
-  }
-}
+const loads = args.v2 ? v2Loads : kvLoads;
 
 interface Result {
   readonly rate: number;
@@ -127,36 +119,49 @@ interface Result {
 }
 
 async function measure(
-  port: number,
+  address: string,
   pid: number,
   load: Load,
   connections: number,
 ): Promise<Result> {
-  let index = 0;
-  const next = () => load.make((index = (index + 7919) % KEYS));
-  const callers = await Promise.all(
-    Array.from({ length: connections }, () => Caller.open(port, next)),
-  );
-  const total = () => callers.reduce((sum, { done }) => sum + done, 0);
-  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  let [index, done] = [0, 0];
+  const send = (connection: HttpConnection): void => {
+    const answered = (): void => {
+      done++;
+      next();
+    };
+    const next = (): void => connection.send(load.make((index = (index + 7919) % KEYS)), answered);
+    next();
+  };
+  const opened: HttpConnection[] = [];
+  while (opened.length < connections) opened.push(await HttpConnection.open(address, reject));
+  for (const one of opened) send(one);
+  const pause = (ms: number) =>
+    Promise.race([broken, new Promise((resolve) => setTimeout(resolve, ms))]);
   // The first second warms up.
   await pause(1000);
-  const before = { done: total(), cpu: cpuSeconds([pid]), at: performance.now() };
+  const before = { done, cpu: cpuSeconds([pid]), at: performance.now() };
   await pause(seconds * 1000);
-  const done = total() - before.done;
+  const count = done - before.done;
   const cpu = cpuSeconds([pid]) - before.cpu;
   const elapsed = (performance.now() - before.at) / 1000;
-  for (const caller of callers) caller.close();
-  const failed = callers.reduce((sum, one) => sum + one.failed, 0);
-  if (failed > 0) refuse(`${failed} requests of "${load.name}" failed`);
-  return { rate: done / elapsed, microseconds: (cpu * 1e6) / done };
+  for (const one of opened) one.close();
+  return { rate: count / elapsed, microseconds: (cpu * 1e6) / count };
 }
 
 /** Writes every key once. */
 async function fill(url: string): Promise<void> {
   for (let index = 0; index < KEYS; index++) {
-    const body = JSON.stringify({ key: base64(keyOf(index)), value: base64(value) });
-    const response = await fetch(`${url}/v3/kv/put`, { method: "POST", body });
+    const response = args.v2
+      ? await fetch(`${url}/v2/keys/${keyOf(index)}`, {
+          method: "PUT",
+          body: new URLSearchParams({ value }),
+        })
+      : await fetch(`${url}/v3/kv/put`, {
+          method: "POST",
+          body: JSON.stringify({ key: base64(keyOf(index)), value: base64(value) }),
+        });
     if (!response.ok) refuse(`the keys cannot be written: ${response.status}`);
     await response.arrayBuffer();
   }
@@ -165,16 +170,16 @@ async function fill(url: string): Promise<void> {
 const results = new Map<string, Result[]>();
 
 async function round(executable: Executable): Promise<void> {
-  const cluster = await startCluster({ executable, size: 1 });
+  const flags = args.v2 ? ["--enable-v2"] : [];
+  const cluster = await startCluster({ executable, size: 1, flags });
   try {
     const [member] = cluster.members;
-    const port = Number(new URL(member.clientUrl).port);
     await fill(member.clientUrl);
     for (const load of loads) {
       if (!load.programs.includes(executable.name)) continue;
       for (const connections of counts) {
         const name = `${load.name}, ${connections} connections\t${executable.name}`;
-        const result = await measure(port, member.pid!, load, connections);
+        const result = await measure(member.clientAddress, member.pid!, load, connections);
         console.error(
           `${name}: ${Math.round(result.rate)}/s, ${result.microseconds.toFixed(1)} us`,
         );
@@ -186,7 +191,9 @@ async function round(executable: Executable): Promise<void> {
   }
 }
 
-const programs = [quorate, etcd]
+const v2Path = process.env["ETCD34"];
+const v2Etcd: Executable | undefined = v2Path ? { name: "etcd", command: [v2Path] } : undefined;
+const programs = [quorate, args.v2 ? v2Etcd : etcd]
   .filter((one) => one !== undefined)
   .filter(({ name }) => args.only === undefined || args.only === name);
 if (programs.length === 0) refuse("there is nothing to run: the program is not installed");

@@ -43,6 +43,7 @@ const [watchers, puts] = [positive("watchers", args.watchers), positive("puts", 
 const streams = 20;
 const clients = 100;
 const connections = 10;
+const attempts = 3;
 
 interface Figure {
   readonly program: string;
@@ -116,13 +117,16 @@ async function measureWatchers(
   let [created, events] = [0, 0];
   let check: () => void = () => {};
   const open: Connection[] = [];
+  let broken: Error | undefined;
   const failed = (error: Error): void => {
-    throw error;
+    broken = error;
+    check();
   };
   const reach = (isDone: () => boolean): Promise<void> =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       check = () => {
-        if (isDone()) resolve();
+        if (broken !== undefined) reject(broken);
+        else if (isDone()) resolve();
       };
       check();
     });
@@ -137,68 +141,95 @@ async function measureWatchers(
   const create = WatchRequest.encode({ requestUnion: { case: "createRequest", value } }).slice();
   const paths = [WatchService.methods.Watch.path];
   const { url } = proxy;
-  for (let slot = 0; slot < streams; slot++) {
-    const one = await Connection.open({ url, paths, identity: {}, done() {}, streamed, failed });
-    open.push(one);
-    const stream = one.openStream(slot, 0);
-    for (let i = 0; i < watchers / streams; ) {
-      for (const end = i + 100; i < end; i++) one.send(stream, create);
-      one.flush();
-      await reach(() => created === slot * (watchers / streams) + i);
+  try {
+    for (let slot = 0; slot < streams; slot++) {
+      const one = await Connection.open({ url, paths, identity: {}, done() {}, streamed, failed });
+      open.push(one);
+      const stream = one.openStream(slot, 0);
+      for (let i = 0; i < watchers / streams; ) {
+        for (const end = i + 100; i < end; i++) one.send(stream, create);
+        one.flush();
+        await reach(() => created === slot * (watchers / streams) + i);
+      }
+    }
+    const page = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
+    const upstream = Number(
+      /^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(page)?.[1] ?? Number.NaN,
+    );
+    const watchingBytes = residentBytes(proxy.pids) - idleBytes;
+    let answered = 0;
+    const putting = await Connection.open({
+      ...{ url: cluster.endpoints[0], paths: [KVService.methods.Put.path], identity: {}, failed },
+      done: () => {
+        answered++;
+        check();
+      },
+    });
+    open.push(putting);
+    const message = PutRequest.encode({
+      key: fromUtf8("key"),
+      value: Buffer.alloc(100, "v"),
+    }).slice();
+    const run = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        const [wasAnswered, wereEvents] = [answered, events];
+        putting.call(0, { path: 0, message, patchAt: [] });
+        putting.flush();
+        await reach(() => answered > wasAnswered && events === wereEvents + watchers);
+      }
+    };
+    await run(Math.ceil(puts / 4));
+    const [cpuBefore, startMs] = [cpuSeconds(proxy.pids), performance.now()];
+    await run(puts);
+    const tookS = (performance.now() - startMs) / 1000;
+    const usedS = cpuSeconds(proxy.pids) - cpuBefore;
+    const figures = [
+      { name: `${watchers} watchers of one key: watches of the member`, value: upstream },
+      { name: "bytes a watcher", value: watchingBytes / watchers },
+      { name: "events/s", value: (puts * watchers) / tookS },
+      { name: "events/CPU s of the proxy", value: (puts * watchers) / usedS },
+      { name: "proxy MiB at the end", value: residentBytes(proxy.pids) / 2 ** 20 },
+    ];
+    return figures;
+  } finally {
+    for (const one of open) one.close();
+  }
+}
+
+/**
+ * The figures of watchers, and how many attempts ended because the proxy ended a stream: etcd's
+ * does so when a watcher's channel stays full for 50 ms, so a busy machine needs another attempt.
+ */
+async function tryWatchers(
+  command: readonly string[],
+  cluster: TestCluster,
+): Promise<Omit<Figure, "program">[]> {
+  for (let ended = 0; ; ended++) {
+    const proxy = await startProxy(command, cluster.members[0].clientAddress);
+    try {
+      const figures = await measureWatchers(proxy, cluster);
+      return [...figures, { name: "attempts in which the proxy ended a stream", value: ended }];
+    } catch (error) {
+      console.error(`${watchers} watchers: ${(error as Error).message}`);
+      if (ended === attempts - 1)
+        return [{ name: "attempts in which the proxy ended a stream", value: attempts }];
+    } finally {
+      await proxy.close();
     }
   }
-  const page = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
-  const upstream = Number(
-    /^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(page)?.[1] ?? Number.NaN,
-  );
-  const watchingBytes = residentBytes(proxy.pids) - idleBytes;
-  let answered = 0;
-  const putting = await Connection.open({
-    ...{ url: cluster.endpoints[0], paths: [KVService.methods.Put.path], identity: {}, failed },
-    done: () => {
-      answered++;
-      check();
-    },
-  });
-  open.push(putting);
-  const message = PutRequest.encode({
-    key: fromUtf8("key"),
-    value: Buffer.alloc(100, "v"),
-  }).slice();
-  const run = async (count: number): Promise<void> => {
-    for (let i = 0; i < count; i++) {
-      const [wasAnswered, wereEvents] = [answered, events];
-      putting.call(0, { path: 0, message, patchAt: [] });
-      putting.flush();
-      await reach(() => answered > wasAnswered && events === wereEvents + watchers);
-    }
-  };
-  await run(Math.ceil(puts / 4));
-  const [cpuBefore, startMs] = [cpuSeconds(proxy.pids), performance.now()];
-  await run(puts);
-  const tookS = (performance.now() - startMs) / 1000;
-  const usedS = cpuSeconds(proxy.pids) - cpuBefore;
-  const figures = [
-    { name: `${watchers} watchers of one key: watches of the member`, value: upstream },
-    { name: "bytes a watcher", value: watchingBytes / watchers },
-    { name: "events/s", value: (puts * watchers) / tookS },
-    { name: "events/CPU s of the proxy", value: (puts * watchers) / usedS },
-    { name: "proxy MiB at the end", value: residentBytes(proxy.pids) / 2 ** 20 },
-  ];
-  for (const one of open) one.close();
-  return figures;
 }
 
 async function measure(program: string, command: readonly string[]): Promise<Figure[]> {
   const cluster = await startCluster({ executable: quorate, size: 1 });
   const proxy = await startProxy(command, cluster.members[0].clientAddress);
   try {
-    const figures = [
+    const calls = [
       ...(await measureCalls(proxy, "put, 100 clients", putTemplate(randomValue(256)))),
       ...(await measureCalls(proxy, "linearizable get, 100 clients", getTemplate(false))),
       ...(await measureCalls(proxy, "serializable get, 100 clients", getTemplate(true))),
-      ...(await measureWatchers(proxy, cluster)),
     ];
+    await proxy.close();
+    const figures = [...calls, ...(await tryWatchers(command, cluster))];
     return figures.map((figure) => ({ program, ...figure }));
   } finally {
     await proxy.close();

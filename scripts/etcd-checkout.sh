@@ -17,7 +17,7 @@ find_checkout() { # PATIENCE DIRECTORY NAME
 
 # Sets version to the version of etcd that a Quorate member reports: the tests ask the programs for
 # their version, and must expect this one.
-find_version() {
-  version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
-  [ -n "$version" ] || fail "bin/quorate.js --version prints no etcd version"
+find_version() { # PROGRAM
+  version=$("$1" --version | sed -n 's/^etcd Version: //p')
+  [ -n "$version" ] || fail "$1 --version prints no etcd version"
 }

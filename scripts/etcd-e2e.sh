@@ -12,10 +12,12 @@ Builds the end-to-end tests of etcd's source and runs them one by one, each with
   --source DIRECTORY    a checkout of etcd 3.7
   --package NAME     common (every kind of cluster by etcdctl, the default) or e2e (the programs one by one)
   --tools NAME       etcd (etcdctl and etcdutl of the source, the default) or quorate (quoratectl and quorateutl in their place)
+  --programs DIRECTORY  where quorate, quoratectl and quorateutl are, such as the bin directory of an unpacked release (default: those of this repository)
   --run PATTERN      only tests whose whole name matches this regular expression
   --all              those of scripts/etcd-e2e.txt, too
   --patience N       multiplies the tests' own limits of time, for machines that are slow or have other work (default: 1)
   --logs DIRECTORY      keeps what each test printed, as NAME.log (default: only that of failed tests is shown)
+  --results FILE     appends a line for each test: package, name, result, seconds, subtests that passed, failed and were skipped
   --list             prints the names and runs nothing
   --help             this text
 
@@ -25,10 +27,10 @@ HELP
 
 fail() { echo "etcd-e2e.sh: $*" >&2; exit 1; }
 
-source= package=common tools=etcd pattern='.*' all= patience=1 logs= list=
+source= package=common tools=etcd pattern='.*' all= patience=1 logs= list= programs= results=
 while [ $# -gt 0 ]; do
   case $1 in
-    --source | --package | --tools | --run | --patience | --logs)
+    --source | --package | --tools | --programs | --run | --patience | --logs | --results)
       [ $# -ge 2 ] || fail "$1 needs a value"
       case $1 in --run) pattern=$2 ;; *) declare "${1#--}=$2" ;; esac
       shift 2
@@ -45,6 +47,7 @@ case $package in common | e2e) ;; *) fail "--package is common or e2e, not $pack
 case $tools in etcd | quorate) ;; *) fail "--tools is etcd or quorate, not $tools" ;; esac
 find_checkout "$patience" "tests/$package" etcd
 tests=$source/tests/$package
+[ -z "$results" ] || results=$(realpath "$results")
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/quorate-etcd-e2e.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -53,12 +56,17 @@ mkdir "$work/bin" "$work/tmp" "$work/patient"
 mkdir -p "$logs"
 logs=$(realpath "$logs")
 
-find_version
+# The path of one of our programs: those of a release have no suffix.
+program() { # NAME
+  if [ -z "$programs" ]; then echo "$here/bin/$1.js"; else realpath "$programs/$1"; fi
+}
+
+find_version "$(program quorate)"
 flags="-X go.etcd.io/etcd/api/v3/version.Version=$version"
-ln -s "$here/bin/quorate.js" "$work/bin/etcd"
+ln -s "$(program quorate)" "$work/bin/etcd"
 if [ "$tools" = quorate ]; then
-  ln -s "$here/bin/quoratectl.js" "$work/bin/etcdctl"
-  ln -s "$here/bin/quorateutl.js" "$work/bin/etcdutl"
+  ln -s "$(program quoratectl)" "$work/bin/etcdctl"
+  ln -s "$(program quorateutl)" "$work/bin/etcdutl"
 else
   for tool in etcdctl etcdutl; do "$go" build -C "$source/$tool" -ldflags "$flags" -o "$work/bin/$tool" .; done
 fi
@@ -91,26 +99,45 @@ if [ -n "$list" ]; then echo "$names"; exit 0; fi
 network=()
 if unshare -rn true 2> /dev/null; then network=(unshare -rn sh -c 'ip link set lo up; exec "$@"' sh); fi
 cd "$tests"
-passed=0 skipped=0 failed=()
+passed=0 skipped=0 left=0 failed=()
+note() { # RESULT NAME SECONDS
+  [ -n "$results" ] || return 0
+  local log=$logs/$2.log
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$package" "$2" "$1" "$3" "$(count PASS "$log")" "$(count FAIL "$log")" \
+    "$(count SKIP "$log")" >> "$results"
+}
+count() { # RESULT LOG
+  grep -c "^ *--- $1: " "$2" || true
+}
 for name in $names; do
   if [ -z "$all" ] && why=$(awk -v name="$name" -v tools="$tools" '
     /^[^#]/ && name ~ "^(" $1 ")$" && ($2 == "any" || $2 == tools) { sub(/^[^ ]+ +[^ ]+ +/, ""); print; found = 1; exit }
     END { exit !found }' "$left_out"); then
     echo "left out  $name: $why"
-    skipped=$((skipped + 1))
+    left=$((left + 1))
     continue
   fi
   started=$(date +%s)
   limit=$((300 * patience))
   if EXPECT_DEBUG=true TMPDIR=$work/tmp timeout -k 5 $((limit + 10)) "${network[@]}" \
     "$work/tests" -test.v -test.timeout ${limit}s -test.run "^$name\$" -bin-dir "$work/bin" > "$logs/$name.log" 2>&1; then
-    echo "passed    $name ($(($(date +%s) - started)) s)"
-    passed=$((passed + 1))
+    seconds=$(($(date +%s) - started))
+    if grep -q "^--- SKIP: $name " "$logs/$name.log"; then
+      echo "skipped   $name: $(grep -A 1 -e '--- SKIP' "$logs/$name.log" | tail -n 1 | sed 's/^ *//')"
+      note skipped "$name" $seconds
+      skipped=$((skipped + 1))
+    else
+      echo "passed    $name ($seconds s)"
+      note passed "$name" $seconds
+      passed=$((passed + 1))
+    fi
   else
-    echo "FAILED    $name ($(($(date +%s) - started)) s); the end of $logs/$name.log:"
+    seconds=$(($(date +%s) - started))
+    note failed "$name" $seconds
+    echo "FAILED    $name ($seconds s); the end of $logs/$name.log:"
     tail -n 40 "$logs/$name.log" | cut -c 1-300 | sed 's/^/    /'
     failed+=("$name")
   fi
 done
-echo "$passed passed, ${#failed[@]} failed, $skipped left out (scripts/etcd-e2e.txt)"
+echo "$passed passed, ${#failed[@]} failed, $skipped skipped by themselves, $left left out (scripts/etcd-e2e.txt)"
 [ ${#failed[@]} = 0 ] || fail "failed: ${failed[*]}"

@@ -62,7 +62,7 @@ mkdir "$work/bin" "$work/tmp" "$work/changed"
 mkdir -p "$results"
 results=$(realpath "$results")
 
-find_version
+find_version "$here/bin/quorate.js"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"
 
 # Some files are compiled from changed copies, the source stays as it is.

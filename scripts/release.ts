@@ -26,6 +26,7 @@ import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts"
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
 import { givenNode } from "./release/given-node.ts";
+import { libraryArchive } from "./release/library.ts";
 import { collectLicences } from "./release/licences.ts";
 import {
   libatomic,
@@ -40,12 +41,13 @@ import { type Entry, tar, withDirectories } from "./release/tar.ts";
 
 const HELP = `usage: npm run release -- [OPTIONS]
 
-Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux, and
-SHA256SUMS.
+Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux,
+quorate-VERSION.tgz for npm (docs/nodejs.md), and SHA256SUMS.
 
   --platform LIST    comma-separated: linux-x64, linux-arm64, darwin-arm64 (default: all)
   --out DIRECTORY    output directory (default: dist)
   --no-deb           no Debian packages
+  --no-library       no npm package
   --node FILE        Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its
                      executable bin/node, which you have verified
   --node-sums FILE   SHASUMS256.txt of that Node release, to verify the archive
@@ -70,6 +72,7 @@ interface Options {
   readonly wanted: readonly Platform[];
   readonly out: string;
   readonly deb: boolean;
+  readonly library: boolean;
   readonly level: number;
   readonly node: string | undefined;
   readonly nodeSums: string | undefined;
@@ -82,6 +85,7 @@ function readOptions(args: readonly string[]): Options | undefined {
       platform: { type: "string", multiple: true },
       out: { type: "string", default: "dist" },
       "no-deb": { type: "boolean", default: false },
+      "no-library": { type: "boolean", default: false },
       compression: { type: "string", default: "9" },
       node: { type: "string" },
       "node-sums": { type: "string" },
@@ -110,7 +114,8 @@ function readOptions(args: readonly string[]): Options | undefined {
       "--node-sums compares an archive of nodejs.org: give that with --node (SHASUMS256.txt has no line for bin/node)",
     );
   }
-  return { wanted, out: resolve(values.out), deb: !values["no-deb"], level, node, nodeSums };
+  const outputs = { deb: !values["no-deb"], library: !values["no-library"] };
+  return { wanted, out: resolve(values.out), ...outputs, level, node, nodeSums };
 }
 
 /** The time that all files get. */
@@ -187,7 +192,15 @@ function write(out: string, name: string, content: Uint8Array): string {
   return `${createHash("sha256").update(content).digest("hex")}  ${name}\n`;
 }
 
-async function release({ wanted, out, deb, level, node, nodeSums }: Options): Promise<void> {
+async function release({
+  wanted,
+  out,
+  deb,
+  library,
+  level,
+  node,
+  nodeSums,
+}: Options): Promise<void> {
   const mtimeSeconds = releaseTime();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     version: string;
@@ -241,6 +254,10 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
       compress,
     });
     sums.push(write(out, `quorate_${version}_${platform.debian}.deb`, content));
+  }
+  if (library) {
+    const content = await libraryArchive(version, mtimeSeconds);
+    sums.push(write(out, `quorate-${version}.tgz`, compress(content)));
   }
   writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
   say(`done: ${out}`);

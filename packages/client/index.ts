@@ -5,6 +5,7 @@
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";
 export { pause } from "./src/caller.ts";
+export type { Change } from "./src/changes.ts";
 export { Client } from "./src/client.ts";
 export { campaign, type Leadership, type Observed, observeElection } from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";

@@ -23,7 +23,7 @@ export {
   noFaults,
 } from "./src/member/fault-points.ts";
 export { Member } from "./src/member/member.ts";
-export { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export type { MemberMetrics } from "./src/metrics/member-metrics.ts";
 export { Counter, Gauge, MetricRegistry } from "./src/metrics/registry.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";
 export { pageTable, serviceTable } from "./src/services/table.ts";

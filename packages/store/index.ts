@@ -47,6 +47,11 @@ export {
   type ResponseOf,
 } from "./src/requests/request-table.ts";
 export { mergeSort } from "./src/requests/rows.ts";
+export {
+  encodeWithRoles,
+  type IdentifiedRequest,
+  identifiedRequest,
+} from "./src/requests/token-roles.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
 export { STORAGE_VERSION, StorageVersionError } from "./src/storage-version.ts";

@@ -47,6 +47,16 @@ describe("auth can-i", () => {
     assert.equal((await ctl("auth enable")).code, 0);
   });
 
+  test("roles that a token lists are judged without a user", async () => {
+    const denied = await root("auth can-i --roles reader,absent put p/n");
+    assert.deepEqual(denied.code, 1);
+    assert.match(denied.stdout, /^no\nno role of a token with the roles reader, absent: WRITE/);
+    const allowed = await root("auth can-i --roles=reader,writer put p/n --prev-kv");
+    assert.deepEqual([allowed.code, allowed.stdout.split("\n")[0]], [0, "yes"]);
+    assert.match((await root("auth can-i --roles=root delete x")).stdout, /^yes\nrole root/);
+    assert.equal((await root("auth can-i --roles=reader ann put p/n")).code, 128);
+  });
+
   test("the verdict is what the cluster does", async () => {
     for (const [question, call] of [
       ["get p/a", "get p/a"],

@@ -3,25 +3,20 @@
  * name are there, and alerts fire.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { request } from "undici";
 import { parse } from "yaml";
 import { withCluster } from "../support/cluster.ts";
 import { dashboardQueries } from "../support/dashboard.ts";
-import { findProgram } from "../support/executables.ts";
 import { get } from "../support/http.ts";
-import { freePorts } from "../support/ports.ts";
+import { skipWithoutPrometheus, startPrometheus } from "../support/prometheus.ts";
 import { until } from "../support/until.ts";
 
 const directory = join(import.meta.dirname, "../../deploy/prometheus");
-const skip =
-  findProgram("prometheus") === undefined
-    ? "prometheus is not installed (Debian: apt-get install prometheus)"
-    : false;
+const skip = skipWithoutPrometheus;
 
 /** What the rules and the dashboard that etcd's project publishes look at. */
 const ETCD_NAMES = [
@@ -149,43 +144,20 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
     for (const { rules: all } of rules.groups)
       for (const rule of all) if (rule.for !== undefined) rule.for = "2s";
     writeFileSync(join(dir, "alerts.yml"), JSON.stringify(rules));
-    const targets = cluster.members.map((member) => member.clientAddress);
-    const config = {
-      global: { scrape_interval: "1s", evaluation_interval: "1s" },
-      rule_files: ["alerts.yml"],
-      scrape_configs: [{ job_name: "quorate-etcd", static_configs: [{ targets }] }],
-    };
-    writeFileSync(join(dir, "prometheus.yml"), JSON.stringify(config));
-    const [port] = await freePorts(1);
-    const prometheus = spawn(
-      "prometheus",
-      [
-        `--config.file=${join(dir, "prometheus.yml")}`,
-        `--storage.tsdb.path=${join(dir, "tsdb")}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-      ],
-      { stdio: "ignore" },
-    );
-    const gone = new Promise((resolve) => prometheus.once("exit", resolve));
-    t.after(async () => {
-      prometheus.kill("SIGKILL");
-      await gone;
+    const prometheus = await startPrometheus({
+      dir,
+      job: "quorate-etcd",
+      targets: cluster.members.map((member) => member.clientAddress),
+      rules: ["alerts.yml"],
     });
-    const api = async (path: string): Promise<{ data: Record<string, unknown> }> => {
-      const { body } = await request(`http://127.0.0.1:${port}/api/v1/${path}`);
-      return (await body.json()) as { data: Record<string, unknown> };
-    };
-    const up = async () => {
-      const { data } = await api("query?query=sum(up)");
-      return Number((data["result"] as { value: [number, string] }[])[0]?.value[1] ?? 0);
-    };
-    const firing = async () => {
-      const { data } = await api("alerts");
-      const all = data["alerts"] as { state: string; labels: { alertname: string } }[];
-      return new Set(
-        all.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname),
+    t.after(() => prometheus.close());
+    const up = async () => (await prometheus.query("sum(up)"))[0]?.value ?? 0;
+    const firing = async () =>
+      new Set(
+        (await prometheus.alerts())
+          .filter(({ state }) => state === "firing")
+          .map(({ name }) => name),
       );
-    };
     await until(
       "prometheus answers and all members are up",
       async () => (await up().catch(() => 0)) === 3,

@@ -80,6 +80,7 @@ test("the commands of the installation guide bring three members up, as the unit
       "--out",
       join(dir, "dist"),
       "--no-deb",
+      "--no-library",
       "--compression",
       "1",
     ],

@@ -1,11 +1,11 @@
 /** Signed tokens at real members: own ones, and those of an identity provider whose keys rotate. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { fromUtf8, GrpcCode, KVService } from "@quorate/proto";
+import { AuthService, fromUtf8, GrpcCode, KVService } from "@quorate/proto";
 import { SignJWT } from "jose";
 import { AuthClient, enableAuth } from "../support/auth.ts";
 import { startCluster } from "../support/cluster.ts";
@@ -26,6 +26,14 @@ function makeKey(kid: string): Key {
   return { kid, privateKey, jwk };
 }
 
+/** A token whose claim lists roles. */
+function issueRoles({ kid, privateKey }: Key, sub: string, groups: unknown): Promise<string> {
+  return new SignJWT({ sub, groups })
+    .setProtectedHeader({ alg: "ES256", kid })
+    .setExpirationTime("1h")
+    .sign(privateKey);
+}
+
 /** A token as an identity provider issues it. */
 function issue({ kid, privateKey }: Key, email: string, audience = "quorate"): Promise<string> {
   return new SignJWT({ email })
@@ -36,6 +44,52 @@ function issue({ kid, privateKey }: Key, email: string, audience = "quorate"): P
 }
 
 describe("signed tokens", () => {
+  test("roles in a claim: no user record, and audit lines with the roles", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "quorate-jwt-"));
+    const [jwks, log] = [join(dir, "jwks.json"), join(dir, "audit.log")];
+    const key = makeKey("k");
+    writeFileSync(jwks, JSON.stringify({ keys: [key.jwk] }));
+    const cluster = await startCluster({
+      size: 1,
+      flags: [
+        `--auth-token=jwt,sign-method=ES256,jwks=${jwks}`,
+        ...["--auth-jwt-user-claim=sub", "--auth-jwt-roles-claim=groups"],
+        ...[`--audit-log=${log}`, "--bcrypt-cost=4"],
+      ],
+    });
+    const client = new AuthClient(cluster.members[0].clientAddress);
+    const put = async (sub: string, groups: unknown, name = "app/1"): Promise<number> => {
+      const token = await issueRoles(key, sub, groups);
+      return (await client.try(Put, { key: fromUtf8(name), value: fromUtf8("v") }, token)).code;
+    };
+    try {
+      const root = await issueRoles(key, "eve", ["root"]);
+      const { RoleAdd, RoleGrantPermission, UserAdd, UserGrantRole, AuthEnable } =
+        AuthService.methods;
+      await client.call(RoleAdd, { name: "app" });
+      const perm = { permType: 2, key: fromUtf8("app/"), rangeEnd: fromUtf8("app0") };
+      await client.call(RoleGrantPermission, { name: "app", perm });
+      await client.call(UserAdd, { name: "root", options: { noPassword: true } });
+      await client.call(UserGrantRole, { user: "root", role: "root" });
+      await client.call(AuthEnable, {});
+      assert.equal(await put("ann", ["app", "other"]), GrpcCode.OK);
+      assert.equal(await put("ann", "other app"), GrpcCode.OK);
+      assert.equal(await put("ann", ["app"], "z"), GrpcCode.PermissionDenied);
+      assert.equal(await put("ann", undefined), GrpcCode.PermissionDenied);
+      assert.equal(await put("root", []), GrpcCode.PermissionDenied);
+      assert.equal(await put("ann", [7]), GrpcCode.Unauthenticated);
+      const many = Array.from({ length: 65 }, (_, i) => `r${i}`);
+      assert.equal(await put("ann", many), GrpcCode.Unauthenticated);
+      assert.equal((await client.try(Put, request, root)).code, GrpcCode.OK);
+      const line = '"user":"ann","proof":"token","roles":["app","other"],"address"';
+      await until("a line has the roles", () => readFileSync(log, "utf8").includes(line));
+    } finally {
+      client.close();
+      await cluster.destroy();
+      rmSync(dir, { recursive: true });
+    }
+  });
+
   test("own tokens, tokens of a provider, and a rotation of its keys without a restart", async () => {
     const dir = mkdtempSync(join(tmpdir(), "quorate-jwt-"));
     const [own, jwks] = [join(dir, "own.pem"), join(dir, "jwks.json")];

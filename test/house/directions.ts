@@ -30,6 +30,8 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   apiserver: { proto: "all", host: "all", rpc: "all", client: "all", server: "all", ctl: "all" },
   proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all", apiserver: "all" },
   client: { proto: "all", host: "all", rpc: "all" },
+  // What a program gets that runs a member, and the client, in its own process.
+  embed: { proto: "all", host: "all", client: "all", server: "all" },
   ctl: {
     client: "all",
     proto: "all",

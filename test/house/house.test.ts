@@ -1,4 +1,7 @@
-/** The house rules over the repository itself. rules.test.ts plants a violation for each. */
+/**
+ * The house rules over the repository itself. rules.test.ts and names.test.ts plant a violation for
+ * each.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkBans } from "./bans.ts";
@@ -6,6 +9,7 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { checkConstructors, checkExportedNames } from "./names.ts";
 import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -21,6 +25,8 @@ const rules: readonly (readonly [
   ["pure code touches no time, randomness, process or Node", checkBans],
   ["error classes follow the convention", checkErrorClasses],
   ["each invariant is enforced in one file", checkInvariants],
+  ["a package exports a name once", checkExportedNames],
+  ["constructors take few parameters", checkConstructors],
   ["no import cycles", checkCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],

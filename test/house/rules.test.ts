@@ -7,32 +7,9 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { clean, finds } from "./planted.ts";
 import { codeOnly } from "./scan.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
-import type { Finding, SourceFile } from "./tree.ts";
-
-type Rule = (files: readonly SourceFile[]) => Finding[];
-
-function filesOf(texts: Readonly<Record<string, string>>): SourceFile[] {
-  return Object.entries(texts).map(([path, text]) => ({ path, text }));
-}
-
-/** Asserts that the rule finds exactly one thing, at `where`, described by `what`. */
-function finds(
-  rule: Rule,
-  texts: Readonly<Record<string, string>>,
-  where: string,
-  what: RegExp,
-): void {
-  const findings = rule(filesOf(texts));
-  assert.equal(findings.length, 1, JSON.stringify(findings));
-  assert.equal(findings[0].where, where);
-  assert.match(findings[0].what, what);
-}
-
-function clean(rule: Rule, texts: Readonly<Record<string, string>>): void {
-  assert.deepEqual(rule(filesOf(texts)), []);
-}
 
 describe("scanner", () => {
   test("blanks comments, strings, templates and regular expressions, and keeps offsets", () => {

@@ -238,6 +238,7 @@ test("the archive, on a root without Node: installs, starts three members, loses
       "--out",
       out,
       "--no-deb",
+      "--no-library",
       "--compression",
       "1",
     ],

@@ -31,7 +31,7 @@ export async function campaign(
   session: Session,
   name: string,
   value: string,
-  signal = new AbortController().signal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Leadership> {
   const entry = await enqueue(client, name, session.lease, value);
   try {

@@ -50,7 +50,7 @@ export async function lockNamed(
   client: Client,
   session: Session,
   name: string,
-  signal = new AbortController().signal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Lock> {
   const entry = await enqueue(client, name, session.lease, "");
   try {

@@ -31,7 +31,10 @@ const MAX_OPENINGS = 3;
 /** What a server refuses that has the method. */
 const REFUSED = "RangeStream does not support ";
 
-/** Options of a stream: the server refuses `sortBy`, `order` and bounds of revisions. */
+/**
+ * Options of a stream: the server refuses orders other than by
+ * ascending keys, and bounds of revisions. `sortBy` without an order comes in one part.
+ */
 export interface StreamedGetOptions extends GetOptions {
   /** Ends the stream with DEADLINE_EXCEEDED after so many milliseconds; default never. */
   readonly timeoutMs?: number;

@@ -2,8 +2,7 @@
  * A watch that continues at another member when its own is lost.
  *
  *   const watch = client.watch("config/", { prefix: true });
- *   for await (const { events } of watch) for (const bytes of events)
- *   console.log(Event.decode(bytes));
+ *   for await (const { kind, kv } of watch.changes()) console.log(kind, toUtf8(kv.key));
  *
  * It yields every change from its first revision on, once and in order: after a break it is created
  * again from the revision after the last one yielded. It yields the server's responses except those
@@ -19,6 +18,7 @@ import {
   WatchService,
 } from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
+import { type Change, changesOf } from "./changes.ts";
 import { ClientError } from "./errors.ts";
 import { type Bytes, keyRange, type RangeOptions } from "./requests.ts";
 import { Backoff, isStaleToken, mayResume } from "./resume.ts";
@@ -102,6 +102,14 @@ export class Watch implements AsyncIterable<WatchResponse> {
     } finally {
       this.#stream?.cancel();
     }
+  }
+
+  /**
+   * Every change, one by one, in place of the responses. Iterate once. Throws ClientError where the
+   * server ends the watch: with code Compacted if the history that it needs is gone.
+   */
+  changes(): AsyncGenerator<Change, undefined> {
+    return changesOf(this);
   }
 
   async #open(renewToken: boolean): Promise<ClientStream<WatchRequest, WatchResponse>> {

@@ -127,6 +127,47 @@ test("a long string keeps its characters", () => {
   assert.throws(() => jsonToWire(type, broken), /invalid UTF-8 in string/);
 });
 
+test("a long string with escapes is decoded in slices, and so is its error", () => {
+  const value = Uint8Array.from({ length: 200_000 }, (_, i) => (i * 7919) >> 4);
+  const base64 = Buffer.from(value).toString("base64");
+  const escaped = [...base64].map((c) => `\\u00${c.charCodeAt(0).toString(16)}`).join("");
+  const type = typeOf("PutRequest");
+  const sliced = (body: string): { result: Uint8Array | string; count: number } => {
+    const transcoding = transcodeRequest(type, fromUtf8(body));
+    for (let count = 1; ; count++) {
+      try {
+        const result = transcoding.run(64 << 10);
+        if (result !== undefined) return { result, count };
+      } catch (error) {
+        assert.ok(error instanceof JsonError);
+        return { result: error.message, count };
+      }
+    }
+  };
+  for (const text of [
+    escaped,
+    base64.replaceAll("/", "\\/"),
+    base64.replace(/.{76}/g, "$&\\r\\n\\r\\n"),
+  ]) {
+    const { result, count } = sliced(`{"value":"${text}","key":"QQ=="}`);
+    const { key, value: decoded } = PutRequest.decode(result as Uint8Array);
+    assert.deepEqual([toUtf8(key), decoded], ["A", value]);
+    assert.ok(count >= text.length / (64 << 10), `${count} slices`);
+  }
+  const refused = [
+    [`${escaped}\\x`, /^invalid character 'x' in string escape code$/],
+    [`${escaped}\\u00e9`, /invalid value for bytes field value/],
+    [`${escaped}\\ud800xxxxxx`, /invalid escape code/],
+    [`${"é".repeat(100_000)}`, /invalid value for bytes field value/],
+  ] as const;
+  for (const [text, message] of refused) {
+    const { result, count } = sliced(`{"value":"${text}"}`);
+    assert.match(result as string, message);
+    assert.ok(count >= text.length / (64 << 10), `${count} slices`);
+  }
+  assert.match(sliced(`{"value":"${escaped}`).result as string, /unexpected EOF/);
+});
+
 test("a number of a million digits is refused", () => {
   const type = typeOf("CompactionRequest");
   const digits = `1.${"0".repeat(500_000)}1${"0".repeat(500_000)}`;

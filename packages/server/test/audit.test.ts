@@ -35,12 +35,13 @@ import type { AuditSettings } from "../src/audit/settings.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
 import { toStatusError } from "../src/services/status.ts";
+import { lineSink } from "./support/audit-lines.ts";
 
 type Line = Readonly<Record<string, unknown>>;
 
 function auditOf(more: Partial<AuditSettings> = {}) {
   const lines: Line[] = [];
-  const sink = { isWritable: true, write: (line: string) => void lines.push(JSON.parse(line)) };
+  const sink = lineSink((line) => void lines.push(JSON.parse(line)));
   const settings: AuditSettings = {
     level: "metadata",
     prefixes: [],

@@ -224,7 +224,7 @@ describe("tokens of an identity provider", () => {
       await issue(old, "a", {}, undefined),
       await issue(old, "a", {}, 1_699_999_999),
       await issue(old, "a", { groups: 7 }, SOON),
-      await issue(old, "a", { groups: Array(65).fill("r") }, SOON),
+      await issue(old, "a", { groups: Array.from({ length: 65 }, (_, i) => `r${i}`) }, SOON),
       await issue(old, "a", { groups: [{}] }, SOON),
       await issue(old, "a", { nbf: SOON }, SOON),
     ]) {

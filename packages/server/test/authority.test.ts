@@ -1,6 +1,7 @@
 /** Who a caller is, what members do as themselves, and what follows when users and roles change. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
 import {
   AlarmRequest,
   AuthService,
@@ -20,6 +21,7 @@ import type { Store } from "@quorate/store";
 import { AuthChanges } from "../src/auth/auth-changes.ts";
 import { UserAuthority } from "../src/auth/authority.ts";
 import { RPC_RULES } from "../src/auth/rpc-rules.ts";
+import { TokenEnds } from "../src/auth/token-ends.ts";
 import type { TokenProvider } from "../src/auth/token-provider.ts";
 import { type Caller, MEMBER_CALLER } from "../src/member/caller.ts";
 import type { Member } from "../src/member/member.ts";
@@ -87,6 +89,7 @@ test("a caller is the user of its token, else of its certificate, else none", as
       store: () => ({ auth }) as unknown as Store,
       tokens,
       clientCertAuth,
+      tokenEnds: new TokenEnds(new ManualClock(), () => {}),
       run: async () => assert.fail("no keys are looked at"),
     });
   const caller = (fields: Partial<Caller>): Caller => ({

@@ -88,3 +88,12 @@ test("a member that learns of its removal from a peer before it has applied it e
   clock.advance(0);
   assert.deepEqual([seen.isServing, seen.endedWith], [false, { error: undefined }]);
 });
+
+test("a member that has ended waits no longer", () => {
+  const { clock, seen, departure } = begin();
+  departure.applied({ index: 9, voters: 1 });
+  departure.known();
+  departure.stop();
+  clock.advance(MAX_LAST_VOTER_WAIT_MS);
+  assert.equal(seen.endedWith, undefined);
+});

@@ -10,6 +10,7 @@ import { PROBLEMS } from "../src/http-kv/problems.ts";
 import type { Member } from "../src/member/member.ts";
 import { PAGE_BOUNDS } from "../src/services/pages.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
+import { lineSink } from "./support/audit-lines.ts";
 import { KvClient, type KvRequest, problemIn, startedKv } from "./support/http-kv.ts";
 import { call, type World } from "./support/world.ts";
 
@@ -312,7 +313,7 @@ test("each request is calls of the services, with what is around them, and is co
     { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
     {
       clock: world.clock,
-      sink: { write: (line) => void lines.push(line), isWritable: true },
+      sink: lineSink((line) => void lines.push(line)),
       identityOf: () => undefined,
       hashValue: () => "",
     },

@@ -11,7 +11,7 @@ import { processMetrics } from "../node/process-metrics.ts";
 import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
-import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
+import { memberMetrics } from "../src/metrics/member-metrics.ts";
 import {
   exponentialBuckets,
   Family,
@@ -19,6 +19,7 @@ import {
   Histogram,
   MetricRegistry,
 } from "../src/metrics/registry.ts";
+import type { MetricSources } from "../src/metrics/sources.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
 
@@ -62,7 +63,7 @@ test("a name is declared once", () => {
 });
 
 test("the exposition has etcd's names with their types", async () => {
-  const metrics = new MemberMetrics(sources, { extensive: false });
+  const metrics = memberMetrics(sources, { extensive: false });
   metrics.peerSentBytes.with("a1").add(7);
   metrics.walFsyncDuration.observe(0.0015);
   const { text, contentType } = prometheusExposition(metrics.registry);
@@ -80,7 +81,7 @@ test("the exposition has etcd's names with their types", async () => {
     assert.match(exposition, pattern);
   }
   assert.doesNotMatch(exposition, /grpc_server_handling_seconds/);
-  const extensive = new MemberMetrics(sources, { extensive: true });
+  const extensive = memberMetrics(sources, { extensive: true });
   assert.ok(extensive.grpcHandling instanceof Family);
   assert.ok(extensive.grpcHandling.with("unary", "s", "m") instanceof Histogram);
 });
@@ -103,7 +104,7 @@ function health(fake: Partial<Fake>) {
         throw new Error("etcdserver: request timed out");
     },
   };
-  const metrics = new MemberMetrics(sources, { extensive: false });
+  const metrics = memberMetrics(sources, { extensive: false });
   const handler: HttpHandler = httpRouter(
     new Map([
       ["/health", healthEndpoint(source, metrics, silentLogger)],
@@ -202,7 +203,7 @@ test("/version returns the server's and the cluster's version", async () => {
 });
 
 test("a peer's series are there from when it is known, at 0, and go with it for good", async () => {
-  const metrics = new MemberMetrics(sources, { extensive: false });
+  const metrics = memberMetrics(sources, { extensive: false });
   const removed = new Set<bigint>();
   const observer = transportObserver(metrics, 0xan, (id) => removed.has(id));
   const { text } = prometheusExposition(metrics.registry);
@@ -245,7 +246,7 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
 });
 
 test("each method of etcd's services has its series for every status code from the start", async () => {
-  const metrics = new MemberMetrics(sources, { extensive: true });
+  const metrics = memberMetrics(sources, { extensive: true });
   const observer = rpcObserver(metrics, nodeClock);
   const { text } = prometheusExposition(metrics.registry);
   const handled = (await text()).match(/^grpc_server_handled_total\{.*\} 0$/gm) ?? [];
@@ -275,7 +276,7 @@ test("a call with one answer that takes long is logged, ten lines a second at th
     warn: (msg: string, fields: LogFields = {}) => lines.push({ msg, ...fields }),
   };
   const slow = new SlowCalls(300, clock, logger);
-  const observer = rpcObserver(new MemberMetrics(sources, { extensive: false }), clock, slow);
+  const observer = rpcObserver(memberMetrics(sources, { extensive: false }), clock, slow);
   const startedMs = clock.monotonicMs();
   const wallMs = clock.wallMs();
   clock.advance(300);

@@ -9,7 +9,7 @@ import { errorOf } from "@quorate/proto";
 import type { Steps } from "@quorate/store";
 import { AnswerMemory, answerLimitsFor, MAX_MESSAGE_BYTES } from "../src/reads/answer-memory.ts";
 import { FairQueue } from "../src/reads/fair-queue.ts";
-import type { Caller, SliceTask } from "../src/reads/slice-task.ts";
+import type { SliceCaller, SliceTask } from "../src/reads/slice-task.ts";
 import { SLICE_LIMITS, type SliceLimits, Slices } from "../src/reads/slices.ts";
 
 const limits: SliceLimits = {
@@ -27,7 +27,7 @@ const limits: SliceLimits = {
 };
 const answers = { totalBytes: 1000, clientBytes: 700, answerBytes: 500 };
 
-class TestCaller implements Caller {
+class TestCaller implements SliceCaller {
   readonly client: string;
   readonly address: string;
   cancelled = false;
@@ -94,7 +94,7 @@ function world(changed: Partial<SliceLimits> = {}) {
       }
     };
   /** Begins a read; the caller does not wait for its end. */
-  const begin = (caller: Caller, make: (task: SliceTask) => Steps<string>): void => {
+  const begin = (caller: SliceCaller, make: (task: SliceTask) => Steps<string>): void => {
     Promise.resolve(slices.run(caller, make)).catch(() => {});
   };
   return { clock, slices, ran, ended, reading, begin };

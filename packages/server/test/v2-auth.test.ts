@@ -6,6 +6,7 @@ import { Audit } from "../src/audit/audit.ts";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { Member } from "../src/member/member.ts";
 import { serviceTable } from "../src/services/table.ts";
+import { lineSink } from "./support/audit-lines.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";
 import { World } from "./support/world.ts";
@@ -108,7 +109,7 @@ test("a directory with a TTL ends while users and roles are enforced", async () 
 
 test("the audit log has the calls of v3, with the user and the verdict", async () => {
   const lines: Record<string, unknown>[] = [];
-  const sink = { isWritable: true, write: (line: string) => void lines.push(JSON.parse(line)) };
+  const sink = lineSink((line) => void lines.push(JSON.parse(line)));
   const audit = new Audit(
     { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
     {

@@ -6,7 +6,6 @@ import type { Member } from "../src/member/member.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MAX_FORM_FIELDS } from "../src/v2/form.ts";
 import { MAX_PATH_BYTES, MAX_PATH_NAMES } from "../src/v2/key-request.ts";
-import { Lanes, MAX_LANE_WAITING } from "../src/v2/lanes.ts";
 import { MAX_MEMBER_BODY_BYTES } from "../src/v2/members-handler.ts";
 import { encodeNode } from "../src/v2/record.ts";
 import { MAX_PLANS, MAX_REVOKED_LEASES } from "../src/v2/writes.ts";
@@ -165,28 +164,6 @@ test("a large directory is listed in pages, up to a bound", async () => {
   await world.run(10);
   assert.deepEqual([gone.pieces.length, gone.state], [1, "started"]);
   assert.equal((await v2.delete("/large", { recursive: true })).status, 200);
-});
-
-test("work that waits for a key is bounded and in order", async () => {
-  const lanes = new Lanes();
-  const order: number[] = [];
-  const gate = Promise.withResolvers<void>();
-  const all = Array.from({ length: MAX_LANE_WAITING }, (_, i) =>
-    lanes.run("k", async () => {
-      await gate.promise;
-      order.push(i);
-    }),
-  );
-  assert.equal(lanes.isFull, true);
-  gate.resolve();
-  await Promise.all(all);
-  assert.deepEqual(
-    [order[0], order.at(-1), lanes.size, lanes.isFull],
-    [0, MAX_LANE_WAITING - 1, 0, false],
-  );
-  const failed = lanes.run("k", () => Promise.reject(new Error("x")));
-  await assert.rejects(failed);
-  assert.equal(await lanes.run("k", async () => 7), 7);
 });
 
 /** Puts nodes in a directory by v3, a hundred in a transaction. */

@@ -10,11 +10,12 @@ import {
   MaintenanceService,
 } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
+import { serviceTable } from "../src/services/table.ts";
 import { goString, goTime } from "../src/v2/json.ts";
 import { cleanPath, nodeKey, pathOfKey, subtree, without } from "../src/v2/keys.ts";
 import { decodeNode, encodeNode } from "../src/v2/record.ts";
 import { callAs } from "./support/users.ts";
-import { startV2, type V2Client } from "./support/v2.ts";
+import { startV2, V2Client } from "./support/v2.ts";
 import { get as getV3, put as putV3, type World } from "./support/world.ts";
 
 let world: World;
@@ -172,6 +173,45 @@ test("many writers: no update is lost, and a loop of comparisons ends", async ()
   const names = nodes.map(({ key }) => key);
   assert.deepEqual(names, [...names].sort());
   assert.equal(new Set(names).size, 50);
+});
+
+test("writes of one node, and in one directory, are planned behind each other", async () => {
+  let plans = 0;
+  const table = serviceTable(member);
+  const { path } = KVService.methods.Txn;
+  const txn = table.unary.get(path)!;
+  const unary = new Map(table.unary).set(path, (bytes, context) => {
+    plans++;
+    return txn(bytes, context);
+  });
+  const client = new V2Client(world, member, { services: { ...table, unary } });
+  await client.put("/counter", { value: "0" });
+  const updates = Array.from({ length: 40 }, (_, i) =>
+    i % 2 === 0
+      ? client.put("/counter", { value: i + 1, prevExist: true })
+      : client.put("/counter", { value: i + 1, prevValue: i }),
+  );
+  const nodes = (await Promise.all(updates)).map(({ json }) => json);
+  for (const [i, { node, prevNode }] of nodes.entries()) {
+    assert.deepEqual([node.value, prevNode.value], [String(i + 1), String(i)]);
+    if (i > 0) assert.equal(prevNode.modifiedIndex, nodes[i - 1].node.modifiedIndex);
+  }
+  await Promise.all(
+    Array.from({ length: 40 }, () => client.post("/jobs", { value: "x", ttl: 60 })),
+  );
+  assert.equal(plans, 1 + 40 + 40);
+  // One that comes in between costs those behind it a second plan, and no update.
+  const mixed = Array.from({ length: 30 }, (_, i) =>
+    i === 10
+      ? putV3(member, "/v2/keys//counter", "by a program of v3")
+      : client.put("/counter", { value: i, prevExist: true }),
+  );
+  await Promise.all(mixed);
+  assert.ok(plans <= 81 + 3 * 30, `${plans} plans`);
+  const failing = Array.from({ length: 20 }, () =>
+    client.put("/counter", { value: 1, prevValue: 2 }),
+  );
+  for (const { json } of await Promise.all(failing)) assert.equal(json.errorCode, 101);
 });
 
 test("members, machines, statistics, and the users of v2 that are not served", async () => {

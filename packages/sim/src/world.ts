@@ -18,6 +18,7 @@ import { SpaceCheck } from "./check/space.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
+import type { GuestFactory, Guests } from "./guests.ts";
 import { HostileClients } from "./hostile-clients.ts";
 import { LeaseClients } from "./lease-clients.ts";
 import { configOf, configsOf } from "./member-config.ts";
@@ -72,6 +73,7 @@ class World {
   readonly recovery: RecoveryChecks;
   readonly users: Users | undefined;
   readonly streamClients: StreamClients;
+  readonly guests: Guests | undefined;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -80,7 +82,12 @@ class World {
 
   readonly #explains: boolean;
 
-  constructor(options: SimOptions, configs: readonly ServerConfig[], explains: boolean) {
+  constructor(
+    options: SimOptions,
+    configs: readonly ServerConfig[],
+    explains: boolean,
+    guests: GuestFactory | undefined,
+  ) {
     this.options = options;
     this.#explains = explains;
     const { scheduler } = this;
@@ -199,6 +206,14 @@ class World {
       random: random.fork("archivist"),
       archives: this.archives,
     });
+    this.guests = guests?.({
+      ...{ nodes: this.nodes, network: this.clientNetwork, scheduler, fail },
+      random: random.fork("guests"),
+      onRevision: (listener) => {
+        safety.onRevision = listener;
+      },
+      compactRevision: () => safety.compactRevision,
+    });
     const { clients, watchClients, leaseClients, operator } = this;
     this.recovery = new RecoveryChecks({
       ...shared,
@@ -261,6 +276,7 @@ class World {
     this.saboteur.start();
     this.archivist.start();
     this.users?.start(clients, this.leaseCheck);
+    this.guests?.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.record("world", "all is healed");
     nemesis.stop();
@@ -304,6 +320,8 @@ class World {
       watchClients.behind().join("; "),
     );
     watchClients.stop();
+    if (this.guests !== undefined)
+      await this.#settled(this.guests.finish(), 3 * PROGRESS_MS, () => "guests do not finish");
     this.archivist.stop();
     await this.#settled(recovery.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(recovery.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
@@ -312,6 +330,8 @@ class World {
       PROGRESS_MS,
       () => "ARCHIVE-2: a restored cluster does not serve",
     );
+    // Writes of guests are not in the history of the clients.
+    if (this.guests !== undefined) return;
     checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
@@ -381,8 +401,12 @@ class World {
  * @param explains the last events of each member are kept, to be printed, and a history that fails
  * is made small and drawn, which takes longer than the run.
  */
-export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
-  const world = new World(options, await configsOf(options), explains);
+export async function runSeed(
+  options: SimOptions,
+  explains = true,
+  guests?: GuestFactory,
+): Promise<RunResult> {
+  const world = new World(options, await configsOf(options), explains, guests);
   let violation: string | undefined;
   const onRejection = (error: unknown) => {
     // What a dead process still waited for ends as it may.

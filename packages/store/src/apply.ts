@@ -8,7 +8,7 @@
  * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
 import { type ErrorName, EtcdError, errorOf, InternalRaftRequest, WireError } from "@quorate/proto";
-import { ANONYMOUS } from "./auth/authorize.ts";
+import type { AuthIdentity } from "./auth/authorize.ts";
 import {
   isShortVerdict,
   operationsOf,
@@ -25,6 +25,7 @@ import {
   type RequestOf,
   type ResponseOf,
 } from "./requests/request-table.ts";
+import { type IdentifiedRequest, identifiedRequest } from "./requests/token-roles.ts";
 import type { Steps } from "./steps.ts";
 
 /** A request that was applied, with its response, whose header has the revision alone. */
@@ -88,18 +89,22 @@ export function applyRequest(
 ): AppliedEntry | Steps<AppliedEntry> {
   if (data.length === 0) return NOTHING;
   let entry: InternalRaftRequest;
+  let identified: IdentifiedRequest;
   try {
     entry = InternalRaftRequest.decode(data);
+    identified = identifiedRequest(entry);
   } catch (error) {
     return failed(0n, undefined, data, error);
   }
+  const { request: carried, identity } = identified;
   const requestId = entry.ID !== 0n ? entry.ID : (entry.header?.ID ?? 0n);
+  if (identity.roles !== undefined) context.state.auth.noteTokenRoles();
   for (const [kind, record] of REQUEST_RECORDS) {
-    const bytes = entry[kind];
+    const bytes = carried[kind];
     if (bytes === undefined) continue;
     try {
       const request = admitted(context, record, bytes);
-      const outcome = permitted(context, entry, kind, request, () =>
+      const outcome = permitted(context, identity, kind, request, () =>
         record.apply(context.state, request, context.isAwaited(requestId)),
       );
       if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
@@ -141,14 +146,13 @@ function admitted(
  */
 function permitted(
   { state }: ApplyContext,
-  { header }: InternalRaftRequest,
+  identity: AuthIdentity,
   kind: RequestKind,
   request: RequestOf<RequestKind>,
   work: () => unknown,
 ): unknown {
   const { auth, leases } = state;
   if (!auth.isEnabled) return work();
-  const identity = header ?? ANONYMOUS;
   const operations = operationsOf(kind, request, leases);
   if (isShortVerdict(kind, request, leases)) {
     refuse(verdictNow(auth, identity, operations));

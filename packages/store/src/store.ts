@@ -317,6 +317,14 @@ export class Store {
     return this.#backend.sizeOnDiskBytes();
   }
 
+  /**
+   * The size that members report, as clients and alerts of etcd's compare it with the quota: the
+   * files', which compression keeps small, or what the quota counts if that is more.
+   */
+  get sizeBytes(): number {
+    return Math.max(this.sizeOnDiskBytes, this.quotaBytes);
+  }
+
   /** Bytes of the records of keys, history included, and leases. */
   get liveBytes(): number {
     return this.#liveBytes.bytes;

@@ -70,7 +70,7 @@ test("a merged set covers what its permissions cover together, and nothing else"
       range,
       fc.constantFrom<KeyAccess>("read", "write"),
       (permissions, wanted, access) => {
-        const set = new PermissionSet(
+        const set = PermissionSet.of(
           permissions.map((one) => ({ ...bytes(one), permType: one.permType })),
         );
         const { key, rangeEnd } = bytes(wanted);
@@ -92,6 +92,12 @@ interface Model {
 }
 
 function authorities(model: Model): Authorities {
+  const permissionsOfRoles = (roles: readonly string[]) =>
+    PermissionSet.of(
+      roles
+        .flatMap((role) => model.roles[role] ?? [])
+        .map((one) => ({ ...bytes(one), permType: one.permType })),
+    );
   const rolesOf = (name: string) =>
     Object.hasOwn(model.users, name) ? model.users[name] : undefined;
   return {
@@ -102,23 +108,19 @@ function authorities(model: Model): Authorities {
       return roles && { name, roles, password: EMPTY, options: { noPassword: false } };
     },
     isRoot: (name) => rolesOf(name)?.includes("root") ?? false,
-    permissionsOf: ({ roles }) =>
-      new PermissionSet(
-        roles
-          .flatMap((role) => model.roles[role] ?? [])
-          .map((one) => ({ ...bytes(one), permType: one.permType })),
-      ),
+    permissionsOf: ({ roles }) => permissionsOfRoles(roles),
+    permissionsOfRoles,
   };
 }
 
 /** etcd's rules, one after the other. */
 function naiveVerdict(
   model: Model,
-  { username, authRevision }: AuthIdentity,
+  { username, authRevision, roles: listed }: AuthIdentity,
   operation: Operation,
 ): string | undefined {
   if (!model.enabled || operation.kind === "open") return undefined;
-  const roles = model.users[username];
+  const roles = username === "" ? undefined : (listed ?? model.users[username]);
   const root =
     roles === undefined ? "UserNotFound" : roles.includes("root") ? undefined : "PermissionDenied";
   const admin = username === "" ? "UserEmpty" : root;
@@ -137,6 +139,8 @@ function naiveVerdict(
     case "root":
       return admin;
     case "user":
+      // A user of the store is another party than the user of a token that lists its roles.
+      if (listed !== undefined) return admin;
       return username !== "" && username === operation.name ? undefined : admin;
     case "role":
       return roles?.includes(operation.name) === true ? undefined : admin;
@@ -185,9 +189,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 const identity = fc.record({
   username: fc.constantFrom(...names),
   authRevision: fc.integer({ min: 0, max: 3 }),
+  roles: fc.option(fc.subarray([...roleNames, "none"]), { nil: undefined }),
 });
 
-test("each verdict is that of etcd's rules, one after the other", () => {
+test("each verdict is that of etcd's rules, by the roles of the user or of its token", () => {
   fc.assert(
     fc.property(model, identity, operation, (state, who, what) => {
       assert.equal(authorize(authorities(state), who, what), naiveVerdict(state, who, what));
@@ -277,7 +282,7 @@ test("a check among 10,000 permissions looks at a few of them", () => {
     key: fromUtf8(`k${String(i * 2).padStart(6, "0")}`),
     rangeEnd: EMPTY,
   }));
-  const set = new PermissionSet(many);
+  const set = PermissionSet.of(many);
   assert.equal(set.size, 20_000);
   assert.equal(set.covers("read", fromUtf8("k009998"), EMPTY), true);
   assert.equal(set.covers("read", fromUtf8("k009999"), EMPTY), false);

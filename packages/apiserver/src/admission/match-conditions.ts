@@ -16,10 +16,12 @@ export interface ConditionVariables {
 }
 
 /** Evaluates a compiled expression. Throws Error where that fails. */
-export type Condition = (variables: ConditionVariables) => boolean;
+export type CompiledCondition = (variables: ConditionVariables) => boolean;
 
 /** Compiles an expression; returns the reason where it is not valid. */
-export type ConditionCompiler = (expression: string) => Condition | { readonly error: string };
+export type ConditionCompiler = (
+  expression: string,
+) => CompiledCondition | { readonly error: string };
 
 /** A compiler that loads its library when the first condition needs it. */
 export interface ConditionEngine {

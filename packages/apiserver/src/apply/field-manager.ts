@@ -31,7 +31,7 @@ import type { FieldManager } from "./patch-types.ts";
 import { typeOfObject } from "./typed-schema.ts";
 import { validateTyped } from "./typed-validate.ts";
 import { TypedError } from "./typed-value.ts";
-import { Updater, type Versions } from "./updater.ts";
+import { FieldsUpdater, type Versions } from "./updater.ts";
 
 export interface FieldManagerOptions {
   readonly kind: GroupVersionKind;
@@ -204,7 +204,7 @@ class KindFieldManager implements FieldManager {
     this.#check("create typed live object", live, true);
     await slices?.next();
     const id = this.#idOf(manager, "Apply", subresource);
-    const updater = new Updater(this.#versions, this.#apiVersion, slices);
+    const updater = new FieldsUpdater(this.#versions, this.#apiVersion, slices);
     const [merged, after] = await updater.apply(live, applied, managed.managers, id, force);
     await slices?.next();
     strip(after, id);
@@ -236,7 +236,7 @@ class KindFieldManager implements FieldManager {
     await slices?.next();
     this.#check("convert live object", live, true);
     await slices?.next();
-    const updater = new Updater(this.#versions, this.#apiVersion, slices);
+    const updater = new FieldsUpdater(this.#versions, this.#apiVersion, slices);
     const after = await updater.update(live, object, managed.managers, CURRENT);
     strip(after, CURRENT);
     const times = new Map(managed.times);

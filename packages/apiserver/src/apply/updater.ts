@@ -41,7 +41,7 @@ interface Typed {
   readonly apiVersion: string;
 }
 
-export class Updater {
+export class FieldsUpdater {
   readonly #versions: Versions;
   readonly #apiVersion: string;
   readonly #type: TypeAtom;

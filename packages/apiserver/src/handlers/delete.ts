@@ -67,7 +67,9 @@ async function readOptions(
   } catch (error) {
     throw badRequest((error as Error).message);
   }
-  return deleteOptionsOf(value, call.query);
+  const parsed = deleteOptionsOf(value, call.query);
+  call.audit?.requestOptions(parsed.object as object, bytes.length);
+  return parsed;
 }
 
 /** Admission of a deletion; the deleted object is the old one. */

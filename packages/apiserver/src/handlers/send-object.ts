@@ -44,6 +44,9 @@ export async function sendObject(
 ): Promise<void> {
   const { encoding, pretty } = form;
   const sink = new BodySink(call, status, mediaTypeOf(encoding), deps.newCompressor);
+  if (isStatus(sent.object)) call.audit?.status(sent.object as Status);
+  if (call.audit?.wants("RequestResponse"))
+    call.audit.response(transformed(call, deps, resource, form, sent.object));
   if (encoding === "json" && !pretty && form.target === undefined && sent.json !== undefined) {
     sink.add(sent.json());
     sink.add(LINE_FEED);
@@ -82,6 +85,8 @@ const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: (
 /** Sends an error as Status; a second response to a request is dropped. */
 export async function sendError(call: Call, error: ApiError): Promise<void> {
   const { status } = error;
+  call.audit?.status(status);
+  call.audit?.response(status);
   const seconds = status.details?.retryAfterSeconds;
   if (seconds !== undefined && seconds > 0) call.setHeader("retry-after", String(seconds));
   let form: Negotiated = { encoding: "json", target: undefined, pretty: false };

@@ -18,7 +18,7 @@ export interface ScalePaths {
 }
 
 /** The storages of a resource and of its subresources. */
-export interface ResourceStorages {
+export interface SpecStorages {
   readonly main: RestStorage;
   /** By name: "status", "scale", "finalize", "token". */
   readonly subresources: Readonly<Record<string, RestStorage>>;
@@ -69,7 +69,7 @@ export interface ResourceSpec {
   /** Present where the resource has /scale. */
   readonly scale?: ScalePaths;
   /** Changes the storages of the resource, or adds subresources. */
-  readonly customize?: (storages: ResourceStorages, parts: ResourceParts) => ResourceStorages;
+  readonly customize?: (storages: SpecStorages, parts: ResourceParts) => SpecStorages;
 }
 
 /** Makes the storage of a resource: a Cacher over an EtcdStore. Held until the resource goes. */

@@ -1,12 +1,12 @@
 /** A resource's storages: the main one, and those of /status, /scale and others. */
 import type { RestStorage } from "../rest/interfaces.ts";
 import type { ResourceParts } from "./resource-parts.ts";
-import type { ResourceSpec, ResourceStorages } from "./resource-spec.ts";
+import type { ResourceSpec, SpecStorages } from "./resource-spec.ts";
 import { ScaleStore } from "./scale.ts";
 import { Store, SubresourceStore } from "./store.ts";
 
 /** Builds the storages of a resource from its declaration. */
-export function storagesOf(spec: ResourceSpec, parts: ResourceParts): ResourceStorages {
+export function storagesOf(spec: ResourceSpec, parts: ResourceParts): SpecStorages {
   const subresources: Record<string, RestStorage> = {};
   if (spec.statusStrategy !== undefined) {
     subresources["status"] = new SubresourceStore(spec, parts, spec.statusStrategy);

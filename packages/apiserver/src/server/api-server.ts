@@ -2,14 +2,15 @@
  * The API server as a handler of HTTP exchanges: the filters in Kubernetes' order, then the
  * handlers (apiserver: pkg/server/config.go, DefaultBuildHandlerChain).
  *
- *     request info -> audit id -> deadline -> authentication -> impersonation -> priority
+ *     request info -> audit id -> deadline -> authentication -> audit -> impersonation -> priority
  *         -> authorization -> documents (discovery, health, ...) or handlers of resources
  *
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
+import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { impersonatedUser } from "../authn/impersonation.ts";
-import type { Authenticator } from "../authn/user.ts";
+import type { Authenticator, UserInfo } from "../authn/user.ts";
 import type { AuthorizerAttributes } from "../authz/authorizer.ts";
 import { forbiddenError } from "../authz/forbidden.ts";
 import { serveResource } from "../handlers/dispatch.ts";
@@ -18,7 +19,7 @@ import { isLongRunning, requestInfoOf } from "../handlers/request-info.ts";
 import { apiErrorOf, type HandlerDeps } from "../handlers/resource-call.ts";
 import { sendError } from "../handlers/send-object.ts";
 import { requestTimeout } from "../handlers/statuses.ts";
-import { type ApiError, badRequest } from "../meta/status.ts";
+import { type ApiError, badRequest, internalError } from "../meta/status.ts";
 import { unauthorized } from "../meta/status-errors.ts";
 import type { ServedResources } from "../rest/served-resource.ts";
 import { ApiMetrics } from "./api-metrics.ts";
@@ -42,6 +43,8 @@ export interface ApiServerDeps
   extends Omit<HandlerDeps, "watches">,
     Omit<DocumentParts, "discovery" | "send"> {
   readonly authenticator: Authenticator;
+  /** Undefined: no request is recorded. */
+  readonly auditor: Auditor | undefined;
   readonly resources: ServedResources;
 }
 
@@ -130,8 +133,8 @@ export class ApiServer {
     const timer = this.#ownDeadline(call, isLong);
     try {
       call.user = await this.#authenticated(call);
-      const user = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
-      if (user !== undefined) call.user = user;
+      if (this.#deps.auditor !== undefined) this.#beginAudit(call, this.#deps.auditor, isLong);
+      await this.#impersonate(call);
       const release = isLong ? () => {} : await this.#seat(call);
       try {
         await this.#authorize(call);
@@ -149,18 +152,52 @@ export class ApiServer {
     const text = call.query.first("timeout");
     if (isLong || text === "") return undefined;
     const timeoutMs = parseDurationMs(text);
-    if (timeoutMs === undefined)
-      throw badRequest(
-        `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`,
-      );
+    if (timeoutMs === undefined) {
+      const why = `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`;
+      this.#auditFailed(call, why);
+      throw badRequest(why);
+    }
     if (timeoutMs <= 0 || timeoutMs >= this.#options.requestTimeoutMs) return undefined;
     return this.#deps.clock.after(timeoutMs, () => call.canceller.abort(requestTimeout()));
   }
 
-  async #authenticated({ head }: Call) {
-    const user = await this.#deps.authenticator.authenticate(head);
-    if (user === undefined) throw unauthorized();
-    return user;
+  async #authenticated(call: Call): Promise<UserInfo> {
+    const { head } = call;
+    try {
+      const user = await this.#deps.authenticator.authenticate(head);
+      if (user !== undefined) return user;
+      throw unauthorized();
+    } catch (error) {
+      const hasCertificate =
+        head.peerCommonName !== undefined || head.peerCertificateError !== undefined;
+      this.#auditFailed(call, attemptedMethods(head, hasCertificate));
+      throw error;
+    }
+  }
+
+  async #impersonate(call: Call): Promise<void> {
+    const found = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
+    if (found === undefined) return;
+    call.audit?.impersonated(found.user, found.constraint);
+    call.user = found.user;
+  }
+
+  /** Throws ApiError 500 where the request may not be served without a record. */
+  #beginAudit(call: Call, auditor: Auditor, isLong: boolean): void {
+    const { head, auditId, startedMs } = call;
+    if (call.isOver) return;
+    const attributes = attributesOf(call);
+    const audit = auditor.begin({ head, auditId, attributes, isLong, startedMs });
+    if (audit === "refused") throw internalError("failed to store audit event");
+    call.audit = audit;
+  }
+
+  /** Records a request that fails before it has a user. */
+  #auditFailed(call: Call, message: string): void {
+    const { head, auditId, startedMs } = call;
+    const attributes = { ...attributesOf(call), user: NO_USER };
+    const request = { head, auditId, attributes, isLong: true, startedMs };
+    call.audit = this.#deps.auditor?.failed(request, message);
   }
 
   async #seat(call: Call): Promise<() => void> {
@@ -176,7 +213,10 @@ export class ApiServer {
   async #authorize(call: Call): Promise<void> {
     const attributes = attributesOf(call);
     const { decision, reason } = await this.#deps.authorizer.authorize(attributes);
-    if (decision === "allow") return;
+    const isAllowed = decision === "allow";
+    call.audit?.annotate("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
+    call.audit?.annotate("authorization.k8s.io/reason", reason);
+    if (isAllowed) return;
     call.setHeader("x-content-type-options", "nosniff");
     throw forbiddenError(attributes, reason);
   }

@@ -9,6 +9,7 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import type { Auditor } from "../audit/auditor.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -16,6 +17,7 @@ import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
+import type { SocketOpener } from "../handlers/watch-output.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
@@ -63,6 +65,12 @@ export interface ControlPlaneDeps {
   readonly newCompressor: () => Compressor;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** Opens WebSockets for watches. */
+  readonly openSocket?: SocketOpener;
+  /** Records requests; undefined for none. */
+  readonly auditor?: Auditor;
+  /** More checks of all health endpoints. */
+  readonly healthChecks?: readonly HealthCheck[];
   /** More pages, such as /metrics; they may be added until the server listens. */
   readonly pages: Map<string, Page>;
 }
@@ -104,6 +112,8 @@ export class ControlPlane {
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
+      auditor: deps.auditor,
+      openSocket: deps.openSocket,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
@@ -112,7 +122,7 @@ export class ControlPlane {
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       version: options.version,
-      healthChecks: this.#healthChecks(),
+      healthChecks: this.#healthChecks(deps.healthChecks ?? []),
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
@@ -182,7 +192,9 @@ export class ControlPlane {
     this.#logger.info("the storages are closed");
   }
 
-  #healthChecks(): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
+  #healthChecks(
+    more: readonly HealthCheck[],
+  ): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
     const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
     const storage = (name: string): HealthCheck => ({
       name,
@@ -191,7 +203,7 @@ export class ControlPlane {
         return unready.length === 0 ? undefined : unready.join("; ");
       },
     });
-    const live = [passing("ping"), passing("log"), storage("etcd")];
+    const live = [passing("ping"), passing("log"), storage("etcd"), ...more];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
       check: () => (this.#policy.isReady ? undefined : "not finished"),

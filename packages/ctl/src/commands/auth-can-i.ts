@@ -20,7 +20,10 @@ const ROOT = "root";
 
 /** The user, the operation and what it needs. Throws Exit. */
 function readQuestion(invocation: Invocation, prefixEnd: ClientKit["build"]["prefixEnd"]) {
-  const { args, flags } = invocation;
+  const { flags } = invocation;
+  const roles = flags.strings("roles");
+  // Roles of a token have no user in the cluster.
+  const args = roles.length > 0 ? ["", ...invocation.args] : invocation.args;
   const [user, verb, key, ...rest] = args;
   if (user === undefined || verb === undefined || key === undefined || rest.length > 1) {
     throw new Exit(
@@ -38,7 +41,8 @@ function readQuestion(invocation: Invocation, prefixEnd: ClientKit["build"]["pre
   const needs: Need[] = [{ ...range, access: accessOf(operation) }];
   if (flags.bool("prev-kv") && accessOf(operation) === "WRITE")
     needs.push({ ...range, access: "READ" });
-  return { user, operation, range, needs };
+  const who = roles.length > 0 ? `a token with the roles ${roles.join(", ")}` : user;
+  return { user: who, listed: roles, needs };
 }
 
 function accessOf(operation: Operation): Need["access"] {
@@ -46,17 +50,22 @@ function accessOf(operation: Operation): Need["access"] {
 }
 
 /**
- * The roles of a user with their permissions. Rejects with ClientError where there is no such user.
+ * Roles with their permissions: those that a token lists, else those of a user. Rejects with
+ * ClientError where there is no such user.
  */
-async function rolesOf({ auth }: Client, user: string): Promise<RoleGrants[]> {
-  const { roles } = await auth.userGet(user);
+async function rolesOf(
+  { auth }: Client,
+  user: string,
+  listed: readonly string[],
+): Promise<RoleGrants[]> {
+  const roles = listed.length > 0 ? listed : (await auth.userGet(user)).roles;
   if (roles.includes(ROOT)) return [{ role: ROOT, permissions: [] }];
   const found: RoleGrants[] = [];
   for (const role of roles) {
     try {
       found.push({ role, permissions: (await auth.roleGet(role)).perm });
     } catch (error) {
-      // Deleted since: then it allows nothing.
+      // Deleted since, or a token's that is no role here: it allows nothing.
       if ((error as { code?: string }).code !== "RoleNotFound") throw error;
     }
   }
@@ -109,8 +118,14 @@ export const canICommand: Command = {
   short: "Prints whether a user may do something, and by which role",
   long: `Prints whether a user may do something, and by which role. The first line is yes or no; the
 exit code is 0 or 1. The permissions of all roles of a user count together. Without authentication
-the verdict is the one that holds once it is enabled.`,
+the verdict is the one that holds once it is enabled. With --roles there is no user name: the
+verdict is that of a token which lists these roles (--auth-jwt-roles-claim of the members).`,
   flags: {
+    roles: {
+      kind: "strings",
+      defaultText: "",
+      doc: "the roles that a token lists, in place of a user",
+    },
     ...rangeFlags,
     "prev-kv": {
       kind: "bool",
@@ -123,8 +138,8 @@ the verdict is the one that holds once it is enabled.`,
     if (form !== "simple" && form !== "json")
       throw new Exit(ExitCode.badFeature, `${form} not supported as output format`);
     const allowed = await withClient(invocation, async ({ client, build }) => {
-      const { user, needs } = readQuestion(invocation, build.prefixEnd);
-      const roles = await rolesOf(client, user);
+      const { user, listed, needs } = readQuestion(invocation, build.prefixEnd);
+      const roles = await rolesOf(client, user, listed);
       const { enabled } = await client.auth.status();
       const verdicts = needs.map((need) => judgeNeed(need, roles));
       const isRoot = roles.some(({ role }) => role === ROOT);

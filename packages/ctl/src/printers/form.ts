@@ -15,7 +15,7 @@ import { goQuote, type JsonValue } from "../go-format.ts";
 import type { Table } from "./table.ts";
 
 /** The flags that change how keys, values and ids look. */
-export interface Style {
+export interface FormStyle {
   /** --hex: keys, values and ids in hexadecimal. */
   readonly isHex: boolean;
   /** --print-value-only: values without their keys. */
@@ -38,15 +38,15 @@ interface FormBase<T> {
    * Lines of the fields format. The printer puts the header of a response before them; a list
    * of responses has no header of its own. Absent where etcdctl has no fields format.
    */
-  fields?(response: T, style: Style): readonly FieldLine[];
-  json(response: T, style: Style): JsonValue;
+  fields?(response: T, style: FormStyle): readonly FieldLine[];
+  json(response: T, style: FormStyle): JsonValue;
   /** The protobuf format. Absent where etcdctl has none. */
   protobuf?(response: T): Uint8Array;
 }
 
 interface WithText<T> {
   /** The simple format, line ends included. */
-  simple(response: T, style: Style): string | Uint8Array | readonly StreamText[];
+  simple(response: T, style: FormStyle): string | Uint8Array | readonly StreamText[];
   /** The table format. Absent where etcdctl has none. */
   table?(response: T): Table;
 }
@@ -92,7 +92,7 @@ export function headerJson(header: ResponseHeader | undefined): JsonValue | unde
 }
 
 /** A header as lines of the fields format. The revision is left out where the response has none. */
-export function headerFields(header: ResponseHeader | undefined, style: Style): FieldLine[] {
+export function headerFields(header: ResponseHeader | undefined, style: FormStyle): FieldLine[] {
   return [
     ["ClusterID", idField(header?.clusterId ?? 0n, style)],
     ["MemberID", idField(header?.memberId ?? 0n, style)],
@@ -104,7 +104,7 @@ export function headerFields(header: ResponseHeader | undefined, style: Style): 
 }
 
 /** The id of a member or cluster as the fields format shows it. */
-export function idField(id: bigint, { isHex }: Style): FieldValue {
+export function idField(id: bigint, { isHex }: FormStyle): FieldValue {
   return isHex ? idToHex(id) : id;
 }
 
@@ -127,7 +127,11 @@ export function recordJson(record: Uint8Array): JsonValue {
 }
 
 /** An encoded KeyValue as lines of the fields format. */
-export function recordFields(prefix: string, record: Uint8Array, { isHex }: Style): FieldLine[] {
+export function recordFields(
+  prefix: string,
+  record: Uint8Array,
+  { isHex }: FormStyle,
+): FieldLine[] {
   const kv = KeyValue.decode(record);
   return [
     [`${prefix}Key`, goQuote(kv.key)],
@@ -144,7 +148,7 @@ const NEWLINE = fromUtf8("\n");
 /** Encoded KeyValues in the simple format: keys and values on lines of their own. */
 export function recordLines(
   records: readonly Uint8Array[],
-  { isHex, valueOnly }: Style,
+  { isHex, valueOnly }: FormStyle,
 ): Uint8Array {
   const shown = (bytes: Uint8Array): Uint8Array =>
     isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes;

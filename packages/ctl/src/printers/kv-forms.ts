@@ -12,20 +12,20 @@ import type { JsonValue } from "../go-format.ts";
 import {
   type FieldLine,
   type Form,
+  type FormStyle,
   headerFields,
   headerJson,
   present,
   recordFields,
   recordJson,
   recordLines,
-  type Style,
 } from "./form.ts";
 
 /** A form whose simple format is bytes: the form of a transaction puts several of them together. */
 interface RecordForm<T> {
-  simple(response: T, style: Style): Uint8Array;
-  fields(response: T, style: Style): readonly FieldLine[];
-  json(response: T, style: Style): JsonValue;
+  simple(response: T, style: FormStyle): Uint8Array;
+  fields(response: T, style: FormStyle): readonly FieldLine[];
+  json(response: T, style: FormStyle): JsonValue;
   protobuf(response: T): Uint8Array;
 }
 

@@ -13,7 +13,7 @@ import {
   toLatin1,
 } from "@quorate/proto";
 import { goQuote, type JsonValue } from "../go-format.ts";
-import { type FieldLine, type Form, headerJson, paddedHex, type Style } from "./form.ts";
+import { type FieldLine, type Form, type FormStyle, headerJson, paddedHex } from "./form.ts";
 
 function withHeader(
   header: ResponseHeader | undefined,
@@ -30,7 +30,7 @@ function headerBytes({ header }: { readonly header: ResponseHeader | undefined }
   return ResponseHeader.encode(header ?? {});
 }
 
-function idField(id: bigint, { isHex }: Style): FieldLine {
+function idField(id: bigint, { isHex }: FormStyle): FieldLine {
   return ["ID", isHex ? paddedHex(id) : id];
 }
 

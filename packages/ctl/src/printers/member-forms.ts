@@ -14,10 +14,10 @@ import type { JsonValue } from "../go-format.ts";
 import {
   type FieldLine,
   type Form,
+  type FormStyle,
   headerJson,
   idField,
   present,
-  type Style,
   textField,
 } from "./form.ts";
 
@@ -39,7 +39,7 @@ function memberJson(member: Member): JsonValue {
   };
 }
 
-function membersJson(response: Members, { isHex }: Style): JsonValue {
+function membersJson(response: Members, { isHex }: FormStyle): JsonValue {
   if (isHex) return hexMembersJson(response);
   const { header, member, members } = response;
   return {

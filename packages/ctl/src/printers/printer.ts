@@ -2,7 +2,7 @@
 import type { ResponseHeader } from "@quorate/proto";
 import { goJson } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { type FieldLine, type Form, headerFields, type Style } from "./form.ts";
+import { type FieldLine, type Form, type FormStyle, headerFields } from "./form.ts";
 import { layOut, type Page } from "./page.ts";
 import { drawTable, type Table } from "./table.ts";
 
@@ -28,7 +28,7 @@ export interface PrinterOptions {
 export class Printer {
   readonly format: Format;
   readonly #sink: Sink;
-  readonly #style: Style;
+  readonly #style: FormStyle;
   readonly #page: Page | undefined;
 
   constructor({ format, isHex, valueOnly = false, page }: PrinterOptions, sink: Sink) {

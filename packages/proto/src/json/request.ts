@@ -15,7 +15,7 @@ import { quoted, Refusal } from "./refusal.ts";
 import { ScalarReader } from "./scalars.ts";
 import { isSpace, JsonScanner, MAX_JSON_DEPTH, UNEXPECTED_EOF } from "./scanner.ts";
 import { hashStep, type JsonField, type JsonMessage } from "./schema.ts";
-import { checkStrings } from "./strings.ts";
+import { checkStrings, MAX_STEP_BYTES, StringDecoding } from "./strings.ts";
 import { type Opened, WireOutput } from "./wire-output.ts";
 
 const QUOTE = 0x22;
@@ -76,6 +76,8 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   /** Reads a value that is skipped; up to where its strings are checked. */
   #skipping: JsonScanner | undefined;
   #checked = 0;
+  /** A scalar that waits for its string, which is decoded in steps. */
+  #waiting: { readonly field: JsonField; readonly listed: boolean } | undefined;
   /** Why the value is refused, once it is. */
   #refusal: Refusal | undefined;
   #scanner: JsonScanner | undefined;
@@ -94,6 +96,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
 
   run(sliceBytes: number): Uint8Array | undefined {
     const end = this.pos + this.extraWork + sliceBytes;
+    this.stepBytes = Math.min(MAX_STEP_BYTES, sliceBytes);
     if (this.#refusal === undefined) {
       try {
         if (!this.#isObject) throw this.#unexpected(this.#start);
@@ -131,7 +134,8 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
   }
 
   #step(frame: Frame, stop: number): void {
-    if (this.#skipping !== undefined) this.#skip(this.#skipping, stop);
+    if (this.#waiting !== undefined) this.#decode(this.#waiting, stop);
+    else if (this.#skipping !== undefined) this.#skip(this.#skipping, stop);
     else if (frame.list !== undefined) this.#element(frame, frame.list);
     else this.#member(frame);
   }
@@ -199,8 +203,29 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
       }
       frame.oneofs |= field.oneofBit;
       if (field.message !== undefined) this.#openMessage(frame, field, field.message, value);
-      else this.scalar(field, false, this.#out);
+      else this.#scalar(field, false);
     }
+  }
+
+  #scalar(field: JsonField, listed: boolean): void {
+    if (this.scalar(field, listed, this.#out)) return;
+    this.decoded = new StringDecoding(this.json, this.pos, EMPTY);
+    this.#waiting = { field, listed };
+  }
+
+  /** Decodes a part of the string that a scalar waits for; reads the scalar behind the last one. */
+  #decode({ field, listed }: { field: JsonField; listed: boolean }, stop: number): void {
+    const decoding = this.decoded!;
+    const from = decoding.at;
+    const isWhole = decoding.run(from + Math.max(1, stop - this.pos));
+    if (!isWhole) {
+      // The position stays at the string: what was read of it counts here.
+      this.extraWork += decoding.at - from;
+      return;
+    }
+    this.#waiting = undefined;
+    this.scalar(field, listed, this.#out);
+    this.decoded = undefined;
   }
 
   #badName(at: number, end: number, text: (name: string) => string): Refusal {
@@ -260,7 +285,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
         this.#out.varint(field.tag | PACKED);
         frame.packed = this.#out.open();
       }
-      this.scalar(field, true, this.#out);
+      this.#scalar(field, true);
     }
   }
 

@@ -5,7 +5,14 @@ import { integerOfNumber, integerOfString, numberEnd } from "./integers.ts";
 import { quoted, Refusal } from "./refusal.ts";
 import { isDigit } from "./scanner.ts";
 import type { JsonField } from "./schema.ts";
-import { closingQuote, decodeString, plainEnd } from "./strings.ts";
+import {
+  closingQuote,
+  decodeString,
+  MAX_STEP_BYTES,
+  plainEnd,
+  type StringDecoding,
+  takesSteps,
+} from "./strings.ts";
 import type { WireOutput } from "./wire-output.ts";
 
 const QUOTE = 0x22;
@@ -46,6 +53,10 @@ export class ScalarReader {
   pos: number;
   /** Work beside the bytes that were read, in the time that a byte takes (about 5 ns). */
   extraWork = 0;
+  /** The string at its `open`, decoded in steps. */
+  protected decoded: StringDecoding | undefined;
+  /** Longer strings are decoded in steps. */
+  protected stepBytes: number = MAX_STEP_BYTES;
 
   constructor(json: Uint8Array) {
     this.json = json;
@@ -55,11 +66,22 @@ export class ScalarReader {
   /**
    * Reads the value at `pos` and writes it.
    * @param listed in a list, whose tag is written already where it is packed: default values count
+   * @returns false, with nothing read or written, for a long string: `decoded` must hold it first
    */
-  scalar(field: JsonField, listed: boolean, out: WireOutput): void {
+  scalar(field: JsonField, listed: boolean, out: WireOutput): boolean {
+    if (this.json[this.pos] === QUOTE) {
+      if (field.kind === "bytes" && this.#plainBytes(field, listed, out)) return true;
+      if (this.decoded?.open !== this.pos && takesSteps(this.json, this.pos, this.stepBytes))
+        return false;
+    }
+    this.#value(field, listed, out);
+    return true;
+  }
+
+  #value(field: JsonField, listed: boolean, out: WireOutput): void {
     switch (field.kind) {
       case "bytes":
-        this.#bytes(field, listed, out);
+        this.#unusualBytes(field, listed, out);
         break;
       case "string":
         this.#string(field, listed, out);
@@ -100,6 +122,7 @@ export class ScalarReader {
 
   /** The offset of the closing quote of the string at `pos`, which is checked. */
   #stringEnd(): number {
+    if (this.decoded?.open === this.pos) return this.decoded.at;
     const plain = plainEnd(this.json, this.pos + 1, this.json.length);
     if (plain >= 0) return plain;
     const close = closingQuote(this.json, this.pos, this.json.length);
@@ -114,23 +137,23 @@ export class ScalarReader {
     return Refusal.value(this.pos, `invalid value for ${kind} field ${jsonName}: ${token}`);
   }
 
-  #bytes(field: JsonField, listed: boolean, out: WireOutput): void {
+  /** Base64 without escapes and line breaks. False, with nothing read, if it is not that. */
+  #plainBytes(field: JsonField, listed: boolean, out: WireOutput): boolean {
     const { json, pos } = this;
-    if (json[pos] !== QUOTE) throw this.#invalid(field);
+    if (this.decoded?.open === pos) return false;
     const start = pos + 1;
     let end = plainEnd(json, start, Math.min(start + SHORT_STRING_BYTES, json.length));
     if (end < 0) end = json.indexOf(QUOTE, start);
     const size = end < 0 ? -1 : decodedLength(json, start, end);
     if (size === 0 && end === start) this.#writeBytes(field, listed, out, EMPTY);
-    else if (size < 0 || !putDecoded(out, field.tag, json, start, end, size)) {
-      this.#unusualBytes(field, listed, out);
-      return;
-    }
+    else if (size < 0 || !putDecoded(out, field.tag, json, start, end, size)) return false;
     this.pos = end + 1;
+    return true;
   }
 
   /** Escapes in the text, line breaks in the base64, or neither: an error. */
   #unusualBytes(field: JsonField, listed: boolean, out: WireOutput): void {
+    if (this.json[this.pos] !== QUOTE) throw this.#invalid(field);
     const open = this.pos;
     const text = this.text();
     const chars = withoutLineBreaks(text);
@@ -160,7 +183,11 @@ export class ScalarReader {
 
   /** The string at `pos` as UTF-8; a view of the JSON if it is plain. Moves behind it. */
   text(): Uint8Array {
-    const { json, pos } = this;
+    const { json, pos, decoded } = this;
+    if (decoded?.open === pos) {
+      this.pos = decoded.at + 1;
+      return decoded.text;
+    }
     const plain = plainEnd(json, pos + 1, json.length);
     const close = plain < 0 ? closingQuote(json, pos, json.length) : plain;
     if (close < 0) throw Refusal.grammar;
@@ -223,7 +250,7 @@ export class ScalarReader {
     const end = this.tokenEnd();
     const value =
       json[pos] === QUOTE
-        ? integerOfString(toUtf8(decodeString(json, pos, end - 1)))
+        ? integerOfString(toUtf8(this.#decodedText(pos, end - 1)))
         : integerOfNumber(toLatin1(json, pos, end));
     const range = RANGES[field.kind];
     if (value === undefined || value < range.min || value > range.max) throw this.#invalid(field);
@@ -233,6 +260,11 @@ export class ScalarReader {
       if (!listed) out.varint(field.tag);
       out.bigInteger(value);
     }
+  }
+
+  #decodedText(open: number, close: number): Uint8Array {
+    const { decoded } = this;
+    return decoded?.open === open ? decoded.text : decodeString(this.json, open, close);
   }
 
   /** A value in a list is packed: its tag stands before the list. */

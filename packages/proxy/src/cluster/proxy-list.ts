@@ -13,7 +13,7 @@ import {
 } from "@quorate/proto";
 import { joinMessage, type MessageBytes } from "@quorate/rpc";
 import type { Upstream } from "../upstream.ts";
-import type { IdentityWatches, WatchClient } from "../watch/identity-watches.ts";
+import type { IdentityClient, IdentityWatches } from "../watch/identity-watches.ts";
 import { Receiver, type ReceiverStream } from "../watch/receiver.ts";
 import { decodeRecord, type EndpointRecord } from "./endpoint-records.ts";
 
@@ -24,7 +24,7 @@ const CALL_TIMEOUT_MS = 5000;
 /** Proxies beyond are not listed. */
 export const MAX_PROXIES = 1024;
 
-export class ProxyList implements ReceiverStream, WatchClient {
+export class ProxyList implements ReceiverStream, IdentityClient {
   readonly requiresLeader = false;
   readonly #upstream: Upstream;
   readonly #range: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array };

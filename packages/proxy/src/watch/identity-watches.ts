@@ -27,7 +27,7 @@ const RANGE = { path: KVService.methods.Range.path, isRepeatable: true };
 const CHECK_RETRY_MS = 250;
 
 /** A client's stream, as the watches of its identity see it. */
-export interface WatchClient {
+export interface IdentityClient {
   readonly requiresLeader: boolean;
   /** Ends the stream. */
   end(status: Status): void;
@@ -60,11 +60,11 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
   readonly #deps: IdentityDeps;
   readonly #link: WatchLink;
   readonly #groups = new Map<string, WatchGroup>();
-  readonly #clients = new Set<WatchClient>();
+  readonly #clients = new Set<IdentityClient>();
   readonly #checks = new Map<string, Check>();
   /** Clients whose request for progress has gone upstream, and those of later requests. */
-  #progressSent = new Set<WatchClient>();
-  #progressNext = new Set<WatchClient>();
+  #progressSent = new Set<IdentityClient>();
+  #progressNext = new Set<IdentityClient>();
   #lastId = 0;
 
   constructor(caller: Caller, deps: IdentityDeps) {
@@ -96,11 +96,11 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
     return this.#link.hasNoLeader;
   }
 
-  addClient(client: WatchClient): void {
+  addClient(client: IdentityClient): void {
     this.#clients.add(client);
   }
 
-  deleteClient(client: WatchClient): void {
+  deleteClient(client: IdentityClient): void {
     this.#clients.delete(client);
     this.#progressSent.delete(client);
     this.#progressNext.delete(client);
@@ -144,7 +144,7 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
     this.#groups.get(groupKey(receiver.request))?.delete(receiver);
   }
 
-  requestProgress(client: WatchClient): void {
+  requestProgress(client: IdentityClient): void {
     this.#progressNext.add(client);
     if (this.#progressSent.size === 0) this.#sendProgress();
   }

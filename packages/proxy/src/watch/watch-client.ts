@@ -12,7 +12,7 @@ import { type ClientBudget, WATCH_BYTES, WATCH_KEY_FACTOR } from "@quorate/serve
 import { contains } from "../kv/range-cache.ts";
 import { rangeOf } from "../kv/written-keys.ts";
 import type { Namespace } from "../namespace/namespace.ts";
-import type { WatchClient as IdentityClient, IdentityWatches } from "./identity-watches.ts";
+import type { IdentityClient, IdentityWatches } from "./identity-watches.ts";
 import { Receiver, type ReceiverStream } from "./receiver.ts";
 import {
   canceledResponse,

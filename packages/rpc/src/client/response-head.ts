@@ -8,7 +8,7 @@ import type { HeaderField } from "../hpack/header-field.ts";
 import type { Status } from "../service.ts";
 
 /** The fields of one header block that mean something to a call. */
-export interface ResponseFields {
+export interface GrpcResponseFields {
   readonly httpStatus: string | undefined;
   readonly contentType: string | undefined;
   readonly encoding: string | undefined;
@@ -17,7 +17,7 @@ export interface ResponseFields {
 }
 
 /** Reads the fields of a block; the last one of a name counts. */
-export function responseFields(fields: readonly HeaderField[]): ResponseFields {
+export function responseFields(fields: readonly HeaderField[]): GrpcResponseFields {
   let httpStatus: string | undefined;
   let contentType: string | undefined;
   let encoding: string | undefined;
@@ -46,7 +46,7 @@ const BY_HTTP_STATUS: Readonly<Record<string, number>> = {
 };
 
 /** The status of a response that is not gRPC's; undefined if it may be. */
-export function refusedHead(fields: ResponseFields): Status | undefined {
+export function refusedHead(fields: GrpcResponseFields): Status | undefined {
   const { httpStatus, contentType, encoding } = fields;
   if (fields.grpcStatus !== undefined) return undefined;
   if (httpStatus !== "200") {
@@ -74,7 +74,7 @@ export function refusedHead(fields: ResponseFields): Status | undefined {
 }
 
 /** The status in trailers. A code that gRPC does not know is UNKNOWN, a missing one INTERNAL. */
-export function statusOf({ grpcStatus, grpcMessage }: ResponseFields): Status {
+export function statusOf({ grpcStatus, grpcMessage }: GrpcResponseFields): Status {
   const message = decodeGrpcMessage(grpcMessage ?? "");
   if (grpcStatus === undefined) {
     return {

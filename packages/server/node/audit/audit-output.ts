@@ -7,7 +7,7 @@
  * the writing is tried again; what does not fit the queue is dropped and counted.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import type { AuditSink } from "../../src/audit/settings.ts";
+import type { AuditSink, LineSpace } from "../../src/audit/settings.ts";
 import { type AuditTarget, openAuditTarget } from "./audit-target.ts";
 import { rotate } from "./rotation.ts";
 
@@ -45,21 +45,32 @@ export interface AuditOutputDependencies {
   readonly open?: typeof openAuditTarget;
 }
 
+/** Lines that are written together. */
+interface Batch {
+  readonly bytes: Buffer;
+  readonly lines: number;
+}
+
 export class AuditOutput implements AuditSink {
   readonly #options: AuditOutputOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #open: typeof openAuditTarget;
   /** Lines as bytes, so that none lives on as a text: the last batch is being filled. */
-  #queue: Buffer[] = [];
+  #queue: Batch[] = [];
   #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #batchBytes = 0;
+  #batchLines = 0;
+  /** What `space` returns: one object for all lines. */
+  readonly #space: { bytes: Uint8Array; at: number } = { bytes: this.#batch, at: 0 };
   /** A batch that was written, for the next one. */
   #spare: Buffer | undefined;
   #queueBytes = 0;
   #waitingLines = 0;
   /** What a failed write left over, in front of the queue. */
   #rest: Uint8Array = new Uint8Array(0);
+  /** Lines that end in it. */
+  #restLines = 0;
   /** Whether the last byte that was written is within a line. */
   #isCut = false;
   #target: AuditTarget | undefined;
@@ -104,33 +115,45 @@ export class AuditOutput implements AuditSink {
   }
 
   write(line: string): void {
-    if (this.#isClosed || this.#queueBytes + line.length >= MAX_AUDIT_QUEUE_BYTES) {
+    const space = this.space(line.length * MOST_UTF8_BYTES + 1);
+    if (space === undefined) return;
+    const end = space.at + this.#batch.write(line, space.at);
+    this.#batch[end] = NEWLINE;
+    this.wrote(end + 1);
+  }
+
+  space(mostBytes: number): LineSpace | undefined {
+    if (this.#isClosed || this.#queueBytes + mostBytes >= MAX_AUDIT_QUEUE_BYTES) {
       this.droppedLines++;
-      return;
+      return undefined;
     }
-    this.#append(line);
+    if (this.#batch.length - this.#batchBytes < mostBytes) this.#endBatch(mostBytes);
+    this.#space.bytes = this.#batch;
+    this.#space.at = this.#batchBytes;
+    return this.#space;
+  }
+
+  wrote(end: number): void {
+    this.#queueBytes += end - this.#batchBytes;
+    this.#batchBytes = end;
+    this.#batchLines++;
+    this.#waitingLines++;
     if (this.#writing !== undefined || this.#isFailing) return;
     if (this.#queueBytes >= BATCH_BYTES) this.#begin();
     else this.#timer ??= this.#clock.after(FLUSH_AFTER_MS, () => this.#begin());
   }
 
-  #append(line: string): void {
-    const mostBytes = line.length * MOST_UTF8_BYTES + 1;
-    if (this.#batch.length - this.#batchBytes < mostBytes) this.#endBatch(mostBytes);
-    const length = this.#batch.write(line, this.#batchBytes) + 1;
-    this.#batchBytes += length;
-    this.#batch[this.#batchBytes - 1] = NEWLINE;
-    this.#queueBytes += length;
-    this.#waitingLines++;
-  }
-
   /** Puts the batch into the queue and begins another. */
   #endBatch(leastBytes: number): void {
-    if (this.#batchBytes > 0) this.#queue.push(this.#batch.subarray(0, this.#batchBytes));
+    if (this.#batchBytes > 0) {
+      const bytes = this.#batch.subarray(0, this.#batchBytes);
+      this.#queue.push({ bytes, lines: this.#batchLines });
+    }
     const spare = leastBytes <= BATCH_BYTES ? this.#spare : undefined;
     if (spare !== undefined) this.#spare = undefined;
     this.#batch = spare ?? Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, leastBytes));
     this.#batchBytes = 0;
+    this.#batchLines = 0;
   }
 
   /** Opens the target again before the next line: something has moved the file away. */
@@ -168,7 +191,7 @@ export class AuditOutput implements AuditSink {
       if (this.#isFailing) await this.#ensureOpen();
       while (this.#rest.length > 0 || this.#waitingLines > 0) {
         await this.#ensureOpen();
-        if (this.#rest.length === 0) this.#rest = this.#takeBatch();
+        if (this.#rest.length === 0) this.#takeBatch();
         const { buffer } = this.#rest;
         if (!(await this.#writeRest())) return;
         if (buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(buffer);
@@ -188,12 +211,14 @@ export class AuditOutput implements AuditSink {
     this.#fileBytes = this.#target.sizeBytes;
   }
 
-  #takeBatch(): Uint8Array {
+  /** Takes the next batch out of the queue, to be written. */
+  #takeBatch(): void {
     if (this.#queue.length === 0) this.#endBatch(0);
-    const batch = this.#queue.shift()!;
-    this.#queueBytes -= batch.length;
-    this.#waitingLines -= newlines(batch, batch.length);
-    return batch;
+    const { bytes, lines } = this.#queue.shift()!;
+    this.#queueBytes -= bytes.length;
+    this.#waitingLines -= lines;
+    this.#rest = bytes;
+    this.#restLines = lines;
   }
 
   /** Writes what is taken from the queue; false where a pipe is full and is tried again later. */
@@ -209,7 +234,10 @@ export class AuditOutput implements AuditSink {
       }
       this.#stalledSinceMs = undefined;
       this.#fileBytes += count;
-      this.writtenLines += newlines(this.#rest, count);
+      const isWhole = count === this.#rest.length;
+      const lines = isWhole ? this.#restLines : newlines(this.#rest, count);
+      this.#restLines -= lines;
+      this.writtenLines += lines;
       this.#isCut = count === 0 ? this.#isCut : this.#rest[count - 1] !== NEWLINE;
       this.#rest = this.#rest.subarray(count);
     }

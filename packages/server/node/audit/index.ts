@@ -8,7 +8,7 @@ import type { AuditConfig } from "../../src/config/index.ts";
 import type { MetricRegistry } from "../../src/metrics/registry.ts";
 import { AuditOutput } from "./audit-output.ts";
 
-export interface AuditDependencies {
+export interface AuditLogDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: MetricRegistry;
@@ -30,7 +30,7 @@ const HASH_DIGITS = 32;
 /** Opens the audit log. Rejects where its target cannot be one. */
 export async function startAudit(
   config: AuditConfig,
-  { clock, logger, registry, identityOf }: AuditDependencies,
+  { clock, logger, registry, identityOf }: AuditLogDependencies,
 ): Promise<RunningAudit> {
   const output = new AuditOutput(config, { clock, logger });
   try {

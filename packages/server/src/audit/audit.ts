@@ -30,16 +30,19 @@ import {
 import { isReadOnlyTxn } from "@quorate/store";
 import { KeyFilter } from "./key-filter.ts";
 import { type AuditedCall, auditLine, type HashValue } from "./line.ts";
+import { isPlainCall, LineWriter, type PlainCall } from "./line-bytes.ts";
 import { peekRevision } from "./response-head.ts";
 import type { AuditSettings, AuditSink } from "./settings.ts";
 import { auditedStream } from "./streams.ts";
-import { type Subject, subjectOf } from "./subjects.ts";
+import { type KeyAccess, type Subject, subjectOf } from "./subjects.ts";
 import { codeName, OK, statusOf, verdictOf } from "./verdict.ts";
 
 /** The proved identity of a call's party; undefined for none. */
 export interface ProvedIdentity {
   readonly user: string;
   readonly provedBy: string;
+  /** The roles that a token lists. */
+  readonly roles?: readonly string[] | undefined;
 }
 
 export interface AuditDependencies {
@@ -81,6 +84,7 @@ export class Audit {
   readonly #settings: AuditSettings;
   readonly #dependencies: AuditDependencies;
   readonly #filter: KeyFilter;
+  readonly #lines = new LineWriter();
   #reads = 0;
   /** Writes that were refused because lines could not be written. */
   refusedWrites = 0;
@@ -145,22 +149,36 @@ export class Audit {
     if (!this.#filter.admits(subject.accesses)) return;
     const { clock, sink, identityOf, hashValue } = this.#dependencies;
     const identity = identityOf(context);
-    const call: AuditedCall = {
-      wallMs: clock.wallMs(),
-      caller: {
-        user: identity?.user ?? "",
-        proof: identity?.provedBy ?? "",
-        address: context.peerAddress,
-        certificate: context.peerCommonName,
-      },
-      path: context.path,
-      subject,
-      revision,
-      verdict: verdictOf(status),
-      code: codeName(status.code),
-      tookMs: clock.monotonicMs() - startMs,
+    const caller = {
+      user: identity?.user ?? "",
+      proof: identity?.provedBy ?? "",
+      roles: identity?.roles,
+      address: context.peerAddress,
+      certificate: context.peerCommonName,
     };
+    const wallMs = clock.wallMs();
+    const tookMs = clock.monotonicMs() - startMs;
+    const { path } = context;
+    const access = this.#plainAccess(subject, status);
+    if (access !== undefined && isPlainCall(access, revision, tookMs)) {
+      this.#writePlain({ wallMs, tookMs, caller, path, access, revision });
+      return;
+    }
+    const [verdict, code] = [verdictOf(status), codeName(status.code)];
+    const call: AuditedCall = { wallMs, caller, path, subject, revision, verdict, code, tookMs };
     sink.write(auditLine(call, this.#settings.level === "request" ? hashValue : undefined));
+  }
+
+  /** The one thing that a call's line has beside its caller; undefined where there is more. */
+  #plainAccess({ accesses, fields }: Subject, status: Status): KeyAccess | undefined {
+    const isPlain = status === OK && accesses.length === 1 && this.#settings.level === "metadata";
+    return isPlain && fields.length === 0 ? accesses[0] : undefined;
+  }
+
+  #writePlain(call: PlainCall): void {
+    const { sink } = this.#dependencies;
+    const space = sink.space(this.#lines.mostBytes(call));
+    if (space !== undefined) sink.wrote(this.#lines.write(space, call));
   }
 
   /** What a request is about, in as much detail as lines show. */

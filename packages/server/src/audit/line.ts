@@ -23,6 +23,8 @@ export interface AuditedCaller {
   readonly user: string;
   /** "token" or "certificate"; empty for a caller without an identity. */
   readonly proof: string;
+  /** The roles that its token lists; undefined for a user of the store. */
+  readonly roles?: readonly string[] | undefined;
   /** "host:port". */
   readonly address: string;
   /** The name of the client's certificate. */
@@ -50,8 +52,8 @@ export type HashValue = (value: Uint8Array) => string;
 let lastMs = Number.NaN;
 let lastText = "";
 
-/** Calls of one millisecond share the text. */
-function timeText(wallMs: number): string {
+/** A time as lines have it. Calls of one millisecond share the text. */
+export function timeText(wallMs: number): string {
   const ms = Math.floor(wallMs);
   if (ms !== lastMs) {
     lastMs = ms;
@@ -65,19 +67,25 @@ function timeText(wallMs: number): string {
  * @param hashValue for level "request"; undefined for level "metadata"
  */
 export function auditLine(call: AuditedCall, hashValue: HashValue | undefined): string {
-  const { caller, subject } = call;
-  let line = `{"time":"${timeText(call.wallMs)}"`;
-  if (caller.user !== "") line += `,"user":${quoted(caller.user)},"proof":"${caller.proof}"`;
-  line += `,"address":${quoted(caller.address)}`;
-  if (caller.certificate !== undefined) line += `,"certificate":${quoted(caller.certificate)}`;
-  line += `,"method":"${call.path.slice(1)}"`;
-  const { accesses, fields } = subject;
+  let line = `{"time":"${timeText(call.wallMs)}"${callerText(call.caller, call.path)}`;
+  const { accesses, fields } = call.subject;
   if (accesses.length > 0) line += `,"keys":${keysText(accesses, hashValue)}`;
   if (accesses.length > MAX_LISTED_KEYS) line += `,"moreKeys":${accesses.length - MAX_LISTED_KEYS}`;
   if (fields.length > 0 && (hashValue !== undefined || areShown(accesses)))
     line += `,"request":${fieldsText(fields)}`;
   if (call.revision > 0) line += `,"revision":${call.revision}`;
   return `${line},"verdict":"${call.verdict}","code":"${call.code}","ms":${Math.round(call.tookMs * 1000) / 1000}}`;
+}
+
+/** The fields of the caller and the method. */
+export function callerText(caller: AuditedCaller, path: string): string {
+  let text = "";
+  if (caller.user !== "") text += `,"user":${quoted(caller.user)},"proof":"${caller.proof}"`;
+  if (caller.roles !== undefined)
+    text += `,"roles":[${caller.roles.slice(0, MAX_LISTED_KEYS).map(quoted).join(",")}]`;
+  text += `,"address":${quoted(caller.address)}`;
+  if (caller.certificate !== undefined) text += `,"certificate":${quoted(caller.certificate)}`;
+  return `${text},"method":"${path.slice(1)}"`;
 }
 
 /** Of requests about keys, fields are shown at level "request" alone. */

@@ -11,10 +11,23 @@ export interface AuditSettings {
   readonly onFailure: "drop" | "refuse";
 }
 
+/** Where the bytes of a line are written. */
+export interface LineSpace {
+  readonly bytes: Uint8Array;
+  readonly at: number;
+}
+
 /** Where lines go. The queue behind it is bounded. */
 export interface AuditSink {
   /** False while lines cannot be written: the disk is full, a pipe has no reader. */
   readonly isWritable: boolean;
   /** Takes a line, without its end. Drops and counts it where the queue is full. */
   write(line: string): void;
+  /**
+   * Space for a line as bytes, valid until `wrote`; undefined, and a dropped line is counted, where
+   * the queue is full.
+   */
+  space(mostBytes: number): LineSpace | undefined;
+  /** The line, with its end, is in the space. @param end the place behind it */
+  wrote(end: number): void;
 }

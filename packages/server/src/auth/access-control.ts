@@ -12,6 +12,7 @@ import { AuthChanges } from "./auth-changes.ts";
 import { UserAuthority } from "./authority.ts";
 import { LoginLimits } from "./login-limits.ts";
 import { type PasswordHasher, Passwords } from "./passwords.ts";
+import { TokenEnds } from "./token-ends.ts";
 import { simpleProvider, type TokenProvider } from "./token-provider.ts";
 
 /** What users' secrets need from the outside. */
@@ -63,6 +64,7 @@ export class AccessControl implements AuthObserver {
   /** For calls that permission can be taken from. */
   readonly changes: AuthChanges;
   readonly #deps: AccessControlDeps;
+  readonly #tokenEnds: TokenEnds;
   #isEnabled = false;
 
   constructor(deps: AccessControlDeps) {
@@ -84,7 +86,9 @@ export class AccessControl implements AuthObserver {
       cost: deps.bcryptCost,
       threads: secrets.threads,
     });
+    this.#tokenEnds = new TokenEnds(deps.clock, () => this.changed());
     this.authority = new UserAuthority({
+      tokenEnds: this.#tokenEnds,
       store: () => deps.store(),
       tokens: this.tokens,
       clientCertAuth: deps.clientCertAuth,
@@ -119,6 +123,7 @@ export class AccessControl implements AuthObserver {
   }
 
   close(): void {
+    this.#tokenEnds.close();
     this.tokens.disabled();
     this.passwords.close();
   }

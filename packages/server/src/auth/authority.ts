@@ -4,6 +4,7 @@
  * applied, by the store; all else here.
  *
  *     token in the metadata       -> its user, or InvalidAuthToken
+ *       with --auth-jwt-roles-claim -> its user and its roles; none of the store's
  *     else, --client-cert-auth    -> the common name of the certificate
  *     else                        -> no user
  */
@@ -27,6 +28,7 @@ import {
 } from "@quorate/store";
 import type { Access, Admission, Authority, WatchAuthority } from "../member/authority.ts";
 import type { Caller, Identity } from "../member/caller.ts";
+import type { TokenEnds } from "./token-ends.ts";
 import type { TokenProvider, TokenUser } from "./token-provider.ts";
 
 const BEARER = "Bearer ";
@@ -40,6 +42,7 @@ export interface AuthorityDeps {
   /** The store in use. */
   readonly store: () => Store;
   readonly tokens: TokenProvider;
+  readonly tokenEnds: TokenEnds;
   /** --client-cert-auth: the common name of a certificate is the user. */
   readonly clientCertAuth: boolean;
   /** Runs a check of many keys beside other work. */
@@ -106,7 +109,9 @@ export class UserAuthority implements Authority {
   #proved(proof: TokenUser | undefined): Identity {
     if (proof === undefined) throw errorOf("InvalidAuthToken");
     const authRevision = proof.authRevision ?? this.#deps.store().auth.revision;
-    return { user: proof.user, authRevision, provedBy: "token" };
+    const { user, roles, endsMs } = proof;
+    if (roles === undefined) return { user, authRevision, provedBy: "token" };
+    return { user, authRevision, provedBy: "token", roles, endsMs };
   }
 
   #byCertificate(caller: Caller): Identity | undefined {
@@ -124,6 +129,7 @@ export class UserAuthority implements Authority {
   ): Admission | Promise<Admission> {
     const { auth, lessor } = this.#deps.store();
     const user = userOf(identity);
+    if (LASTS.has(access.kind)) this.noteEnd(identity);
     const admission = (refused: ErrorName | undefined): Admission => {
       if (refused !== undefined) throw errorOf(refused);
       return IS_READ.has(access.kind) ? { confirm: () => this.#confirm(identity) } : FOR_ALL;
@@ -158,6 +164,16 @@ export class UserAuthority implements Authority {
     return authorize(this.#deps.store().auth, userOf(user), operation);
   }
 
+  /** Has streams looked at again when the roles of a token end. */
+  noteEnd(identity: Identity | undefined): void {
+    this.#deps.tokenEnds.note(identity?.endsMs);
+  }
+
+  /** Whether the roles of an identity have ended with its token. */
+  hasEnded(identity: Identity): boolean {
+    return this.#deps.tokenEnds.hasEnded(identity.endsMs);
+  }
+
   #asOfNow(identity: Identity): Identity {
     return { ...identity, authRevision: this.#deps.store().auth.revision };
   }
@@ -174,7 +190,14 @@ const IS_READ: ReadonlySet<Access["kind"]> = new Set<Access["kind"]>([
   "leaseLeases",
 ]);
 
+/** What goes on for long, and is looked at again meanwhile. */
+const LASTS: ReadonlySet<Access["kind"]> = new Set<Access["kind"]>(["leaseKeepAlive", "snapshot"]);
+
 function userOf(identity: Identity | undefined): AuthIdentity {
+  if (identity?.roles !== undefined) {
+    const { user, authRevision, roles } = identity;
+    return { username: user, authRevision, roles };
+  }
   return { username: identity?.user ?? "", authRevision: identity?.authRevision ?? 0 };
 }
 
@@ -203,6 +226,7 @@ class Watching implements WatchAuthority {
         throw errorOf("InvalidAuthToken");
       }
       this.#identity = identity;
+      this.#authority.noteEnd(identity);
       return textOf(this.#authority.readVerdict(identity, range, false));
     } catch (error) {
       return textOf(error instanceof EtcdError ? error.code : "PermissionDenied");
@@ -212,6 +236,9 @@ class Watching implements WatchAuthority {
   revoked(range: KeyRange): string | undefined {
     if (!this.#authority.isEnforced) return undefined;
     const identity = this.#identity;
+    if (identity !== undefined && this.#authority.hasEnded(identity))
+      return textOf("InvalidAuthToken");
+    this.#authority.noteEnd(identity);
     // A watch from before enforcement: the evidence of its caller is looked at for the first time.
     const refused =
       identity === undefined

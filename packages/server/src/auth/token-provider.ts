@@ -9,6 +9,9 @@ export interface TokenUser {
   readonly user: string;
   /** The auth revision when the token was made, where the token says so; else that of now holds. */
   readonly authRevision?: number | undefined;
+  /** Roles that the token lists, which take the place of the user's; with the token's end. */
+  readonly roles?: readonly string[] | undefined;
+  readonly endsMs?: number | undefined;
 }
 
 export interface TokenProvider {

@@ -45,8 +45,11 @@ export type Stage =
 /** The kinds of value, as --help names them. */
 export type ValueKind = "string" | "bool" | "uint" | "int" | "duration" | "urls" | "list";
 
-/** One declared option with values of type T. */
-export interface Option<T> {
+/**
+ * One declared option with values of type T. F is the field of ServerConfig that takes the value,
+ * or undefined where resolve*.ts makes something of it.
+ */
+export interface Option<T, F extends string | undefined = string | undefined> {
   readonly kind: ValueKind;
   /** Reads a flag's or variable's text. Throws ValueError. */
   readonly parse: (text: string) => T;
@@ -69,10 +72,13 @@ export interface Option<T> {
    * name.
    */
   readonly fileKey: string | undefined;
+  readonly field: F;
+  /** The number that 0 stands for; undefined if 0 is a value like others. */
+  readonly zeroMeans: number | undefined;
 }
 
 /** The parts of a declaration besides its type, default and name. */
-export interface OptionSpec {
+export interface OptionSpec<F extends string | undefined = undefined> {
   readonly group: Group;
   readonly doc: string;
   readonly stage?: Stage;
@@ -81,6 +87,9 @@ export interface OptionSpec {
   readonly aliases?: readonly string[];
   /** Only where it is not the flag's name. */
   readonly fileKey?: string;
+  /** The field of ServerConfig that takes the value as it is. */
+  readonly field?: F;
+  readonly zeroMeans?: number;
 }
 
 /** The feature is there. */
@@ -100,13 +109,13 @@ export function refused(why: string, harmless: readonly string[] = []): Stage {
   return { kind: "refused", why, harmless };
 }
 
-function make<T>(
+function make<T, F extends string | undefined>(
   kind: ValueKind,
   defaultText: string,
-  spec: OptionSpec,
+  spec: OptionSpec<F>,
   parse: (text: string) => T,
   fromFile: (value: unknown) => T,
-): Option<T> {
+): Option<T, F> {
   return {
     kind,
     parse,
@@ -119,6 +128,8 @@ function make<T>(
     stage: spec.stage ?? effective,
     aliases: spec.aliases ?? [],
     fileKey: spec.fileKey,
+    field: spec.field as F,
+    zeroMeans: spec.zeroMeans,
   };
 }
 
@@ -129,15 +140,14 @@ function scalarText(value: unknown): string {
 }
 
 /** A text. `allowed` limits it to some values. */
-export function stringOption(
-  defaultText: string,
-  spec: OptionSpec,
-  allowed?: readonly string[],
-): Option<string> {
-  const parse = (text: string): string => {
-    if (allowed !== undefined && !allowed.includes(text))
+export function stringOption<
+  const F extends string | undefined = undefined,
+  const A extends string = string,
+>(defaultText: string, spec: OptionSpec<F>, allowed?: readonly A[]): Option<A, F> {
+  const parse = (text: string): A => {
+    if (allowed !== undefined && !(allowed as readonly string[]).includes(text))
       throw new ValueError(`must be one of ${allowed.map((one) => one || '""').join(", ")}`);
-    return text;
+    return text as A;
   };
   return make("string", defaultText, spec, parse, (value) => parse(scalarText(value)));
 }
@@ -145,7 +155,10 @@ export function stringOption(
 const YAML_BOOL: Readonly<Record<string, boolean>> = { yes: true, no: false, on: true, off: false };
 
 /** Yes or no. On the command line the flag alone means true; a value needs the "=" form. */
-export function boolOption(defaultValue: boolean, spec: OptionSpec): Option<boolean> {
+export function boolOption<const F extends string | undefined = undefined>(
+  defaultValue: boolean,
+  spec: OptionSpec<F>,
+): Option<boolean, F> {
   return make("bool", String(defaultValue), spec, parseBool, (value) => {
     if (typeof value === "boolean") return value;
     const text = scalarText(value);
@@ -165,11 +178,11 @@ function numberFromFile(
 }
 
 /** A whole number from 0 to `max`. */
-export function uintOption(
+export function uintOption<const F extends string | undefined = undefined>(
   defaultValue: number,
-  spec: OptionSpec,
+  spec: OptionSpec<F>,
   max: number = Number.MAX_SAFE_INTEGER,
-): Option<number> {
+): Option<number, F> {
   return make(
     "uint",
     String(defaultValue),
@@ -180,7 +193,10 @@ export function uintOption(
 }
 
 /** A whole number that may be negative. */
-export function intOption(defaultValue: number, spec: OptionSpec): Option<number> {
+export function intOption<const F extends string | undefined = undefined>(
+  defaultValue: number,
+  spec: OptionSpec<F>,
+): Option<number, F> {
   return make(
     "int",
     String(defaultValue),
@@ -194,7 +210,10 @@ export function intOption(defaultValue: number, spec: OptionSpec): Option<number
  * A duration in Go's form; its value is in milliseconds. In the config file a bare number counts
  * nanoseconds, as in etcd's.
  */
-export function durationOption(defaultMs: number, spec: OptionSpec): Option<number> {
+export function durationOption<const F extends string | undefined = undefined>(
+  defaultMs: number,
+  spec: OptionSpec<F>,
+): Option<number, F> {
   return make("duration", formatDurationMs(defaultMs), spec, parseDurationMs, (value) => {
     if (typeof value === "number") return value / 1e6;
     return parseDurationMs(scalarText(value));
@@ -206,18 +225,21 @@ function listText(value: unknown): string {
 }
 
 /** Comma-separated URLs (in the config file also a list). */
-export function urlsOption(defaultText: string, spec: OptionSpec): Option<readonly MemberUrl[]> {
+export function urlsOption<const F extends string | undefined = undefined>(
+  defaultText: string,
+  spec: OptionSpec<F>,
+): Option<readonly MemberUrl[], F> {
   return make("urls", defaultText, spec, parseUrls, (value) => parseUrls(listText(value)));
 }
 
 /**
  * Comma-separated texts (in the config file also a list); `unique` sorts them and keeps each once.
  */
-export function listOption(
+export function listOption<const F extends string | undefined = undefined>(
   defaultText: string,
-  spec: OptionSpec,
+  spec: OptionSpec<F>,
   unique = false,
-): Option<readonly string[]> {
+): Option<readonly string[], F> {
   const parse = unique ? parseUniqueList : parseList;
   return make("list", defaultText, spec, parse, (value) => parse(listText(value)));
 }

@@ -142,16 +142,19 @@ export const clusterOptions = {
   }),
   "auto-promote": boolOption(false, {
     group,
+    field: "autoPromote",
     doc:
       "If this member is a learner, ask the leader to make it a voter as soon as it has " +
       "caught up. Not in etcd.",
   }),
   "strict-reconfig-check": boolOption(true, {
     group,
+    field: "strictReconfigCheck",
     doc: "Refuse membership changes that would cost the cluster its quorum.",
   }),
   "pre-vote": boolOption(true, {
     group,
+    field: "preVote",
     doc:
       "Before an election, check that a majority would vote for this member. Prevents " +
       "needless elections when a member returns from a partition.",

@@ -18,6 +18,7 @@ const group = "Member";
 export const memberOptions = {
   name: stringOption("default", {
     group,
+    field: "name",
     doc: "Name of the member in --initial-cluster and in logs. Must differ between " + "members.",
   }),
   "data-dir": stringOption("", {
@@ -32,6 +33,7 @@ export const memberOptions = {
   }),
   "snapshot-count": uintOption(10_000, {
     group,
+    field: "snapshotCount",
     unit: "entries",
     doc:
       "Number of applied entries after which the member writes a snapshot and truncates " +
@@ -39,6 +41,7 @@ export const memberOptions = {
   }),
   "heartbeat-interval": uintOption(100, {
     group,
+    field: "heartbeatIntervalMs",
     unit: "ms",
     doc:
       "Interval between heartbeats of the leader. Should be about one round trip " +
@@ -46,6 +49,7 @@ export const memberOptions = {
   }),
   "election-timeout": uintOption(1000, {
     group,
+    field: "electionTimeoutMs",
     unit: "ms",
     doc:
       "Time without a heartbeat after which a follower starts an election. At least 5 " +
@@ -53,30 +57,35 @@ export const memberOptions = {
   }),
   "initial-election-tick-advance": boolOption(true, {
     group,
+    field: "initialElectionTickAdvance",
     doc:
       "Shorten the first election timeout after a start, so that a new cluster elects a " +
       "leader sooner.",
   }),
   "listen-peer-urls": urlsOption("http://localhost:2380", {
     group,
+    field: "listenPeerUrls",
     doc:
       "Comma-separated URLs to listen on for other members. Hosts are IP addresses or " +
       "localhost.",
   }),
   "listen-client-urls": urlsOption("http://localhost:2379", {
     group,
+    field: "listenClientUrls",
     doc:
       "Comma-separated URLs to listen on for clients. Hosts are IP addresses or " +
       "localhost. Serves gRPC, and HTTP too unless --listen-client-http-urls is set.",
   }),
   "listen-client-http-urls": urlsOption("", {
     group,
+    field: "listenClientHttpUrls",
     doc:
       "Comma-separated URLs to listen on for HTTP only. If set, --listen-client-urls " +
       "serves gRPC only.",
   }),
   "max-wals": uintOption(5, {
     group,
+    field: "maxWalFiles",
     unit: "files",
     doc: "Maximum number of old write-ahead log files to keep (0: unlimited).",
   }),
@@ -98,6 +107,7 @@ export const memberOptions = {
   }),
   "quota-auto-disarm": boolOption(true, {
     group,
+    field: "quotaAutoDisarm",
     doc:
       "Clear a NOSPACE alarm automatically when compaction has brought live records " +
       "below 80% of the quota. Not in etcd.",
@@ -109,22 +119,28 @@ export const memberOptions = {
   }),
   "backend-batch-interval": durationOption(0, {
     group,
+    field: "backendBatchIntervalMs",
+    zeroMeans: 100,
     doc:
       "Maximum time before changes in memory are written to the store as one batch (0s " +
       "means 100ms). Does not affect the write-ahead log.",
   }),
   "backend-batch-limit": intOption(0, {
     group,
+    field: "backendBatchLimit",
+    zeroMeans: 10_000,
     unit: "operations",
     doc: "Maximum number of changes in one batch to the store (0 means 10000).",
   }),
   "max-txn-ops": uintOption(128, {
     group,
+    field: "maxTxnOps",
     unit: "operations",
     doc: "Maximum number of operations in a transaction.",
   }),
   "max-request-bytes": uintOption(1_572_864, {
     group,
+    field: "maxRequestBytes",
     unit: "bytes",
     doc: "Maximum size of a client's request. Recommended maximum: 10 MiB.",
   }),
@@ -132,6 +148,7 @@ export const memberOptions = {
     4_294_967_295,
     {
       group,
+      field: "maxConcurrentStreams",
       unit: "streams",
       doc: "Maximum number of concurrent calls on a client connection.",
     },
@@ -155,6 +172,7 @@ export const memberOptions = {
   }),
   "socket-reuse-port": boolOption(false, {
     group,
+    field: "socketReusePort",
     doc: "Set SO_REUSEPORT on listeners, so that several processes can listen on one port.",
     fileKey: "socket-options.reuse-port",
   }),

@@ -26,6 +26,7 @@ export const operationsOptions = {
     "basic",
     {
       group: monitoring,
+      field: "metrics",
       doc:
         "Level of detail of /metrics: 'extensive' adds histograms of the duration of " + "calls.",
     },
@@ -33,6 +34,7 @@ export const operationsOptions = {
   ),
   "listen-metrics-urls": urlsOption("", {
     group: monitoring,
+    field: "listenMetricsUrls",
     doc:
       "Comma-separated URLs to listen on for /metrics and health checks only. https " +
       "uses --cert-file and --key-file.",
@@ -89,6 +91,8 @@ export const operationsOptions = {
   ),
   "warning-unary-request-duration": durationOption(300, {
     group: logging,
+    field: "warningUnaryRequestDurationMs",
+    zeroMeans: 300,
     doc: "Log a warning for a unary call that takes longer than this.",
     aliases: ["experimental-warning-unary-request-duration"],
   }),
@@ -122,11 +126,13 @@ export const operationsOptions = {
 
   "corrupt-check-time": durationOption(0, {
     group: features,
+    field: "corruptCheckMs",
     doc: "Interval between comparisons of all members' data (0s: never).",
     aliases: ["experimental-corrupt-check-time"],
   }),
   "compact-hash-check-time": durationOption(60_000, {
     group: features,
+    field: "compactHashCheckMs",
     doc:
       "Interval between comparisons of compacted history by the leader. Requires the " +
       "feature gate CompactHashCheck.",
@@ -134,29 +140,37 @@ export const operationsOptions = {
   }),
   "enable-v2": boolOption(false, {
     group: features,
+    field: "enableV2",
     doc:
       "Serve etcd's v2 API under /v2/ (docs/v2.md), which etcd ended in 3.6; its keys are " +
       "kept in the store of v3.",
   }),
   "self-heal": boolOption(false, {
     group: features,
+    field: "selfHeal",
     doc:
       "A member whose data differs from a majority's stops serving reads, rebuilds its " +
       "store from the leader, and clears the CORRUPT alarm. Not in etcd.",
   }),
   "compaction-batch-limit": intOption(0, {
     group: features,
+    field: "compactionBatchLimit",
+    zeroMeans: 1000,
     unit: "revisions",
     doc: "Maximum number of revisions removed in one compaction step (0 means 1000).",
     aliases: ["experimental-compaction-batch-limit"],
   }),
   "compaction-sleep-interval": durationOption(0, {
     group: features,
+    field: "compactionSleepIntervalMs",
+    zeroMeans: 10,
     doc: "Pause between two compaction steps (0s means 10ms).",
     aliases: ["experimental-compaction-sleep-interval"],
   }),
   "watch-progress-notify-interval": durationOption(0, {
     group: features,
+    field: "watchProgressNotifyIntervalMs",
+    zeroMeans: 600_000,
     doc:
       "Interval between progress notifications to idle watches that request them (0s " +
       "means 10m).",
@@ -164,11 +178,13 @@ export const operationsOptions = {
   }),
   "warning-apply-duration": durationOption(100, {
     group: features,
+    field: "warningApplyDurationMs",
     doc: "Log a warning for a request that takes longer than this to apply.",
     aliases: ["experimental-warning-apply-duration"],
   }),
   "slow-fsync-handover": durationOption(100, {
     group: features,
+    field: "slowFsyncHandoverMs",
     doc:
       "A leader whose log fsyncs take longer than this transfers leadership if a " +
       "majority of faster members has the same entries on disk; at most once in 5 " +
@@ -183,6 +199,7 @@ export const operationsOptions = {
   }),
   "max-learners": intOption(1, {
     group: features,
+    field: "maxLearners",
     unit: "members",
     doc: "Maximum number of learners in the cluster.",
     aliases: ["experimental-max-learners"],
@@ -195,6 +212,7 @@ export const operationsOptions = {
   }),
   "snapshot-catchup-entries": uintOption(5000, {
     group: features,
+    field: "snapshotCatchUpEntries",
     unit: "entries",
     doc:
       "Number of entries kept in memory behind a snapshot. A follower that is no " +
@@ -204,12 +222,14 @@ export const operationsOptions = {
 
   "force-new-cluster": boolOption(false, {
     group: unsafe,
+    field: "forceNewCluster",
     doc:
       "Start a new cluster that has only this member, with its existing data. For the " +
       "survivor of a lost majority. Use for one start only.",
   }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,
+    field: "unsafeNoFsync",
     doc: "Do not fsync. A crash loses acknowledged writes.",
   }),
 };

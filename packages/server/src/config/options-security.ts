@@ -166,11 +166,13 @@ export const securityOptions = {
   }),
   "bcrypt-cost": uintOption(10, {
     group: auth,
+    field: "bcryptCost",
     doc:
       "bcrypt cost of password hashes, 4 to 31. Each step doubles the time to compute a " + "hash.",
   }),
   "auth-token-ttl": uintOption(300, {
     group: auth,
+    field: "authTokenTtlSeconds",
     unit: "s",
     doc: "Time to live of an unused simple token.",
   }),

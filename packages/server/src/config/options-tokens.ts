@@ -8,6 +8,10 @@ export const tokenOptions = {
     group,
     doc: "The claim of an identity provider's tokens that names the user.",
   }),
+  "auth-jwt-roles-claim": stringOption("", {
+    group,
+    doc: "The claim of an identity provider's tokens that lists roles: a list, or a text with blanks between. The user needs no record then. Empty: roles are those of the user in the store.",
+  }),
   "auth-jwt-audience": stringOption("", {
     group,
     doc: "What the claim 'aud' of an identity provider's tokens must have among its values. Empty: anything.",

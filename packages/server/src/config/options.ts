@@ -25,6 +25,23 @@ export type OptionValues = {
   readonly [K in OptionName]: (typeof declared)[K] extends Option<infer T> ? T : never;
 };
 
+/** The fields of ServerConfig that are options' values as they are, named by the declarations. */
+export type PlainConfig = {
+  readonly [K in OptionName as (typeof declared)[K] extends Option<unknown, infer F extends string>
+    ? F
+    : never]: OptionValues[K];
+};
+
+/** Fills the plain fields. */
+export function plainFields(values: OptionValues): PlainConfig {
+  const fields: Record<string, unknown> = {};
+  for (const [name, { field, zeroMeans }] of options) {
+    if (field === undefined) continue;
+    fields[field] = values[name] === 0 ? (zeroMeans ?? 0) : values[name];
+  }
+  return fields as PlainConfig;
+}
+
 /** An option whose key in the config file is filled in. */
 export type NamedOption = Option<unknown> & { readonly fileKey: string };
 

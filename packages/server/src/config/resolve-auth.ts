@@ -25,7 +25,7 @@ export function resolveTokens(settings: Settings, values: OptionValues): JwtSett
     contradiction("--auth-jwt-clock-skew must be between 0 and 5m");
   const claims: JwtClaimRules = {
     userClaim: values["auth-jwt-user-claim"],
-    rolesClaim: "",
+    rolesClaim: values["auth-jwt-roles-claim"],
     audience: values["auth-jwt-audience"],
     issuer: values["auth-jwt-issuer"],
     clockSkewMs,

@@ -18,31 +18,16 @@ export function resolvePeers(
   values: OptionValues,
   gates: Gates,
   advertised: readonly MemberUrl[],
-): Pick<
-  ServerConfig,
-  | "heartbeatIntervalMs"
-  | "electionTimeoutMs"
-  | "electionTicks"
-  | "initialElectionTickAdvance"
-  | "raftReadTimeoutMs"
-  | "localAddress"
-  | "socketReusePort"
-  | "unsafeNoFsync"
-> {
+): Pick<ServerConfig, "electionTicks" | "raftReadTimeoutMs" | "localAddress"> {
   if (values["unsafe-no-fsync"]) {
     settings.warn("fsync is off: a crash of this machine loses acknowledged writes", {
       option: "unsafe-no-fsync",
     });
   }
   return {
-    heartbeatIntervalMs: values["heartbeat-interval"],
-    electionTimeoutMs: values["election-timeout"],
     electionTicks: Math.floor(values["election-timeout"] / values["heartbeat-interval"]),
-    initialElectionTickAdvance: values["initial-election-tick-advance"],
     raftReadTimeoutMs: Math.max(MIN_RAFT_READ_TIMEOUT_MS, values["raft-read-timeout"]),
     localAddress: localAddress(settings, gates, advertised),
-    socketReusePort: values["socket-reuse-port"],
-    unsafeNoFsync: values["unsafe-no-fsync"],
   };
 }
 

@@ -5,6 +5,7 @@
 import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { Gates } from "./features.ts";
 import type { LogRotationConfig } from "./log-rotation.ts";
+import type { PlainConfig } from "./options.ts";
 import type { DiscoveryConfig } from "./resolve-discovery.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
@@ -127,8 +128,8 @@ export type AutoCompaction =
   | { readonly mode: "periodic"; readonly retentionMs: number }
   | { readonly mode: "revision"; readonly retentionRevisions: number };
 
-export interface ServerConfig {
-  readonly name: string;
+/** The declarations of the options name the fields that they fill as they are (`PlainConfig`). */
+export interface ServerConfig extends PlainConfig {
   readonly dataDir: string;
   /** Where the write-ahead log is: --wal-dir, or member/wal in the data directory. */
   readonly walDir: string;
@@ -137,11 +138,6 @@ export interface ServerConfig {
   /** member/store in the data directory. */
   readonly storeDir: string;
 
-  readonly listenPeerUrls: readonly MemberUrl[];
-  readonly listenClientUrls: readonly MemberUrl[];
-  /** If not empty, listenClientUrls serve gRPC alone. */
-  readonly listenClientHttpUrls: readonly MemberUrl[];
-  readonly listenMetricsUrls: readonly MemberUrl[];
   readonly advertisePeerUrls: readonly MemberUrl[];
   readonly advertiseClientUrls: readonly MemberUrl[];
   /** TLS on the client port; undefined if no certificate is configured. */
@@ -155,74 +151,32 @@ export interface ServerConfig {
   /** True for --initial-cluster-state=new. Only looked at where there is no log yet. */
   readonly isNewCluster: boolean;
 
+  /** The service by which the members of a new cluster find each other; undefined for none. */
+  readonly discovery: DiscoveryConfig | undefined;
   /**
    * Where SRV records name the initial cluster, in place of `initialCluster`; undefined if
    * --discovery-srv is not given.
    */
-  /** The service by which the members of a new cluster find each other; undefined for none. */
-  readonly discovery: DiscoveryConfig | undefined;
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
-  /** Form a cluster of this member alone, from the data it has. */
-  readonly forceNewCluster: boolean;
-  /** As a learner, ask for promotion. */
-  readonly autoPromote: boolean;
 
-  readonly heartbeatIntervalMs: number;
-  readonly electionTimeoutMs: number;
   /** The election timeout in whole heartbeat intervals, rounded down. */
   readonly electionTicks: number;
-  readonly preVote: boolean;
-  readonly initialElectionTickAdvance: boolean;
   /** A connection to a peer without any bytes for so long is closed; at least 5000. */
   readonly raftReadTimeoutMs: number;
   /** The local address of connections to peers; undefined: the system chooses. */
   readonly localAddress: string | undefined;
-  /** SO_REUSEPORT on all listeners. */
-  readonly socketReusePort: boolean;
-  readonly strictReconfigCheck: boolean;
-  readonly maxLearners: number;
 
-  readonly snapshotCount: number;
-  readonly snapshotCatchUpEntries: number;
-  /** Log files to keep beyond need; 0 keeps all. */
-  readonly maxWalFiles: number;
-  readonly backendBatchIntervalMs: number;
-  readonly backendBatchLimit: number;
-  /** Nothing waits for the disk; a crash of the machine loses acknowledged writes. */
-  readonly unsafeNoFsync: boolean;
   /** Undefined means no quota. */
   readonly quotaBackendBytes: number | undefined;
-  /** If a NOSPACE alarm ends by itself when a compaction has freed space. */
-  readonly quotaAutoDisarm: boolean;
   readonly autoCompaction: AutoCompaction;
-  /** How often the leader compares all members; 0: never. */
-  readonly corruptCheckMs: number;
-  readonly compactHashCheckMs: number;
-  /** If a member that differs rebuilds its store. */
-  readonly selfHeal: boolean;
-  /** --enable-v2: serve /v2/. */
-  readonly enableV2: boolean;
-  readonly compactionBatchLimit: number;
-  readonly compactionSleepIntervalMs: number;
 
-  readonly maxTxnOps: number;
-  readonly maxRequestBytes: number;
-  readonly maxConcurrentStreams: number;
   readonly grpcKeepalive: KeepaliveConfig;
-  readonly warningApplyDurationMs: number;
-  /** A leader whose log syncs are slower than this for a while hands leadership over; 0: never. */
-  readonly slowFsyncHandoverMs: number;
-  readonly warningUnaryRequestDurationMs: number;
-  readonly watchProgressNotifyIntervalMs: number;
 
   readonly http: HttpConfig;
 
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
-  readonly authTokenTtlSeconds: number;
-  readonly bcryptCost: number;
 
-  readonly metrics: "basic" | "extensive";
   readonly tracing: TracingConfig;
   /** Undefined for none. */
   readonly audit: AuditConfig | undefined;

@@ -7,6 +7,7 @@ import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import { encodeMember } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import { featureEndpoints } from "../membership/features.ts";
 import { PROMOTE_PATH } from "../membership/reconfiguration.ts";
 import { SERVER_VERSION } from "../version.ts";
 import { type VersionSource, versionEndpoint } from "./endpoints.ts";
@@ -26,6 +27,7 @@ export function peerEndpoints(
   return new Map<string, HttpHandler>([
     ...member.leases.peerEndpoints(),
     ...member.corruption.peerEndpoints(),
+    ...featureEndpoints(),
     ["/version", versionEndpoint(version)],
     [
       "/members",

@@ -16,6 +16,13 @@ export interface Identity {
   /** Revision of the users and roles that the proof rests on; it goes into the entry's header. */
   readonly authRevision: number;
   readonly provedBy: "token" | "certificate" | "member";
+  /**
+   * The roles that an identity provider's token lists, in the order of their bytes; undefined:
+   * those that the user has in the store.
+   */
+  readonly roles?: readonly string[] | undefined;
+  /** Wall-clock time at which such roles end; undefined for never. */
+  readonly endsMs?: number | undefined;
 }
 
 /** The party on whose behalf a request runs. */

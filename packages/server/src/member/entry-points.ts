@@ -18,6 +18,7 @@ import {
   type RequestLimits,
   type RequestOf,
 } from "@quorate/store";
+import type { TokenRolesSupport } from "../membership/features.ts";
 import type { SpaceKeeper } from "../space/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
@@ -42,6 +43,8 @@ export interface EntryPointDeps {
   readonly watches: Pick<WatchHub, "open">;
   /** Users and roles. */
   readonly authority: Authority;
+  /** Whether the log may hold roles of tokens. */
+  readonly tokenRoles: Pick<TokenRolesSupport, "ready">;
 }
 
 /** A read of what is applied here. */
@@ -114,7 +117,10 @@ export class EntryPoints {
     kind: K,
     request: Uint8Array,
   ): Promise<Applied<K>> {
-    const result = this.#deps.requests.enqueue(identity, kind, request);
+    const { requests, tokenRoles } = this.#deps;
+    const waiting = identity?.roles === undefined ? undefined : tokenRoles.ready();
+    const enqueue = () => requests.enqueue(identity, kind, request);
+    const result = waiting === undefined ? enqueue() : waiting.then(enqueue);
     caller.trace?.proposed(result);
     return result;
   }

@@ -111,6 +111,7 @@ export class Lifecycle {
     keeper.steppedDown();
     this.#parts.auth.close();
     cluster.autoPromotion.stop();
+    cluster.departure.stop();
     cluster.versions.stop();
     flusher.stop();
     corruption.stop();

@@ -7,7 +7,7 @@ import { type EtcdError, idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import type { SaveTiming } from "@quorate/wal";
 import { gates, type ServerConfig } from "../config/index.ts";
-import { MemberMetrics } from "../metrics/member-metrics.ts";
+import { type MemberMetrics, memberMetrics } from "../metrics/member-metrics.ts";
 import type { Space } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
 import type { WatchHub } from "../watch/index.ts";
@@ -31,7 +31,7 @@ export function metricsOf(
   config: ServerConfig,
   member: () => MeasuredMember | undefined,
 ): MemberMetrics {
-  return new MemberMetrics(
+  return memberMetrics(
     {
       hasLeader: () => (member()?.leader ?? 0n) !== 0n,
       isLeader: () => member()?.isLeader ?? false,
@@ -45,7 +45,7 @@ export function metricsOf(
       keyCount: () => member()?.store.mvcc.keyCount ?? 0,
       currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
       compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
-      sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
+      sizeBytes: () => member()?.store.sizeBytes ?? 0,
       sizeInUseBytes: () => member()?.store.liveBytes ?? 0,
       quotaBytes: () => config.quotaBackendBytes ?? -1,
       quotaUsedShare: () => member()?.space.keeper.usedShare ?? 0,
@@ -54,12 +54,10 @@ export function metricsOf(
       watchers: () => member()?.watches.watcherCount ?? 0,
       slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,
       pendingWatchEvents: () => member()?.watches.pendingEvents ?? 0,
-      crowds: {
-        watchBytes: () => member()?.watches.watchBudget.usedBytes ?? 0,
-        watchesRefused: () => member()?.watches.watchBudget.refusals ?? 0,
-        contestantBytes: () => member()?.watches.contestBudget.usedBytes ?? 0,
-        contestantsRefused: () => member()?.watches.contestBudget.refusals ?? 0,
-      },
+      watchBytes: () => member()?.watches.watchBudget.usedBytes ?? 0,
+      watchesRefused: () => member()?.watches.watchBudget.refusals ?? 0,
+      contestantBytes: () => member()?.watches.contestBudget.usedBytes ?? 0,
+      contestantsRefused: () => member()?.watches.contestBudget.refusals ?? 0,
     },
     { extensive: config.metrics === "extensive" },
   );

@@ -9,6 +9,7 @@ import {
   type AppliedEntry,
   checkMessage,
   decodeRequest,
+  encodeWithRoles,
   type RequestKind,
   type RequestLimits,
 } from "@quorate/store";
@@ -122,5 +123,7 @@ function payloadOf(
     username: identity?.user ?? "",
     authRevision: identity?.authRevision ?? 0,
   };
-  return InternalRaftRequest.encode({ header, [kind]: request });
+  const roles = identity?.roles;
+  if (roles === undefined) return InternalRaftRequest.encode({ header, [kind]: request });
+  return encodeWithRoles(header, roles, InternalRaftRequest.encode({ [kind]: request }));
 }

@@ -11,7 +11,7 @@
  *                                    committed the removal, also over restarts
  *     a peer says so, and it has not applied it    it ends at once: no peer will send to it
  */
-import type { Clock, Logger } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 
 /** It stays for so many election timeouts, or for so long if its peers know (etcd: 1 s). */
@@ -54,6 +54,8 @@ export class Departure {
   #removal: Removal | undefined;
   /** A peer is known to know of the removal. */
   #isKnown = false;
+  /** At most two: the wait, and its end once a peer knows. */
+  readonly #timers: Timer[] = [];
 
   constructor(parts: DepartureParts) {
     this.#parts = parts;
@@ -108,9 +110,14 @@ export class Departure {
     this.#endAfter(Math.max(0, this.#sinceMs + LEAST_MS - clock.monotonicMs()));
   }
 
+  /** The member has ended: a process that goes on is not to wait for the timer. */
+  stop(): void {
+    for (const timer of this.#timers) timer.cancel();
+  }
+
   #endAfter(delayMs: number): void {
     const { clock, end } = this.#parts;
-    clock.after(delayMs, () => end(this.#removal?.error));
+    this.#timers.push(clock.after(delayMs, () => end(this.#removal?.error)));
   }
 
   #begin(): void {

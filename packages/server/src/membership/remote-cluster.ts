@@ -58,7 +58,11 @@ export async function fetchVersions(
   });
 }
 
-async function firstOf<T>(
+/**
+ * The first good answer of several URLs of one member; undefined if there is none.
+ * @param read throws for an answer that is not good
+ */
+export async function firstOf<T>(
   urls: readonly string[],
   path: string,
   { call, timeoutMs, logger }: Asking,

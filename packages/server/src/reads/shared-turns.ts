@@ -6,7 +6,7 @@
 import type { Clock } from "@quorate/host";
 import type { Steps } from "@quorate/store";
 import { FairQueue } from "./fair-queue.ts";
-import type { Caller } from "./slice-task.ts";
+import type { SliceCaller } from "./slice-task.ts";
 
 /**
  * How long steps go on in one turn of the event loop, and how many of them where the clock stands
@@ -29,7 +29,10 @@ export class SharedTurns {
    * Runs steps to their end: a first slice at once, if the turn has had none. @throws what the
    * steps throw, as a rejection
    */
-  run<T>({ client, address }: Pick<Caller, "client" | "address">, steps: Steps<T>): Promise<T> {
+  run<T>(
+    { client, address }: Pick<SliceCaller, "client" | "address">,
+    steps: Steps<T>,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const advance = (): void => {
         try {

@@ -6,7 +6,7 @@ import type { ReadIo, Steps } from "@quorate/store";
 import type { AnswerHolder, AnswerMemory } from "./answer-memory.ts";
 
 /** The caller of the read. */
-export interface Caller {
+export interface SliceCaller {
   /** Key of fairness, and the remote address, which names the connection. */
   readonly client: string;
   readonly address: string;
@@ -15,7 +15,7 @@ export interface Caller {
 }
 
 /** The member itself, as the owner of a read. */
-export const MEMBER_SHARE: Caller = {
+export const MEMBER_SHARE: SliceCaller = {
   client: "",
   address: "",
   cancelled: false,
@@ -65,7 +65,7 @@ export type Outcome = "done" | "more" | "waits";
 /** One read. */
 export class Task<T> implements SliceTask, AnswerHolder {
   readonly io: ReadIo;
-  readonly caller: Caller;
+  readonly caller: SliceCaller;
   readonly charge: (bytes: number) => void;
   heldBytes = 0;
   startedMs = -1;
@@ -80,7 +80,7 @@ export class Task<T> implements SliceTask, AnswerHolder {
   #steps: Steps<T> | undefined;
 
   constructor(
-    caller: Caller,
+    caller: SliceCaller,
     make: (task: SliceTask) => Steps<T>,
     memory: AnswerMemory,
     fetches: Fetches,

@@ -21,7 +21,7 @@ import { errorOf } from "@quorate/proto";
 import type { Steps } from "@quorate/store";
 import { type AnswerLimits, AnswerMemory, DEFAULT_ANSWER_LIMITS } from "./answer-memory.ts";
 import { FairQueue } from "./fair-queue.ts";
-import { type Caller, Fetches, type Outcome, type SliceTask, Task } from "./slice-task.ts";
+import { Fetches, type Outcome, type SliceCaller, type SliceTask, Task } from "./slice-task.ts";
 
 export interface SliceLimits {
   /**
@@ -113,7 +113,7 @@ export class Slices {
    * @throws EtcdError TooManyRequests, Stopped, what the read throws; the promise rejects with the
    * same, with Timeout, and with Canceled
    */
-  run<T>(caller: Caller, make: (task: SliceTask) => Steps<T>): T | Promise<T> {
+  run<T>(caller: SliceCaller, make: (task: SliceTask) => Steps<T>): T | Promise<T> {
     if (this.#closed !== undefined) throw this.#closed;
     if (caller.cancelled) throw errorOf("Canceled");
     const { maxPerClient, maxTotal } = this.#limits;
@@ -143,7 +143,7 @@ export class Slices {
    * Runs a read of a few keys at once, if the turn has time left and the caller's connection has no
    * reads waiting. Undefined: it was not run, and belongs into `run`.
    */
-  now<T>(caller: Caller, read: (mostKeys: number) => T): T | undefined {
+  now<T>(caller: SliceCaller, read: (mostKeys: number) => T): T | undefined {
     const { mostSmallKeys } = this.#limits;
     if (
       mostSmallKeys === 0 ||

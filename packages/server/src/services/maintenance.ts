@@ -114,7 +114,7 @@ function statusOf(member: Member): StatusResponse {
   return StatusResponse.create({
     header: member.header(store.mvcc.currentRevision),
     version: SERVER_VERSION,
-    dbSize: store.sizeOnDiskBytes,
+    dbSize: store.sizeBytes,
     // As in etcd it is never 0, which JSON would leave out.
     dbSizeInUse: Math.max(1, store.liveBytes),
     leader: member.leader,

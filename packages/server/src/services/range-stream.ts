@@ -31,6 +31,7 @@ import {
   type KeyRange,
   keyRange,
   rangeChunk,
+  rangeInto,
   type Steps,
 } from "@quorate/store";
 import { type Caller, callerOf } from "../member/caller.ts";
@@ -72,9 +73,9 @@ function refusal(request: RangeRequest): Error | undefined {
   const error: ErrorName | undefined = checkRange(request);
   if (error !== undefined) return errorOf(error);
   const { sortOrder, sortTarget } = request;
-  // etcd takes a target without an order, sorts each part by itself, and loses keys.
   const isPlain =
-    sortTarget === RangeRequest_SortTarget.KEY && sortOrder !== RangeRequest_SortOrder.DESCEND;
+    sortOrder === RangeRequest_SortOrder.NONE ||
+    (sortTarget === RangeRequest_SortTarget.KEY && sortOrder === RangeRequest_SortOrder.ASCEND);
   if (!isPlain)
     return new StatusError(
       GrpcCode.Unimplemented,
@@ -195,7 +196,9 @@ class RangeStreaming implements StreamListener {
     const steps = (task: SliceTask): Steps<Chunk> =>
       request.countOnly
         ? countSteps(member, request, task)
-        : chunkSteps(member, request, progress, task);
+        : request.sortTarget === RangeRequest_SortTarget.KEY
+          ? chunkSteps(member, request, progress, task)
+          : sortedSteps(member, request, task);
     return member.read(this.#caller, {
       access: { kind: "range", request },
       linearizable: !request.serializable && progress.headerRevision === 0,
@@ -231,6 +234,17 @@ function* countSteps(member: Member, request: RangeRequest, task: SliceTask): St
     return [view.revision, total] as const;
   });
   const response = new RangeWriter().finish(member.header(revision), { more: false, count });
+  return { message: messageOf(response), next: undefined };
+}
+
+/**
+ * The range in the order of a sort target that has no order: all in one part. etcd sorts each part
+ * by itself, and loses keys behind the first.
+ */
+function* sortedSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<Chunk> {
+  const writer = new RangeWriter(task.charge);
+  const summary = yield* pinned(member, task, (view) => rangeInto(view, request, writer));
+  const response = writer.finish(member.header(summary.revision), summary);
   return { message: messageOf(response), next: undefined };
 }
 

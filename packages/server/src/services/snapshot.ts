@@ -42,10 +42,10 @@ export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandl
     maxWaiting: MAX_WAITING_SNAPSHOTS,
     maxWaitingPerClient: MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
   });
-  const { crowds } = member.metrics;
+  const { metrics } = member;
   const count = () => {
-    crowds.snapshotsSending.value = queue.running;
-    crowds.snapshotsWaiting.value = queue.waiting;
+    metrics.snapshotsSending.value = queue.running;
+    metrics.snapshotsWaiting.value = queue.waiting;
   };
   return new Map<string, StreamHandler>([
     [
@@ -129,7 +129,7 @@ class Sending implements StreamListener {
       const isStalled = this.#isFull && nowTakenBytes - takenBytes < MIN_SNAPSHOT_PROGRESS_BYTES;
       takenBytes = nowTakenBytes;
       if (!isStalled || this.#isCancelled) return;
-      this.#member.metrics.crowds.snapshotStalls.add();
+      this.#member.metrics.snapshotStalls.add();
       const seconds = SNAPSHOT_STALL_MS / 1000;
       this.#member.logger.warn("ended a snapshot that its client does not take", {
         "remote-addr": this.#call.context.peerAddress,

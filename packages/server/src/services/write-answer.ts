@@ -13,7 +13,7 @@ import {
 import type { MessageBytes } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
 import type { SharedTurns } from "../reads/shared-turns.ts";
-import type { Caller } from "../reads/slice-task.ts";
+import type { SliceCaller } from "../reads/slice-task.ts";
 import { prefix, RESPONSE_RANGE_TAG, RESPONSES_TAG } from "./field-prefix.ts";
 
 /** An answer with more records is encoded in steps. */
@@ -32,7 +32,7 @@ const OP_TAGS = {
 /** Where large responses are encoded, and for which client. */
 export interface Encoding {
   readonly turns: SharedTurns;
-  readonly caller: Caller;
+  readonly caller: SliceCaller;
 }
 
 /** Encodes an answer: at once if it is small, else over several turns of the event loop. */

@@ -34,7 +34,7 @@ export interface SpaceOptions {
   readonly autoDisarm: boolean;
 }
 
-export interface SpaceParts {
+export interface SpaceKeeperParts {
   readonly store: StoreRef;
   readonly isLeader: () => boolean;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
@@ -55,7 +55,7 @@ const HYSTERESIS = 0.02;
 
 export class SpaceKeeper {
   readonly #options: SpaceOptions;
-  readonly #parts: SpaceParts;
+  readonly #parts: SpaceKeeperParts;
   #timer: Timer | undefined;
   /** The highest warning that was given and still holds. */
   #warned = 0;
@@ -66,7 +66,7 @@ export class SpaceKeeper {
   #raising: Promise<void> | undefined;
   #disarming = false;
 
-  constructor(options: SpaceOptions, parts: SpaceParts) {
+  constructor(options: SpaceOptions, parts: SpaceKeeperParts) {
     this.#options = options;
     this.#parts = parts;
   }

@@ -34,40 +34,20 @@ import {
   subtree,
   without,
 } from "./keys.ts";
-import { encodeNode, type NewNode, type NodeRecord, type WriteAction } from "./record.ts";
+import {
+  createInOrder,
+  type Expiry,
+  inDirectory,
+  type Note,
+  newNode,
+  type Plan,
+  rewrite,
+  writes,
+} from "./plan-parts.ts";
+import { encodeNode, type NodeRecord } from "./record.ts";
 import { type Found, lookUp } from "./tree.ts";
 import { absent, anyOf, exists, put, remove, removeAll, unchanged } from "./txn-parts.ts";
 
-export type Action = WriteAction | "delete" | "compareAndDelete";
-
-/** One transaction. */
-export interface Plan {
-  readonly action: Action;
-  readonly path: Path;
-  readonly compare: readonly Compare[];
-  readonly success: readonly RequestOp[];
-  /** Reads that show why a directory was not deleted. */
-  readonly failure: readonly RequestOp[];
-  /** What is written; undefined: the node is deleted. */
-  readonly node: NewNode | undefined;
-  /**
-   * The node before, where the comparisons hold it fast; undefined: there is none; "response": it
-   * is the previous value of the last put.
-   */
-  readonly before: NodeRecord | "response" | undefined;
-}
-
-/** The expiry of what is written. */
-export interface Expiry {
-  readonly lease: bigint;
-  readonly ttlSeconds: number;
-  readonly expiresMs: number;
-}
-
-/** Names that POST passes over because they are taken. */
-const MAX_TAKEN_NAMES = 1000;
-/** Names of POST are as long (etcd: "%020s"). */
-const ORDERED_NAME_CHARS = 20;
 /** Deleted keys below a missing directory that are looked through for some that still exist. */
 const MAX_ORPHAN_KEYS = 64;
 
@@ -185,40 +165,36 @@ export class Planner {
     const directory = request.path;
     const found = this.#lookUp(directory);
     if (found.kind === "file") throw this.#error("NotDir", pathText(directory));
+    const note =
+      found.kind === "missing" ? this.#newNames(directory, found.at) : this.#names(directory);
+    const plan = createInOrder(this.#mvcc, request, expiry, note);
+    if (plan === undefined) throw this.#error("NodeExist", pathText(directory));
+    return plan;
+  }
+
+  /** The directory does not exist from name `at` on. */
+  #newNames(directory: Path, at: number): Note {
     const key = directoryKey(directory);
-    const kept = this.#mvcc.view.get(key, this.#revision);
-    const isNew = found.kind === "missing";
-    const last = isNew ? { number: 0, revision: 0 } : this.#lastName(key);
-    const { name, number } = this.#freeName(directory, Math.max(this.#revision, last.number) + 1);
-    const path = [...directory, name];
-    const { isDir, value } = request;
-    const node = newNode({ isDir, action: "create", value }, expiry);
-    const { compare, success } = isNew
-      ? this.#creation(path, found.at)
-      : { compare: [] as Compare[], success: [] as RequestOp[] };
-    compare.push(absent(nodeKey(path)));
-    const note = fromLatin1(`last=${number}`);
-    if (isNew) replacePut(success, key, note);
-    else {
-      compare.push(unchanged(key, last.revision));
-      success.push(put(key, note, { ignoreLease: kept !== undefined }));
-    }
-    success.push(...writes(path, node, expiry));
-    return { action: "create", path, compare, success, failure: [], node, before: undefined };
+    return {
+      last: 0,
+      parts: (path, value) => {
+        const { compare, success } = this.#creation(path, at);
+        return { compare, success: replacedPut(success, key, value) };
+      },
+    };
   }
 
-  #lastName(key: string): { number: number; revision: number } {
+  #names(directory: Path): Note {
+    const key = directoryKey(directory);
     const record = this.#mvcc.recordAt(key, this.#revision);
-    return record === undefined ? { number: 0, revision: 0 } : lastNameOf(record);
-  }
-
-  #freeName(directory: Path, first: number): { name: string; number: number } {
-    for (let number = first; number < first + MAX_TAKEN_NAMES; number++) {
-      const name = String(number).padStart(ORDERED_NAME_CHARS, "0");
-      const taken = this.#mvcc.view.get(nodeKey([...directory, name]), this.#revision);
-      if (taken === undefined) return { name, number };
-    }
-    throw this.#error("NodeExist", pathText(directory));
+    const { number, revision } = record === undefined ? NO_NAME : lastNameOf(record);
+    return {
+      last: number,
+      parts: (_, value) => ({
+        compare: [unchanged(key, revision)],
+        success: [put(key, value, { ignoreLease: record !== undefined })],
+      }),
+    };
   }
 
   #update(request: KeyRequest, expiry: Expiry | undefined): Plan {
@@ -227,7 +203,7 @@ export class Planner {
     const found = this.#existing(path);
     if (found.kind === "root") throw this.#error("RootReadOnly", "/");
     if (found.kind === "dir" && request.value !== "") throw this.#error("NotFile", pathText(path));
-    return this.#rewrite(request, "update", found.node, expiry);
+    return rewrite(request, "update", found.node, expiry);
   }
 
   #compareAndSwap(request: KeyRequest, expiry: Expiry | undefined): Plan {
@@ -236,28 +212,7 @@ export class Planner {
     const found = this.#existing(path);
     if (found.kind !== "file") throw this.#error("NotFile", pathText(path));
     this.#compareNode(request, found.node);
-    return this.#rewrite(request, "compareAndSwap", found.node, expiry);
-  }
-
-  /** Writes a node over itself. */
-  #rewrite(
-    { path, value, isRefresh }: KeyRequest,
-    action: WriteAction,
-    before: NodeRecord,
-    expiry: Expiry | undefined,
-  ): Plan {
-    const { isDir, createdIndex } = before;
-    const kept = { createdIndex, modifiedIndex: isDir ? before.modifiedIndex : undefined };
-    const text = isRefresh ? before.value : value;
-    const node = newNode({ isDir, action, value: text, isRefresh, ...kept }, expiry);
-    const success = [put(nodeKey(path), encodeNode(node), { lease: expiry?.lease ?? 0n })];
-    if (isDir) {
-      const options = { ignoreValue: true, lease: expiry?.lease ?? 0n };
-      success.push(put(directoryKey(path), EMPTY, options));
-    }
-    const compare = [...inDirectory(path), unchanged(nodeKey(path), before.revision)];
-    if (isDir) compare.push(exists(directoryKey(path)));
-    return { action, path, compare, success, failure: [], node, before };
+    return rewrite(request, "compareAndSwap", found.node, expiry);
   }
 
   #delete({ path, isDir, isRecursive }: KeyRequest): Plan {
@@ -314,38 +269,21 @@ export function writtenRange(path: Path): { key: string; rangeEnd: string } {
   return path.length === 0 ? children(path) : { key: nodeKey(path), rangeEnd: "" };
 }
 
-function newNode(node: NewNode, expiry: Expiry | undefined): NewNode {
-  if (expiry === undefined) return node;
-  return { ...node, ttlSeconds: expiry.ttlSeconds, expiresMs: expiry.expiresMs };
-}
-
-function inDirectory(path: Path): Compare[] {
-  return path.length === 1 ? [] : [exists(directoryKey(path.slice(0, -1)))];
-}
-
-function writes(
-  path: Path,
-  node: NewNode,
-  expiry: Expiry | undefined,
-  prevKv = false,
-): RequestOp[] {
-  const lease = expiry?.lease ?? 0n;
-  const write = put(nodeKey(path), encodeNode(node), { lease, prevKv });
-  return node.isDir ? [put(directoryKey(path), EMPTY, { lease }), write] : [write];
-}
-
 /** Which action deleted a node, where its lease or nothing at all would suggest another. */
 function note(path: Path, action: "delete" | "compareAndDelete"): RequestOp {
   return put(deletionKey(path.slice(0, -1)), fromLatin1(`${action} ${path[path.length - 1]}`));
 }
 
-/** Replaces the value of the put of `key` in a list. */
-function replacePut(ops: RequestOp[], key: string, value: Uint8Array): void {
-  const at = ops.findIndex(
-    ({ request }) => request?.case === "requestPut" && toLatin1(request.value.key) === key,
-  );
-  ops[at] = put(key, value);
+/** The operations with another value in the put of `key`. */
+function replacedPut(ops: readonly RequestOp[], key: string, value: Uint8Array): RequestOp[] {
+  return ops.map((op) => {
+    const { request } = op;
+    const isIt = request?.case === "requestPut" && toLatin1(request.value.key) === key;
+    return isIt ? put(key, value) : op;
+  });
 }
+
+const NO_NAME = { number: 0, revision: 0 };
 
 /** The number in the key of a directory whose last POST it notes. */
 function lastNameOf(record: Uint8Array): { number: number; revision: number } {

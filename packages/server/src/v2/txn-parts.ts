@@ -12,7 +12,7 @@ import {
 import type { Range } from "./keys.ts";
 
 const { EQUAL, GREATER } = Compare_CompareResult;
-const { VERSION, MOD, LEASE } = Compare_CompareTarget;
+const { VERSION, MOD, LEASE, VALUE } = Compare_CompareTarget;
 
 /** The key exists. */
 export function exists(key: string): Compare {
@@ -35,6 +35,14 @@ export function unchanged(key: string, revision: number): Compare {
   return Compare.create({
     ...{ result: EQUAL, target: MOD, key: fromLatin1(key) },
     targetUnion: { case: "modRevision", value: revision },
+  });
+}
+
+/** The key exists and has a value. */
+export function sameValue(key: string, value: Uint8Array): Compare {
+  return Compare.create({
+    ...{ result: EQUAL, target: VALUE, key: fromLatin1(key) },
+    targetUnion: { case: "value", value },
   });
 }
 

@@ -2,7 +2,7 @@
  * Writes of the v2 API: plan, propose, and plan again where something came in between.
  *
  *     plan -> one Txn in the log -> applied: the response
- *                                -> its comparisons failed: the next plan, in the key's lane
+ *                                -> its comparisons failed: the next plan, in the key's chain
  *          -> an error: looked at once more when all that was committed is applied here
  */
 import {
@@ -19,17 +19,21 @@ import { runSteps } from "@quorate/store";
 import { callerOf, MEMBER_CALLER } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import type { HttpCaller } from "./calls.ts";
+import { type Begun, type Chainable, Chains } from "./chains.ts";
 import { V2Error } from "./errors.ts";
 import type { KeyRequest } from "./key-request.ts";
 import { pathText, subtree } from "./keys.ts";
-import { Lanes } from "./lanes.ts";
 import { eventJson, type NodeView, viewOf } from "./node-json.ts";
-import { type Expiry, isNotEmpty, type Plan, Planner, writtenRange } from "./plan.ts";
+import { isNotEmpty, Planner, writtenRange } from "./plan.ts";
+import { chainOf, planBehind } from "./plan-behind.ts";
+import type { Expiry, Plan, Tail } from "./plan-parts.ts";
 import { decodeNode, type NodeRecord } from "./record.ts";
 import { put } from "./txn-parts.ts";
 
-/** Plans for one request. In a key's lane only other members come in between. */
+/** Plans for one request. In a key's chain only other members come in between. */
 export const MAX_PLANS = 32;
+/** Plans of one request behind others; further ones are made while nothing is on its way. */
+const MAX_CHAINED_PLANS = 2;
 /** Leases below a deleted directory that are revoked; others end by themselves. */
 export const MAX_REVOKED_LEASES = 1000;
 /** Keys that are looked through for them. */
@@ -45,7 +49,7 @@ export interface Written {
 
 export class Writes {
   readonly #member: Member;
-  readonly #lanes = new Lanes();
+  readonly #chains = new Chains<Written, Tail>();
 
   constructor(member: Member) {
     this.#member = member;
@@ -56,13 +60,13 @@ export class Writes {
    * @returns a promise of the response. Rejects with V2Error, or StatusError of a call
    */
   async write(caller: HttpCaller, request: KeyRequest): Promise<Written> {
-    const lane = `${request.method === "POST" ? "in " : ""}${pathText(request.path)}`;
-    const write = new Write(this.#member, caller, request);
+    const chain = chainOf(request);
+    const write = new Write(this.#member, caller, request, chain !== undefined);
     try {
-      const first = request.method === "POST" ? undefined : await write.attempt();
+      const first = chain === undefined ? await write.attempt() : await write.prepare();
       if (first !== undefined) return first;
-      if (this.#lanes.isFull) throw new V2Error("RaftInternal", "too many writes are waiting");
-      return await this.#lanes.run(lane, () => write.finish());
+      if (this.#chains.isFull) throw new V2Error("RaftInternal", "too many writes are waiting");
+      return await this.#chains.run(chain ?? pathText(request.path), write);
     } catch (error) {
       write.abandon();
       throw error;
@@ -71,36 +75,67 @@ export class Writes {
 }
 
 /** One write, through its plans. */
-class Write {
+class Write implements Chainable<Written, Tail> {
   readonly #member: Member;
   readonly #caller: HttpCaller;
   readonly #request: KeyRequest;
+  readonly #isChained: boolean;
   #expiry: Expiry | undefined;
   /** All that was committed when the request came is applied here. */
   #isCurrent = false;
   #plans = 0;
 
-  constructor(member: Member, caller: HttpCaller, request: KeyRequest) {
+  /** @param isChained it may be planned behind writes that are on their way */
+  constructor(member: Member, caller: HttpCaller, request: KeyRequest, isChained: boolean) {
     this.#member = member;
     this.#caller = caller;
     this.#request = request;
+    this.#isChained = isChained;
   }
 
-  async finish(): Promise<Written> {
-    while (this.#plans < MAX_PLANS) {
-      const written = await this.attempt();
-      if (written !== undefined) return written;
+  get isAlone(): boolean {
+    return !this.#isChained || this.#plans >= MAX_CHAINED_PLANS;
+  }
+
+  /** Makes the lease of a write that begins in its chain, where nothing can be waited for. */
+  async prepare(): Promise<undefined> {
+    if (!this.#member.isServable) await this.#current();
+    if (this.#request.ttlSeconds !== undefined) await this.#plan();
+  }
+
+  begin(tail: Tail | undefined): Begun<Written, Tail> | undefined {
+    if (this.#plans >= MAX_PLANS) {
+      const reason = "too many concurrent changes of the key";
+      throw new V2Error("RaftInternal", reason, this.#member.store.mvcc.currentRevision);
     }
-    const reason = "too many concurrent changes of the key";
-    throw new V2Error("RaftInternal", reason, this.#member.store.mvcc.currentRevision);
+    const { mvcc } = this.#member.store;
+    if (tail !== undefined) {
+      if (!this.#isChained) return undefined;
+      const plan = planBehind(mvcc, this.#request, this.#expiry, tail);
+      // What would fail behind the tail is judged by what is applied.
+      if (plan === undefined) return { done: this.attempt(), tail: "beside" };
+      return { done: this.#run(plan), tail: plan.tail };
+    }
+    if (!this.#isChained) return { done: this.attempt(), tail: undefined };
+    let plan: Plan;
+    try {
+      plan = new Planner(mvcc).plan(this.#request, this.#expiry);
+    } catch (error) {
+      if (!(error instanceof V2Error)) throw error;
+      return { done: this.attempt(), tail: "beside" };
+    }
+    return { done: this.#run(plan), tail: plan.tail };
   }
 
   /** Undefined: something came in between. */
   async attempt(): Promise<Written | undefined> {
-    this.#plans++;
     if (!this.#member.isServable) await this.#current();
     const plan = await this.#plan();
-    if (plan === undefined) return undefined;
+    return this.#run(plan);
+  }
+
+  async #run(plan: Plan): Promise<Written | undefined> {
+    this.#plans++;
     const leases = this.#leasesBelow(plan);
     const response = await this.#transact(plan);
     if (!response.succeeded) {
@@ -139,8 +174,8 @@ class Write {
     this.#isCurrent = true;
   }
 
-  /** A plan with its lease; undefined if it has to be made again. @throws V2Error */
-  async #plan(): Promise<Plan | undefined> {
+  /** A plan with its lease. @throws V2Error */
+  async #plan(): Promise<Plan> {
     const { ttlSeconds } = this.#request;
     try {
       const plan = new Planner(this.#member.store.mvcc).plan(this.#request, this.#expiry);

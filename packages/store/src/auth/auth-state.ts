@@ -4,6 +4,8 @@
  *
  *     bucket auth       "authEnabled"  -> one byte: 1 on, 0 off
  *                       "authRevision" -> 8 bytes big-endian
+ *                       "tokenRoles"   -> one byte 1, ours: an entry with roles of a token was
+ *                                         applied, so every member knows such entries
  *     bucket authUsers  user's name    -> authpb.User
  *     bucket authRoles  role's name    -> authpb.Role
  *
@@ -16,7 +18,7 @@ import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
-import { PermissionSet, prepareMerge } from "./permission-set.ts";
+import { PermissionSet } from "./permission-set.ts";
 
 /** The user, and the role, that may do everything. */
 export const ROOT = "root";
@@ -24,6 +26,7 @@ export const ROOT = "root";
 /** Keys of the bucket auth. */
 const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
 const AUTH_REVISION: Uint8Array = fromUtf8("authRevision");
+const TOKEN_ROLES: Uint8Array = fromUtf8("tokenRoles");
 const FIRST_REVISION = 1;
 
 /** A user as it stands. */
@@ -54,8 +57,11 @@ export class AuthState {
   readonly #userNames = new SortedNames();
   readonly #roles = new Map<string, readonly authpb.Permission[]>();
   readonly #roleNames = new SortedNames();
+  /** What each role permits, made when the role is read or changed. */
+  readonly #roleSets = new Map<string, PermissionSet>();
   #permissionCount = 0;
   #isEnabled = false;
+  #hasTokenRoles = false;
   #revision = FIRST_REVISION;
   /** Merged permissions by the list of roles that they are of, the oldest first. */
   readonly #merged = new Map<string, PermissionSet>();
@@ -71,6 +77,7 @@ export class AuthState {
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
     const state = new AuthState(backend);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
+    state.#hasTokenRoles = isOn(backend.get(Bucket.auth, TOKEN_ROLES));
     const revision = backend.get(Bucket.auth, AUTH_REVISION);
     if (revision !== undefined) {
       if (revision.length !== 8) throw damage(path, "auth", AUTH_REVISION, "not 8 bytes");
@@ -95,6 +102,11 @@ export class AuthState {
   /** The auth revision. */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** Whether an entry with roles of a token was applied. */
+  get hasTokenRoles(): boolean {
+    return this.#hasTokenRoles;
   }
 
   get userCount(): number {
@@ -141,25 +153,32 @@ export class AuthState {
   permissionsOf(user: User): PermissionSet {
     const kept = this.#sets.get(user);
     if (kept !== undefined) return kept;
-    // Lengths go before the names: a name may hold any character.
-    const id = user.roles.map((role) => `${role.length}:${role}`).join("");
-    let merged = this.#merged.get(id);
-    if (merged === undefined) {
-      merged = new PermissionSet(user.roles.flatMap((role) => this.#roles.get(role) ?? []));
-      this.#keep(id, merged);
-    }
+    const merged = this.permissionsOfRoles(user.roles);
     this.#sets.set(user, merged);
+    return merged;
+  }
+
+  /** What roles permit, merged; roles that do not exist permit nothing. */
+  permissionsOfRoles(roles: readonly string[]): PermissionSet {
+    // Lengths go before the names: a name may hold any character.
+    let id = "";
+    for (const role of roles) if (this.#roles.has(role)) id += `${role.length}:${role}`;
+    const kept = this.#merged.get(id);
+    if (kept !== undefined) return kept;
+    const sets = roles.flatMap((role) => this.#roleSets.get(role) ?? []);
+    const merged = PermissionSet.together(sets);
+    this.#keep(id, merged);
     return merged;
   }
 
   #keep(id: string, merged: PermissionSet): void {
     this.#merged.set(id, merged);
-    this.#mergedIntervals += merged.size + 1;
+    this.#mergedIntervals += costOf(id, merged);
     if (this.#mergedIntervals <= MAX_CACHED_INTERVALS) return;
     for (const [oldest, set] of this.#merged) {
       if (this.#mergedIntervals <= MAX_CACHED_INTERVALS || set === merged) break;
       this.#merged.delete(oldest);
-      this.#mergedIntervals -= set.size + 1;
+      this.#mergedIntervals -= costOf(oldest, set);
     }
     // It refers to what was dropped.
     this.#sets.clear();
@@ -172,10 +191,34 @@ export class AuthState {
     this.#backend.put(Bucket.auth, AUTH_ENABLED, new Uint8Array([isEnabled ? 1 : 0]));
   }
 
-  /** Adds a user or replaces one. @param record of the user, where it is encoded already */
-  putUser(user: User, record: Uint8Array = encodeUser(user)): void {
+  /** An entry with roles of a token was applied. */
+  noteTokenRoles(): void {
+    if (this.#hasTokenRoles) return;
+    this.#hasTokenRoles = true;
+    this.#backend.put(Bucket.auth, TOKEN_ROLES, new Uint8Array([1]));
+  }
+
+  /** Adds a user or replaces one. */
+  putUser(user: User): void {
     this.#take(user);
-    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), record);
+    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), encodeUser(user));
+  }
+
+  /** Begins a change of many users: their records are staged, and taken at once at its end. */
+  stage(): void {
+    this.#backend.stage();
+  }
+
+  /** Stages the record of a user that is there; the user stays as it is until `commitStaged`. */
+  stageUser(user: User): void {
+    this.#backend.putStaged(Bucket.authUsers, fromUtf8(user.name), encodeUser(user));
+  }
+
+  /** Takes the users whose records were staged. */
+  commitStaged(users: readonly User[]): void {
+    this.#backend.commitStaged();
+    this.#sets.clear();
+    for (const user of users) this.#users.set(user.name, user);
   }
 
   deleteUser(name: string): void {
@@ -198,6 +241,7 @@ export class AuthState {
     if (permissions === undefined) return;
     this.#permissionCount -= permissions.length;
     this.#roles.delete(name);
+    this.#roleSets.delete(name);
     this.#roleNames.delete(name);
     this.#backend.delete(Bucket.authRoles, fromUtf8(name));
     this.#forgetMerged();
@@ -223,7 +267,7 @@ export class AuthState {
     if (before === undefined) this.#roleNames.add(name);
     this.#permissionCount += permissions.length - (before?.length ?? 0);
     this.#roles.set(name, permissions);
-    prepareMerge(permissions);
+    this.#roleSets.set(name, PermissionSet.of(permissions));
     this.#forgetMerged();
   }
 
@@ -232,6 +276,11 @@ export class AuthState {
     this.#merged.clear();
     this.#mergedIntervals = 0;
   }
+}
+
+/** What a kept set counts for, in intervals: its name may be longer than it. */
+function costOf(id: string, set: PermissionSet): number {
+  return set.size + 1 + (id.length >> 5);
 }
 
 /** Anything but 0 counts as on: a value that etcd would not write must not open the state. */

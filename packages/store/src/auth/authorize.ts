@@ -4,8 +4,8 @@
  * member, and for the same entry always.
  */
 import { EMPTY, type ErrorName } from "@quorate/proto";
-import type { AuthState } from "./auth-state.ts";
-import type { KeyAccess } from "./permission-set.ts";
+import { type AuthState, ROOT } from "./auth-state.ts";
+import type { KeyAccess, PermissionSet } from "./permission-set.ts";
 
 /** A user, and the auth revision by which it was recognised. */
 export interface AuthIdentity {
@@ -13,6 +13,11 @@ export interface AuthIdentity {
   readonly username: string;
   /** 0: no user was recognised. */
   readonly authRevision: number;
+  /**
+   * The roles that its token lists. Undefined: those that the user has in the store. Where they
+   * are given, a user of that name in the store has nothing to do with the identity.
+   */
+  readonly roles?: readonly string[] | undefined;
 }
 
 /** The identity of a caller that has brought no evidence. */
@@ -43,7 +48,7 @@ export type Operation =
 /** What permission depends on: the part of AuthState that a verdict reads. */
 export type Authorities = Pick<
   AuthState,
-  "isEnabled" | "revision" | "user" | "isRoot" | "permissionsOf"
+  "isEnabled" | "revision" | "user" | "isRoot" | "permissionsOf" | "permissionsOfRoles"
 >;
 
 /**
@@ -67,11 +72,9 @@ export function authorize(
     case "root":
       return rootVerdict(state, identity);
     case "user":
-      return identity.username !== "" && operation.name === identity.username
-        ? undefined
-        : rootVerdict(state, identity);
+      return isUser(identity, operation.name) ? undefined : rootVerdict(state, identity);
     case "role":
-      return state.user(identity.username)?.roles.includes(operation.name) === true
+      return rolesOf(state, identity)?.includes(operation.name) === true
         ? undefined
         : rootVerdict(state, identity);
     case "keys":
@@ -81,25 +84,51 @@ export function authorize(
   }
 }
 
-function rootVerdict(state: Authorities, { username }: AuthIdentity): ErrorName | undefined {
+/** Whether an identity is a user of the store by that name. */
+function isUser({ username, roles }: AuthIdentity, name: string): boolean {
+  return username !== "" && username === name && roles === undefined;
+}
+
+function rolesOf(
+  state: Authorities,
+  { username, roles }: AuthIdentity,
+): readonly string[] | undefined {
+  // No user has roles, whatever else an entry says.
+  if (username === "") return undefined;
+  return roles ?? state.user(username)?.roles;
+}
+
+function rootVerdict(state: Authorities, { username, roles }: AuthIdentity): ErrorName | undefined {
   if (username === "") return "UserEmpty";
+  if (roles !== undefined) return roles.includes(ROOT) ? undefined : "PermissionDenied";
   if (state.user(username) === undefined) return "UserNotFound";
   return state.isRoot(username) ? undefined : "PermissionDenied";
 }
 
+/** What an identity permits, by its roles; undefined for a user that does not exist. */
+function permissions(
+  state: Authorities,
+  { username, roles }: AuthIdentity,
+): PermissionSet | undefined {
+  if (roles !== undefined && username !== "") return state.permissionsOfRoles(roles);
+  const user = state.user(username);
+  return user === undefined ? undefined : state.permissionsOf(user);
+}
+
 function keysVerdict(
   state: Authorities,
-  { username, authRevision }: AuthIdentity,
+  identity: AuthIdentity,
   access: KeyAccess,
   key: Uint8Array,
   rangeEnd: Uint8Array,
 ): ErrorName | undefined {
+  const { authRevision } = identity;
   if (authRevision === 0) return "UserEmpty";
   if (authRevision < state.revision) return "AuthOldRevision";
-  const user = state.user(username);
-  if (user === undefined) return "PermissionDenied";
-  if (state.isRoot(username)) return undefined;
-  return state.permissionsOf(user).covers(access, key, rangeEnd) ? undefined : "PermissionDenied";
+  if (rolesOf(state, identity)?.includes(ROOT) === true) return undefined;
+  return permissions(state, identity)?.covers(access, key, rangeEnd) === true
+    ? undefined
+    : "PermissionDenied";
 }
 
 /** For a lease without keys nothing is needed (etcd: checkLeasePutsKeys). */
@@ -110,13 +139,12 @@ function leaseVerdict(
   keys: Iterable<string>,
 ): ErrorName | undefined {
   if (rootVerdict(state, identity) === undefined) return undefined;
-  const { username, authRevision } = identity;
-  const user = state.user(username);
+  const { authRevision } = identity;
+  const permitted = permissions(state, identity);
   for (const key of keys) {
     if (authRevision === 0) return "UserEmpty";
     if (authRevision < state.revision) return "AuthOldRevision";
-    if (user === undefined) return "PermissionDenied";
-    if (!state.permissionsOf(user).coversKey(access, key)) return "PermissionDenied";
+    if (permitted?.coversKey(access, key) !== true) return "PermissionDenied";
   }
   return undefined;
 }

@@ -8,6 +8,8 @@ export {
   type Operation,
 } from "./authorize.ts";
 export { isBase64 } from "./base64.ts";
+export { MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "./limits.ts";
+export { compareNames } from "./names.ts";
 export {
   type LeaseKeys,
   leaseOperations,

@@ -19,6 +19,10 @@ export const MAX_PERMISSIONS = 20_000;
 export const MAX_NAME_BYTES = 1_024;
 /** Bytes of the key, and of the range end, of a permission. */
 export const MAX_PERMISSION_KEY_BYTES = 4_096;
+/** Roles that a token of an identity provider may list. */
+export const MAX_TOKEN_ROLES = 64;
+/** Characters in the name of such a role. */
+export const MAX_TOKEN_ROLE_LENGTH = 256;
 /** Intervals of merged permissions that are kept for later checks. */
 export const MAX_CACHED_INTERVALS = 200_000;
 

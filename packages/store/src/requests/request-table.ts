@@ -49,7 +49,7 @@ import { copiedBytes } from "./work.ts";
 export const MAX_CHECKPOINT_LEASES = 1000;
 
 /** Fields of InternalRaftRequest that carry a request. */
-type RequestField = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
+type RequestField = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2" | "tokenRoles">;
 
 /** Infers the types of one record. */
 function record<Q, R>(fields: RequestRecord<Q, R>): RequestRecord<Q, R> {

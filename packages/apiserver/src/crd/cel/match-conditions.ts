@@ -1,5 +1,5 @@
 /** Conditions of webhooks in CEL, over `object`, `oldObject` and `request`. */
-import type { Condition, ConditionCompiler } from "../../admission/match-conditions.ts";
+import type { CompiledCondition, ConditionCompiler } from "../../admission/match-conditions.ts";
 import type { Json } from "../../meta/object.ts";
 import { PER_CALL_BUDGET } from "./budget.ts";
 import { loadCel } from "./engine.ts";
@@ -36,7 +36,7 @@ export class MatchConditionCompiler {
     };
   };
 
-  #compiled(expression: string): Condition | { readonly error: string } {
+  #compiled(expression: string): CompiledCondition | { readonly error: string } {
     try {
       const program = compile(expression, "bool", this.#environment!, this.#engine!);
       return ({ object, oldObject, request }) => {

@@ -18,11 +18,11 @@ import type { KindSource } from "../kind-source.ts";
 import type { ResourceSpec, ScalePaths } from "../resource-spec.ts";
 import type { StoreHooks } from "../strategy.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
-import { type Fields, type RecordOf, record } from "./shapes.ts";
+import { type RecordOf, record, type ShapeFields } from "./shapes.ts";
 import { type TypedStrategy, typedStrategies } from "./typed-strategy.ts";
 
 /** The objects of a resource with these fields. */
-export type TypedObject<F extends Fields> = KubeObject & RecordOf<F>;
+export type TypedObject<F extends ShapeFields> = KubeObject & RecordOf<F>;
 
 /** A column between the name and the age. */
 export interface TypedColumn<T> {
@@ -33,7 +33,7 @@ export interface TypedColumn<T> {
   cell(object: T, nowMs: number): string | number | boolean | null;
 }
 
-export interface ResourceDefinition<F extends Fields> {
+export interface ResourceDefinition<F extends ShapeFields> {
   /** A DNS domain, such as "example.org". */
   readonly group: string;
   readonly version: string;
@@ -60,7 +60,7 @@ export interface ResourceDefinition<F extends Fields> {
 }
 
 /** A resource that can be served. */
-export interface TypedResource<F extends Fields = Fields> {
+export interface TypedResource<F extends ShapeFields = ShapeFields> {
   readonly spec: ResourceSpec;
   readonly source: KindSource;
   /** Never there: it makes the fields known to the compiler. */
@@ -77,7 +77,7 @@ function pluralOf(kind: string): string {
   return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
 }
 
-function selectable<F extends Fields>(definition: ResourceDefinition<F>) {
+function selectable<F extends ShapeFields>(definition: ResourceDefinition<F>) {
   const entries = Object.entries(definition.selectableFields ?? {});
   return {
     selectableFieldNames: entries.map(([name]) => name),
@@ -86,7 +86,7 @@ function selectable<F extends Fields>(definition: ResourceDefinition<F>) {
   };
 }
 
-function schemaOf<F extends Fields>({ group, version, kind, ...rest }: ResourceDefinition<F>) {
+function schemaOf<F extends ShapeFields>({ group, version, kind, ...rest }: ResourceDefinition<F>) {
   const { schema } = record(rest.fields, { description: rest.description });
   const metadata = kindSource("", "v1", "ConfigMap").schema.schema.properties?.["metadata"];
   const declared = { name: version, schema: { openAPIV3Schema: schema } };
@@ -94,7 +94,7 @@ function schemaOf<F extends Fields>({ group, version, kind, ...rest }: ResourceD
 }
 
 /** Declares a resource. Its storage and endpoints come from the server that it is added to. */
-export function defineResource<const F extends Fields>(
+export function defineResource<const F extends ShapeFields>(
   definition: ResourceDefinition<F>,
 ): TypedResource<F> {
   const { group, version, kind, scope = "Namespaced", ttlSeconds } = definition;

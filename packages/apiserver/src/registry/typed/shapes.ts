@@ -22,14 +22,14 @@ export interface OptionalShape<T> extends Shape<T> {
 /** The type of the values that a shape describes. */
 export type ValueOf<S> = S extends Shape<infer T> ? T : never;
 
-export type Fields = Readonly<Record<string, Shape<unknown>>>;
+export type ShapeFields = Readonly<Record<string, Shape<unknown>>>;
 
-type OptionalKeys<F extends Fields> = {
+type OptionalKeys<F extends ShapeFields> = {
   [K in keyof F]: F[K] extends { readonly optional: true } ? K : never;
 }[keyof F];
 
 /** The type of objects with these fields. */
-export type RecordOf<F extends Fields> = {
+export type RecordOf<F extends ShapeFields> = {
   readonly [K in Exclude<keyof F, OptionalKeys<F>>]: ValueOf<F[K]>;
 } & { readonly [K in OptionalKeys<F>]?: ValueOf<F[K]> };
 
@@ -85,7 +85,7 @@ export function intOrString(options: ShapeOptions<string | number> = {}): Shape<
   return { schema: { "x-kubernetes-int-or-string": true, ...options } };
 }
 
-export interface ListOptions<T> extends Omit<ShapeOptions<readonly T[]>, "default"> {
+export interface ListShapeOptions<T> extends Omit<ShapeOptions<readonly T[]>, "default"> {
   readonly minItems?: number;
   readonly maxItems?: number;
   /** "set": values are unique. "map": objects, unique by `keys`. For server-side apply. */
@@ -94,7 +94,7 @@ export interface ListOptions<T> extends Omit<ShapeOptions<readonly T[]>, "defaul
   readonly keys?: readonly string[];
 }
 
-export function list<T>(item: Shape<T>, options: ListOptions<T> = {}): Shape<readonly T[]> {
+export function list<T>(item: Shape<T>, options: ListShapeOptions<T> = {}): Shape<readonly T[]> {
   const { kind, keys, ...rest } = options;
   const schema: Schema = {
     type: "array",
@@ -125,7 +125,7 @@ export function optional<T>(shape: Shape<T>): OptionalShape<T> {
 }
 
 /** An object with these fields; others are dropped. */
-export function record<F extends Fields>(
+export function record<F extends ShapeFields>(
   fields: F,
   options: { readonly description?: string; readonly default?: Json } = {},
 ): Shape<RecordOf<F>> {

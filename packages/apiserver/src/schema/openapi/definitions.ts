@@ -11,7 +11,7 @@ import type { ObjectSchema, Schema } from "../schema.ts";
 import type { Content } from "./operations.ts";
 
 export type Version = "v2" | "v3";
-export type JsonObject = Record<string, unknown>;
+export type OpenApiNode = Record<string, unknown>;
 
 const PREFIXES: Readonly<Record<Version, string>> = {
   v2: "#/definitions/",
@@ -42,7 +42,7 @@ export class Definitions {
   private readonly waiting: (readonly [name: string, schema: Schema])[] = [];
   private readonly known = new Set<string>();
   private readonly kinds = new Map<string, GroupVersionKind[]>();
-  private readonly done: (readonly [name: string, value: JsonObject])[] = [];
+  private readonly done: (readonly [name: string, value: OpenApiNode])[] = [];
 
   constructor(version: Version, versions: readonly GroupVersion[]) {
     this.version = version;
@@ -50,7 +50,7 @@ export class Definitions {
   }
 
   /** The reference to what a body or response is. */
-  reference(content: Content): JsonObject {
+  reference(content: Content): OpenApiNode {
     if (content.of === "object") return this.kindReference(content.resource, false);
     if (content.of === "list") return this.kindReference(content.resource, true);
     if (content.of === "Patch") return this.add(PATCH.definition as string, PATCH);
@@ -80,11 +80,11 @@ export class Definitions {
   }
 
   /** All definitions, by name. */
-  sorted(): Record<string, JsonObject> {
+  sorted(): Record<string, OpenApiNode> {
     return Object.fromEntries(this.done.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  private kindReference(resource: ServedResource, asList: boolean): JsonObject {
+  private kindReference(resource: ServedResource, asList: boolean): OpenApiNode {
     const { kind, schema } = resource;
     const objectName = schema?.schema.definition ?? customName(kind);
     const object = schema?.schema.definition === undefined ? customObject(schema) : schema.schema;
@@ -98,12 +98,12 @@ export class Definitions {
     return this.addKind(`${objectName}List`, list, listKind);
   }
 
-  private addKind(name: string, schema: Schema, kind: GroupVersionKind): JsonObject {
+  private addKind(name: string, schema: Schema, kind: GroupVersionKind): OpenApiNode {
     this.kinds.set(name, [{ group: kind.group, kind: kind.kind, version: kind.version }]);
     return this.add(name, schema);
   }
 
-  private add(name: string, schema: Schema): JsonObject {
+  private add(name: string, schema: Schema): OpenApiNode {
     if (!this.known.has(name)) {
       this.known.add(name);
       this.waiting.push([name, schema]);
@@ -112,7 +112,7 @@ export class Definitions {
   }
 
   /** A schema as a place in another one has it: shared ones by reference. */
-  private emit(schema: Schema, builtin: boolean): JsonObject {
+  private emit(schema: Schema, builtin: boolean): OpenApiNode {
     const refined = referenceOf(schema);
     if (refined !== undefined) {
       const { target, overrides } = refined;
@@ -124,7 +124,7 @@ export class Definitions {
     return this.inline(schema, builtin);
   }
 
-  private inline(schema: Schema, builtin: boolean): JsonObject {
+  private inline(schema: Schema, builtin: boolean): OpenApiNode {
     if (schema["x-kubernetes-int-or-string"] === true) return this.intOrString(schema, builtin);
     if (this.version === "v3" && schema.definition === QUANTITY)
       return { description: schema.description, oneOf: [{ type: "string" }, { type: "number" }] };
@@ -137,7 +137,7 @@ export class Definitions {
     return this.facts(schema, builtin);
   }
 
-  private intOrString(schema: Schema, builtin: boolean): JsonObject {
+  private intOrString(schema: Schema, builtin: boolean): OpenApiNode {
     if (!builtin || schema.format !== "int-or-string") {
       const { type: _, ...rest } = schema;
       return this.facts(rest, builtin);
@@ -148,8 +148,8 @@ export class Definitions {
       : { description, format, oneOf: [{ type: "integer" }, { type: "string" }] };
   }
 
-  private facts(schema: Schema, builtin: boolean): JsonObject {
-    const out: JsonObject = {};
+  private facts(schema: Schema, builtin: boolean): OpenApiNode {
+    const out: OpenApiNode = {};
     for (const [key, value] of Object.entries(schema)) {
       if (value === undefined || key === "definition") continue;
       if (builtin && key === "x-kubernetes-preserve-unknown-fields") continue;
@@ -164,7 +164,7 @@ export class Definitions {
     return out;
   }
 
-  private properties(properties: object, builtin: boolean): JsonObject {
+  private properties(properties: object, builtin: boolean): OpenApiNode {
     return Object.fromEntries(
       Object.entries(properties).map(([name, schema]) => [
         name,

@@ -1,7 +1,7 @@
 /** The OpenAPI v2 document of all groups (kube-openapi: pkg/builder). */
 import type { GroupVersion } from "../../meta/kinds.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
-import { Definitions, type JsonObject } from "./definitions.ts";
+import { Definitions, type OpenApiNode } from "./definitions.ts";
 import { CODES, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
@@ -13,12 +13,12 @@ export interface VersionResources {
 }
 
 /** Makes the document. Yields between its parts, so that a caller can let others run. */
-export function* documentV2(all: readonly VersionResources[]): Generator<undefined, JsonObject> {
+export function* documentV2(all: readonly VersionResources[]): Generator<undefined, OpenApiNode> {
   const definitions = new Definitions(
     "v2",
     all.map(({ version }) => version),
   );
-  const paths: JsonObject = {};
+  const paths: OpenApiNode = {};
   const parameters = new Set<string>();
   for (const { version, resources } of all)
     for (const item of pathsOf(version, resources)) {
@@ -43,7 +43,7 @@ export function* documentV2(all: readonly VersionResources[]): Generator<undefin
  */
 const INLINE: ReadonlySet<string> = new Set(["dryRun", "fieldValidation"]);
 
-function shared(name: string): JsonObject {
+function shared(name: string): OpenApiNode {
   const { in: place, type, description } = parameter(name);
   const required = place === "path" ? { required: true } : {};
   return { uniqueItems: true, type, description, name, in: place, ...required };
@@ -54,13 +54,13 @@ function pathItem(
   version: GroupVersion,
   definitions: Definitions,
   parameters: Set<string>,
-): JsonObject {
-  const refer = (name: string): JsonObject => {
+): OpenApiNode {
+  const refer = (name: string): OpenApiNode => {
     if (INLINE.has(name)) return shared(name);
     parameters.add(name);
     return { $ref: `#/parameters/${name}` };
   };
-  const out: JsonObject = {};
+  const out: OpenApiNode = {};
   for (const operation of item.operations)
     out[operation.method] = operationObject(operation, version, definitions, refer);
   if (item.parameters.length > 0) out["parameters"] = item.parameters.map(refer);
@@ -71,11 +71,11 @@ function operationObject(
   operation: Operation,
   version: GroupVersion,
   definitions: Definitions,
-  refer: (name: string) => JsonObject,
-): JsonObject {
+  refer: (name: string) => OpenApiNode,
+): OpenApiNode {
   const { kind, action, body } = operation;
   const schema = definitions.reference(operation.response);
-  const responses: JsonObject = {};
+  const responses: OpenApiNode = {};
   for (const code of operation.codes) responses[code] = { description: CODES[code], schema };
   responses["401"] = { description: "Unauthorized" };
   const parameters = operation.parameters.map(refer);
@@ -86,7 +86,7 @@ function operationObject(
       ...(operation.bodyRequired ? { required: true } : {}),
       schema: definitions.reference(body),
     });
-  const out: JsonObject = {
+  const out: OpenApiNode = {
     description: operation.description,
     consumes: operation.consumes ?? ["*/*"],
     produces: operation.produces,

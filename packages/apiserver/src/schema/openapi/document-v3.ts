@@ -1,7 +1,7 @@
 /** OpenAPI v3 documents of one group and version each (kube-openapi: pkg/builder3). */
 import type { GroupVersion } from "../../meta/kinds.ts";
 import type { ServedResource } from "../../rest/served-resource.ts";
-import { Definitions, type JsonObject } from "./definitions.ts";
+import { Definitions, type OpenApiNode } from "./definitions.ts";
 import { CODES, INFO, SECURITY, SECURITY_SCHEMES } from "./document-parts.ts";
 import { type Operation, type PathItem, pathsOf, tagOf } from "./operations.ts";
 import { parameter } from "./parameters.ts";
@@ -13,9 +13,9 @@ import { parameter } from "./parameters.ts";
 export function* documentV3(
   version: GroupVersion,
   resources: readonly ServedResource[],
-): Generator<undefined, JsonObject> {
+): Generator<undefined, OpenApiNode> {
   const definitions = new Definitions("v3", [version]);
-  const paths: JsonObject = {};
+  const paths: OpenApiNode = {};
   for (const item of pathsOf(version, resources)) {
     paths[item.path] = pathItem(item, version, definitions);
     yield;
@@ -33,15 +33,15 @@ export function* documentV3(
   };
 }
 
-function pathItem(item: PathItem, version: GroupVersion, definitions: Definitions): JsonObject {
-  const out: JsonObject = {};
+function pathItem(item: PathItem, version: GroupVersion, definitions: Definitions): OpenApiNode {
+  const out: OpenApiNode = {};
   for (const operation of item.operations)
     out[operation.method] = operationObject(operation, version, definitions);
   if (item.parameters.length > 0) out["parameters"] = item.parameters.map(parameterObject);
   return out;
 }
 
-function parameterObject(name: string): JsonObject {
+function parameterObject(name: string): OpenApiNode {
   const { in: place, type, description } = parameter(name);
   const required = place === "path" ? { required: true } : {};
   return { name, in: place, description, ...required, schema: { type, uniqueItems: true } };
@@ -51,14 +51,14 @@ function operationObject(
   operation: Operation,
   version: GroupVersion,
   definitions: Definitions,
-): JsonObject {
+): OpenApiNode {
   const { kind, action, body, produces } = operation;
   const response = { schema: definitions.reference(operation.response) };
   const content = Object.fromEntries(produces.map((type) => [type, response]));
-  const responses: JsonObject = {};
+  const responses: OpenApiNode = {};
   for (const code of operation.codes) responses[code] = { description: CODES[code], content };
   responses["401"] = { description: "Unauthorized" };
-  const out: JsonObject = {
+  const out: OpenApiNode = {
     tags: [tagOf(version)],
     description: operation.description,
     operationId: operation.id,

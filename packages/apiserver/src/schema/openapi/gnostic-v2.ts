@@ -4,7 +4,7 @@
  * left out, as in proto3.
  */
 import { Writer } from "@quorate/proto";
-import type { JsonObject } from "./definitions.ts";
+import type { OpenApiNode } from "./definitions.ts";
 
 const BYTES = 2;
 
@@ -45,32 +45,32 @@ const METHODS: Readonly<Record<string, number>> = {
 };
 
 /** Writes the document of documentV2. Yields between its parts. */
-export function* gnosticDocument(document: JsonObject): Generator<undefined, Uint8Array> {
+export function* gnosticDocument(document: OpenApiNode): Generator<undefined, Uint8Array> {
   const out = new GnosticWriter();
   out.text(1, document["swagger"]);
   out.message(2, () => {
-    const info = document["info"] as JsonObject;
+    const info = document["info"] as OpenApiNode;
     out.text(1, info["title"]);
     out.text(2, info["version"]);
   });
-  for (const [name, item] of Object.entries(document["paths"] as JsonObject)) {
+  for (const [name, item] of Object.entries(document["paths"] as OpenApiNode)) {
     // Protobuf merges the parts of a message that occurs more than once.
-    out.message(8, () => out.named(2, name, () => out.pathItem(item as JsonObject)));
+    out.message(8, () => out.named(2, name, () => out.pathItem(item as OpenApiNode)));
     yield;
   }
-  for (const [name, schema] of Object.entries(document["definitions"] as JsonObject)) {
-    out.message(9, () => out.named(1, name, () => out.schema(schema as JsonObject)));
+  for (const [name, schema] of Object.entries(document["definitions"] as OpenApiNode)) {
+    out.message(9, () => out.named(1, name, () => out.schema(schema as OpenApiNode)));
     yield;
   }
-  for (const [name, each] of Object.entries(document["parameters"] as JsonObject))
-    out.message(10, () => out.named(1, name, () => out.parameter(each as JsonObject)));
-  for (const requirement of document["security"] as readonly JsonObject[])
+  for (const [name, each] of Object.entries(document["parameters"] as OpenApiNode))
+    out.message(10, () => out.named(1, name, () => out.parameter(each as OpenApiNode)));
+  for (const requirement of document["security"] as readonly OpenApiNode[])
     out.message(12, () => {
       for (const name of Object.keys(requirement)) out.named(1, name, () => {});
     });
   out.message(13, () => {
-    for (const [name, each] of Object.entries(document["securityDefinitions"] as JsonObject))
-      out.named(1, name, () => out.message(2, () => out.apiKey(each as JsonObject)));
+    for (const [name, each] of Object.entries(document["securityDefinitions"] as OpenApiNode))
+      out.named(1, name, () => out.message(2, () => out.apiKey(each as OpenApiNode)));
   });
   return out.finish();
 }
@@ -111,21 +111,21 @@ class GnosticWriter {
     });
   }
 
-  pathItem(item: JsonObject): void {
+  pathItem(item: OpenApiNode): void {
     for (const [method, number] of Object.entries(METHODS))
       if (item[method] !== undefined)
-        this.message(number, () => this.operation(item[method] as JsonObject));
+        this.message(number, () => this.operation(item[method] as OpenApiNode));
     this.parameterItems(9, item["parameters"]);
     this.extensions(10, item);
   }
 
-  parameter(value: JsonObject): void {
+  parameter(value: OpenApiNode): void {
     if (value["in"] === "body") {
       this.message(1, () => {
         this.text(2, value["name"]);
         this.text(3, "body");
         this.bool(4, value["required"]);
-        this.message(5, () => this.schema(value["schema"] as JsonObject));
+        this.message(5, () => this.schema(value["schema"] as OpenApiNode));
       });
       return;
     }
@@ -142,12 +142,12 @@ class GnosticWriter {
     );
   }
 
-  schema(schema: JsonObject): void {
+  schema(schema: OpenApiNode): void {
     for (const [key, value] of Object.entries(schema)) this.schemaField(key, value);
     this.extensions(31, schema);
   }
 
-  apiKey(value: JsonObject): void {
+  apiKey(value: OpenApiNode): void {
     this.text(1, value["type"]);
     this.text(2, value["name"]);
     this.text(3, value["in"]);
@@ -165,19 +165,19 @@ class GnosticWriter {
     else if (key === "additionalProperties")
       this.message(21, () => {
         if (typeof value === "boolean") this.bool(2, value);
-        else this.message(1, () => this.schema(value as JsonObject));
+        else this.message(1, () => this.schema(value as OpenApiNode));
       });
     else if (key === "type") this.message(22, () => this.text(1, value));
     else if (key === "items")
-      this.message(23, () => this.message(1, () => this.schema(value as JsonObject)));
+      this.message(23, () => this.message(1, () => this.schema(value as OpenApiNode)));
     else if (key === "properties")
       this.message(25, () => {
-        for (const [name, each] of Object.entries(value as JsonObject))
-          this.named(1, name, () => this.schema(each as JsonObject));
+        for (const [name, each] of Object.entries(value as OpenApiNode))
+          this.named(1, name, () => this.schema(each as OpenApiNode));
       });
   }
 
-  private operation(value: JsonObject): void {
+  private operation(value: OpenApiNode): void {
     this.texts(1, value["tags"]);
     this.text(3, value["description"]);
     this.text(5, value["operationId"]);
@@ -185,22 +185,22 @@ class GnosticWriter {
     this.texts(7, value["consumes"]);
     this.parameterItems(8, value["parameters"]);
     this.message(9, () => {
-      for (const [code, response] of Object.entries(value["responses"] as JsonObject))
-        this.named(1, code, () => this.message(1, () => this.response(response as JsonObject)));
+      for (const [code, response] of Object.entries(value["responses"] as OpenApiNode))
+        this.named(1, code, () => this.message(1, () => this.response(response as OpenApiNode)));
     });
     this.texts(10, value["schemes"]);
     this.extensions(13, value);
   }
 
-  private response(value: JsonObject): void {
+  private response(value: OpenApiNode): void {
     this.text(1, value["description"]);
     const { schema } = value;
     if (schema !== undefined)
-      this.message(2, () => this.message(1, () => this.schema(schema as JsonObject)));
+      this.message(2, () => this.message(1, () => this.schema(schema as OpenApiNode)));
   }
 
   private parameterItems(number: number, values: unknown): void {
-    for (const each of (values ?? []) as readonly JsonObject[])
+    for (const each of (values ?? []) as readonly OpenApiNode[])
       this.message(number, () => {
         const reference = each["$ref"];
         if (reference !== undefined) this.message(2, () => this.text(1, reference));
@@ -208,7 +208,7 @@ class GnosticWriter {
       });
   }
 
-  private extensions(number: number, value: JsonObject): void {
+  private extensions(number: number, value: OpenApiNode): void {
     for (const [name, each] of Object.entries(value))
       if (name.startsWith("x-")) this.named(number, name, () => this.any(each));
   }

@@ -23,5 +23,7 @@ export function jwtProvider(tokens: JwtTokens): TokenProvider {
 type Known = Awaited<ReturnType<JwtTokens["verify"]>>;
 
 function userOf(known: Known) {
-  return known === undefined ? undefined : { user: known.user, authRevision: known.revision };
+  if (known === undefined) return undefined;
+  const { user, revision: authRevision, roles, endsMs } = known;
+  return roles === undefined ? { user, authRevision } : { user, authRevision, roles, endsMs };
 }

@@ -11,6 +11,7 @@
  */
 import { type Clock, type Logger, WarningInterval } from "@quorate/host";
 import { CodedError, errorOf } from "@quorate/proto";
+import { compareNames, MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "@quorate/store";
 import {
   decodeProtectedHeader,
   errors,
@@ -30,8 +31,7 @@ export const MAX_CACHED_TOKENS = 20_000;
 export const MAX_CACHED_TOKEN_BYTES: number = 32 * 1024 * 1024;
 /** Signatures that are being checked; a call that would add one more is refused. */
 export const MAX_RUNNING_VERIFICATIONS = 1024;
-/** Roles that a token may list, and the length of a name in characters. */
-export const MAX_TOKEN_ROLES = 64;
+/** The length of a user's name in characters. */
 export const MAX_NAME_LENGTH = 256;
 /** Warnings of bad tokens: one in so long, with a count of the others. */
 const WARN_PERIOD_MS = 5000;
@@ -214,9 +214,12 @@ function identityOf(
 function rolesOf(claim: unknown): readonly string[] | string {
   const list = typeof claim === "string" ? claim.split(" ") : (claim ?? []);
   if (!Array.isArray(list)) return "its roles are neither a list nor a text";
-  const names = list.filter((name) => name !== "");
-  const isName = (name: unknown): boolean =>
-    typeof name === "string" && name.length <= MAX_NAME_LENGTH;
-  if (names.length > MAX_TOKEN_ROLES || !names.every(isName)) return "it lists too much for roles";
-  return names as string[];
+  const names = new Set<unknown>(list);
+  names.delete("");
+  if (names.size > MAX_TOKEN_ROLES) return "it lists too many roles";
+  for (const name of names) {
+    if (typeof name !== "string" || name.length > MAX_TOKEN_ROLE_LENGTH)
+      return "it lists what is no role";
+  }
+  return ([...names] as string[]).sort(compareNames);
 }

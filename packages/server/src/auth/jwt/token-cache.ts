@@ -1,13 +1,13 @@
 /** Tokens that were verified, so that a signature is checked once and not with each call. */
 
 /** The least that is known of a cached token. */
-export interface Expiring {
+export interface ExpiringToken {
   /** Wall-clock time from which it is not accepted; undefined for never. */
   readonly endsMs: number | undefined;
 }
 
 /** Bounded by entries and by the bytes of tokens; the token that was verified first goes first. */
-export class TokenCache<T extends Expiring> {
+export class TokenCache<T extends ExpiringToken> {
   readonly #maxEntries: number;
   readonly #maxBytes: number;
   readonly #entries = new Map<string, T>();

@@ -1,0 +1,97 @@
+/**
+ * docs/nodejs.md: its programs run against the npm package as a project would have it, and a
+ * program in TypeScript is checked against its declarations.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { libraryFiles } from "../../scripts/release/library.ts";
+
+const root = join(import.meta.dirname, "../..");
+const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
+after(() => rmSync(project, { recursive: true, force: true }));
+
+/** The package's files in node_modules, beside what it depends on. */
+async function install(): Promise<{ dependencies: Record<string, string> }> {
+  const modules = join(project, "node_modules");
+  for (const [path, content] of await libraryFiles("0.0.0")) {
+    const target = join(modules, "quorate", path);
+    mkdirSync(join(target, ".."), { recursive: true });
+    writeFileSync(target, content);
+  }
+  const manifest = JSON.parse(readFileSync(join(modules, "quorate/package.json"), "utf8"));
+  for (const name of [...Object.keys(manifest.dependencies), "@types/node"]) {
+    mkdirSync(join(modules, name, ".."), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), join(modules, name));
+  }
+  writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  return manifest;
+}
+
+const run = promisify(execFile);
+const manifest = await install();
+
+/** The programs of the page, each with what it prints. */
+function programs(): { program: string; output: string }[] {
+  const page = readFileSync(join(root, "docs/nodejs.md"), "utf8");
+  const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
+  return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
+}
+
+test("the page has programs", () => assert.equal(programs().length, 2));
+
+for (const [index, { program, output }] of programs().entries()) {
+  test(`program ${index + 1} of docs/nodejs.md prints what the page shows`, async () => {
+    const file = join(project, `program-${index}.js`);
+    writeFileSync(file, program);
+    const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
+    assert.equal(stdout, output, stderr);
+  });
+}
+
+test("the package depends on what is pinned here, and on no package of this repository", () => {
+  assert.ok("level" in manifest.dependencies);
+  for (const [name, version] of Object.entries(manifest.dependencies)) {
+    assert.match(version, /^\d+\.\d+\.\d+$/, name);
+    assert.doesNotMatch(name, /^@quorate\//);
+  }
+});
+
+test("a program in TypeScript is checked against the declarations", async () => {
+  const source = (end: string): string => `
+import { type Change, type Client, connect, type RunningMember, startMember } from "quorate";
+import { startApiServer } from "quorate/apiserver";
+const member: RunningMember = await startMember({ flags: ["--name=a"] });
+const client: Client = connect({ endpoints: member.endpoints });
+export async function last(): Promise<Change | undefined> {
+  for await (const change of client.watch("k").changes()) return change;
+  return undefined;
+}
+await using api = await startApiServer();
+export const url: string = api.url;
+${end}
+`;
+  const config = {
+    compilerOptions: {
+      ...{ strict: true, noEmit: true, skipLibCheck: false, types: ["node"] },
+      ...{ target: "ES2024", lib: ["ES2024", "ESNext"] },
+      ...{ module: "NodeNext", moduleResolution: "NodeNext" },
+    },
+    files: ["program.ts"],
+  };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
+  const check = async (end: string): Promise<string> => {
+    writeFileSync(join(project, "program.ts"), source(end));
+    const tsc = join(root, "node_modules/.bin/tsc");
+    return run(tsc, ["-p", project]).then(
+      () => "",
+      (error: { stdout: string }) => error.stdout,
+    );
+  };
+  assert.equal(await check(""), "");
+  assert.match(await check("client.put(7);"), /error TS/);
+});
