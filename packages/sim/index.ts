@@ -53,6 +53,7 @@ export {
 export { type Changes, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
+export { STREAM_BUGS } from "./src/planted-streams.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";

@@ -18,6 +18,8 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     oneWayDials: belowOf("one-way dials", 16) === 0,
     harshDisks: theme === "mixed" && belowOf("harsh disks", 5) === 0 ? 2 : 0,
     ...drawUsers(seed, theme),
+    ...drawRangeStreams(seed, theme),
+    electionAdvance: belowOf("election advance", 4) === 0,
   };
 }
 
@@ -64,4 +66,10 @@ function drawUsers(seed: number, theme: Theme) {
 function drawCorruption(seed: number, network: boolean): number {
   const rate = [0, 0, 0.001, 0.01][new SeededRandom(BigInt(seed)).fork("corruption").below(4)];
   return network ? rate : 0;
+}
+
+function drawRangeStreams(seed: number, theme: Theme) {
+  const random = new SeededRandom(BigInt(seed)).fork("range streams");
+  const isOn = random.below(8) === 0 && (theme === "mixed" || theme === "snapshots");
+  return { streamEveryMs: isOn ? [40, 150][random.below(2)] : 0 };
 }

@@ -150,6 +150,10 @@ export interface SimOptions {
   /** Whether tokens are signed, as JSON Web Tokens are, or the members' own. */
   readonly signedTokens: boolean;
   readonly tokenTtlSeconds: number;
+  /** Mean time between two ranges that are read in parts; 0: never. */
+  readonly streamEveryMs: number;
+  /** --initial-election-tick-advance. */
+  readonly electionAdvance: boolean;
   readonly bug: PlantedBug | undefined;
 }
 

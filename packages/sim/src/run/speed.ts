@@ -94,6 +94,8 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     poisonEveryMs: 0,
     harshDisks: 0,
     users: false,
+    streamEveryMs: 0,
+    electionAdvance: false,
     usersEveryMs: 0,
     signedTokens: false,
     tokenTtlSeconds: 300,
