@@ -339,9 +339,10 @@ function sabotageOf({
 
 /**
  * In runs with a member that no peer can dial, other members have to be there that can be dialled:
- * who joins asks them for the membership, and who compares stores asks each member.
+ * who joins asks them for the membership, and who compares stores asks each member. A learner
+ * does not promote itself: it asks the leader, which may be the member that it cannot dial.
  */
 function oneWayOf({ members, theme }: SimOptions): Partial<SimOptions> {
   if (members < 3 || (theme !== "mixed" && theme !== "snapshots")) return { oneWayDials: false };
-  return { sabotageEveryMs: 0 };
+  return { sabotageEveryMs: 0, autoPromote: false };
 }
