@@ -138,8 +138,6 @@ export class Safety {
   compactRevision = 0;
   readonly compacted = new Set<number>();
 
-  /** Called with each new state, and with the present one after a compaction. */
-  onRevision: (state: ModelState) => void = () => {};
   readonly #removed = new Set<bigint>();
   readonly acknowledged = new Acknowledged();
   readonly promotions = new PromotionCheck(this.acknowledged);
@@ -363,10 +361,7 @@ export class Safety {
         "SIM-5",
         `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`,
       );
-    if (next !== state) {
-      this.#states.push(next);
-      this.onRevision(next);
-    }
+    if (next !== state) this.#states.push(next);
     return outcome;
   }
 
@@ -422,7 +417,6 @@ export class Safety {
       if (revision > state.revision) return "FutureRev";
       this.compactRevision = revision;
       this.compacted.add(revision);
-      this.onRevision(state);
       return undefined;
     }
     const refused =
