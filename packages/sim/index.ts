@@ -38,6 +38,7 @@ export {
   type WatchStream,
 } from "./src/check/watch-streams.ts";
 export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
+export { FAULT_KINDS, type FaultKind } from "./src/fault-kinds.ts";
 export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export {
   type Answer,
@@ -49,15 +50,10 @@ export {
   ModelState,
   type OpAnswer,
 } from "./src/model.ts";
-export {
-  type Changes,
-  FAULT_KINDS,
-  type FaultKind,
-  optionsOf,
-  type SimOptions,
-} from "./src/options.ts";
+export { type Changes, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
+export { STREAM_BUGS } from "./src/planted-streams.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";

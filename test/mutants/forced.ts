@@ -55,6 +55,13 @@ const USERS = {
   ...{ members: 3, clients: 3, thinkMs: 30, keys: 5, wholeApi: true, faultPhaseMs: 3000 },
   ...{ leaseClients: 2, leasedShare: 0.3, membershipEveryMs: 0, sabotageEveryMs: 0 },
 };
+/** Ranges are read in parts, slowly, while their keys are written. */
+const STREAMS = { streamEveryMs: 20, members: 3, clients: 2, faultPhaseMs: 2500 };
+/** Members start all the time, and hear their leader late. */
+const FIRST_ELECTIONS = {
+  ...{ electionAdvance: true, members: 5, clients: 1, faultEveryMs: 150, faultPhaseMs: 6000 },
+  ...{ heartbeatMs: 10, electionMs: 100, loss: 0.1, jitterMs: 25, maxDownMs: 300 },
+};
 const USER_FORCED = Object.fromEntries(Object.keys(USER_BUGS).map((bug) => [bug, USERS])) as Record<
   keyof typeof USER_BUGS,
   Changes["set"]
@@ -145,6 +152,11 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
   ...USER_FORCED,
+  "parts-of-several-revisions": STREAMS,
+  "part-repeats-a-key": STREAMS,
+  "parts-beyond-the-limit": STREAMS,
+  "advance-despite-a-leader": FIRST_ELECTIONS,
+  "roles-of-a-token-lost-in-the-log": { ...USERS, signedTokens: true },
   "snapshot-without-users": { ...USERS, snapshotCount: 3, catchUpEntries: 1 },
   // Entries of one turn are applied in one turn.
   "watch-takes-what-came-after": { ...USERS, applySteps: 0 },

@@ -205,13 +205,18 @@ export class Clients {
     return reply.error === undefined;
   }
 
-  /** Asks a member; the operation is in the history. */
+  /**
+   * Asks a member; the operation is in the history. @param exchange how it is asked, if not by one
+   * call
+   */
   async call(
     client: string,
     node: Node,
     request: ModelRequest,
     mode: { serializable: boolean; atRevision: number },
     timeoutMs: number,
+    exchange = (bytes: Uint8Array, path: string) =>
+      this.#network.exchange(node, path, bytes, timeoutMs, client),
   ): Promise<Operation> {
     const { path, bytes } = encodeRequest(request, mode);
     const op: Operation = {
@@ -227,7 +232,7 @@ export class Clients {
     const { isAltered, timesAltered } = node;
     const calledMs = this.#deps.scheduler.nowMs;
     const space = this.#deps.spaceCheck.before(node.member);
-    const reply = await this.#network.exchange(node, path, bytes, timeoutMs, client);
+    const reply = await exchange(bytes, path);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);

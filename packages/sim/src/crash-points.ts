@@ -4,6 +4,14 @@ import type { FaultPoint } from "@quorate/server";
 /** A fault point, or the writing of a snapshot that comes in. */
 export type CrashPoint = FaultPoint | "receiving";
 
+/** Points around a snapshot that a leader sends. */
+export const INSTALL_POINTS: readonly CrashPoint[] = [
+  "receiving",
+  "before-snapshot-save",
+  "before-snapshot-install",
+  "after-snapshot-install",
+];
+
 export interface CrashPlan {
   readonly point: CrashPoint;
   /** It crashes when it comes by there for this time. */

@@ -24,7 +24,7 @@ export async function configOf(
       "--election-timeout",
       `${options.electionMs}`,
       `--pre-vote=${options.preVote}`,
-      "--initial-election-tick-advance=false",
+      `--initial-election-tick-advance=${options.electionAdvance}`,
     ],
     ...[
       "--snapshot-count",

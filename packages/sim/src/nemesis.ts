@@ -1,20 +1,13 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
 import { FAULT_POINTS } from "@quorate/server";
-import type { CrashPoint } from "./crash-points.ts";
+import { INSTALL_POINTS } from "./crash-points.ts";
+import { FAULT_KINDS, type FaultKind } from "./fault-kinds.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
-import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
+import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
-
-/** Those around a snapshot that a leader sends. */
-const INSTALL_POINTS: readonly CrashPoint[] = [
-  "receiving",
-  "before-snapshot-save",
-  "before-snapshot-install",
-  "after-snapshot-install",
-];
 
 export class Nemesis {
   readonly #options: SimOptions;

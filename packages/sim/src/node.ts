@@ -15,6 +15,7 @@ import {
 } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
+import { watchPatience } from "./check/first-election.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
@@ -265,6 +266,10 @@ export class Node {
       onRaft: (raft) => {
         if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
+        if (options.electionAdvance) {
+          const electionTicks = Math.floor(options.electionMs / options.heartbeatMs);
+          watchPatience(this.name, raft, electionTicks, (error) => this.#deps.fail(error));
+        }
         this.raft = raft;
         safety.promotions.watch(this.name, raft, (error) => this.#deps.fail(error));
         this.#look(() => safety.acknowledged.started(this.name, raft));

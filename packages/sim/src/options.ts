@@ -2,8 +2,18 @@
  * What a seed decides before its run starts. Runs are to differ in kind, not only in degree: many
  * things are off in many runs.
  */
-import { type Random, SeededRandom } from "@quorate/host";
+import { SeededRandom } from "@quorate/host";
+import { drawFaults, type FaultKind, LATER_DISK, weightsOf } from "./fault-kinds.ts";
+import { drawLater } from "./later-options.ts";
 import type { PlantedBug } from "./planted.ts";
+import {
+  FAULTS_OF,
+  HANDOVER_RUNS,
+  LEASE_RUN_PACE,
+  LEASE_RUNS,
+  RAFT_RUNS,
+  type Theme,
+} from "./themes.ts";
 
 export interface SimOptions {
   readonly seed: number;
@@ -140,227 +150,12 @@ export interface SimOptions {
   /** Whether tokens are signed, as JSON Web Tokens are, or the members' own. */
   readonly signedTokens: boolean;
   readonly tokenTtlSeconds: number;
+  /** Mean time between two ranges that are read in parts; 0: never. */
+  readonly streamEveryMs: number;
+  /** --initial-election-tick-advance. */
+  readonly electionAdvance: boolean;
   readonly bug: PlantedBug | undefined;
 }
-
-/**
- * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped
- * up. Leases: long ones, outliving their leaders, in runs of a quarter of an hour. Handovers: short
- * leases, renewed at leaders that do not know yet that they lead no more. Raft: the log alone, in a
- * hurry: elections, changes of the membership and transfers, without watches and leases.
- */
-export type Theme = "mixed" | "snapshots" | "leases" | "handovers" | "raft";
-
-export const FAULT_KINDS = [
-  "powerLoss",
-  "kill",
-  "crashAtPoint",
-  "stop",
-  "pause",
-  "isolate",
-  "split",
-  "oneWay",
-  "slowLink",
-  "stallLink",
-  "slowDisk",
-  "diskFull",
-  "diskError",
-  "backendError",
-  "bitFlip",
-  "slowCpu",
-  "clockJump",
-  "moveLeader",
-  "allPowerLoss",
-  "crashAtDisk",
-  "readError",
-  "crashInstall",
-  "deaf",
-  "mute",
-  "stallAll",
-  "slowHandover",
-  "failedSync",
-  "tailFlip",
-  "liveFlip",
-  "recordDamage",
-  "lyingSync",
-] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
-
-/** Faults of disks that were thought of later: chosen as often as the option harshDisks says. */
-const LATER_DISK = [
-  "failedSync",
-  "tailFlip",
-  "liveFlip",
-  "recordDamage",
-  "lyingSync",
-] as const satisfies readonly FaultKind[];
-/**
- * Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of
- * their own.
- */
-const DRAWN_APART: readonly FaultKind[] = ["slowHandover", ...LATER_DISK];
-
-const NETWORK: readonly FaultKind[] = [
-  "isolate",
-  "split",
-  "oneWay",
-  "slowLink",
-  "stallLink",
-  "deaf",
-  "mute",
-  "stallAll",
-];
-/** Of runs about snapshots: how often each fault is chosen, against the others. */
-const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
-  crashInstall: 8,
-  isolate: 3,
-  pause: 2,
-  powerLoss: 2,
-  kill: 1,
-  allPowerLoss: 1,
-  crashAtDisk: 2,
-  moveLeader: 1,
-  deaf: 1,
-};
-
-/**
- * Runs in which what is left of leases is noted in the log, every five minutes, and new leaders go
- * by it.
- */
-const LEASE_RUNS: Partial<SimOptions> = {
-  clients: 1,
-  thinkMs: 3000,
-  faultPhaseMs: 900_000,
-  heartbeatMs: 100,
-  electionMs: 1000,
-  faultEveryMs: 150_000,
-  leaseClients: 6,
-  leaseTtlSeconds: 310,
-  clientTimeoutMs: 10_000,
-  watchers: 1,
-  progressNotifyMs: 100_000,
-  batchIntervalMs: 1000,
-  operatorEveryMs: 0,
-  membershipEveryMs: 0,
-};
-
-const LEASE_FAULTS: Partial<Record<FaultKind, number>> = {
-  moveLeader: 3,
-  kill: 3,
-  powerLoss: 2,
-  pause: 2,
-  isolate: 1,
-  allPowerLoss: 1,
-};
-
-/**
- * What goes on at intervals goes on so much less often in a quarter of an hour: some hundred times
- * are enough for a run.
- */
-const LEASE_RUN_PACE = 20;
-
-/** Leaders change all the time, and an old one hears of it late. */
-const HANDOVER_RUNS: Partial<SimOptions> = {
-  members: 3,
-  clients: 1,
-  thinkMs: 500,
-  faultPhaseMs: 60_000,
-  heartbeatMs: 100,
-  electionMs: 1000,
-  // A lease that is to end early must not be extended by yet another leader.
-  faultEveryMs: 4000,
-  leaseClients: 16,
-  leaseTtlSeconds: 2,
-  clientTimeoutMs: 2000,
-  clientBreaks: 0,
-  watchers: 0,
-  drift: 0,
-  turnMs: 0,
-  slowSyncChance: 0,
-  batchIntervalMs: 1000,
-  operatorEveryMs: 0,
-  membershipEveryMs: 0,
-  quotaBytes: 0,
-};
-
-const HANDOVER_FAULTS: Partial<Record<FaultKind, number>> = {
-  slowHandover: 8,
-  moveLeader: 2,
-  deaf: 1,
-  oneWay: 1,
-  pause: 1,
-  kill: 1,
-};
-
-/**
- * Elections every few hundred milliseconds, logs that differ in their ends, configurations that are
- * committed late or never.
- */
-const RAFT_RUNS: Partial<SimOptions> = {
-  members: 5,
-  clients: 3,
-  thinkMs: 20,
-  valueBytes: 0,
-  faultPhaseMs: 7000,
-  heartbeatMs: 10,
-  electionMs: 50,
-  faultEveryMs: 60,
-  maxDownMs: 400,
-  leaseClients: 0,
-  leasedShare: 0,
-  watchers: 0,
-  quotaBytes: 0,
-  operatorEveryMs: 0,
-  membershipEveryMs: 60,
-  churnEveryMs: 20,
-  moves: false,
-  replaceEveryMs: 0,
-  strictReconfiguration: false,
-  maxMembers: 7,
-  slowSyncMs: 100,
-  backendWriteMs: 2,
-};
-
-const RAFT_FAULTS: Partial<Record<FaultKind, number>> = {
-  ...{
-    powerLoss: 3,
-    kill: 2,
-    crashAtPoint: 3,
-    pause: 2,
-    isolate: 4,
-    split: 3,
-    oneWay: 3,
-    deaf: 2,
-    mute: 2,
-  },
-  ...{ slowLink: 2, stallLink: 2, stallAll: 1, moveLeader: 6, allPowerLoss: 1 },
-};
-
-/** What the faults of a theme are, where its runs do not draw them. */
-const FAULTS_OF: Partial<Record<Theme, Partial<Record<FaultKind, number>>>> = {
-  snapshots: SNAPSHOT_FAULTS,
-  leases: LEASE_FAULTS,
-  handovers: HANDOVER_FAULTS,
-  raft: RAFT_FAULTS,
-};
-
-const DISK: readonly FaultKind[] = [
-  "slowDisk",
-  "diskFull",
-  "diskError",
-  "backendError",
-  "bitFlip",
-  "readError",
-];
-const CRASHES: readonly FaultKind[] = [
-  "powerLoss",
-  "kill",
-  "crashAtPoint",
-  "stop",
-  "allPowerLoss",
-  "crashAtDisk",
-  "crashInstall",
-];
 
 /** How options are to differ from those that a seed draws. */
 export interface Changes {
@@ -380,10 +175,13 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
 }
 
+/** Draws one of some choices. */
+type One = <T>(...choices: T[]) => T;
+
 /** @param forced the theme instead of the one that the seed draws */
 function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefined): SimOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
-  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  const one: One = (...choices) => choices[random.below(choices.length)];
   const network = random.below(4) > 0;
   const disk = random.below(3) > 0;
   const crashes = random.below(5) > 0;
@@ -395,10 +193,8 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
   const theme = forced ?? rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
-  // Space for all keys and a few of their earlier values: it is used up now and then, and a
-  // compaction always frees some.
-  const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
-  const drawn: SimOptions = {
+  // The draws come in this order: another one makes other runs of all seeds.
+  return themed({
     seed,
     theme,
     members: isSnapshots ? one(2, 3, 3, 3, 5) : one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
@@ -412,12 +208,38 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
     heartbeatMs: tempo,
     electionMs: tempo * one(5, 10, 10),
     preVote: random.below(4) > 0,
+    ...drawMembers(one, isSnapshots),
+    ...drawRequests(one),
+    latencyMs,
+    ...drawMachines(one, { latencyMs, network, disk }),
+    faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
+    maxDownMs: 4000,
+    faults:
+      theme === "mixed"
+        ? drawFaults(random, { network, disk, crashes })
+        : weightsOf(FAULTS_OF[theme]!),
+    // Space for all keys and a few of their earlier values: it is used up now and then, and a
+    // compaction always frees some.
+    ...drawStreams(one, 20_000 + 3 * keys * (valueBytes + 300)),
+    ...drawLater(seed, theme, network),
+    bug,
+  });
+}
+
+/** How members keep their logs and stores. */
+function drawMembers(one: One, isSnapshots: boolean) {
+  return {
     snapshotCount: isSnapshots ? one(3, 5, 10) : one(10, 10, 50, 10_000),
     catchUpEntries: isSnapshots ? 1 : one(1, 5, 20, 5000),
     maxWals: one(1, 1, 2, 5),
     segmentBytes: one(1024, 4096, 16_384, 64_000_000),
     batchIntervalMs: one(1, 20, 100, 1000),
     compactionBatch: one(2, 10, 1000),
+  };
+}
+
+function drawRequests(one: One) {
+  return {
     reads: one(1, 4, 10),
     puts: one(2, 4, 10),
     deletes: one(0, 1, 2),
@@ -425,7 +247,15 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
     compactions: one(0, 0, 0.1, 0.5),
     serializableShare: one(0, 0, 0.2, 0.5),
     clientTimeoutMs: one(300, 2000, 10_000),
-    latencyMs,
+  };
+}
+
+/** Network, disks and clocks. */
+function drawMachines(
+  one: One,
+  { latencyMs, network, disk }: { latencyMs: number; network: boolean; disk: boolean },
+) {
+  return {
     jitterMs: one(0, latencyMs, 5 * latencyMs),
     loss: network ? one(0, 0, 0.01, 0.05, 0.2) : 0,
     duplication: network ? one(0, 0, 0.02, 0.2) : 0,
@@ -436,12 +266,12 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
     backendWriteMs: one(0, 2, 20, 200),
     drift: one(0, 0, 0.001, 0.05),
     turnMs: one(0, 0, 0, 0.2, 2),
-    faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
-    maxDownMs: 4000,
-    faults:
-      theme === "mixed"
-        ? drawFaults(random, { network, disk, crashes })
-        : weightsOf(FAULTS_OF[theme]!),
+  };
+}
+
+/** Watches, leases, the quota and the membership. */
+function drawStreams(one: One, tightBytes: number) {
+  return {
     clientBreaks: one(0, 0, 0.01, 0.05),
     watchers: one(0, 1, 2, 4),
     progressNotifyMs: one(100, 500, 3000),
@@ -454,19 +284,12 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
     strictReconfiguration: one(true, false, false),
     maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
-    ...drawOperations(seed),
-    wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
-    ...drawHostility(seed),
-    corruption: drawCorruption(seed, network),
-    clientWires: new SeededRandom(BigInt(seed)).fork("client wires").below(4) === 0,
-    oneWayDials: new SeededRandom(BigInt(seed)).fork("one-way dials").below(16) === 0,
-    harshDisks:
-      theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
-        ? 2
-        : 0,
-    ...drawUsers(seed, theme),
-    bug,
   };
+}
+
+/** What was drawn, as the run's theme changes it. */
+function themed(drawn: SimOptions): SimOptions {
+  const { theme, corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
   if (theme === "raft")
     return {
@@ -478,7 +301,6 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
       sabotageEveryMs: 0,
     };
   if (theme !== "leases") return drawn;
-  const { corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
   return {
     ...{ ...drawn, ...LEASE_RUNS },
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
@@ -494,58 +316,6 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
 function rareTheme(seed: number): Theme | undefined {
   const place = new SeededRandom(BigInt(seed)).fork("rare themes").below(20);
   return (["raft", "raft", "raft", "handovers", "handovers", "leases"] as const)[place];
-}
-
-/**
- * What was thought of later: from streams of its own, so that what seeds drew before stays as it
- * was.
- */
-function drawOperations(seed: number) {
-  const random = new SeededRandom(BigInt(seed)).fork("operations");
-  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
-  return {
-    corruptCheckMs: one(0, 0, 400, 1500),
-    compactHashCheckMs: one(0, 0, 300, 2000),
-    initialCorruptCheck: one(false, false, false, true),
-    selfHeal: one(false, true),
-    sabotageEveryMs: one(0, 0, 0, 0, 0, 0, 0, 600, 2500),
-    quotaAutoDisarm: one(true, true, false),
-    moves: one(true, true, false),
-    replaceEveryMs: one(0, 0, 1500),
-    autoPromote: one(false, false, true),
-    maxLearners: one(1, 2, 2, 3),
-    losesMajority: one(false, false, false, false, false, true),
-    archiveEveryMs: one(0, 0, 0, 500, 2000),
-    restores: one(true, false),
-    applySteps: one(0, 1, 1, 3),
-    readSteps: one(0, 1, 2, 4),
-  };
-}
-
-/** Of a stream of its own, for the same reason. */
-function drawHostility(seed: number) {
-  const random = new SeededRandom(BigInt(seed)).fork("hostility");
-  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
-  return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
-}
-
-/** Of a stream of its own, for the same reason. */
-function drawUsers(seed: number, theme: Theme) {
-  const random = new SeededRandom(BigInt(seed)).fork("users");
-  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
-  const users = random.below(10) === 0 && (theme === "mixed" || theme === "snapshots");
-  return {
-    users,
-    usersEveryMs: one(20, 60, 200),
-    signedTokens: one(false, false, true),
-    tokenTtlSeconds: one(2, 300, 300),
-  };
-}
-
-/** Of a stream of its own, for the same reason. */
-function drawCorruption(seed: number, network: boolean): number {
-  const rate = [0, 0, 0.001, 0.01][new SeededRandom(BigInt(seed)).fork("corruption").below(4)];
-  return network ? rate : 0;
 }
 
 /**
@@ -569,33 +339,10 @@ function sabotageOf({
 
 /**
  * In runs with a member that no peer can dial, other members have to be there that can be dialled:
- * who joins asks them for the membership, and who compares stores asks each member.
+ * who joins asks them for the membership, and who compares stores asks each member. A learner
+ * does not promote itself: it asks the leader, which may be the member that it cannot dial.
  */
 function oneWayOf({ members, theme }: SimOptions): Partial<SimOptions> {
   if (members < 3 || (theme !== "mixed" && theme !== "snapshots")) return { oneWayDials: false };
-  return { sabotageEveryMs: 0 };
-}
-
-function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {
-  const weights = {} as Record<FaultKind, number>;
-  for (const kind of FAULT_KINDS) weights[kind] = chosen[kind] ?? 0;
-  return weights;
-}
-
-function drawFaults(
-  random: Random,
-  on: { network: boolean; disk: boolean; crashes: boolean },
-): Record<FaultKind, number> {
-  const weights = weightsOf({});
-  for (const kind of FAULT_KINDS) {
-    if (DRAWN_APART.includes(kind)) continue;
-    // Drawn for each, also where its group is off: a group's switch changes nothing else.
-    const weight = [0, 1, 1, 4][random.below(4)];
-    const off =
-      (NETWORK.includes(kind) && !on.network) ||
-      (DISK.includes(kind) && !on.disk) ||
-      (CRASHES.includes(kind) && !on.crashes);
-    weights[kind] = off ? 0 : weight;
-  }
-  return weights;
+  return { sabotageEveryMs: 0, autoPromote: false };
 }

@@ -8,13 +8,14 @@ import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Judgement, RecordedHistory } from "./check/judge.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { WatchCheck } from "./check/watches.ts";
+import type { FaultKind } from "./fault-kinds.ts";
 import type { HostileClients } from "./hostile-clients.ts";
 import type { Node } from "./node.ts";
 import type { Operator } from "./operator.ts";
-import type { FaultKind } from "./options.ts";
 import type { Registrar } from "./registrar.ts";
 import type { Story } from "./report/story.ts";
 import type { Saboteur } from "./saboteur.ts";
+import type { StreamClients } from "./stream-clients.ts";
 import type { Users } from "./users/users.ts";
 
 export interface RunResult {
@@ -52,6 +53,8 @@ export interface RunResult {
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
   readonly hostile: HostileClients["counts"];
+  /** Ranges in parts. */
+  readonly streams: StreamClients["counts"];
   /** Undefined in a run without users. */
   readonly users: Users["counts"] | undefined;
   readonly verdict: Judgement | undefined;

@@ -34,12 +34,18 @@ import { Restoration } from "./restoration.ts";
 import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
+import { StreamClients } from "./stream-clients.ts";
 import { continueAlone } from "./survivor.ts";
 import { Users } from "./users/users.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;
+
+/** Whether clients use what the general judge does not know: open ends, limits, counts. */
+function usesWholeApi({ wholeApi, users, streamEveryMs }: SimOptions): boolean {
+  return wholeApi || users || streamEveryMs > 0;
+}
 
 class World {
   readonly options: SimOptions;
@@ -66,6 +72,7 @@ class World {
   readonly archivist: Archivist;
   readonly recovery: RecoveryChecks;
   readonly users: Users | undefined;
+  readonly streamClients: StreamClients;
   readonly guests: Guests | undefined;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
@@ -154,6 +161,11 @@ class World {
     this.hostileClients = new HostileClients(options, {
       ...{ ...shared, network: mixed(30) },
       random: random.fork("hostile clients"),
+      clients: this.clients,
+    });
+    this.streamClients = new StreamClients(options, {
+      ...{ ...shared, network: mixed(50) },
+      random: random.fork("stream clients"),
       clients: this.clients,
     });
     this.operator = new Operator(options, {
@@ -252,6 +264,7 @@ class World {
     watchClients.start();
     leaseClients.start();
     this.hostileClients.start();
+    this.streamClients.start();
     operator.start();
     registrar.start();
     this.saboteur.start();
@@ -284,6 +297,7 @@ class World {
       await this.#settled(this.users.settle(), PROGRESS_MS, () => "users and roles");
     this.users?.stop();
     clients.stop();
+    this.streamClients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
@@ -318,7 +332,7 @@ class World {
       title: `seed ${this.options.seed}`,
       hint,
       explains: this.#explains,
-      searches: !this.options.wholeApi && !this.options.users,
+      searches: !usesWholeApi(this.options),
     });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
@@ -431,6 +445,7 @@ export async function runSeed(
     leases: world.leaseCheck.counts,
     hostile: world.hostileClients.counts,
     users: world.users?.counts,
+    streams: world.streamClients.counts,
     checked: {
       entriesWritten: world.raftCheck.counts.entries,
       leaders: world.raftCheck.counts.leaders,

@@ -37,7 +37,7 @@ import {
 } from "@quorate/store";
 import { deleteAnswer, putAnswer, requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
-import { AuthBook } from "../users/auth-book.ts";
+import { AuthBook, unwrapped } from "../users/auth-book.ts";
 import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
@@ -326,14 +326,16 @@ export class Safety {
     }
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
     const malformed = isRequest ? this.#malformed(name, entry) : undefined;
-    const internal =
-      isRequest && malformed === undefined ? InternalRaftRequest.decode(entry.data) : undefined;
+    const found =
+      isRequest && malformed === undefined
+        ? unwrapped(InternalRaftRequest.decode(entry.data))
+        : undefined;
+    const internal = found?.internal;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
     if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint))
       this.checkpoints++;
     const refusal =
-      malformed ??
-      (internal === undefined ? undefined : this.#refusal(state, internal, entry, request));
+      malformed ?? (found === undefined ? undefined : this.#refusal(state, found, entry, request));
     if (applied?.error?.code !== refusal) {
       violate(
         "SIM-5",
@@ -395,12 +397,12 @@ export class Safety {
   /** The error that a request must come to. */
   #refusal(
     state: ModelState,
-    internal: InternalRaftRequest,
+    { internal, identity }: ReturnType<typeof unwrapped>,
     { term, index }: raftpb.Entry,
     request: ModelRequest | undefined,
   ): ErrorName | undefined {
     const keysOf = (lease: string) => (this.#leases.exists(lease) ? state.keysOf(lease) : []);
-    const unpermitted = this.users.refusal(internal, keysOf);
+    const unpermitted = this.users.refusal(internal, identity, keysOf);
     // A request that is refused for its user changes no alarm; any other is refused for them first.
     const isAlarm = internal.alarm !== undefined;
     if (isAlarm && unpermitted !== undefined) return unpermitted;

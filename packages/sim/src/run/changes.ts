@@ -2,7 +2,8 @@
  * How a run's options may be made to differ from those that its seed draws, on the command line:
  * --set name=value and --without fault.
  */
-import { type Changes, FAULT_KINDS, type FaultKind, optionsOf } from "../options.ts";
+import { FAULT_KINDS, type FaultKind } from "../fault-kinds.ts";
+import { type Changes, optionsOf } from "../options.ts";
 import type { PlantedBug } from "../planted.ts";
 
 /** Reads --set and --without. Throws an Error that names what there is. */

@@ -3,7 +3,8 @@
  * (they only make a cluster idle), the checkers at work, at several loads. What counts is processor
  * time of one thread, all of it: garbage collection and the judges too.
  */
-import { FAULT_KINDS, type SimOptions } from "../options.ts";
+import { FAULT_KINDS } from "../fault-kinds.ts";
+import type { SimOptions } from "../options.ts";
 import { runPool } from "./pool.ts";
 import type { Order, Summary } from "./worker.ts";
 
@@ -93,6 +94,8 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     poisonEveryMs: 0,
     harshDisks: 0,
     users: false,
+    streamEveryMs: 0,
+    electionAdvance: false,
     usersEveryMs: 0,
     signedTokens: false,
     tokenTtlSeconds: 300,

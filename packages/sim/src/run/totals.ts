@@ -1,5 +1,5 @@
 /** Sums over many runs, for people and for the record. */
-import type { FaultKind } from "../options.ts";
+import type { FaultKind } from "../fault-kinds.ts";
 import type { Summary } from "./worker.ts";
 
 const COUNTED = [
@@ -51,6 +51,12 @@ export class Totals {
       "malformed requests": summary.hostile.malformed,
       "heavy requests": summary.hostile.heavy,
       "entries proposed unchecked": summary.hostile.poisoned,
+      "ranges in parts": summary.streams.whole,
+      "ranges broken off": summary.streams.broken,
+      "changes of users and roles": summary.users?.changes ?? 0,
+      "calls permitted": summary.users?.served ?? 0,
+      "calls refused": summary.users?.refused ?? 0,
+      "watches ended by revocation": summary.users?.watchesRevoked ?? 0,
       "leases granted": summary.leases.granted,
       "leases expired": summary.leases.expired,
     };

@@ -9,12 +9,23 @@
  *                        after a snapshot
  *   AUTH-3 never back    the auth revision of the log does not fall, and rises with each change
  */
-import type { ErrorName, InternalRaftRequest } from "@quorate/proto";
-import { AuthUserChangePasswordRequest, AuthUserDeleteRequest } from "@quorate/proto";
+import {
+  AuthUserChangePasswordRequest,
+  AuthUserDeleteRequest,
+  type ErrorName,
+  InternalRaftRequest,
+  TokenRolesRequest,
+} from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import { violate } from "../check/violation.ts";
 import { type AuthKind, authKindOf } from "./auth-kinds.ts";
-import { AuthModel, hashText, type ModelUser, toPermission } from "./auth-model.ts";
+import {
+  AuthModel,
+  hashText,
+  type ModelIdentity,
+  type ModelUser,
+  toPermission,
+} from "./auth-model.ts";
 import { entryNeeds, type KeysOf } from "./needs.ts";
 
 interface Change {
@@ -92,11 +103,14 @@ export class AuthBook {
    * The error that an entry must come to for its caller's sake; undefined: it is permitted.
    * @param keysOf leases and their keys before the entry
    */
-  refusal(internal: InternalRaftRequest, keysOf: KeysOf): ErrorName | undefined {
+  refusal(
+    internal: InternalRaftRequest,
+    identity: ModelIdentity,
+    keysOf: KeysOf,
+  ): ErrorName | undefined {
     const state = this.last;
     if (!state.isEnabled) return undefined;
-    const { username: user = "", authRevision = 0 } = internal.header ?? {};
-    const refused = state.verdict({ user, authRevision }, entryNeeds(internal, keysOf));
+    const refused = state.verdict(identity, entryNeeds(internal, keysOf));
     if (refused !== undefined) this.counts.refusedEntries++;
     return refused;
   }
@@ -164,6 +178,18 @@ export class AuthBook {
   compareAfter(name: string, store: Pick<Store, "auth">, index: number): void {
     if (this.#requests.has(index)) this.compare(name, store, index);
   }
+}
+
+/** The request in an entry, and whose it is: of a user, or of whoever has a token with roles. */
+export function unwrapped(entry: InternalRaftRequest): {
+  readonly internal: InternalRaftRequest;
+  readonly identity: ModelIdentity;
+} {
+  const { username: user = "", authRevision = 0 } = entry.header ?? {};
+  if (entry.tokenRoles === undefined) return { internal: entry, identity: { user, authRevision } };
+  const { roles, request } = TokenRolesRequest.decode(entry.tokenRoles);
+  const internal = InternalRaftRequest.decode(request);
+  return { internal, identity: { user, authRevision, roles } };
 }
 
 /** What a store has, as the model has it. */

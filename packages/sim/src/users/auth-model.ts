@@ -38,6 +38,8 @@ export interface ModelIdentity {
   readonly user: string;
   /** 0: none. */
   readonly authRevision: number;
+  /** Those of a token, which stand in place of the user's; undefined: a user of the store. */
+  readonly roles?: readonly string[] | undefined;
 }
 
 /** What an operation needs permission for. */
@@ -83,9 +85,14 @@ export class AuthModel {
     return this.users.get(user)?.roles.includes(ROOT) ?? false;
   }
 
-  /** Whether the user's roles together permit every key of a range. */
-  permits(user: string, access: KeyAccess, key: string, end: string): boolean {
-    const granted = (this.users.get(user)?.roles ?? [])
+  /** The roles of an identity; undefined for no user. */
+  rolesOf({ user, roles }: ModelIdentity): readonly string[] | undefined {
+    return user === "" ? undefined : (roles ?? this.users.get(user)?.roles);
+  }
+
+  /** Whether roles together permit every key of a range. */
+  permits(roles: readonly string[], access: KeyAccess, key: string, end: string): boolean {
+    const granted = roles
       .flatMap((role) => this.roles.get(role) ?? [])
       .filter((one) => one[access]);
     if (key === "") return false;
@@ -112,24 +119,26 @@ export class AuthModel {
   }
 
   #verdict(identity: ModelIdentity, need: Need): ErrorName | undefined {
-    const { user } = identity;
+    const { user, roles } = identity;
     switch (need.kind) {
       case "open":
         return undefined;
       case "user":
         return user === "" ? "UserEmpty" : undefined;
       case "root":
-        return this.#rootVerdict(user);
+        return this.#rootVerdict(identity);
       case "this-user":
-        return user !== "" && need.name === user ? undefined : this.#rootVerdict(user);
-      case "this-role":
-        return this.users.get(user)?.roles.includes(need.name) === true
+        return user !== "" && need.name === user && roles === undefined
           ? undefined
-          : this.#rootVerdict(user);
+          : this.#rootVerdict(identity);
+      case "this-role":
+        return this.rolesOf(identity)?.includes(need.name) === true
+          ? undefined
+          : this.#rootVerdict(identity);
       case "range":
         return this.#keyVerdict(identity, need.access, need.key, need.end);
       case "lease": {
-        if (this.#rootVerdict(user) === undefined) return undefined;
+        if (this.#rootVerdict(identity) === undefined) return undefined;
         for (const key of need.keys) {
           const refused = this.#keyVerdict(identity, need.access, key, "");
           if (refused !== undefined) return refused;
@@ -139,22 +148,25 @@ export class AuthModel {
     }
   }
 
-  #rootVerdict(user: string): ErrorName | undefined {
+  #rootVerdict({ user, roles }: ModelIdentity): ErrorName | undefined {
     if (user === "") return "UserEmpty";
+    if (roles !== undefined) return roles.includes(ROOT) ? undefined : "PermissionDenied";
     if (!this.users.has(user)) return "UserNotFound";
     return this.isRoot(user) ? undefined : "PermissionDenied";
   }
 
   #keyVerdict(
-    { user, authRevision }: ModelIdentity,
+    identity: ModelIdentity,
     access: KeyAccess,
     key: string,
     end: string,
   ): ErrorName | undefined {
+    const { authRevision } = identity;
     if (authRevision === 0) return "UserEmpty";
     if (authRevision < this.revision) return "AuthOldRevision";
-    if (!this.users.has(user)) return "PermissionDenied";
-    return this.isRoot(user) || this.permits(user, access, key, end)
+    const roles = this.rolesOf(identity);
+    if (roles === undefined) return "PermissionDenied";
+    return roles.includes(ROOT) || this.permits(roles, access, key, end)
       ? undefined
       : "PermissionDenied";
   }

@@ -10,6 +10,8 @@ export interface Session {
   readonly index: number;
   /** Of a signed token: the auth revision that it names. */
   readonly revision: number | undefined;
+  /** The roles that it lists, of an identity provider's token. */
+  readonly roles: readonly string[] | undefined;
   /** Of a signed token: when it ends, in the world's milliseconds. */
   readonly endsMs: number;
   /** When its client received it. */

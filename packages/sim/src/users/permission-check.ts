@@ -139,7 +139,7 @@ export class PermissionCheck {
     first: number,
     needs: (keysOf: KeysOf) => readonly Need[],
   ): boolean {
-    return this.#points(call.rules, first, this.#safety.lastIndex).some((index) => {
+    return this.#points(call.rules, call.identity, first, this.#safety.lastIndex).some((index) => {
       const state = this.#safety.users.at(index);
       if (!state.isEnabled) return true;
       const user = this.userAt(call, index, state);
@@ -148,9 +148,14 @@ export class PermissionCheck {
   }
 
   /** The indexes at which verdicts may differ. */
-  #points({ hasLeases }: CallRules, first: number, last: number): number[] {
+  #points({ hasLeases }: CallRules, { session }: Identity, first: number, last: number): number[] {
     const { users } = this.#safety;
-    if (!hasLeases) return users.changedBetween(first, last);
+    if (!hasLeases) {
+      const points = users.changedBetween(first, last);
+      // A token is one from its entry on.
+      const made = session?.index ?? 0;
+      return made > first && made <= last ? [...points, made] : points;
+    }
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   }
 
@@ -172,6 +177,9 @@ export class PermissionCheck {
     const { session, user } = identity;
     if (session === undefined) return { user, authRevision: user === "" ? 0 : state.revision };
     const nobody = { user: "", authRevision: 0 };
+    const { roles } = session;
+    if (roles !== undefined)
+      return begin.ms < session.endsMs ? { user, authRevision: state.revision, roles } : nobody;
     if (session.revision !== undefined)
       return begin.ms < session.endsMs ? { user, authRevision: session.revision } : nobody;
     if (index < session.index || this.#safety.users.endOfTokens(user, session.index) <= index)
@@ -226,6 +234,7 @@ export class PermissionCheck {
     }
     const points = this.#points(
       call.rules ?? { served: "local", refused: "local", hasLeases: true, needs: () => [] },
+      call.identity,
       first,
       last,
     );
@@ -245,7 +254,8 @@ export class PermissionCheck {
     const { users } = this.#safety;
     if (!users.between(lowest, last).some(({ isEnabled }) => isEnabled)) return false;
     if (session === undefined) return identity.proof === "forged";
-    if (session.revision !== undefined) return this.#now() >= session.endsMs;
+    if (session.revision !== undefined || session.roles !== undefined)
+      return this.#now() >= session.endsMs;
     if (users.endOfTokens(session.user, session.index) <= last) return true;
     const { node } = begin;
     // Since it started, or has taken another member's store, it knows no older token.

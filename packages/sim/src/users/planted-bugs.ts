@@ -44,18 +44,18 @@ export const USER_BUGS = {
   },
   "range-end-ignored": {
     file: "store/src/auth/authorize.ts",
-    before: "state.permissionsOf(user).covers(access, key, rangeEnd)",
-    after: "state.permissionsOf(user).covers(access, key, EMPTY)",
+    before: "covers(access, key, rangeEnd) === true",
+    after: "covers(access, key, EMPTY) === true",
   },
   "old-auth-revision-accepted": {
     file: "store/src/auth/authorize.ts",
-    before: 'if (authRevision < state.revision) return "AuthOldRevision";\n  const user',
-    after: "const user",
+    before: 'if (authRevision < state.revision) return "AuthOldRevision";\n  if (rolesOf',
+    after: "if (rolesOf",
   },
   "merged-permissions-outlive-a-role": {
     file: "store/src/auth/auth-state.ts",
-    before: "prepareMerge(permissions);\n    this.#forgetMerged();",
-    after: "prepareMerge(permissions);",
+    before: "PermissionSet.of(permissions));\n    this.#forgetMerged();",
+    after: "PermissionSet.of(permissions));",
   },
   "start-forgets-enforcement": {
     file: "store/src/auth/auth-state.ts",
@@ -79,6 +79,11 @@ export const USER_BUGS = {
     file: "store/src/auth/apply-auth.ts",
     before: "state.putUser({ ...user, password });\n  state.observer?.invalidated(user.name);",
     after: "state.putUser({ ...user, password });",
+  },
+  "roles-of-a-token-lost-in-the-log": {
+    file: "store/src/requests/token-roles.ts",
+    before: "identity: { username, authRevision, roles },",
+    after: "identity: { username, authRevision },",
   },
   "serializable-read-unchecked": {
     file: "server/src/member/entry-points.ts",

@@ -27,19 +27,34 @@ export function isPasswordOf(password: string, hash: string): boolean {
   return simHash(password, hash.split("$")[2] ?? "") === hash;
 }
 
-/** A signed token. @param endsMs in the world's milliseconds */
-export function signedToken(user: string, revision: number, endsMs: number): string {
-  const claims = `${user}/${revision}/${Math.floor(endsMs)}`;
+/**
+ * A signed token. @param endsMs in the world's milliseconds. @param roles those that stand in place
+ * of a user's, of an identity provider's token
+ */
+export function signedToken(
+  user: string,
+  revision: number,
+  endsMs: number,
+  roles?: readonly string[],
+): string {
+  const claims = `${user}/${revision}/${Math.floor(endsMs)}/${roles?.join("+") ?? "-"}`;
   return `${claims}/${digest(`${claims}/${KEY}`)}`;
 }
 
 /** What a signed token says, whatever its time; undefined for one that was not signed so. */
-export function readSigned(
-  token: string,
-): { readonly user: string; readonly revision: number; readonly endsMs: number } | undefined {
-  const [user, revision, endsMs] = token.split("/");
-  if (signedToken(user, Number(revision), Number(endsMs)) !== token) return undefined;
-  return { user, revision: Number(revision), endsMs: Number(endsMs) };
+export function readSigned(token: string): SignedClaims | undefined {
+  const [user, revision, endsMs, list] = token.split("/");
+  const roles = list === undefined || list === "-" ? undefined : list.split("+").filter(Boolean);
+  if (signedToken(user, Number(revision), Number(endsMs), roles) !== token) return undefined;
+  return { user, revision: Number(revision), endsMs: Number(endsMs), roles };
+}
+
+/** What a signed token says. */
+export interface SignedClaims {
+  readonly user: string;
+  readonly revision: number;
+  readonly endsMs: number;
+  readonly roles: readonly string[] | undefined;
 }
 
 type Secrets = NonNullable<MemberDeps["secrets"]>;
@@ -64,7 +79,9 @@ export function simSecrets(
       const found =
         claims === undefined || scheduler.nowMs >= claims.endsMs
           ? undefined
-          : { user: claims.user, authRevision: claims.revision };
+          : claims.roles === undefined
+            ? { user: claims.user, authRevision: claims.revision }
+            : { user: claims.user, roles: claims.roles };
       return random.below(2) === 0 ? found : work(() => found);
     },
     prefix: () => "",

@@ -17,9 +17,9 @@ import type { Reply } from "../client-network.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
 import type { Scheduler } from "../scheduler.ts";
-import { USERS } from "./administrator.ts";
+import { ROLES, USERS } from "./administrator.ts";
 import type { AuthModel } from "./auth-model.ts";
-import { byForgery, type Identity, NO_IDENTITY, type Session } from "./identity.ts";
+import { byForgery, bySession, type Identity, NO_IDENTITY, type Session } from "./identity.ts";
 import type { Moment, PermissionCheck } from "./permission-check.ts";
 import { isPasswordOf, readSigned, signedToken } from "./secrets.ts";
 
@@ -85,6 +85,25 @@ export class Sessions {
     }
     const letters = Array.from({ length: 16 }, () => String.fromCharCode(97 + random.below(26)));
     return byForgery(`${letters.join("")}.${Math.max(1, lastIndex - 5 + random.below(10))}`);
+  }
+
+  /**
+   * Someone of whom an identity provider says which roles it has; mostly none of the users, now and
+   * then by a user's name.
+   */
+  get ofProvider(): Identity | undefined {
+    if (!this.#isSigned) return undefined;
+    const random = this.#random;
+    const user = random.below(3) === 0 ? USERS[random.below(USERS.length)] : "dan";
+    const list = [...ROLES, "root"].filter((role) => random.below(role === "root" ? 8 : 3) === 0);
+    const roles = list.sort();
+    const madeMs = this.#deps.scheduler.nowMs;
+    const endsMs = Math.floor(madeMs + random.unit() * 4000);
+    const token = signedToken(user, 0, endsMs, roles);
+    return bySession({
+      ...{ token, user, index: 0, revision: undefined, roles, endsMs },
+      ...{ madeMs, lastUsedMs: madeMs },
+    });
   }
 
   /** The user's session is not accepted any more, as far as one member is concerned. */
@@ -156,7 +175,7 @@ export class Sessions {
     const nowMs = scheduler.nowMs;
     this.#current.set(user, {
       ...{ token, user, index, madeMs: nowMs, lastUsedMs: nowMs },
-      revision: signed?.revision,
+      ...{ revision: signed?.revision, roles: undefined },
       endsMs: signed?.endsMs ?? Number.POSITIVE_INFINITY,
     });
   }

@@ -181,7 +181,8 @@ class UserWatch {
     const { user } = this.#identity;
     if (!state.isEnabled || this.#isPermitted(index, state)) return true;
     const { key, end } = this.#range;
-    const identity = { user, authRevision: user === "" ? 0 : state.revision };
+    const roles = this.#identity.session?.roles;
+    const identity = { user, authRevision: user === "" ? 0 : state.revision, roles };
     return state.verdict(identity, [{ kind: "range", access: "read", key, end }]) === undefined;
   }
 
@@ -232,8 +233,21 @@ class UserWatch {
     this.#counts.revoked++;
     if (reason === "") return;
     const forbidden = (index: number, state: AuthModel) => !this.#isPermitted(index, state);
-    if (!/PermissionDenied/.test(reason) || !this.#isEver(this.#madeAt ?? 0, forbidden))
+    const isExplained = this.#isEver(this.#madeAt ?? 0, forbidden) || this.#mayHaveLostToken();
+    if (!/PermissionDenied/.test(reason) || !isExplained)
       violate("AUTH-6", `${this.#who()} ends with "${reason}", and was permitted`);
+  }
+
+  /**
+   * A watch from before enforcement may have had its user's token looked at for the first time when
+   * that token had ended.
+   */
+  #mayHaveLostToken(): boolean {
+    const { check, safety } = this.#deps;
+    const call = { identity: this.#identity, begin: this.#begin, usedMs: this.#usedMs };
+    const lowest = this.#madeAt ?? 0;
+    const span = { first: lowest, lowest, last: safety.lastIndex };
+    return check.explains({ ...call, rules: undefined }, "InvalidAuthToken", span, () => []);
   }
 
   #delivered({ events, header }: WatchResponse): void {

@@ -150,6 +150,11 @@ export class Users {
         const root = this.#sessions.of("root");
         return root === undefined ? ROOT : bySession(root);
       }
+      case 10: {
+        const provided = this.#sessions.ofProvider;
+        if (provided !== undefined) return provided;
+        return byCertificate(user);
+      }
       default: {
         const session = this.#sessions.of(user);
         return session === undefined ? byCertificate(user) : bySession(session);
