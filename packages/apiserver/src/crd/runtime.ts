@@ -120,7 +120,7 @@ export class CustomResources {
 async function loadRules(clock: Clock) {
   const engine = await loadCel();
   return {
-    checker: () => ruleChecker(engine),
+    checker: (old: Crd | undefined) => ruleChecker(engine, old),
     evaluate: (schema: Schema, value: Json, path: string) =>
       new RuleEvaluator(schema, engine, pauseOf(clock)).evaluate(value, undefined, path, false),
   };
