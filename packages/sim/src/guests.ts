@@ -4,7 +4,7 @@
  */
 import type { Random } from "@quorate/host";
 import type { Safety } from "./check/safety.ts";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -19,7 +19,7 @@ export interface Guests {
 
 export interface GuestDeps {
   readonly nodes: readonly Node[];
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly scheduler: Scheduler;
   readonly random: Random;
   /** What the store holds at each revision, as soon as a member has applied what makes it. */

@@ -19,7 +19,7 @@ import { ruleChecker } from "./cel/checker.ts";
 import { loadCel } from "./cel/engine.ts";
 import { RuleEvaluator } from "./cel/evaluation.ts";
 import { customResourceDefinitions } from "./definition/resource.ts";
-import { CRD_GROUP, CRD_KIND } from "./definition/types.ts";
+import { CRD_GROUP, CRD_KIND, type Crd } from "./definition/types.ts";
 import { traitsOf } from "./schema/traits.ts";
 import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
 import type { RuleEvaluation } from "./serving/custom-strategy.ts";
