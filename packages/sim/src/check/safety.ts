@@ -289,12 +289,15 @@ export class Safety {
           `${name} is at revision ${revision} after ${index}, others at ${known.revision}`,
         );
       if (known.digest !== digest && !isAltered)
-        violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+        violate("SIM-4", `${name} has another answer to ${index}: ${outcome}`);
       this.users.compareAfter(name, store, index);
       return;
     }
     if (index !== this.#applied.length)
-      violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
+      violate(
+        "SIM-4",
+        `${name} applies ${index}, and no member has applied ${this.#applied.length}`,
+      );
     const expected = this.#judge(name, entry, applied, isAltered ? "altered" : answer, revision);
     this.#applied.push({
       term,
@@ -430,7 +433,7 @@ export class Safety {
     if (known === undefined)
       violate(
         "SIM-6",
-        `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`,
+        `${name} opens a store at ${index}, and no member has applied more than ${this.lastIndex}`,
       );
     const revision = store.mvcc.currentRevision;
     if (revision !== known.revision)
