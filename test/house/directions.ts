@@ -105,7 +105,7 @@ function wrongWith(one: Import): string | undefined {
     there === "sim" &&
     !/^(?:packages\/(?:sim|apiserver\/test)|test|scripts)\//.test(one.from.path)
   )
-    return "only tests import sim";
+    return "nothing but tests imports sim";
   if (here === undefined || mayImportAnything(one.from.path)) return undefined;
   const allowed = directions[here]?.[there];
   if (allowed === undefined) return `${here} may not import ${there}`;
