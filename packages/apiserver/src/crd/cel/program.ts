@@ -15,6 +15,7 @@ export type Outcome =
   | { readonly type: "exceeded" };
 
 export interface Program {
+  readonly ast: CelNode;
   /** Whether the expression reads this variable. */
   uses(variable: string): boolean;
   /** @param limit what the evaluation may cost */
@@ -43,6 +44,7 @@ export function compile(
   const variables = new Set<string>();
   meter(program.ast, { patterns: engine.patterns, variables });
   return {
+    ast: program.ast,
     uses: (variable) => variables.has(variable),
     evaluate: (values, limit) => run(() => program(values), limit),
   };

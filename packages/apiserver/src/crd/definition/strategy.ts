@@ -17,7 +17,7 @@ import { type CrdRules, crdErrors, crdUpdateErrors, statusErrors } from "./valid
 
 /** What compiles the rules of definitions (x-kubernetes-validations), and evaluates them. */
 export interface DefinitionRules {
-  checker(): RuleChecker;
+  checker(old: Crd | undefined): RuleChecker;
   evaluate(schema: Schema, value: Json, path: string): Promise<readonly FieldError[]>;
 }
 
@@ -39,7 +39,7 @@ export function crdStrategy(loadRules: LoadRules, pause: () => Promise<void>): S
     const defaults: Parameters<DefinitionRules["evaluate"]>[] = [];
     const errors = await errorsOf({
       patterns,
-      ruleChecker: rules && (() => rules.checker()),
+      ruleChecker: rules && ((old) => rules.checker(old)),
       defaultRules: (...one) => void defaults.push(one),
       pause,
     });

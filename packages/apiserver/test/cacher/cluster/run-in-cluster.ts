@@ -29,7 +29,9 @@ import { SimConnection } from "./sim-connection.ts";
 
 const WATCHERS = 6;
 /** Bookmarks come each minute, and the stores report progress each half one. */
-const BOOKMARKS_MS = 125_000;
+const BOOKMARKS_MS = 100_000;
+/** For so long after the faults the clients go on. */
+const HEALED_MS = 2000;
 const PREFIX = `${ROOT}${RESOURCE_PREFIX}/`;
 
 class ApiServers implements Guests {
@@ -43,7 +45,7 @@ class ApiServers implements Guests {
   /** The keys of the resource at the history's revision. */
   #present: ReadonlySet<string> = new Set();
 
-  constructor(deps: GuestDeps) {
+  constructor(deps: GuestDeps, faultPhaseMs: number) {
     this.#deps = deps;
     const clock = new ProcessClock(deps.scheduler, new Process("apiserver"), 1);
     const compactor = new SimConnection(deps, deps.random.fork("compactor"));
@@ -57,9 +59,16 @@ class ApiServers implements Guests {
       { length: WATCHERS },
       (_, i) => new WatchClient(this.run, deps.random.fork(`watcher ${i}`)),
     );
+    deps.scheduler.after(0, () => this.#start());
+    deps.scheduler.after(faultPhaseMs, () => {
+      this.run.isHealed = true;
+    });
+    deps.scheduler.after(faultPhaseMs + HEALED_MS, () => {
+      this.run.isOver = true;
+    });
   }
 
-  start(): void {
+  #start(): void {
     const { run } = this;
     const fork = (name: string) => this.#deps.random.fork(name);
     const actors: Promise<void>[] = this.#watchers.map((client) => client.watch());
@@ -73,9 +82,6 @@ class ApiServers implements Guests {
 
   async finish(): Promise<void> {
     const { run } = this;
-    run.isHealed = true;
-    await run.pause(2000);
-    run.isOver = true;
     await this.#actors;
     this.#increments.judge(run);
     await Promise.all(this.#watchers.map((client) => client.judgeEnd()));
@@ -161,7 +167,7 @@ export async function runInCluster(seed: number, faultPhaseMs = 6000): Promise<C
   });
   let servers: ApiServers | undefined;
   const result = await runSeed(options, false, (deps) => {
-    servers = new ApiServers(deps);
+    servers = new ApiServers(deps, faultPhaseMs);
     return servers;
   });
   const { counts, history } = servers!.run;

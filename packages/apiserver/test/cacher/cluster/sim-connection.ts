@@ -208,7 +208,7 @@ class SimWatch implements ClusterWatch {
     try {
       for (;;) {
         const response = this.#responses.shift();
-        if (response !== undefined) yield response;
+        if (response !== undefined) yield* this.#oneByOne(response);
         else if (this.#error !== undefined) throw this.#error;
         else if (this.#isOver) return;
         else
@@ -218,6 +218,15 @@ class SimWatch implements ClusterWatch {
       }
     } finally {
       this.#end(undefined);
+    }
+  }
+
+  /** The window of the tests is so small that a whole response could pass it in one turn. */
+  async *#oneByOne({ events, revision }: ClusterWatchResponse) {
+    if (events.length === 0) yield { events, revision };
+    for (const event of events) {
+      yield { events: [event], revision: event.record.modRevision };
+      await this.#deps.scheduler.delay(1);
     }
   }
 

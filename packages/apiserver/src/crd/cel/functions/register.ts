@@ -7,6 +7,7 @@ import { registerNetworks } from "./networks.ts";
 import { registerQuantities } from "./quantities.ts";
 import { registerSemver } from "./semver.ts";
 import { registerStrings } from "./strings.ts";
+import { registerTwoVariables } from "./two-variables.ts";
 import { registerUrls } from "./urls.ts";
 
 export function registerFunctions(
@@ -16,6 +17,7 @@ export function registerFunctions(
 ): void {
   registerStrings(environment, patterns);
   registerLists(environment);
+  registerTwoVariables(environment);
   registerQuantities(environment);
   registerUrls(environment);
   registerNetworks(environment);
