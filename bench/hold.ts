@@ -22,6 +22,7 @@ import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments, refuse } from "./arguments.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
+import { readHttp } from "./hold/http.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
 import { watchAll } from "./hold/watch.ts";
@@ -153,6 +154,8 @@ async function fill(
     limitMs: LIMIT_MS,
     snapshot: () => takeSnapshot(clientAddress, cluster.identity, LIMIT_MS),
     watch: () => watchAll(clientAddress, cluster.identity, LIMIT_MS),
+    http: (method, path, body, reading) =>
+      readHttp(clientAddress, { method, path, body }, LIMIT_MS, reading),
   };
 }
 
