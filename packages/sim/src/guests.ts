@@ -1,0 +1,31 @@
+/**
+ * Clients from another package that live in a run beside its own: they use the same network, see
+ * the same faults, and judge for themselves what they see.
+ */
+import type { Random } from "@quorate/host";
+import type { Safety } from "./check/safety.ts";
+import type { Exchanges } from "./client-network.ts";
+import type { Node } from "./node.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export interface Guests {
+  /** Called after each event: what was applied is known before any client can see it. */
+  look(): void;
+  /** Begins, as faults do. */
+  start(): void;
+  /** All is healed: resolves when everything was seen and judged. */
+  finish(): Promise<void>;
+}
+
+export interface GuestDeps {
+  readonly nodes: readonly Node[];
+  readonly network: Exchanges;
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** What the store holds at each revision, as soon as a member has applied what makes it. */
+  readonly safety: Pick<Safety, "lastState" | "stateAt" | "compactRevision">;
+  /** Something is wrong; the run ends. */
+  fail(error: unknown): void;
+}
+
+export type GuestFactory = (deps: GuestDeps) => Guests;
