@@ -12,8 +12,6 @@
 
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -23,8 +21,10 @@ import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments, refuse } from "./arguments.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
+import { readHttp } from "./hold/http.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
+import { longestTurn, probeSocket, type Turns } from "./hold/turns.ts";
 import { watchAll } from "./hold/watch.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { align } from "./report.ts";
@@ -156,6 +156,8 @@ async function fill(
     limitMs: LIMIT_MS,
     snapshot: () => takeSnapshot(clientAddress, cluster.identity, LIMIT_MS),
     watch: () => watchAll(clientAddress, cluster.identity, LIMIT_MS),
+    http: (method, path, body, reading) =>
+      readHttp(clientAddress, { method, path, body }, LIMIT_MS, reading),
   };
 }
 
@@ -194,53 +196,6 @@ class Prober {
   }
 }
 
-/**
- * The longest turn of a member's loop: wall-clock and processor time; its longest pause for
- * garbage. NaN: the program does not say.
- */
-interface Turns {
-  readonly wallMs: number;
-  readonly pauseMs: number;
-  readonly cpuMs: number;
-  readonly ownMs: number;
-  /** What the longest turns did. */
-  readonly profile: string;
-}
-
-/** Since it was asked last. */
-function longestTurn(path: string): Promise<Turns> {
-  return new Promise((resolve) => {
-    let text = "";
-    const socket = connect(path);
-    socket.on("data", (bytes) => {
-      text += bytes;
-    });
-    socket.on("end", () => {
-      const [figures, ...profile] = text.split("\n");
-      const [wallMs, cpuMs, ownMs, pauseMs] = figures.split(" ").map(Number) as number[];
-      resolve({ wallMs, cpuMs, ownMs, pauseMs, profile: profile.join("\n") });
-    });
-    socket.on("error", () =>
-      resolve({
-        wallMs: Number.NaN,
-        cpuMs: Number.NaN,
-        ownMs: Number.NaN,
-        pauseMs: Number.NaN,
-        profile: "",
-      }),
-    );
-  });
-}
-
-/**
- * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
- * which moves between them many times is counted too much processor time.
- */
-function pin(pid: number): void {
-  const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
-  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
-}
-
 async function leaderOf(
   cluster: TestCluster,
 ): Promise<{ member: TestCluster["members"][number]; term: number }> {
@@ -255,24 +210,24 @@ async function leaderOf(
   throw new Error("no member says that it leads");
 }
 
+/** The environment of a member with a probe. */
+function probed(name: string): Record<string, string> {
+  const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
+  return {
+    NODE_OPTIONS: `--disable-warning=ExperimentalWarning ${probe}`,
+    QUORATE_BENCH_HOLD_SOCKET: probeSocket(name),
+    ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}),
+    ...(args.profile ? { QUORATE_BENCH_HOLD_PROFILE: "1" } : {}),
+  };
+}
+
 async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
   const program = executable.name;
-  const socketOf = (name: string): string =>
-    join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
-  const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
   const cluster = await startCluster({
     executable,
     size,
     flags: ["--quota-backend-bytes=8589934592"],
-    envOf: (name): Record<string, string> =>
-      program === "quorate"
-        ? {
-            NODE_OPTIONS: `--disable-warning=ExperimentalWarning ${probe}`,
-            QUORATE_BENCH_HOLD_SOCKET: socketOf(name),
-            ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}),
-            ...(args.profile ? { QUORATE_BENCH_HOLD_PROFILE: "1" } : {}),
-          }
-        : {},
+    envOf: (name) => (program === "quorate" ? probed(name) : {}),
   });
   const rows: Row[] = [];
   let client: TestClient | undefined;
@@ -293,7 +248,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
     let idleWorstMs = 0;
     const run = async (name: string, task: () => Promise<unknown>): Promise<Row> => {
       await prober!.report();
-      await longestTurn(socketOf(member.name));
+      await longestTurn(probeSocket(member.name));
       const startMs = performance.now();
       const outcome = await task().then(
         () => "",
@@ -303,7 +258,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
       // A put that began before the call's end.
       await delay(20);
       const puts = await prober!.report();
-      const turns = await longestTurn(socketOf(member.name));
+      const turns = await longestTurn(probeSocket(member.name));
       const now = await leaderOf(cluster);
       const row: Row = {
         program,
@@ -335,7 +290,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   } finally {
     client?.close();
     await prober?.stop();
-    for (const { name } of cluster.members) rmSync(socketOf(name), { force: true });
+    for (const { name } of cluster.members) rmSync(probeSocket(name), { force: true });
     await cluster.destroy();
   }
 }

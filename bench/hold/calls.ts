@@ -18,6 +18,7 @@ import {
   type RequestOp,
 } from "@quorate/proto";
 import type { TestClient } from "../../test/support/client.ts";
+import type { Reading } from "./http.ts";
 
 /** The keys that are there, and what else a call needs to know. */
 export interface Scene {
@@ -39,6 +40,8 @@ export interface Scene {
    * has come.
    */
   watch(): Promise<void>;
+  /** Sends a request over HTTP/1.1 and reads the response; returns its size in bytes. */
+  http(method: string, path: string, body: string, reading?: Reading): Promise<number>;
 }
 
 export interface HeavyCall {
@@ -91,6 +94,33 @@ function txn(
   return { name, suitsEtcd, run: (client, { limitMs }) => client.call(Txn, request, limitMs) };
 }
 
+/** The list of all keys by HTTP; etcd has the gateway alone. */
+function lists(): HeavyCall[] {
+  const all = '{"key":"AA==","range_end":"AA=="}';
+  const kv = (name: string, query: string, reading: Reading = {}): HeavyCall => ({
+    name: `GET /kv/, ${name}`,
+    suitsEtcd: false,
+    run: (_client, scene) => scene.http("GET", `/kv/?prefix${query}`, "", reading),
+  });
+  return [
+    {
+      name: "JSON gateway: range of all",
+      run: (_client, scene) => scene.http("POST", "/v3/kv/range", all),
+    },
+    {
+      name: "JSON gateway: put of 1.5 MB, all escapes",
+      run: (_client, scene) => {
+        const value = "\\u0041".repeat(250_000);
+        return scene.http("POST", "/v3/kv/put", `{"key":"dA==","value":"${value}"}`);
+      },
+    },
+    kv("list of all", ""),
+    kv("list of all, keys only", "&keys"),
+    kv("list of all, a slow reader", "", { bytesPerS: 4 << 20, leavesAfterBytes: 20 << 20 }),
+    kv("list of all, the client leaves", "", { leavesAfterBytes: 1 << 20 }),
+  ];
+}
+
 const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
 const put: RequestOp = {
   request: {
@@ -112,6 +142,7 @@ export const heavyCalls: readonly HeavyCall[] = [
     },
   },
   range("range of all", {}),
+  ...lists(),
   range("range of all, keys only", { keysOnly: true }),
   range("range of all, count only", { countOnly: true }),
   range("range of all, changed since the last revision but one", {

@@ -289,7 +289,7 @@ class Pieces implements ResponseTranscoding {
     const message = this.#message;
     if (message.done) return undefined;
     // A piece must not change after it was returned.
-    message.out = new Uint8Array(PIECE_BYTES + SPARE_BYTES);
+    message.out = alloc(PIECE_BYTES + SPARE_BYTES);
     message.at = 0;
     if (!this.#begun && this.#form === "chunk") message.put(CHUNK_START);
     this.#begun = true;

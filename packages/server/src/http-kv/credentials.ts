@@ -13,7 +13,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import type { Clock } from "@quorate/host";
 import { AuthService, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
-import type { ExchangeCaller, ServiceCalls } from "./exchange-call.ts";
+import type { ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
 import { Problem } from "./problems.ts";
 import { bytesOfBase64 } from "./records.ts";
 

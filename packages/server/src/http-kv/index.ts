@@ -3,9 +3,9 @@ import type { HttpExchangeHandler } from "@quorate/host";
 import { KVService, RangeRequest } from "@quorate/proto";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { crossOrigin } from "../http/access.ts";
+import { contextOf, type ExchangeCaller } from "../http/exchange-call.ts";
 import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
-import { contextOf, type ExchangeCaller } from "./exchange-call.ts";
 import { httpKvRoutes } from "./routes.ts";
 
 const NO_ORIGINS: ReadonlySet<string> = new Set();

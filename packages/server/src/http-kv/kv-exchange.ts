@@ -6,7 +6,7 @@
  */
 import type { HttpExchange, HttpExchangeListener, HttpHead } from "@quorate/host";
 import { concat, EMPTY, fromUtf8 } from "@quorate/proto";
-import { ExchangeCaller } from "./exchange-call.ts";
+import { ExchangeCaller } from "../http/exchange-call.ts";
 import { Problem, problemOf } from "./problems.ts";
 
 /** Serves a request whose body is complete. Rejects with what the client gets as a problem. */

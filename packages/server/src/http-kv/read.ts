@@ -2,8 +2,8 @@
 import { compare, concat, fromUtf8, KeyValue, KVService } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
+import type { ServiceCalls } from "../http/exchange-call.ts";
 import type { SharedTurns } from "../reads/shared-turns.ts";
-import type { ServiceCalls } from "./exchange-call.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { Preconditions } from "./preconditions.ts";

@@ -5,10 +5,10 @@
  */
 import type { Clock, HttpExchangeHandler, HttpHead } from "@quorate/host";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
+import { type ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { Credentials, type CredentialsDeps } from "./credentials.ts";
 import { EventLines } from "./event-stream.ts";
-import { type ExchangeCaller, ServiceCalls } from "./exchange-call.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { type KvAction, KvExchange } from "./kv-exchange.ts";
 import { Problem, problemOf } from "./problems.ts";

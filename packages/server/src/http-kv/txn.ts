@@ -17,8 +17,8 @@ import {
 } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
+import type { ServiceCalls } from "../http/exchange-call.ts";
 import type { SharedTurns } from "../reads/shared-turns.ts";
-import type { ServiceCalls } from "./exchange-call.ts";
 import { Query } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { jsonOfPair, revisionHeader } from "./records.ts";

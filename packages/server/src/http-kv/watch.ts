@@ -23,9 +23,9 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
+import type { ServiceCalls } from "../http/exchange-call.ts";
 import type { SharedTurns } from "../reads/shared-turns.ts";
 import { EventFrames, type EventLines, quietProgress, typedMessage } from "./event-stream.ts";
-import type { ServiceCalls } from "./exchange-call.ts";
 import type { Heartbeats } from "./heartbeats.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";

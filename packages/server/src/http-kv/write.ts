@@ -16,7 +16,7 @@ import {
   type RequestOp,
   type ResponseOp,
 } from "@quorate/proto";
-import type { ExchangeCaller, ServiceCalls } from "./exchange-call.ts";
+import type { ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
 import { etagOf, Preconditions } from "./preconditions.ts";

@@ -13,14 +13,14 @@ import {
   type Status,
   type StreamListener,
 } from "@quorate/rpc";
-import { Credentials } from "../http-kv/credentials.ts";
 import {
   contextOf,
   ExchangeCaller,
   type RequestOf,
   type ResponseOf,
   ServiceCalls,
-} from "../http-kv/exchange-call.ts";
+} from "../http/exchange-call.ts";
+import { Credentials } from "../http-kv/credentials.ts";
 import type { Member } from "../member/member.ts";
 
 /** What a stream of messages brings. */
