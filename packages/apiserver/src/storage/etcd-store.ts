@@ -78,7 +78,10 @@ export interface EtcdStoreDeps {
 interface State {
   /** 0 where there is none. */
   readonly revision: number;
-  readonly data: Uint8Array | undefined;
+  /** The encoded object; made when it is wanted. */
+  data(): Uint8Array | undefined;
+  /** Length of `data`, where it is known without that. */
+  readonly dataBytes: number | undefined;
   readonly object: KubeObject | undefined;
   readonly stale: boolean;
   /** Read from the cluster by this call, not from a cache. */
@@ -87,7 +90,8 @@ interface State {
 
 const NO_OBJECT: State = {
   revision: 0,
-  data: undefined,
+  data: () => undefined,
+  dataBytes: undefined,
   object: undefined,
   stale: false,
   isCurrent: true,
@@ -174,7 +178,7 @@ export class EtcdStore implements StorageInterface {
         signal,
         this.#deps.client.delete(fromUtf8(storeKey), write),
       );
-      if (succeeded) return this.#values.stored(key, revision, state.data!);
+      if (succeeded) return this.#values.stored(key, revision, state.data()!);
       state = await this.#stateOf(storeKey, present, false);
     }
     throw tooManyConflicts(storeKey);
@@ -204,7 +208,7 @@ export class EtcdStore implements StorageInterface {
         // Only the cluster knows whether a cached object is the present one.
         if (!state.isCurrent) {
           state = await this.#currentState(key, ignoreNotFound, signal);
-          if (state.data === undefined || !equals(state.data, data)) continue;
+          if (!isUnchanged(state, data)) continue;
         }
         if (!state.stale) return this.#values.stored(key, state.revision, data);
       }
@@ -338,7 +342,8 @@ export class EtcdStore implements StorageInterface {
     const object = cached.object();
     return {
       revision: cached.resourceVersion,
-      data: this.#values.encode(object),
+      data: () => this.#values.encode(object),
+      dataBytes: cached.sizeBytes,
       object,
       stale: false,
       isCurrent: false,
@@ -382,7 +387,11 @@ export class EtcdStore implements StorageInterface {
       throw keyNotFound(storeKey);
     }
     const { data, stale, stored } = await this.#values.read(record);
-    return { revision: record.modRevision, data, object: stored.object(), stale, isCurrent: true };
+    return {
+      ...{ revision: record.modRevision, object: stored.object(), stale, isCurrent: true },
+      data: () => data,
+      dataBytes: data.length,
+    };
   }
 
   async #leaseFor(ttlSeconds: number | undefined, state: State): Promise<bigint | "keep"> {
@@ -391,8 +400,11 @@ export class EtcdStore implements StorageInterface {
   }
 }
 
+/** Most changes change the length too, and then the present object is not encoded again. */
 function isUnchanged(state: State, data: Uint8Array): boolean {
-  return state.data !== undefined && equals(state.data, data);
+  if (state.dataBytes !== undefined && state.dataBytes !== data.length) return false;
+  const present = state.data();
+  return present !== undefined && equals(present, data);
 }
 
 function tooManyConflicts(storeKey: string): Error {
