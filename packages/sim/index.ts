@@ -65,4 +65,5 @@ export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
 export { Process, ProcessClock } from "./src/scheduler.ts";
+export { USER_BUGS } from "./src/users/planted-bugs.ts";
 export { runSeed } from "./src/world.ts";

@@ -19,7 +19,7 @@ import {
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
-import type { ClientNetwork, ClientStream } from "./client-network.ts";
+import type { ClientStream, Exchanges } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -36,7 +36,7 @@ export interface LeaseClientsDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly clients: Clients;
   readonly check: LeaseCheck;
   readonly safety: Safety;
@@ -280,7 +280,7 @@ class Renewals {
     );
     const askedMs = this.#askedMs.shift();
     if (askedMs === undefined || `${ID}` !== this.#id)
-      violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
+      violate("LEASE", `the lease ${ID} is renewed, and no client asked for it`);
     if (TTL > 0) check.reportedAlive(this.#id, askedMs, TTL * 1000);
     else {
       check.reportedGone(this.#id);

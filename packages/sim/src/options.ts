@@ -133,6 +133,13 @@ export interface SimOptions {
    * never.
    */
   readonly harshDisks: number;
+  /** Whether users and roles are enforced, and change while clients of all identities work. */
+  readonly users: boolean;
+  /** Mean time between two changes of users and roles. */
+  readonly usersEveryMs: number;
+  /** Whether tokens are signed, as JSON Web Tokens are, or the members' own. */
+  readonly signedTokens: boolean;
+  readonly tokenTtlSeconds: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -364,7 +371,7 @@ export interface Changes {
 
 /** The options of a seed. */
 export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {}): SimOptions {
-  const drawn = draw(seed, bug);
+  const drawn = draw(seed, bug, changes.set?.theme);
   const changed = { ...drawn, ...changes.set };
   const faults = { ...drawn.faults };
   for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
@@ -373,7 +380,8 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
 }
 
-function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
+/** @param forced the theme instead of the one that the seed draws */
+function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefined): SimOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   const network = random.below(4) > 0;
@@ -385,7 +393,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const keys = one(1, 3, 6, 12);
   const valueBytes = one(0, 0, 20, 600, 3000);
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
-  const theme = rareTheme(seed) ?? one<Theme>(...common, "leases");
+  const theme = forced ?? rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
   // Space for all keys and a few of their earlier values: it is used up now and then, and a
   // compaction always frees some.
@@ -456,6 +464,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
       theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
         ? 2
         : 0,
+    ...drawUsers(seed, theme),
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
@@ -518,6 +527,19 @@ function drawHostility(seed: number) {
   const random = new SeededRandom(BigInt(seed)).fork("hostility");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawUsers(seed: number, theme: Theme) {
+  const random = new SeededRandom(BigInt(seed)).fork("users");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  const users = random.below(10) === 0 && (theme === "mixed" || theme === "snapshots");
+  return {
+    users,
+    usersEveryMs: one(20, 60, 200),
+    signedTokens: one(false, false, true),
+    tokenTtlSeconds: one(2, 300, 300),
+  };
 }
 
 /** Of a stream of its own, for the same reason. */

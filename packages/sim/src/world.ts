@@ -35,6 +35,7 @@ import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
 import { continueAlone } from "./survivor.ts";
+import { Users } from "./users/users.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
@@ -64,6 +65,7 @@ class World {
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
   readonly recovery: RecoveryChecks;
+  readonly users: Users | undefined;
   readonly guests: Guests | undefined;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
@@ -122,18 +124,17 @@ class World {
       random: random.fork("client network"),
       fail,
     });
-    const shared = {
-      nodes: this.nodes,
-      scheduler,
-      story,
-      network: this.clientNetwork,
-      safety,
-      fail,
-    };
+    const common = { nodes: this.nodes, scheduler, story, safety, fail };
+    const withUsers = { ...common, network: this.clientNetwork, random: random.fork("users") };
+    this.users = options.users ? new Users(options, withUsers) : undefined;
+    const { users } = this;
+    const mixed = (rootPercent: number) => users?.mixed(rootPercent) ?? this.clientNetwork;
+    const shared = { ...common, network: users?.trusted ?? this.clientNetwork };
     const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
     this.clients = new Clients(options, {
-      ...shared,
+      ...{ ...shared, network: mixed(50) },
       random: random.fork("clients"),
+      decorate: (request) => users?.decorate(request) ?? request,
       leaseCheck,
       corruptionCheck,
       spaceCheck,
@@ -144,14 +145,14 @@ class World {
       check: this.watchCheck,
     });
     const leases = {
-      ...shared,
+      ...{ ...shared, network: mixed(70) },
       random: random.fork("lease clients"),
       clients: this.clients,
       check: leaseCheck,
     };
     this.leaseClients = new LeaseClients(options, leases);
     this.hostileClients = new HostileClients(options, {
-      ...shared,
+      ...{ ...shared, network: mixed(30) },
       random: random.fork("hostile clients"),
       clients: this.clients,
     });
@@ -193,14 +194,7 @@ class World {
       random: random.fork("archivist"),
       archives: this.archives,
     });
-    this.guests = guests?.({
-      ...{ nodes: this.nodes, network: this.clientNetwork, scheduler, fail },
-      random: random.fork("guests"),
-      onRevision: (listener) => {
-        safety.onRevision = listener;
-      },
-      compactRevision: () => safety.compactRevision,
-    });
+    this.guests = guests?.({ ...shared, random: random.fork("guests") });
     const { clients, watchClients, leaseClients, operator } = this;
     this.recovery = new RecoveryChecks({
       ...shared,
@@ -222,6 +216,7 @@ class World {
       if (this.#failure !== undefined) throw this.#failure;
       this.raftCheck.look();
       this.#restoration?.raftCheck.look();
+      this.guests?.look();
     });
   }
 
@@ -261,6 +256,7 @@ class World {
     registrar.start();
     this.saboteur.start();
     this.archivist.start();
+    this.users?.start(clients, this.leaseCheck);
     this.guests?.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.record("world", "all is healed");
@@ -284,6 +280,9 @@ class World {
     );
     registrar.stop();
     await this.#settled(recovery.progress(), PROGRESS_MS, () => recovery.standing());
+    if (this.users !== undefined)
+      await this.#settled(this.users.settle(), PROGRESS_MS, () => "users and roles");
+    this.users?.stop();
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
@@ -319,7 +318,7 @@ class World {
       title: `seed ${this.options.seed}`,
       hint,
       explains: this.#explains,
-      searches: !this.options.wholeApi,
+      searches: !this.options.wholeApi && !this.options.users,
     });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
@@ -357,7 +356,7 @@ class World {
       ...{
         scheduler,
         story,
-        network: this.clientNetwork,
+        network: this.users?.trusted ?? this.clientNetwork,
         random: this.#random.fork("restoration"),
       },
       configOf: (name, url, cluster) => configOf(options, name, url, cluster, "new"),
@@ -431,6 +430,7 @@ export async function runSeed(
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
     hostile: world.hostileClients.counts,
+    users: world.users?.counts,
     checked: {
       entriesWritten: world.raftCheck.counts.entries,
       leaders: world.raftCheck.counts.leaders,
