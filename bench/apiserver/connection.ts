@@ -25,7 +25,7 @@ export class LoadConnection {
   readonly #socket: TLSSocket;
   /** The head of a response that came in part. */
   #head: Buffer = NOTHING;
-  /** Bytes of the present body that are missing; undefined before its head, -1 where it is chunked. */
+  /** Bytes of the present body that are missing; undefined before its head, -1 if chunked. */
   #missing: number | undefined;
   /** The end of what came of a chunked body. */
   #tail = "";
