@@ -3,7 +3,6 @@
  * costs little, because it shares the processors with the servers that it measures.
  */
 import { connect, type TLSSocket } from "node:tls";
-import type { Call } from "./load.ts";
 import { TOKEN } from "./servers.ts";
 
 const HEAD_END = Buffer.from("\r\n\r\n");
@@ -12,6 +11,13 @@ const NOTHING = Buffer.alloc(0);
 const MAX_HEAD_BYTES = 16_384;
 /** The end of a chunked body; JSON itself holds no line feeds of this kind. */
 const LAST_CHUNK = "0\r\n\r\n";
+
+/** A request of a load. */
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  readonly body?: string;
+}
 
 /** The bytes of a request. @param host of the header Host */
 export function requestBytes(host: string, { method, path, body }: Call): Buffer {

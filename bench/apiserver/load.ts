@@ -1,7 +1,7 @@
 /** Requests of many clients, and what they cost the server. */
 import { Pool } from "undici";
 import { cpuSeconds } from "../usage.ts";
-import { LoadConnection, requestBytes } from "./connection.ts";
+import { type Call, LoadConnection, requestBytes } from "./connection.ts";
 import { type ApiServer, TOKEN } from "./servers.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -12,13 +12,6 @@ export interface LoadResult {
   readonly cpuMsPerRequest: number;
   /** Processor time of this process, which makes the load, for each thousand requests. */
   readonly generatorMsPerRequest: number;
-}
-
-/** A request of a load, by its number. */
-export interface Call {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  readonly path: string;
-  readonly body?: string;
 }
 
 export class ApiClient {

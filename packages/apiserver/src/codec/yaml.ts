@@ -97,7 +97,7 @@ function schemaOf({ FAILSAFE_SCHEMA, Type }: Library): Schema {
 
 let writtenSchema: Schema | undefined;
 
-/** YAML 1.2 whose texts are quoted where YAML 1.1 takes them for something else: yes, 0644, 1_000. */
+/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 1_000. */
 function writtenSchemaOf({ CORE_SCHEMA, Type }: Library): Schema {
   const isOther = (text: string): boolean =>
     TRUE.test(text) ||

@@ -103,9 +103,7 @@ export class ApiServer {
   async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
     this.#open++;
     const isLong = isLongRunning(call.info);
-    const forget = isLong
-      ? undefined
-      : this.#timeouts.add(() => timedOut(call));
+    const forget = isLong ? undefined : this.#timeouts.add(() => timedOut(call));
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
       if (problem !== undefined) throw problem;
