@@ -4,15 +4,20 @@
  *
  *     npm run bench:apiserver -- --help
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ApiClient, type LoadResult } from "./apiserver/load.ts";
 import {
   type ApiProgram,
   type ApiServer,
+  type Installed,
   isInstalled,
   startApiProgram,
 } from "./apiserver/servers.ts";
 import { Watchers } from "./apiserver/watchers.ts";
 import { positive, readArguments } from "./arguments.ts";
+import { install } from "./installed.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
@@ -20,6 +25,7 @@ const help = `npm run bench:apiserver -- [options]: quorate apiserver beside kub
   --rounds N      rounds (default: 3); the programs take turns to go first
   --clients N     clients at a time (default: 50)
   --requests N    requests of each load (default: 3000)
+  --warm-up N     requests of each kind before the measured ones (default: 2000)
   --watchers N    watches of the changing objects (default: 1000)
   --changes N     changes that they see (default: 200)
   --objects N     objects for the figure of memory (default: 50000); made in the last round
@@ -29,6 +35,7 @@ const { values: args } = readArguments(help, {
   rounds: { type: "string", default: "3" },
   clients: { type: "string", default: "50" },
   requests: { type: "string", default: "3000" },
+  "warm-up": { type: "string", default: "2000" },
   watchers: { type: "string", default: "1000" },
   changes: { type: "string", default: "200" },
   objects: { type: "string", default: "50000" },
@@ -37,6 +44,7 @@ const { values: args } = readArguments(help, {
 const rounds = positive("rounds", args.rounds);
 const clients = positive("clients", args.clients);
 const requests = positive("requests", args.requests);
+const warmUp = positive("warm-up", args["warm-up"]);
 const watchers = positive("watchers", args.watchers);
 const changes = positive("changes", args.changes);
 const objects = positive("objects", args.objects);
@@ -57,25 +65,29 @@ function configMap(i: number, value: string): string {
   return JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata, data: { value } });
 }
 
-const create = (i: number) =>
-  ({ method: "POST", path: COLLECTION, body: configMap(i, VALUE) }) as const;
+/** Of the warm-up, so that the measured objects do not exist before. */
+const WARM_COLLECTION = "/api/v1/namespaces/kube-public/configmaps";
+
+const createIn = (collection: string, i: number) =>
+  ({ method: "POST", path: collection, body: configMap(i, VALUE) }) as const;
+const create = (i: number) => createIn(COLLECTION, i);
+const getIn = (collection: string, i: number) =>
+  ({ method: "GET", path: `${collection}/object-${i}` }) as const;
+const updateIn = (collection: string, i: number, value: string) =>
+  ({ method: "PUT", path: `${collection}/object-${i}`, body: configMap(i, value) }) as const;
+
+/** Lets a program that is compiled while it runs be compiled, and connections be opened. */
+async function warmUpRequests(api: ApiClient): Promise<void> {
+  await api.load(warmUp, clients, (i) => createIn(WARM_COLLECTION, i));
+  await api.load(warmUp, clients, (i) => getIn(WARM_COLLECTION, i));
+  await api.load(warmUp, clients, (i) => updateIn(WARM_COLLECTION, i, `${VALUE}2`));
+}
 
 async function measureRequests(api: ApiClient, add: (name: string, it: LoadResult) => void) {
   add("create", await api.load(requests, clients, create));
-  add(
-    "get",
-    await api.load(requests, clients, (i) => ({
-      method: "GET",
-      path: `${COLLECTION}/object-${i}`,
-    })),
-  );
-  add(
-    "update",
-    await api.load(requests, clients, (i) => ({
-      ...{ method: "PUT", path: `${COLLECTION}/object-${i}` },
-      body: configMap(i, `${VALUE}2`),
-    })),
-  );
+  add("get", await api.load(requests, clients, (i) => getIn(COLLECTION, i)));
+  const update = (i: number) => updateIn(COLLECTION, i, `${VALUE}2`);
+  add("update", await api.load(requests, clients, update));
   await api.load(Math.max(0, LISTED - requests), clients, (i) => create(requests + i));
   for (const [name, query] of [
     ["list 10,000", "resourceVersion=0"],
@@ -91,11 +103,12 @@ async function measureWatches(server: ApiServer, api: ApiClient): Promise<LoadRe
   const query = `watch=1&resourceVersion=${metadata.resourceVersion}`;
   const all = await Watchers.open(server, watchers, `${COLLECTION}?${query}`);
   const expected = watchers * changes;
-  const [startMs, startCpu] = [performance.now(), cpuSeconds([server.pid])];
-  await api.load(changes, 4, (i) => ({
-    ...{ method: "PUT", path: `${COLLECTION}/object-${i}` },
-    body: configMap(i, `${VALUE}3`),
-  }));
+  const [startMs, startCpu, ownCpu] = [
+    performance.now(),
+    cpuSeconds([server.pid]),
+    process.cpuUsage(),
+  ];
+  await api.load(changes, 4, (i) => updateIn(COLLECTION, i, `${VALUE}3`));
   while (all.events < expected) {
     if (performance.now() - startMs > 120_000)
       throw new Error(`${all.events} of ${expected} events arrived in two minutes`);
@@ -104,27 +117,55 @@ async function measureWatches(server: ApiServer, api: ApiClient): Promise<LoadRe
   const seconds = (performance.now() - startMs) / 1000;
   all.close();
   const cpu = cpuSeconds([server.pid]) - startCpu;
-  return { ratePerS: expected / seconds, cpuMsPerRequest: (cpu * 1000) / expected };
+  const { user, system } = process.cpuUsage(ownCpu);
+  return {
+    ratePerS: expected / seconds,
+    cpuMsPerRequest: (cpu * 1000) / expected,
+    generatorMsPerRequest: (user + system) / 1000 / expected,
+  };
 }
 
-async function run(program: ApiProgram, isLast: boolean): Promise<Figure[]> {
+/** How long starts take, with the figures' names; the server is left running. */
+async function started(
+  program: ApiProgram,
+  installed: Installed,
+  figure: (name: string, value: number) => void,
+): Promise<ApiServer> {
+  const server = await startApiProgram(program, installed);
+  figure("start to ready: ms", server.startMs);
+  figure("start to ready: processor ms", server.startCpuSeconds * 1000);
+  return server;
+}
+
+/** `quorate` with its own member: no other program has this, so the figures stand in its column. */
+async function runOwnMember(installed: Installed): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  const server = await started("quorate, own member", installed, (name, value) =>
+    figures.push({ program: "quorate", name: `with its own member, ${name}`, value }),
+  );
+  await server.close();
+  return figures;
+}
+
+async function run(program: ApiProgram, installed: Installed, isLast: boolean): Promise<Figure[]> {
   const figures: Figure[] = [];
   const figure = (name: string, value: number) => figures.push({ program, name, value });
-  const add = (name: string, { ratePerS, cpuMsPerRequest }: LoadResult) => {
-    figure(`${name}: per second`, ratePerS);
-    figure(`${name}: processor microseconds`, cpuMsPerRequest * 1000);
+  const add = (name: string, result: LoadResult) => {
+    figure(`${name}: per second`, result.ratePerS);
+    figure(`${name}: processor microseconds`, result.cpuMsPerRequest * 1000);
+    figure(`${name}: the load's own`, result.generatorMsPerRequest * 1000);
   };
-  const server = await startApiProgram(program);
-  const api = new ApiClient(server, clients);
+  const server = await started(program, installed, figure);
+  const api = new ApiClient(server);
   try {
-    figure("start to ready: ms", server.startMs);
-    figure("start to ready: processor ms", server.startCpuSeconds * 1000);
     figure("memory at rest: MiB", residentBytes([server.pid]) / 2 ** 20);
+    await warmUpRequests(api);
     await measureRequests(api, add);
     add(`event to ${watchers} watchers`, await measureWatches(server, api));
     if (isLast) {
-      const made = Math.max(requests, LISTED);
-      await api.load(Math.max(0, objects - made), clients, (i) => create(made + i));
+      const listed = Math.max(requests, LISTED);
+      const made = listed + warmUp;
+      await api.load(Math.max(0, objects - made), clients, (i) => create(listed + i));
       // Time for what is garbage by now to be collected.
       await new Promise((resolve) => setTimeout(resolve, 10_000));
       figure(
@@ -146,20 +187,29 @@ const missing = programs.filter((program) => !isInstalled(program));
 if (missing.length > 0) console.log(`not on PATH, and left out: ${missing.join(", ")}`);
 const present = programs.filter((program) => !missing.includes(program));
 const found: Figure[] = [];
-for (let round = 1; round <= rounds; round++) {
-  for (const program of round % 2 === 1 ? present : present.toReversed()) {
-    console.log(`round ${round} of ${rounds}: ${program}`);
-    found.push(...(await run(program, round === rounds)));
+const dir = mkdtempSync(join(tmpdir(), "quorate-bench-installed-"));
+try {
+  const installed: Installed = { binDir: await install(dir), cacheDir: join(dir, "cache") };
+  // Later starts find the program's files, and the compiled code that it keeps, in memory.
+  for (const program of present) await (await startApiProgram(program, installed)).close();
+  for (let round = 1; round <= rounds; round++) {
+    for (const program of round % 2 === 1 ? present : present.toReversed()) {
+      console.log(`round ${round} of ${rounds}: ${program}`);
+      found.push(...(await run(program, installed, round === rounds)));
+      if (program === "quorate") found.push(...(await runOwnMember(installed)));
+    }
   }
+} finally {
+  rmSync(dir, { recursive: true, force: true });
 }
 const names = [...new Set(found.map(({ name }) => name))];
-const medianOf = (program: ApiProgram, name: string): number =>
-  median(
-    found.filter((it) => it.program === program && it.name === name).map(({ value }) => value),
-  );
+const valuesOf = (program: ApiProgram, name: string): number[] =>
+  found.filter((it) => it.program === program && it.name === name).map(({ value }) => value);
 const rows = names.map((name) => {
-  const values = present.map((program) => medianOf(program, name));
-  const ratio = values.length === 2 ? (values[0] / values[1]).toFixed(2) : "";
-  return [name, ...values.map((value) => value.toFixed(value < 100 ? 1 : 0)), ratio];
+  const values = present.map((program) => valuesOf(program, name));
+  const medians = values.map((all) => (all.length === 0 ? Number.NaN : median(all)));
+  const cells = medians.map((it) => (Number.isNaN(it) ? "" : it.toFixed(it < 100 ? 1 : 0)));
+  const ratio = medians[0] / medians[1];
+  return [name, ...cells, Number.isFinite(ratio) ? ratio.toFixed(2) : ""];
 });
 console.log(align([["", ...present, "ratio"], ...rows], [0]));

@@ -9,16 +9,14 @@
  * floor. Times are medians; processor time is user and system together.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundlePrograms, NATIVE_MODULE } from "../scripts/release/bundle.ts";
-import { launcherText } from "../scripts/release/launcher.ts";
-import { nativeModule, ownPlatform } from "../scripts/release/platform.ts";
-import { releasePrograms, root } from "../scripts/release/programs.ts";
+import { root } from "../scripts/release/programs.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { findProgram, quorate } from "../test/support/executables.ts";
 import { count, readArguments } from "./arguments.ts";
+import { install } from "./installed.ts";
 import { align, median } from "./report.ts";
 
 /** The most that `get` of an installed quoratectl may take. */
@@ -28,27 +26,6 @@ const help = `npm run bench:startup -- [options]: the time of \`get\` of one key
   --runs N    how often each program runs (default: 20)`;
 const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
 const runs = count("runs", args.runs);
-
-/**
- * Installs the programs in `dir` as a release does, but with a link to this process's Node; returns
- * quoratectl's path.
- */
-async function install(dir: string): Promise<string> {
-  if (ownPlatform === undefined)
-    throw new Error(`there is no release for ${process.platform}-${process.arch}`);
-  const programs = releasePrograms();
-  for (const directory of ["bin", "lib"]) mkdirSync(join(dir, directory));
-  for (const [name, content] of (await bundlePrograms(programs)).files)
-    writeFileSync(join(dir, "lib", name), content);
-  writeFileSync(join(dir, "lib", NATIVE_MODULE), nativeModule(ownPlatform));
-  symlinkSync(process.execPath, join(dir, "lib/node"));
-  for (const program of programs) {
-    const path = join(dir, "bin", program.name);
-    writeFileSync(path, launcherText(program, ownPlatform, "lib/shared"));
-    chmodSync(path, 0o755);
-  }
-  return join(dir, "bin/quoratectl");
-}
 
 interface Cost {
   readonly wallMs: number;
@@ -115,7 +92,7 @@ async function main(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-startup-"));
   const rows = new Map<string, Cost[]>();
   try {
-    const installed = await install(dir);
+    const installed = join(await install(dir), "quoratectl");
     const etcdctl = findProgram("etcdctl");
     if (etcdctl === undefined) console.error("etcdctl is not installed; its rows are left out");
     for (const tls of [false, true]) {

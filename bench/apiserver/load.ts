@@ -1,6 +1,7 @@
 /** Requests of many clients, and what they cost the server. */
 import { Pool } from "undici";
 import { cpuSeconds } from "../usage.ts";
+import { type Call, LoadConnection, requestBytes } from "./connection.ts";
 import { type ApiServer, TOKEN } from "./servers.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -9,24 +10,19 @@ export interface LoadResult {
   readonly ratePerS: number;
   /** Processor time of the server, for each thousand requests. */
   readonly cpuMsPerRequest: number;
-}
-
-/** A request of a load, by its number. */
-export interface Call {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  readonly path: string;
-  readonly body?: string;
+  /** Processor time of this process, which makes the load, for each thousand requests. */
+  readonly generatorMsPerRequest: number;
 }
 
 export class ApiClient {
   readonly #server: ApiServer;
   readonly #pool: Pool;
+  readonly #connections: LoadConnection[] = [];
 
-  /** @param clients connections, each with one request at a time */
-  constructor(server: ApiServer, clients: number) {
+  constructor(server: ApiServer) {
     this.#server = server;
     const connect = { rejectUnauthorized: false };
-    this.#pool = new Pool(server.url, { connections: clients, pipelining: 1, connect });
+    this.#pool = new Pool(server.url, { connections: 1, pipelining: 1, connect });
   }
 
   /** Sends one request; rejects for a status of 400 and more. */
@@ -39,21 +35,43 @@ export class ApiClient {
     return text;
   }
 
-  /** Sends `count` requests, at most `clients` at a time. */
+  /** Sends `count` requests, at most `clients` at a time, each client on its own connection. */
   async load(count: number, clients: number, callOf: (i: number) => Call): Promise<LoadResult> {
-    let next = 0;
     const { pid } = this.#server;
-    const [startMs, startCpu] = [performance.now(), cpuSeconds([pid])];
-    const client = async (): Promise<void> => {
-      while (next < count) await this.call(callOf(next++));
-    };
-    await Promise.all(Array.from({ length: clients }, client));
+    const host = new URL(this.#server.url).host;
+    const connections = await this.#opened(clients);
+    let next = 0;
+    const [startMs, startCpu, ownCpu] = [performance.now(), cpuSeconds([pid]), process.cpuUsage()];
+    const client = (connection: LoadConnection) =>
+      new Promise<void>((resolve, reject) => {
+        const goOn = (error: Error | undefined): void => {
+          if (error !== undefined) reject(error);
+          else if (next === count) resolve();
+          else connection.send(requestBytes(host, callOf(next++)), goOn);
+        };
+        goOn(undefined);
+      });
+    await Promise.all(connections.map(client));
     const seconds = (performance.now() - startMs) / 1000;
     const cpu = cpuSeconds([pid]) - startCpu;
-    return { ratePerS: count / seconds, cpuMsPerRequest: (cpu * 1000) / count };
+    const { user, system } = process.cpuUsage(ownCpu);
+    return {
+      ratePerS: count / seconds,
+      cpuMsPerRequest: (cpu * 1000) / count,
+      generatorMsPerRequest: (user + system) / 1000 / count,
+    };
+  }
+
+  async #opened(count: number): Promise<readonly LoadConnection[]> {
+    const missing = Math.max(0, count - this.#connections.length);
+    const { url } = this.#server;
+    const opened = Array.from({ length: missing }, () => LoadConnection.open(url));
+    this.#connections.push(...(await Promise.all(opened)));
+    return this.#connections.slice(0, count);
   }
 
   close(): Promise<void> {
+    for (const connection of this.#connections) connection.close();
     return this.#pool.destroy();
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, fetch } from "undici";
 import { startCluster } from "../../test/support/cluster.ts";
-import { findProgram, quorate } from "../../test/support/executables.ts";
+import { findProgram } from "../../test/support/executables.ts";
 import {
   kubeApiFlags,
   sharedKubeApiFlags,
@@ -14,11 +14,13 @@ import {
 import { freePorts } from "../../test/support/ports.ts";
 import { cpuSeconds } from "../usage.ts";
 
-export type ApiProgram = "quorate" | "kube-apiserver";
+/** "quorate, own member" has its store in the same process, the others have a member's. */
+export type ApiProgram = "quorate" | "quorate, own member" | "kube-apiserver";
 
 /** The token of a user in the group system:masters. */
 export const TOKEN = "bench-token";
 const READY_LIMIT_MS = 180_000;
+const STOP_LIMIT_MS = 15_000;
 
 export interface ApiServer {
   readonly url: string;
@@ -29,40 +31,51 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
-/** The command of a program; undefined where it is not on PATH. */
-function commandOf(program: ApiProgram): readonly string[] | undefined {
-  if (program === "quorate") return [...quorate.command, "apiserver"];
-  const path = findProgram("kube-apiserver");
-  return path === undefined ? undefined : [path];
+/** Where `quorate` is installed as by a release. */
+export interface Installed {
+  readonly binDir: string;
+  /** Of the compiled code that the programs keep. */
+  readonly cacheDir: string;
 }
 
 /** Whether the program is there. */
 export function isInstalled(program: ApiProgram): boolean {
-  return commandOf(program) !== undefined;
+  return program !== "kube-apiserver" || findProgram(program) !== undefined;
+}
+
+function commandOf(program: ApiProgram, { binDir }: Installed): readonly string[] {
+  if (program === "kube-apiserver") return [findProgram(program)!];
+  return [join(binDir, "quorate"), "apiserver"];
 }
 
 function flagsOf(program: ApiProgram, dir: string, endpoint: string, port: number): string[] {
-  if (program === "quorate")
-    return [...sharedKubeApiFlags(dir, endpoint, port), `--data-dir=${join(dir, "data")}`];
-  return [
-    ...kubeApiFlags(dir, endpoint, port),
-    "--advertise-address=127.0.0.1",
-    "--disable-admission-plugins=ServiceAccount",
-    "--profiling=false",
-  ];
+  if (program === "kube-apiserver")
+    return [
+      ...kubeApiFlags(dir, endpoint, port),
+      "--advertise-address=127.0.0.1",
+      "--disable-admission-plugins=ServiceAccount",
+      "--profiling=false",
+    ];
+  const shared = sharedKubeApiFlags(dir, endpoint, port);
+  const own = program === "quorate" ? shared : shared.filter((it) => !it.startsWith("--etcd-"));
+  return [...own, `--data-dir=${join(dir, "data")}`];
 }
 
 /** Starts a member and the API server on it. Rejects where it is not ready in three minutes. */
-export async function startApiProgram(program: ApiProgram): Promise<ApiServer> {
+export async function startApiProgram(
+  program: ApiProgram,
+  installed: Installed,
+): Promise<ApiServer> {
   const cluster = await startCluster({ size: 1, flags: ["--quota-backend-bytes=8589934592"] });
   const dir = mkdtempSync(join(tmpdir(), "quorate-bench-api-"));
   writeKubeApiFiles(dir, "bench", TOKEN);
   const [port] = await freePorts(1);
   const flags = flagsOf(program, dir, cluster.members[0].clientUrl, port);
-  const [command, ...first] = commandOf(program)!;
+  const [command, ...first] = commandOf(program, installed);
   const startedMs = performance.now();
   const child: ChildProcess = spawn(command, [...first, ...flags], {
     stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, XDG_CACHE_HOME: installed.cacheDir },
   });
   let log = "";
   child.stderr!.on("data", (text: Buffer) => {
@@ -70,8 +83,10 @@ export async function startApiProgram(program: ApiProgram): Promise<ApiServer> {
   });
   const exit = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const close = async (): Promise<void> => {
-    child.kill("SIGKILL");
+    child.kill("SIGTERM");
+    const force = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
     await exit;
+    clearTimeout(force);
     await cluster.destroy();
     rmSync(dir, { recursive: true, force: true });
   };

@@ -15,6 +15,7 @@ import type { AuditOutput } from "@quorate/server/node";
 import { type AuditLineSink, Auditor } from "../src/audit/auditor.ts";
 import { AUDIT_LEVELS, type AuditPolicy } from "../src/audit/policy.ts";
 import { parseAuditPolicy } from "../src/audit/policy-file.ts";
+import { parseYaml } from "../src/codec/yaml.ts";
 import type { AuditLogOptions } from "./serve-options.ts";
 
 const MIB = 1024 * 1024;
@@ -68,8 +69,8 @@ async function readPolicy(path: string, logger: Logger): Promise<AuditPolicy> {
     const bytes = await readFile(path);
     if (bytes.length > MAX_POLICY_BYTES)
       throw new Error(`it has more than ${MAX_POLICY_BYTES} bytes`);
-    const { parse } = await import("yaml");
-    const { policy, unknownFields } = parseAuditPolicy(parse(toUtf8(bytes)));
+    const { value } = await parseYaml(toUtf8(bytes));
+    const { policy, unknownFields } = parseAuditPolicy(value);
     if (unknownFields.length > 0)
       logger.warn("the audit policy has unknown fields, which are ignored", {
         path,

@@ -15,7 +15,12 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { CodedError } from "@quorate/proto";
-import { issueCertificate, makeAuthority, type Pair, type Subject } from "./x509/issue.ts";
+import {
+  type CertificateSubject,
+  issueCertificate,
+  makeAuthority,
+  type Pair,
+} from "./x509/issue.ts";
 
 export type { Pair } from "./x509/issue.ts";
 
@@ -45,7 +50,7 @@ export async function ownCertificates(
 ): Promise<OwnCertificates> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const ca = read(dir, "ca") ?? keep(dir, "ca", await newAuthority(nowMs));
-  const issued = async (name: string, subject: Subject): Promise<Pair> => {
+  const issued = async (name: string, subject: CertificateSubject): Promise<Pair> => {
     const present = read(dir, name);
     if (present !== undefined && isUsable(present, ca, subject.hosts, nowMs)) return present;
     return keep(dir, name, await issue(ca, subject, nowMs));
@@ -77,7 +82,7 @@ function newAuthority(nowMs: number): Promise<Pair> {
   return makeAuthority("kubernetes", { fromMs: nowMs - DAY_MS, untilMs: nowMs + CA_VALID_MS });
 }
 
-function issue(ca: Pair, subject: Subject, nowMs: number): Promise<Pair> {
+function issue(ca: Pair, subject: CertificateSubject, nowMs: number): Promise<Pair> {
   const validity = { fromMs: nowMs - DAY_MS, untilMs: nowMs + VALID_MS };
   return issueCertificate(ca, subject, validity);
 }

@@ -211,6 +211,16 @@ test("JSON has sorted keys and Go's escapes", () => {
   );
 });
 
+test("keys that look like numbers are sorted as texts, as Go sorts them", () => {
+  const data = { "10": "a", "9": "b", "1": { "2": [], "11": [{ "3": 1, "20": null }] }, a: "<" };
+  assert.equal(
+    canonicalJson({ data, b: [1, undefined], c: undefined }),
+    '{"b":[1,null],"data":{"1":{"11":[{"20":null,"3":1}],"2":[]},"10":"a","9":"b","a":"\\u003c"}}',
+  );
+  // Fields that are undefined are no reason for the slow way, and are left out in both.
+  assert.equal(canonicalJson({ b: undefined, a: [{ c: undefined }] }), '{"a":[{}]}');
+});
+
 test("the envelope of protobuf", () => {
   const raw = Uint8Array.of(1, 2, 3);
   const bytes = wrapEnvelope({ apiVersion: "v1", kind: "Secret", raw });

@@ -126,7 +126,7 @@ test("unknown keys are refused with the nearest known one", async () => {
 
 test("files that cannot be read say where", async () => {
   await refused("name: [\n", /^q.yaml: .*at line/s);
-  await refused("a: 1\na: 2\n", /^q.yaml: Map keys must be unique/);
+  await refused("a: 1\na: 2\n", /^q.yaml: duplicated mapping key at line 2$/);
   await refused("- a\n", /^q.yaml: expected keys with values$/);
   await refused("name: {a: 1}\n", /^q.yaml: invalid value .* for name: expected a single value$/);
   await refused(

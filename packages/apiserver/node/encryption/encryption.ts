@@ -83,7 +83,8 @@ function prefixed(
 /** Rejects with Error for a file that is not valid. Its KMS providers have been asked once. */
 async function parseFile(bytes: Uint8Array, deps: EncryptionDeps): Promise<ParsedFile> {
   if (bytes.length === 0) throw new Error("encryption provider configuration file is empty");
-  const { parse } = await import("yaml");
+  const { CORE_SCHEMA, load } = await import("js-yaml");
+  const parse = (text: string): unknown => load(text, { schema: CORE_SCHEMA });
   const rules = rulesByResource(parseEncryptionConfig(parseYaml(parse, toUtf8(bytes))));
   const kms: KmsProvider[] = [];
   const newKms = deps.newKms ?? ((options: PluginOptions) => new PluginClient(options, deps.clock));
@@ -112,8 +113,8 @@ function parseYaml(parse: (text: string) => unknown, text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    const { linePos } = error as { linePos?: readonly { readonly line: number }[] };
-    const where = linePos === undefined ? "" : ` at line ${linePos[0].line}`;
+    const { mark } = error as { mark?: { readonly line: number } };
+    const where = mark === undefined ? "" : ` at line ${mark.line + 1}`;
     throw new Error(`the encryption provider configuration file is no YAML${where}`);
   }
 }

@@ -59,7 +59,7 @@ export function time(ms: number): Uint8Array {
 }
 
 /** An element that was read. */
-export interface Element {
+export interface DerElement {
   readonly tag: number;
   readonly content: Uint8Array;
   /** The content with its tag and length. */
@@ -67,8 +67,8 @@ export interface Element {
 }
 
 /** The elements that follow each other in `bytes`. Throws RangeError for bytes that are none. */
-export function elementsOf(bytes: Uint8Array): Element[] {
-  const found: Element[] = [];
+export function elementsOf(bytes: Uint8Array): DerElement[] {
+  const found: DerElement[] = [];
   for (let at = 0; at < bytes.length; ) {
     const start = at;
     const tag = bytes[at];

@@ -25,7 +25,7 @@ export interface Pair {
   readonly keyPem: string;
 }
 
-export interface Subject {
+export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** DNS names and IP addresses. */
@@ -50,7 +50,7 @@ const USAGES = { server: "1.3.6.1.5.5.7.3.1", client: "1.3.6.1.5.5.7.3.2" } as c
 const EC_SHA256 = "1.2.840.10045.4.3.2";
 const RSA_SHA256 = "1.2.840.113549.1.1.11";
 
-/** digitalSignature, keyCertSign, cRLSign; digitalSignature, keyEncipherment (RFC 5280, 4.2.1.3). */
+/** digitalSignature, keyCertSign and cRLSign; digitalSignature and keyEncipherment. */
 const AUTHORITY_USE = bitString(Buffer.from([0x86]), 1);
 const LEAF_USE = bitString(Buffer.from([0xa0]), 5);
 const KEY_ID_BYTES = 20;
@@ -84,7 +84,7 @@ export async function makeAuthority(commonName: string, validity: Validity): Pro
 /** A certificate of `authority`. Throws Node's errors for an authority that cannot be read. */
 export async function issueCertificate(
   authority: Pair,
-  subject: Subject,
+  subject: CertificateSubject,
   validity: Validity,
 ): Promise<Pair> {
   const keys = await newKeys();

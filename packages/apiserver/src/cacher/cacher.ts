@@ -42,6 +42,7 @@ import { CacherMetrics } from "./cacher-metrics.ts";
 import { CatchUp } from "./catch-up.ts";
 import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
+import { latestObject } from "./latest-object.ts";
 import { type Listed, listFound, listView } from "./list-page.ts";
 import { type ListRoute, listRoute } from "./list-route.ts";
 import { ProgressRequester } from "./progress-requester.ts";
@@ -196,33 +197,12 @@ export class Cacher implements StorageInterface {
     const { resourceVersion = "", signal, ignoreNotFound } = options;
     if (!this.#readiness.isReady) return this.#deps.storage.get(key, options);
     const whole = checkedKey(this.#prefix, key, false);
-    if (resourceVersion === "") return this.#latest(key, whole, options);
+    if (resourceVersion === "")
+      return latestObject(this.#cache, this.#deps.storage, key, whole, options);
     await this.#cache.waitUntilFresh(this.versioner.parse(resourceVersion), signal);
     const element = this.#cache.get(whole);
     if (element === undefined && ignoreNotFound !== true) throw keyNotFound(whole);
     return element?.stored;
-  }
-
-  /**
-   * The present object: the one of the cache where its revision is the present one, or where a
-   * change has arrived since that was asked; its value is not read again then.
-   */
-  async #latest(
-    key: string,
-    whole: string,
-    options: GetOptions,
-  ): Promise<StoredObject | undefined> {
-    const { storage } = this.#deps;
-    const before = this.#cache.get(whole);
-    if (before === undefined || storage.revisionOf === undefined) return storage.get(key, options);
-    const revision = await storage.revisionOf(key, options);
-    const element = this.#cache.get(whole);
-    if (revision > 0 && element !== undefined) {
-      const { resourceVersion } = element.stored;
-      const isNewer = element !== before && resourceVersion > revision;
-      if (resourceVersion === revision || isNewer) return element.stored;
-    }
-    return storage.get(key, options);
   }
 
   async getList(key: string, options: ListOptions): Promise<ListResult> {

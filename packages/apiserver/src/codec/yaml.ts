@@ -95,6 +95,27 @@ function schemaOf({ FAILSAFE_SCHEMA, Type }: Library): Schema {
   });
 }
 
+let writtenSchema: Schema | undefined;
+
+/** YAML 1.2; texts are quoted where YAML 1.1 has another value for them: yes, 0644, 1_000. */
+function writtenSchemaOf({ CORE_SCHEMA, Type }: Library): Schema {
+  const isOther = (text: string): boolean =>
+    TRUE.test(text) ||
+    FALSE.test(text) ||
+    NOT_FINITE.test(text) ||
+    (NUMERIC_START.test(text) && (INTEGER.test(text) || FLOAT.test(text)));
+  const other = new Type("tag:yaml.org,2002:other", { kind: "scalar", resolve: isOther });
+  return CORE_SCHEMA.extend({ implicit: [other] });
+}
+
+/** A JSON value as YAML, for readers of YAML 1.1 and 1.2. Loads its library at the first call. */
+export async function writeYaml(value: unknown): Promise<string> {
+  const library = await import("js-yaml");
+  writtenSchema ??= writtenSchemaOf(library);
+  const options = { schema: writtenSchema, noRefs: true, lineWidth: -1, skipInvalid: true };
+  return library.dump(value, options);
+}
+
 /**
  * Parses a text. Callers limit its length: it takes up to 0.1 ms for each KiB. Loads its library at
  * the first call. Rejects with YamlSyntaxError.

@@ -1,6 +1,7 @@
 /** Objects as the bytes of a response. */
 import { fromUtf8 } from "@quorate/proto";
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
+import { writeYaml } from "../codec/yaml.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { notAcceptable } from "../meta/status-errors.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
@@ -26,19 +27,13 @@ export function jsonText(value: unknown, pretty: boolean): string {
   return `${JSON.stringify(value, undefined, pretty ? 2 : undefined)}\n`;
 }
 
-/** YAML. Loads the library at the first use. */
-export async function yamlText(value: unknown): Promise<string> {
-  const { stringify } = await import("yaml");
-  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
-}
-
 /** A value without protobuf form as JSON or YAML; protobuf becomes JSON. */
 export async function encodePlain(
   value: unknown,
   encoding: Encoding,
   pretty: boolean,
 ): Promise<Uint8Array> {
-  return fromUtf8(encoding === "yaml" ? await yamlText(value) : jsonText(value, pretty));
+  return fromUtf8(encoding === "yaml" ? await writeYaml(value) : jsonText(value, pretty));
 }
 
 /** Whether a value is metav1.Status. */

@@ -9,13 +9,14 @@ import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import { MAX_AUDIT_OBJECT_CHARS } from "../audit/request-audit.ts";
 import { withoutManagedFields } from "../audit/without-managed-fields.ts";
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
+import { writeYaml } from "../codec/yaml.ts";
 import { goJson } from "../meta/go-text.ts";
 import type { RestList } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import { type Call, joined } from "../server/call.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BodySink } from "./body-sink.ts";
-import { jsonText, messageOf, yamlText } from "./encode.ts";
+import { jsonText, messageOf } from "./encode.ts";
 import { mediaTypeOf, type Negotiated } from "./negotiation.ts";
 import { type SendDeps, versionOf } from "./send-object.ts";
 import { notConvertible } from "./statuses.ts";
@@ -117,7 +118,7 @@ function textFormOf(
   const { head, field, value } = partsOf(call, deps, resource, form, list);
   const shown = value ?? ((one: StoredObject) => one.object());
   if (form.encoding === "yaml") {
-    const item = async (one: StoredObject) => fromUtf8(await yamlText([shown(one)]));
+    const item = async (one: StoredObject) => fromUtf8(await writeYaml([shown(one)]));
     const isEmpty = list.items.length === 0;
     const top = jsonText(head, false).trimEnd();
     // Flow style for the head: a YAML document may hold JSON.

@@ -103,9 +103,7 @@ export class ApiServer {
   async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
     this.#open++;
     const isLong = isLongRunning(call.info);
-    const forget = isLong
-      ? undefined
-      : this.#timeouts.add(() => call.canceller.abort(requestTimeout()));
+    const forget = isLong ? undefined : this.#timeouts.add(() => timedOut(call));
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
       if (problem !== undefined) throw problem;
@@ -161,7 +159,7 @@ export class ApiServer {
       throw badRequest(why);
     }
     if (timeoutMs <= 0 || timeoutMs >= this.#options.requestTimeoutMs) return undefined;
-    return this.#deps.clock.after(timeoutMs, () => call.canceller.abort(requestTimeout()));
+    return this.#deps.clock.after(timeoutMs, () => timedOut(call));
   }
 
   async #authenticated(call: Call): Promise<UserInfo> {
@@ -252,4 +250,12 @@ export function attributesOf({ user, info }: Call): AuthorizerAttributes {
     ...{ user, verb, isResourceRequest, namespace, group, version },
     ...{ resource, subresource, name, path },
   };
+}
+
+/**
+ * A response that has begun goes on while its client reads, however long a list is: to cut it off
+ * would look like a failure of the connection. The engine ends those that stall.
+ */
+function timedOut(call: Call): void {
+  if (!call.hasResponse) call.canceller.abort(requestTimeout());
 }

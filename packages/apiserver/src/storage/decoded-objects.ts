@@ -8,7 +8,7 @@ export interface Droppable {
   dropDecoded(): void;
 }
 
-/** Encoded bytes of the objects that keep their parsed form; some 10 MiB of memory. */
+/** Encoded bytes of the objects that keep their parsed form. */
 const MAX_DECODED_BYTES: number = 128 << 10;
 
 /** A queue of objects with parsed forms, bounded in bytes. One serves all storages of a server. */

@@ -8,7 +8,7 @@
  *     delete   if mod(key) = N then delete else get
  */
 import type { Clock } from "@quorate/host";
-import { equals, fromUtf8 } from "@quorate/proto";
+import { fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-client.ts";
@@ -45,6 +45,7 @@ import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
 import { Slices, throwIfAborted, unlessAborted } from "./pauses.ts";
 import { failedPrecondition } from "./preconditions.ts";
+import { isUnchanged, NO_OBJECT, type PresentState } from "./present-state.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { objectVersioner } from "./versioner.ts";
 
@@ -73,25 +74,6 @@ export interface EtcdStoreDeps {
   /** The Compactor's, where there is one. */
   readonly compactRevision?: () => number;
 }
-
-/** The present object of an update or deletion, as far as it is known. */
-interface State {
-  /** 0 where there is none. */
-  readonly revision: number;
-  readonly data: Uint8Array | undefined;
-  readonly object: KubeObject | undefined;
-  readonly stale: boolean;
-  /** Read from the cluster by this call, not from a cache. */
-  readonly isCurrent: boolean;
-}
-
-const NO_OBJECT: State = {
-  revision: 0,
-  data: undefined,
-  object: undefined,
-  stale: false,
-  isCurrent: true,
-};
 
 export class EtcdStore implements StorageInterface {
   readonly versioner: Versioner = objectVersioner;
@@ -174,7 +156,7 @@ export class EtcdStore implements StorageInterface {
         signal,
         this.#deps.client.delete(fromUtf8(storeKey), write),
       );
-      if (succeeded) return this.#values.stored(key, revision, state.data!);
+      if (succeeded) return this.#values.stored(key, revision, state.data()!);
       state = await this.#stateOf(storeKey, present, false);
     }
     throw tooManyConflicts(storeKey);
@@ -204,7 +186,7 @@ export class EtcdStore implements StorageInterface {
         // Only the cluster knows whether a cached object is the present one.
         if (!state.isCurrent) {
           state = await this.#currentState(key, ignoreNotFound, signal);
-          if (state.data === undefined || !equals(state.data, data)) continue;
+          if (!isUnchanged(state, data)) continue;
         }
         if (!state.stale) return this.#values.stored(key, state.revision, data);
       }
@@ -333,12 +315,13 @@ export class EtcdStore implements StorageInterface {
     cached: StoredObject | undefined,
     ignoreNotFound: boolean,
     signal: CallOptions["signal"],
-  ): Promise<State> {
+  ): Promise<PresentState> {
     if (cached === undefined) return this.#currentState(key, ignoreNotFound, signal);
     const object = cached.object();
     return {
       revision: cached.resourceVersion,
-      data: this.#values.encode(object),
+      data: () => this.#values.encode(object),
+      dataBytes: cached.sizeBytes,
       object,
       stale: false,
       isCurrent: false,
@@ -349,7 +332,7 @@ export class EtcdStore implements StorageInterface {
     key: string,
     ignoreNotFound: boolean,
     signal: CallOptions["signal"],
-  ): Promise<State> {
+  ): Promise<PresentState> {
     const storeKey = this.#values.storeKey(key);
     const { record } = await this.#readRecord(storeKey, signal);
     return this.#stateOf(storeKey, record, ignoreNotFound);
@@ -361,11 +344,11 @@ export class EtcdStore implements StorageInterface {
    */
   async #freshState(
     key: string,
-    state: State,
+    state: PresentState,
     ignoreNotFound: boolean,
     signal: CallOptions["signal"],
     error: unknown,
-  ): Promise<State> {
+  ): Promise<PresentState> {
     if (state.isCurrent) throw error;
     const fresh = await this.#currentState(key, ignoreNotFound, signal);
     if (fresh.revision === state.revision) throw error;
@@ -376,23 +359,23 @@ export class EtcdStore implements StorageInterface {
     storeKey: string,
     record: ClusterRecord | undefined,
     ignoreNotFound: boolean,
-  ): Promise<State> {
+  ): Promise<PresentState> {
     if (record === undefined) {
       if (ignoreNotFound) return NO_OBJECT;
       throw keyNotFound(storeKey);
     }
     const { data, stale, stored } = await this.#values.read(record);
-    return { revision: record.modRevision, data, object: stored.object(), stale, isCurrent: true };
+    return {
+      ...{ revision: record.modRevision, object: stored.object(), stale, isCurrent: true },
+      data: () => data,
+      dataBytes: data.length,
+    };
   }
 
-  async #leaseFor(ttlSeconds: number | undefined, state: State): Promise<bigint | "keep"> {
+  async #leaseFor(ttlSeconds: number | undefined, state: PresentState): Promise<bigint | "keep"> {
     if (ttlSeconds === undefined) return state.revision === 0 ? 0n : "keep";
     return ttlSeconds === 0 ? 0n : this.#deps.leases.leaseFor(ttlSeconds);
   }
-}
-
-function isUnchanged(state: State, data: Uint8Array): boolean {
-  return state.data !== undefined && equals(state.data, data);
 }
 
 function tooManyConflicts(storeKey: string): Error {

@@ -1,8 +1,9 @@
 /** YAML beside what Kubernetes' converter (sigs.k8s.io/yaml 1.6) makes of the same texts. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { parse } from "yaml";
 import { MAX_JSON_DEPTH } from "../../src/codec/limits.ts";
-import { parseYaml } from "../../src/codec/yaml.ts";
+import { parseYaml, writeYaml } from "../../src/codec/yaml.ts";
 
 describe("YAML", () => {
   const values: readonly (readonly [yaml: string, json: unknown])[] = [
@@ -108,4 +109,13 @@ describe("YAML", () => {
       lines.push(`a${level}: &a${level} [*a${level - 1}]`);
     await assert.rejects(parseYaml(lines.join("\n")), /exceeded max depth|excessive aliasing/);
   });
+});
+
+it("what is written is the same value for readers of YAML 1.1 and of YAML 1.2", async () => {
+  const texts = ["yes", "n", "on", "0644", "0o17", "1e3", "1_000", "0x1f", "12:30:45", "null", "~"];
+  const odd = ["2020-01-01", "=", "<<", "a: b", "#c", " x", "x\ny\n", "\u0001", ".inf", "-", ""];
+  const value = { texts: [...texts, ...odd], empty: [{}, []], number: 1.5, on: true, none: null };
+  const text = await writeYaml(value);
+  assert.deepEqual(parse(text), value);
+  assert.deepEqual((await parseYaml(text)).value, value);
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import * as x509 from "@peculiar/x509";
 import { OwnCertificateError, ownCertificates } from "../../node/certificates.ts";
-import { issueCertificate, makeAuthority, type Subject } from "../../node/x509/issue.ts";
+import { type CertificateSubject, issueCertificate, makeAuthority } from "../../node/x509/issue.ts";
 
 const root = mkdtempSync(join(tmpdir(), "quorate-certificates-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ test("certificates are made once and kept; half of an authority or a damaged fil
 });
 
 const VALIDITY = { fromMs: NOW_MS, untilMs: Date.UTC(2051, 1, 3, 4, 5, 6) };
-const SERVER: Subject = {
+const SERVER: CertificateSubject = {
   ...{ commonName: "höst", organizations: ["one", "two"], usage: "server" },
   hosts: ["127.0.0.1", "db.example", "::1", "fe80::1:2", "::ffff:10.1.2.3", "2001:db8::"],
 };

@@ -69,6 +69,23 @@ describe("filters", () => {
     assert.equal(early.status, 504);
   });
 
+  it("let a response that has begun go on behind its deadline", async (t) => {
+    const world = await ApiWorld.open(t, { requestTimeoutMs: 300 });
+    for (const name of ["a", "b"]) {
+      const data = { value: "x".repeat(100_000) };
+      await world.ok(CONFIG_MAPS, { method: "POST", body: { metadata: { name }, data } });
+    }
+    const exchange = world.start(CONFIG_MAPS);
+    exchange.sendBudgetBytes = 0;
+    await until("the response has begun", () => exchange.status === 200);
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    assert.equal(exchange.state, "started", exchange.text.slice(0, 300));
+    exchange.sendBudgetBytes = Number.POSITIVE_INFINITY;
+    exchange.listener.drained?.();
+    await exchange.done;
+    assert.equal(JSON.parse(exchange.text).items.length, 2);
+  });
+
   it("forget a client that leaves, and what it has sent so far", async (t) => {
     const world = await ApiWorld.open(t);
     const half = world.start(CONFIG_MAPS, { method: "POST" }, true);

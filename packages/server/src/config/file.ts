@@ -2,7 +2,7 @@
  * The config file: YAML (and so JSON) in the form of etcd's, with the flags' names as keys and TLS
  * settings nested.
  */
-import { parse } from "yaml";
+import { CORE_SCHEMA, load } from "js-yaml";
 import { ConfigError } from "./errors.ts";
 import { optionByFileKey, options } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
@@ -19,6 +19,12 @@ function nestedPrefixes(): Set<string> {
   return prefixes;
 }
 
+/** What the library throws; lines count from 0. */
+interface YamlFailure extends Error {
+  readonly reason?: string;
+  readonly mark?: { readonly line: number };
+}
+
 function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -32,9 +38,10 @@ export function applyFile(settings: Settings, path: string, text: string): void 
   const failure = (detail: string): ConfigError => new ConfigError("BadFile", `${path}: ${detail}`);
   let content: unknown;
   try {
-    content = parse(text);
+    content = load(text, { schema: CORE_SCHEMA });
   } catch (error) {
-    throw failure((error as Error).message.trimEnd());
+    const { reason, mark, message } = error as YamlFailure;
+    throw failure(mark === undefined ? message : `${reason} at line ${mark.line + 1}`);
   }
   if (content === null || content === undefined) return;
   if (!isMapping(content)) throw failure("expected keys with values");

@@ -63,7 +63,7 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     after: "const revision = this.#cache.resourceVersion;",
   },
   "a stale get": {
-    file: "cacher.ts",
+    file: "latest-object.ts",
     before: "const revision = await storage.revisionOf(key, options);",
     after: "const revision = before.stored.resourceVersion;",
   },
