@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 
-const programs = ["main", "profile", "watch", "space", "hold", "startup", "leases"];
+const programs = ["main", "profile", "watch", "space", "hold", "startup", "leases", "logins"];
 
 /** Runs a program of bench/ that has nothing to do but to read its command line. */
 function run(

@@ -70,7 +70,7 @@ test("a merged set covers what its permissions cover together, and nothing else"
       range,
       fc.constantFrom<KeyAccess>("read", "write"),
       (permissions, wanted, access) => {
-        const set = new PermissionSet(
+        const set = PermissionSet.of(
           permissions.map((one) => ({ ...bytes(one), permType: one.permType })),
         );
         const { key, rangeEnd } = bytes(wanted);
@@ -93,7 +93,7 @@ interface Model {
 
 function authorities(model: Model): Authorities {
   const permissionsOfRoles = (roles: readonly string[]) =>
-    new PermissionSet(
+    PermissionSet.of(
       roles
         .flatMap((role) => model.roles[role] ?? [])
         .map((one) => ({ ...bytes(one), permType: one.permType })),
@@ -282,7 +282,7 @@ test("a check among 10,000 permissions looks at a few of them", () => {
     key: fromUtf8(`k${String(i * 2).padStart(6, "0")}`),
     rangeEnd: EMPTY,
   }));
-  const set = new PermissionSet(many);
+  const set = PermissionSet.of(many);
   assert.equal(set.size, 20_000);
   assert.equal(set.covers("read", fromUtf8("k009998"), EMPTY), true);
   assert.equal(set.covers("read", fromUtf8("k009999"), EMPTY), false);

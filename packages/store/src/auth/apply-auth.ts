@@ -30,7 +30,7 @@ import {
 } from "@quorate/proto";
 import { InvalidRequestError } from "../requests/invalid-request.ts";
 import type { Steps } from "../steps.ts";
-import { type AuthState, encodeUser, ROOT, type User } from "./auth-state.ts";
+import { type AuthState, ROOT, type User } from "./auth-state.ts";
 import { decodeBase64 } from "./base64.ts";
 import {
   MAX_PERMISSIONS,
@@ -209,18 +209,21 @@ export function* roleDelete(
 ): Steps<HeaderResponse> {
   if (state.isEnabled && role === ROOT) throw errorOf("InvalidAuthMgmt");
   if (state.role(role) === undefined) throw errorOf("RoleNotFound");
-  const changed: { readonly user: User; readonly record: Uint8Array }[] = [];
+  const changed: User[] = [];
   let looked = 0;
-  for (const name of state.userNames()) {
+  const names = state.userNames();
+  state.stage();
+  for (const name of names) {
     const before = state.user(name)!;
     if (before.roles.includes(role)) {
       const user = withoutRole(before, role);
-      changed.push({ user, record: encodeUser(user) });
+      state.stageUser(user);
+      changed.push(user);
     }
     if (++looked % STEP_USERS === 0) yield;
   }
+  state.commitStaged(changed);
   state.deleteRole(role);
-  for (const { user, record } of changed) state.putUser(user, record);
   state.commit();
   return { header };
 }

@@ -18,7 +18,7 @@ import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
-import { PermissionSet, prepareMerge } from "./permission-set.ts";
+import { PermissionSet } from "./permission-set.ts";
 
 /** The user, and the role, that may do everything. */
 export const ROOT = "root";
@@ -57,6 +57,8 @@ export class AuthState {
   readonly #userNames = new SortedNames();
   readonly #roles = new Map<string, readonly authpb.Permission[]>();
   readonly #roleNames = new SortedNames();
+  /** What each role permits, made when the role is read or changed. */
+  readonly #roleSets = new Map<string, PermissionSet>();
   #permissionCount = 0;
   #isEnabled = false;
   #hasTokenRoles = false;
@@ -163,7 +165,8 @@ export class AuthState {
     for (const role of roles) if (this.#roles.has(role)) id += `${role.length}:${role}`;
     const kept = this.#merged.get(id);
     if (kept !== undefined) return kept;
-    const merged = new PermissionSet(roles.flatMap((role) => this.#roles.get(role) ?? []));
+    const sets = roles.flatMap((role) => this.#roleSets.get(role) ?? []);
+    const merged = PermissionSet.together(sets);
     this.#keep(id, merged);
     return merged;
   }
@@ -195,10 +198,27 @@ export class AuthState {
     this.#backend.put(Bucket.auth, TOKEN_ROLES, new Uint8Array([1]));
   }
 
-  /** Adds a user or replaces one. @param record of the user, where it is encoded already */
-  putUser(user: User, record: Uint8Array = encodeUser(user)): void {
+  /** Adds a user or replaces one. */
+  putUser(user: User): void {
     this.#take(user);
-    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), record);
+    this.#backend.put(Bucket.authUsers, fromUtf8(user.name), encodeUser(user));
+  }
+
+  /** Begins a change of many users: their records are staged, and taken at once at its end. */
+  stage(): void {
+    this.#backend.stage();
+  }
+
+  /** Stages the record of a user that is there; the user stays as it is until `commitStaged`. */
+  stageUser(user: User): void {
+    this.#backend.putStaged(Bucket.authUsers, fromUtf8(user.name), encodeUser(user));
+  }
+
+  /** Takes the users whose records were staged. */
+  commitStaged(users: readonly User[]): void {
+    this.#backend.commitStaged();
+    this.#sets.clear();
+    for (const user of users) this.#users.set(user.name, user);
   }
 
   deleteUser(name: string): void {
@@ -221,6 +241,7 @@ export class AuthState {
     if (permissions === undefined) return;
     this.#permissionCount -= permissions.length;
     this.#roles.delete(name);
+    this.#roleSets.delete(name);
     this.#roleNames.delete(name);
     this.#backend.delete(Bucket.authRoles, fromUtf8(name));
     this.#forgetMerged();
@@ -246,7 +267,7 @@ export class AuthState {
     if (before === undefined) this.#roleNames.add(name);
     this.#permissionCount += permissions.length - (before?.length ?? 0);
     this.#roles.set(name, permissions);
-    prepareMerge(permissions);
+    this.#roleSets.set(name, PermissionSet.of(permissions));
     this.#forgetMerged();
   }
 

@@ -6,18 +6,10 @@
  *     covers("b", "e")  yes: a range may need several permissions together
  *     covers("e", "g")  no: f is not covered
  *
- * etcd: server/auth/range_perm_cache.go. An interval's end is a key, or OPEN for no end.
+ * etcd: server/auth/range_perm_cache.go.
  */
 import { type authpb, toLatin1 } from "@quorate/proto";
-
-/** The end of an interval without one: every key is below it. */
-const OPEN: unique symbol = Symbol("open");
-type End = string | typeof OPEN;
-
-interface Interval {
-  readonly begin: string;
-  readonly end: End;
-}
+import { type Coverage, type Interval, Intervals, MergingIntervals, OPEN } from "./intervals.ts";
 
 /** What may be done with a key. */
 export type KeyAccess = "read" | "write";
@@ -31,11 +23,6 @@ function isOpenEnd(rangeEnd: Uint8Array): boolean {
   return rangeEnd.length === 1 && rangeEnd[0] === 0;
 }
 
-function reaches(end: End, other: End): boolean {
-  if (end === OPEN) return true;
-  return other !== OPEN && end >= other;
-}
-
 /** The interval of a permission or a request; undefined for a key that is no key. */
 function intervalOf(key: Uint8Array, rangeEnd: Uint8Array): Interval | undefined {
   if (key.length === 0) return undefined;
@@ -44,13 +31,8 @@ function intervalOf(key: Uint8Array, rangeEnd: Uint8Array): Interval | undefined
   return { begin, end: isOpenEnd(rangeEnd) ? OPEN : toLatin1(rangeEnd) };
 }
 
-/** Those of permissions that were merged before: a change of a role makes few new ones. */
+/** Those of permissions that are known: a change of a role makes few new ones. */
 const KNOWN = new WeakMap<authpb.Permission, Interval>();
-
-/** Does a part of the merge ahead of it, when a role is read or changed. */
-export function prepareMerge(permissions: readonly authpb.Permission[]): void {
-  for (const permission of permissions) intervalOfPermission(permission);
-}
 
 function intervalOfPermission(permission: authpb.Permission): Interval | undefined {
   const known = KNOWN.get(permission);
@@ -60,53 +42,18 @@ function intervalOfPermission(permission: authpb.Permission): Interval | undefin
   return interval;
 }
 
-/** Disjoint intervals in order; two that touch are one. */
-class Intervals {
-  readonly #begins: string[] = [];
-  readonly #ends: End[] = [];
-
-  constructor(intervals: Interval[]) {
-    // Each role's are in order: what is sorted is a few runs.
-    intervals.sort((a, b) => (a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0));
-    for (const { begin, end } of intervals) {
-      // An empty interval permits nothing (etcd refuses to grant one).
-      if (end !== OPEN && end <= begin) continue;
-      const last = this.#ends.length - 1;
-      if (last >= 0 && reaches(this.#ends[last], begin)) {
-        if (!reaches(this.#ends[last], end)) this.#ends[last] = end;
-        continue;
-      }
-      this.#begins.push(begin);
-      this.#ends.push(end);
-    }
-  }
-
-  get size(): number {
-    return this.#begins.length;
-  }
-
-  covers({ begin, end }: Interval): boolean {
-    const begins = this.#begins;
-    let low = 0;
-    let high = begins.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (begins[middle] <= begin) low = middle + 1;
-      else high = middle;
-    }
-    if (low === 0) return false;
-    const reached = this.#ends[low - 1];
-    return (reached === OPEN || reached > begin) && reaches(reached, end);
-  }
-}
-
-/** What a set of roles permits. It does not change; a change of a role makes another one. */
+/** What roles permit. It does not change; a change of a role makes another one. */
 export class PermissionSet {
-  readonly #read: Intervals;
-  readonly #write: Intervals;
+  readonly #read: Coverage;
+  readonly #write: Coverage;
 
-  /** @param permissions of all roles, in any order; a type that is not known permits nothing */
-  constructor(permissions: Iterable<authpb.Permission>) {
+  private constructor(read: Coverage, write: Coverage) {
+    this.#read = read;
+    this.#write = write;
+  }
+
+  /** @param permissions of one role; a type that is not known permits nothing */
+  static of(permissions: readonly authpb.Permission[]): PermissionSet {
     const read: Interval[] = [];
     const write: Interval[] = [];
     for (const permission of permissions) {
@@ -116,8 +63,18 @@ export class PermissionSet {
       if (permType === READ || permType === READ_WRITE) read.push(interval);
       if (permType === WRITE || permType === READ_WRITE) write.push(interval);
     }
-    this.#read = new Intervals(read);
-    this.#write = new Intervals(write);
+    return new PermissionSet(Intervals.of(read.sort(byBegin)), Intervals.of(write.sort(byBegin)));
+  }
+
+  /** What several roles permit together; it is merged by and by. @param roles each made by `of` */
+  static together(roles: readonly PermissionSet[]): PermissionSet {
+    if (roles.length === 1) return roles[0];
+    const lists = (coverages: readonly Coverage[]) =>
+      new MergingIntervals(coverages.filter((one) => one instanceof Intervals));
+    return new PermissionSet(
+      lists(roles.map((role) => role.#read)),
+      lists(roles.map((role) => role.#write)),
+    );
   }
 
   /** Intervals, for the bound of what is kept. */
@@ -140,6 +97,11 @@ export class PermissionSet {
     const intervals = access === "read" ? this.#read : this.#write;
     return intervals.covers({ begin: key, end: `${key}\0` });
   }
+}
+
+/** A role's permissions are in the order of their keys: what is sorted is one run. */
+function byBegin(a: Interval, b: Interval): number {
+  return a.begin < b.begin ? -1 : a.begin > b.begin ? 1 : 0;
 }
 
 /**
