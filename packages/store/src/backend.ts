@@ -260,6 +260,14 @@ export class Backend {
   }
 
   /**
+   * Adds bulk records to the batch that is being collected, before all changes in it. Deletions are
+   * not visible to reads before they are on disk.
+   */
+  addBulk(records: BulkRecords): void {
+    this.#active.addBulk(records);
+  }
+
+  /**
    * Begins to stage changes. Only one set can be staged at a time; closing the backend drops it.
    */
   stage(): void {
