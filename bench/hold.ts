@@ -255,17 +255,18 @@ async function leaderOf(
   throw new Error("no member says that it leads");
 }
 
-async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
-  const program = executable.name;
-  const socketOf = (name: string): string =>
-    join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
+/** Starts members; ours measure their turns. @param socketOf where a member reports them */
+function startMeasured(
+  executable: Executable,
+  socketOf: (name: string) => string,
+): Promise<TestCluster> {
   const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
-  const cluster = await startCluster({
+  return startCluster({
     executable,
     size,
     flags: ["--quota-backend-bytes=8589934592"],
     envOf: (name): Record<string, string> =>
-      program === "quorate"
+      executable.name === "quorate"
         ? {
             NODE_OPTIONS: `--disable-warning=ExperimentalWarning ${probe}`,
             QUORATE_BENCH_HOLD_SOCKET: socketOf(name),
@@ -274,6 +275,13 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
           }
         : {},
   });
+}
+
+async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
+  const program = executable.name;
+  const socketOf = (name: string): string =>
+    join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
+  const cluster = await startMeasured(executable, socketOf);
   const rows: Row[] = [];
   let client: TestClient | undefined;
   let prober: Prober | undefined;
