@@ -10,7 +10,6 @@
  * memory that the member has had so far, and whether it kept its leadership.
  */
 
-import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -23,6 +22,7 @@ import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments, refuse } from "./arguments.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
+import { pinToOneProcessor } from "./hold/pin.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
 import { watchAll } from "./hold/watch.ts";
@@ -232,15 +232,6 @@ function longestTurn(path: string): Promise<Turns> {
   });
 }
 
-/**
- * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
- * which moves between them many times is counted too much processor time.
- */
-function pin(pid: number): void {
-  const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
-  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
-}
-
 async function leaderOf(
   cluster: TestCluster,
 ): Promise<{ member: TestCluster["members"][number]; term: number }> {
@@ -287,7 +278,8 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   let prober: Prober | undefined;
   try {
     let { member, term } = await leaderOf(cluster);
-    if (args.spin) pin(member.pid!);
+    if (args.spin && !pinToOneProcessor(member.pid!))
+      say("taskset is missing: processor time of turns is less exact");
     client = new TestClient(member.clientAddress, cluster.identity);
     const scene = await fill(client, program, member, cluster);
     // What the filling has left to be done: flushes, files that are joined.
