@@ -270,7 +270,7 @@ export class Lessor implements LeaseBook {
     });
     const key = leaseKey(lease.id);
     this.#backend.put(Bucket.lease, key, record);
-    this.#liveBytes.removed(lease.sizeBytes);
+    if (lease.sizeBytes > 0) this.#liveBytes.removed(lease.sizeBytes);
     lease.sizeBytes = this.#liveBytes.added(key, record);
   }
 }
