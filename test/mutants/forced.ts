@@ -55,9 +55,10 @@ const USERS = {
   ...{ members: 3, clients: 3, thinkMs: 30, keys: 5, wholeApi: true, faultPhaseMs: 3000 },
   ...{ leaseClients: 2, leasedShare: 0.3, membershipEveryMs: 0, sabotageEveryMs: 0 },
 };
-const USER_FORCED = Object.fromEntries(
-  Object.keys(USER_BUGS).map((bug) => [bug, USERS]),
-) as Record<keyof typeof USER_BUGS, Changes["set"]>;
+const USER_FORCED = Object.fromEntries(Object.keys(USER_BUGS).map((bug) => [bug, USERS])) as Record<
+  keyof typeof USER_BUGS,
+  Changes["set"]
+>;
 
 /**
  * Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does
