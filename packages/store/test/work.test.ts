@@ -115,7 +115,9 @@ test("comparisons over ranges read up to a bound of records", async () => {
     check(request, records);
     assert.throws(() => check(request, records - 1), {
       code: "RequestTooLarge",
-      message: `etcdserver: request is too large: its comparisons would read more than ${records - 1} records; compare fewer keys, or in parts`,
+      message:
+        "etcdserver: request is too large: its comparisons would read more than " +
+        `${records - 1} records; compare fewer keys, or in parts`,
     });
   }
   // The index has all but values, and leases where there is one.
