@@ -28,6 +28,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   client: ["the TypeScript client"],
   ctl: ["quoratectl and", "quorateutl"],
   apiserver: ["Kubernetes' storage layer", "and API server"],
+  embed: ["members inside", "a program"],
 };
 
 function main(args: string[]): number {

@@ -38,6 +38,7 @@ export {
   type WatchStream,
 } from "./src/check/watch-streams.ts";
 export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
+export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export {
   type Answer,
   difference,
@@ -63,4 +64,6 @@ export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
+export { Process, ProcessClock } from "./src/scheduler.ts";
+export { USER_BUGS } from "./src/users/planted-bugs.ts";
 export { runSeed } from "./src/world.ts";

@@ -2,7 +2,7 @@
  * Options of the runs in which a planted bug is looked for, where few of the runs that seeds draw
  * can show it.
  */
-import type { Changes, PlantedBug } from "@quorate/sim";
+import { type Changes, type PlantedBug, USER_BUGS } from "@quorate/sim";
 
 /**
  * Long waits of members that have little to do cost less if they seldom report them to each other.
@@ -49,6 +49,16 @@ const READS = {
   turnMs: 2,
   faultPhaseMs: 4000,
 };
+/** Users and roles change at a quick pace, on few members with few other faults. */
+const USERS = {
+  ...{ users: true, usersEveryMs: 30, tokenTtlSeconds: 300, signedTokens: false },
+  ...{ members: 3, clients: 3, thinkMs: 30, keys: 5, wholeApi: true, faultPhaseMs: 3000 },
+  ...{ leaseClients: 2, leasedShare: 0.3, membershipEveryMs: 0, sabotageEveryMs: 0 },
+};
+const USER_FORCED = Object.fromEntries(
+  Object.keys(USER_BUGS).map((bug) => [bug, USERS]),
+) as Record<keyof typeof USER_BUGS, Changes["set"]>;
+
 /**
  * Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does
  * not take all day.
@@ -127,4 +137,8 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
     },
   },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
+  ...USER_FORCED,
+  "snapshot-without-users": { ...USERS, snapshotCount: 3, catchUpEntries: 1 },
+  // Entries of one turn are applied in one turn.
+  "watch-takes-what-came-after": { ...USERS, applySteps: 0 },
 };

@@ -17,6 +17,10 @@ const MAX_PORT = 65_535;
 const MAX_IN_FLIGHT = 1_000_000;
 const MAX_SECONDS = 2 ** 31 / 1000;
 
+const MAX_DAYS = 36_500;
+const MAX_BACKUPS = 100_000;
+const MAX_FILE_MIB = 1024 * 1024;
+
 const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
 /** Those that are always on, and the one that can be added. */
 const PLUGINS = new Set([
@@ -46,6 +50,7 @@ export function optionsOf(flags: FlagValues): ServeOptions {
     enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
     encryptionConfigFile: flags.string("encryption-provider-config"),
     encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
+    audit: auditOf(flags),
     eventTtlSeconds: seconds(flags, "event-ttl"),
     watchCache: flags.bool("watch-cache"),
     compactionIntervalMs: flags.durationMs("etcd-compaction-interval"),
@@ -151,6 +156,30 @@ function serviceAccountsOf(flags: FlagValues): ServeOptions["serviceAccounts"] {
     ),
     signingKeyFile: flags.string("service-account-signing-key-file"),
     keyFiles: flags.strings("service-account-key-file"),
+  };
+}
+
+const AUDIT_MODES = ["batch", "blocking", "blocking-strict"];
+
+function auditOf(flags: FlagValues): ServeOptions["audit"] {
+  const [format, mode] = [flags.string("audit-log-format"), flags.string("audit-log-mode")];
+  if (format !== "json" && format !== "legacy")
+    throw new FlagRefusal(
+      `--audit-log-format is ${JSON.stringify(format)}; it must be json or legacy`,
+    );
+  if (!AUDIT_MODES.includes(mode))
+    throw new FlagRefusal(
+      `--audit-log-mode is ${JSON.stringify(mode)}; it must be ${AUDIT_MODES.join(", ")}`,
+    );
+  return {
+    policyFile: flags.string("audit-policy-file"),
+    path: flags.string("audit-log-path"),
+    maxAgeDays: within(flags, "audit-log-maxage", 0, MAX_DAYS),
+    maxBackups: within(flags, "audit-log-maxbackup", 0, MAX_BACKUPS),
+    maxSizeMib: within(flags, "audit-log-maxsize", 0, MAX_FILE_MIB),
+    compress: flags.bool("audit-log-compress"),
+    format,
+    isStrict: mode === "blocking-strict",
   };
 }
 

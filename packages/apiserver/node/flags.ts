@@ -77,6 +77,20 @@ const limits: Flags = {
   },
 };
 
+const audit: Flags = {
+  "audit-policy-file": text("file with the rules which requests are recorded"),
+  "audit-log-path": text("file for the records of requests; - for standard output"),
+  "audit-log-format": text("json, or legacy for short texts", "json"),
+  "audit-log-mode": text(
+    "batch or blocking: records are written behind requests; blocking-strict: requests are refused while records cannot be written",
+    "blocking",
+  ),
+  "audit-log-maxsize": int("MiB at which the file is rotated (0: 100)", "0"),
+  "audit-log-maxbackup": int("rotated files that stay (0: all)", "0"),
+  "audit-log-maxage": int("days for which rotated files stay (0: forever)", "0"),
+  "audit-log-compress": yesNo("compress rotated files"),
+};
+
 /** Flags of kube-apiserver about what is not here: accepted, so that its command lines start. */
 const ignored: Flags = {
   "allow-privileged": yesNo("no effect: pods do not run here"),
@@ -100,5 +114,6 @@ export const API_SERVER_FLAGS: Flags = {
   ...serving,
   ...identity,
   ...limits,
+  ...audit,
   ...ignored,
 };

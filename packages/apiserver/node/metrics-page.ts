@@ -9,12 +9,12 @@ type Counters = ReturnType<EngineServer["counters"]>;
 
 /**
  * The page; what writes it is loaded at the first scrape.
- * @param storage what the calls to the cluster are counted in
+ * @param own what the calls to the cluster, and the audit log, are counted in
  * @param onClose is called with what ends the measuring of the process
  */
 export function metricsPages(
   plane: ControlPlane,
-  storage: MetricRegistry,
+  own: readonly MetricRegistry[],
   counters: () => Counters,
   onClose: (task: () => void) => void,
 ): ReadonlyMap<string, Page> {
@@ -22,7 +22,7 @@ export function metricsPages(
   const counts = new MetricRegistry();
   const objects = counts.gauges("apiserver_storage_objects", "Stored objects.", ["resource"]);
   const page: Page = async (call) => {
-    exposition ??= load(plane, [counts, storage], counters, onClose);
+    exposition ??= load(plane, [counts, ...own], counters, onClose);
     for (const { spec, count } of await plane.storages.counts()) {
       const { group } = spec.kind;
       objects.with(group === "" ? spec.resource : `${spec.resource}.${group}`).value = count;

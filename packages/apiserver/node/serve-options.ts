@@ -46,6 +46,7 @@ export interface ServeOptions {
   /** "" for none. */
   readonly encryptionConfigFile: string;
   readonly encryptionReload: boolean;
+  readonly audit: AuditLogOptions;
   readonly eventTtlSeconds: number;
   readonly watchCache: boolean;
   /** 0: another server of the cluster compacts. */
@@ -62,6 +63,22 @@ export interface ServeOptions {
   readonly shutdownDelayMs: number;
   /** "": admin.kubeconfig in the data directory. */
   readonly kubeconfigPath: string;
+}
+
+/** --audit-policy-file and --audit-log-*. Requests are recorded where both paths are given. */
+export interface AuditLogOptions {
+  readonly policyFile: string;
+  /** A file, a named pipe, or "-" for standard output. */
+  readonly path: string;
+  /** Rotated files are deleted after so many days, or beyond so many; 0 for never. */
+  readonly maxAgeDays: number;
+  readonly maxBackups: number;
+  /** A file is rotated at this size; 0 for 100. */
+  readonly maxSizeMib: number;
+  readonly compress: boolean;
+  readonly format: "json" | "legacy";
+  /** Requests are refused while the log cannot be written. */
+  readonly isStrict: boolean;
 }
 
 /** The defaults, which are kube-apiserver's where it has the option. */
@@ -87,6 +104,10 @@ export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
   enforceOwnerReferences: false,
   encryptionConfigFile: "",
   encryptionReload: false,
+  audit: {
+    ...{ policyFile: "", path: "", maxAgeDays: 0, maxBackups: 0, maxSizeMib: 0 },
+    ...{ compress: false, format: "json", isStrict: false },
+  },
   eventTtlSeconds: 3600,
   watchCache: true,
   compactionIntervalMs: 300_000,

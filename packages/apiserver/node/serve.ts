@@ -4,7 +4,7 @@
  *     open: member or cluster, certificates, encryption -> ControlPlane -> port
  *     stop: readyz fails -> delay -> watches end -> port closes -> control plane -> store
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
@@ -18,6 +18,7 @@ import { MAX_BODY_BYTES } from "../src/server/call.ts";
 import { ControlPlane, type ControlPlaneOptions } from "../src/server/control-plane.ts";
 import { openIdPages } from "../src/server/openid-pages.ts";
 import { timedCluster } from "../src/server/timed-cluster.ts";
+import { type AuditLog, openAuditLog } from "./audit-log.ts";
 import {
   clientCertificate,
   type OwnCertificates,
@@ -33,6 +34,7 @@ import { metricsPages } from "./metrics-page.ts";
 import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { versionDocument } from "./version.ts";
+import { watchSockets } from "./watch-sockets.ts";
 import { HttpsWebhookCaller } from "./webhook-caller.ts";
 
 /** How long requests in flight may take when the server stops. */
@@ -94,10 +96,11 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const { dataDir, bindAddress } = options;
   const own = isAny(bindAddress) ? [] : [bindAddress];
   const hosts = ["127.0.0.1", "localhost", "::1", ...own, ...SERVICE_NAMES, ...options.hosts];
-  const [client, certificates, encryption] = await allStarted([
+  const [client, certificates, encryption, audit] = await allStarted([
     storeClient(options, deps, opened),
     ownCertificates(join(dataDir, "pki"), hosts, nodeClock.wallMs()),
     encryptionOf(options, deps.logger),
+    auditOf(options, deps.logger, opened),
   ]);
   opened.add(() => encryption.close());
   const { logger } = deps;
@@ -108,6 +111,10 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
+    sha256Hex: (text) => hash("sha256", text),
+    openSocket: watchSockets(nodeClock),
+    auditor: audit?.auditor,
+    healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],
     webhooks: new HttpsWebhookCaller({ services: options.webhookServices }),
     transformerOf: ({ kind, resource }) =>
       encryption.transformerFor({ group: kind.group, resource }),
@@ -116,8 +123,8 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const engine = engineOf(options, certificates, plane, logger, opened);
   const counters = () => engine.counters();
   const onClose = (task: () => void) => opened.add(task);
-  for (const [path, page] of metricsPages(plane, storageMetrics, counters, onClose))
-    pages.set(path, page);
+  const counted = [storageMetrics, ...(audit === undefined ? [] : [audit.metrics])];
+  for (const [path, page] of metricsPages(plane, counted, counters, onClose)) pages.set(path, page);
   await plane.ready(nodeClock, READY_TIMEOUT_MS);
   const [bound] = await engine.listen();
   opened.add(() => engine.close(GRACE_MS));
@@ -219,6 +226,16 @@ function encryptionOf(options: ServeOptions, logger: Logger): Promise<Encryption
   const { encryptionConfigFile: path, encryptionReload } = options;
   if (path === "") return Promise.resolve(NO_ENCRYPTION);
   return openEncryption(path, encryptionReload, { clock: nodeClock, logger });
+}
+
+async function auditOf(
+  { audit }: ServeOptions,
+  logger: Logger,
+  opened: Opened,
+): Promise<AuditLog | undefined> {
+  const log = await openAuditLog(audit, { clock: nodeClock, logger });
+  if (log !== undefined) opened.add(() => log.close());
+  return log;
 }
 
 function planeOptions(

@@ -230,11 +230,7 @@ const errors: readonly (readonly [string, unknown, RegExp])[] = [
     configWith([{ identity: {}, aescbc: keys("a", 1) }]),
     /more than one provider specified in a single element/,
   ],
-  [
-    "KMS",
-    configWith([{ kms: { name: "x", endpoint: "unix:///x" } }]),
-    /KMS providers are not supported/,
-  ],
+  ["KMS v1", configWith([{ kms: { name: "x", endpoint: "unix:///x" } }]), /KMSv1 is deprecated/],
   [
     "no keys",
     configWith([{ aesgcm: {} }]),

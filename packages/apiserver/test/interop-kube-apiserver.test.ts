@@ -11,7 +11,7 @@ import test from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Client, connect } from "@quorate/client";
 import { silentLogger } from "@quorate/host";
-import { ManualClock } from "@quorate/host/testing";
+import { nodeClock } from "@quorate/host/node";
 import { toUtf8 } from "@quorate/proto";
 import { withCluster } from "../../../test/support/cluster.ts";
 import { LibraryCluster } from "../node/cluster.ts";
@@ -24,6 +24,7 @@ import { EtcdStore } from "../src/storage/etcd-store.ts";
 import { jsonCodec } from "../src/storage/json-codec.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
 import { listOptions, podAttributes, testClock, WatchRecorder } from "../testing/index.ts";
+import { FakePlugin } from "./kms/fake-plugin.ts";
 import { type KubeApi, skipWithoutKubeApi, withKubeApi } from "./support/kube-api.ts";
 
 interface KindCase {
@@ -158,6 +159,7 @@ function writeFiles(dir: string): void {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   writeFileSync(join(dir, "sa.key"), privateKey.export({ type: "pkcs1", format: "pem" }));
   writeFileSync(join(dir, "tokens.csv"), "admin-token,admin,1,system:masters\n");
+  const kms = { apiVersion: "v2", name: "vault", endpoint: `unix://${join(dir, "kms.sock")}` };
   const keys = [{ name: "k1", secret: Buffer.alloc(32, 5).toString("base64") }];
   writeFileSync(
     join(dir, "encryption.yaml"),
@@ -167,6 +169,7 @@ function writeFiles(dir: string): void {
       resources: [
         { resources: ["secrets"], providers: [{ secretbox: { keys } }] },
         { resources: ["configmaps"], providers: [{ aesgcm: { keys } }, { identity: {} }] },
+        { resources: ["leases.coordination.k8s.io"], providers: [{ kms }] },
         { resources: ["widgets.example.org"], providers: [{ aescbc: { keys } }] },
       ],
     }),
@@ -281,11 +284,12 @@ test("a kube-apiserver reads what we wrote, and we read what it wrote", {
 }, async () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-kube-"));
   writeFiles(dir);
+  const plugin = await new FakePlugin().serve(join(dir, "kms.sock"));
   try {
     await withCluster({ size: 1 }, async (cluster) => {
       const client = connect({ endpoints: cluster.endpoints });
       const encryption = await openEncryption(join(dir, "encryption.yaml"), false, {
-        clock: new ManualClock(),
+        clock: nodeClock,
         logger: silentLogger,
       });
       await withKubeApi(cluster.endpoints[0], dir, async (api) => {
@@ -308,9 +312,11 @@ test("a kube-apiserver reads what we wrote, and we read what it wrote", {
           await writeOurs(one, api, client, encryption);
         }
       });
+      await encryption.close();
       client.close();
     });
   } finally {
+    await plugin.close(0);
     rmSync(dir, { recursive: true, force: true });
   }
 });

@@ -33,6 +33,7 @@ export {
   serveHttp2,
 } from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
+export { type LineTarget, type LogRotation, RotatingFile } from "./rotating-file.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export * from "./tls.ts";

@@ -135,9 +135,16 @@ export function compare(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }
 
+/** Shorter arrays are compared sooner here than the call into the platform takes. */
+const MAX_LOOPED_BYTES = 64;
+
 /** Same length and same bytes. */
 export function equals(a: Uint8Array, b: Uint8Array): boolean {
-  return bufferEquals.call(a, b);
+  const { length } = a;
+  if (length !== b.length) return false;
+  if (length > MAX_LOOPED_BYTES) return bufferEquals.call(a, b);
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** Lower-case hex, two digits per byte. */

@@ -1,4 +1,9 @@
 /** A member among real sockets. */
+export {
+  AuditOutput,
+  type AuditOutputDependencies,
+  MAX_AUDIT_QUEUE_BYTES,
+} from "./audit/audit-output.ts";
 export { engineMetrics } from "./engine-metrics.ts";
 export { main } from "./main.ts";
 export { processMetrics } from "./process-metrics.ts";

@@ -5,7 +5,7 @@
 import type { Random } from "@quorate/host";
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import { ENDED_BY_SERVER } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -21,7 +21,7 @@ export interface ArchivistDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly archives: ArchiveCheck;
   /** Something is wrong. */
   fail(error: unknown): void;

@@ -50,14 +50,56 @@ export interface ClientStreamOptions {
   readonly budgetBytes?: number;
 }
 
+/** How a client proves who it is. */
+export interface Credential {
+  /** In the metadata. */
+  readonly token?: string | undefined;
+  /** Of its certificate. */
+  readonly commonName?: string | undefined;
+}
+
+/** What clients do on the network. */
+export interface Exchanges {
+  /**
+   * There and back. Ends in an error if the process dies, the connection breaks, or when the time
+   * is up.
+   * @param client the name of who asks, for those who know clients by it
+   */
+  exchange(
+    node: Node,
+    path: string,
+    bytes: Uint8Array,
+    timeoutMs: number,
+    client?: string,
+  ): Promise<Reply>;
+  /** Opens a stream. What is sent on it before it is open waits; after its end it is lost. */
+  open(
+    node: Node,
+    path: string,
+    listener: ClientStreamListener,
+    options?: ClientStreamOptions,
+  ): ClientStream;
+}
+
+const NO_CREDENTIAL: Credential = {};
+
 /** Connections of all clients to one process. */
 const MAX_LINKS = 3;
 const BROKEN = "the connection broke";
 
-const LEADER_CONTEXT = {
-  ...LOCAL_CALL,
-  metadata: (key: string) => (key === "hasleader" ? "true" : undefined),
-};
+type Metadata = Readonly<Record<string, string>>;
+
+function metadataOf({ token }: Credential, needsLeader: boolean): Metadata {
+  return { ...(needsLeader && { hasleader: "true" }), ...(token !== undefined && { token }) };
+}
+
+function contextOf(path: string, credential: Credential, needsLeader: boolean): CallContext {
+  const metadata = metadataOf(credential, needsLeader);
+  return {
+    ...LOCAL_CALL,
+    ...{ path, peerCommonName: credential.commonName, metadata: (key) => metadata[key] },
+  };
+}
 
 export interface ClientNetworkDeps {
   readonly scheduler: Scheduler;
@@ -66,7 +108,7 @@ export interface ClientNetworkDeps {
   fail(error: unknown): void;
 }
 
-export class ClientNetwork {
+export class ClientNetwork implements Exchanges {
   readonly #options: SimOptions;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
@@ -84,13 +126,15 @@ export class ClientNetwork {
   }
 
   /** A connection to a process: one of a few that calls share. */
-  #linkTo(process: Process, services: ServiceTable): RpcLink {
+  #linkTo(process: Process, services: ServiceTable, { commonName }: Credential): RpcLink {
     const links = (this.#links.get(process) ?? []).filter(({ isOver }) => !isOver);
     this.#links.set(process, links);
-    const picked = links[this.#random.below(MAX_LINKS)];
+    const own = links.filter((one) => one.commonName === commonName);
+    const picked = own[this.#random.below(MAX_LINKS)];
     if (picked !== undefined) return picked;
     const { corruption } = this.#options;
     const link = new RpcLink(process, services, {
+      commonName,
       scheduler: this.#scheduler,
       random: this.#random,
       latencyMs: () => this.latencyMs(),
@@ -110,11 +154,14 @@ export class ClientNetwork {
     return clientBreaks > 0 && this.faulty && this.#random.unit() < clientBreaks;
   }
 
-  /**
-   * There and back. Ends in an error if the process dies, the connection breaks, or when the time
-   * is up.
-   */
-  exchange(node: Node, path: string, bytes: Uint8Array, timeoutMs: number): Promise<Reply> {
+  exchange(
+    node: Node,
+    path: string,
+    bytes: Uint8Array,
+    timeoutMs: number,
+    _client?: string,
+    credential: Credential = NO_CREDENTIAL,
+  ): Promise<Reply> {
     const scheduler = this.#scheduler;
     return new Promise((resolve) => {
       let forget = () => {};
@@ -146,13 +193,14 @@ export class ClientNetwork {
             };
             if (this.#options.clientWires) {
               forget();
-              const link = this.#linkTo(process, services);
+              const link = this.#linkTo(process, services, credential);
               if (this.#breaks()) scheduler.after(this.latencyMs(), () => link.break(BROKEN));
-              cancel = this.#askOver(link, path, bytes, done);
+              cancel = this.#askOver(link, path, bytes, { credential, done });
               return;
             }
             if (this.#breaks()) scheduler.after(this.latencyMs(), broken);
-            const ask = async () => services.unary.get(path)!(bytes, { ...LOCAL_CALL, path });
+            const context = contextOf(path, credential, false);
+            const ask = async () => services.unary.get(path)!(bytes, context);
             ask().then(
               (answer) => back({ bytes: joined(answer) }),
               (error: Error) => back({ error: error.message }),
@@ -169,20 +217,16 @@ export class ClientNetwork {
     link: RpcLink,
     path: string,
     bytes: Uint8Array,
-    done: (reply: Reply) => void,
+    { credential, done }: { credential: Credential; done: (reply: Reply) => void },
   ): () => void {
     let answer: Uint8Array | undefined;
-    const call = link.call(
-      path,
-      {},
-      {
-        message(message, taken) {
-          answer = message;
-          taken();
-        },
-        ended: (code, text) => done(code === 0 ? { bytes: answer } : { error: text }),
+    const call = link.call(path, metadataOf(credential, false), {
+      message(message, taken) {
+        answer = message;
+        taken();
       },
-    );
+      ended: (code, text) => done(code === 0 ? { bytes: answer } : { error: text }),
+    });
     call.send(bytes);
     call.end();
     return () => call.cancel();
@@ -193,6 +237,7 @@ export class ClientNetwork {
     path: string,
     listener: ClientStreamListener,
     { needsLeader = false, readMs = 0 }: ClientStreamOptions,
+    credential: Credential,
   ): ClientStream {
     const stream = new WiredStream(listener, readMs, this.#scheduler);
     this.#scheduler.after(this.latencyMs(), () => {
@@ -201,22 +246,22 @@ export class ClientNetwork {
         stream.broken("nobody answers");
         return;
       }
-      const link = this.#linkTo(process, services);
+      const link = this.#linkTo(process, services, credential);
       if (this.#breaks())
         this.#scheduler.after(this.#random.unit() * 1000, () => link.break(BROKEN));
-      stream.connect(link, path, needsLeader ? { hasleader: "true" } : {});
+      stream.connect(link, path, metadataOf(credential, needsLeader));
     });
     return stream;
   }
 
-  /** Opens a stream. What is sent on it before it is open waits; after its end it is lost. */
   open(
     node: Node,
     path: string,
     listener: ClientStreamListener,
     options: ClientStreamOptions = {},
+    credential: Credential = NO_CREDENTIAL,
   ): ClientStream {
-    if (this.#options.clientWires) return this.#openOver(node, path, listener, options);
+    if (this.#options.clientWires) return this.#openOver(node, path, listener, options, credential);
     const stream = new SimStream(listener, options, { scheduler: this.#scheduler, network: this });
     this.#scheduler.after(this.latencyMs(), () => {
       const { process, services } = node;
@@ -228,7 +273,7 @@ export class ClientNetwork {
       const breaks = this.#breaks() ? this.#random.unit() * 1000 : undefined;
       stream.connect(
         process,
-        { ...(options.needsLeader === true ? LEADER_CONTEXT : LOCAL_CALL), path },
+        contextOf(path, credential, options.needsLeader === true),
         handler,
         breaks,
       );
@@ -254,7 +299,7 @@ class WiredStream implements ClientStream {
     this.#scheduler = scheduler;
   }
 
-  connect(link: RpcLink, path: string, metadata: Readonly<Record<string, string>>): void {
+  connect(link: RpcLink, path: string, metadata: Metadata): void {
     if (this.#isOver) return;
     this.#call = link.call(path, metadata, {
       message: (bytes, taken) => this.#later(() => this.#message(bytes, taken)),

@@ -15,7 +15,7 @@ import {
 } from "./check/operation.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
-import type { ClientNetwork, Reply } from "./client-network.ts";
+import type { Exchanges, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
@@ -29,11 +29,13 @@ export interface ClientsDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly leaseCheck: LeaseCheck;
   readonly corruptionCheck: CorruptionCheck;
   readonly spaceCheck: SpaceCheck;
   readonly safety: Safety;
+  /** What is asked in place of what a client would ask. */
+  decorate(request: ModelRequest): ModelRequest;
 }
 
 export class Clients {
@@ -41,7 +43,7 @@ export class Clients {
   readonly compactions: CompactionCall[] = [];
   readonly #options: SimOptions;
   readonly #deps: ClientsDeps;
-  readonly #network: ClientNetwork;
+  readonly #network: Exchanges;
   #order = 0;
   #stopped = false;
   #running = 0;
@@ -121,7 +123,13 @@ export class Clients {
       request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
     else request = this.#txn(random, value, lease);
-    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    const op = await this.call(
+      name,
+      node,
+      this.#deps.decorate(request),
+      mode,
+      this.#options.clientTimeoutMs,
+    );
     return op.outcome?.kind === "answered";
   }
 
@@ -141,7 +149,8 @@ export class Clients {
       serializable: isEmpty || (isRead && random.unit() < serializableShare),
       atRevision,
     };
-    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    const asked = this.#deps.decorate(request);
+    const op = await this.call(name, node, asked, mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
 
@@ -189,6 +198,7 @@ export class Clients {
       KVService.methods.Compact.path,
       bytes,
       this.#options.clientTimeoutMs,
+      name,
     );
     this.#deps.story.record(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
@@ -217,7 +227,7 @@ export class Clients {
     const { isAltered, timesAltered } = node;
     const calledMs = this.#deps.scheduler.nowMs;
     const space = this.#deps.spaceCheck.before(node.member);
-    const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
+    const reply = await this.#network.exchange(node, path, bytes, timeoutMs, client);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);

@@ -31,6 +31,7 @@ import {
 import type {
   Answer,
   ModelCompare,
+  ModelDelete,
   ModelKv,
   ModelOp,
   ModelPut,
@@ -93,14 +94,15 @@ function toPut({
   lease,
   ignoreValue = false,
   ignoreLease = false,
+  prevKv = false,
 }: ModelPut): PutRequest {
   return PutRequest.create({
-    ...{ key: fromLatin1(key), lease: BigInt(lease ?? 0), ignoreValue, ignoreLease },
+    ...{ key: fromLatin1(key), lease: BigInt(lease ?? 0), ignoreValue, ignoreLease, prevKv },
     value: ignoreValue ? EMPTY : fromLatin1(value),
   });
 }
 
-function fromPut({ key, value, lease, ignoreValue, ignoreLease }: PutRequest): ModelPut {
+function fromPut({ key, value, lease, ignoreValue, ignoreLease, prevKv }: PutRequest): ModelPut {
   const ignored = { ...(ignoreValue && { ignoreValue }), ...(ignoreLease && { ignoreLease }) };
   return {
     kind: "put",
@@ -108,7 +110,17 @@ function fromPut({ key, value, lease, ignoreValue, ignoreLease }: PutRequest): M
     value: toLatin1(value),
     ...(lease !== 0n && { lease: `${lease}` }),
     ...ignored,
+    ...(prevKv && { prevKv }),
   };
+}
+
+function toDelete({ key, end, prevKv = false }: ModelDelete): DeleteRangeRequest {
+  return { key: fromLatin1(key), rangeEnd: fromLatin1(end), prevKv };
+}
+
+function fromDelete({ key, rangeEnd, prevKv }: DeleteRangeRequest): ModelDelete {
+  const range = { key: toLatin1(key), end: toLatin1(rangeEnd) };
+  return { kind: "delete", ...range, ...(prevKv && { prevKv }) };
 }
 
 function toRange({
@@ -171,11 +183,7 @@ function toOp(op: ModelOp): RequestOp {
   if (op.kind === "put") return { request: { case: "requestPut", value: toPut(op) } };
   if (op.kind === "txn") return { request: { case: "requestTxn", value: toTxn(op) } };
   if (op.kind === "range") return { request: { case: "requestRange", value: toRange(op) } };
-  const value = DeleteRangeRequest.create({
-    key: fromLatin1(op.key),
-    rangeEnd: fromLatin1(op.end),
-  });
-  return { request: { case: "requestDeleteRange", value } };
+  return { request: { case: "requestDeleteRange", value: toDelete(op) } };
 }
 
 /** The method and the bytes of a request. */
@@ -189,10 +197,7 @@ export function encodeRequest(
     case "delete":
       return {
         path: DeleteRange.path,
-        bytes: DeleteRangeRequest.encode({
-          key: fromLatin1(request.key),
-          rangeEnd: fromLatin1(request.end),
-        }),
+        bytes: DeleteRangeRequest.encode(toDelete(request)),
       };
     case "range":
       return {
@@ -233,6 +238,20 @@ function rangeAnswer({ kvs, count, more }: RangeResponse): OpAnswer {
   return { kind: "range", kvs: kvs.map(toModelKv), count, more };
 }
 
+/** The answer in a response to a put. */
+export function putAnswer({ prevKv }: Pick<PutResponse, "prevKv">): OpAnswer {
+  return prevKv === undefined ? { kind: "put" } : { kind: "put", previous: toModelKv(prevKv) };
+}
+
+/** The answer in a response to a deletion. */
+export function deleteAnswer({
+  deleted,
+  prevKvs,
+}: Pick<DeleteRangeResponse, "deleted" | "prevKvs">): OpAnswer {
+  const answer = { kind: "delete", deleted } as const;
+  return prevKvs.length === 0 ? answer : { ...answer, previous: prevKvs.map(toModelKv) };
+}
+
 function opAnswer({ response }: ResponseOp): OpAnswer {
   switch (response?.case) {
     case "responseRange":
@@ -244,7 +263,9 @@ function opAnswer({ response }: ResponseOp): OpAnswer {
         answers: response.value.responses.map(opAnswer),
       };
     case "responseDeleteRange":
-      return { kind: "delete", deleted: response.value.deleted };
+      return deleteAnswer(response.value);
+    case "responsePut":
+      return putAnswer(response.value);
     default:
       return { kind: "put" };
   }
@@ -253,18 +274,20 @@ function opAnswer({ response }: ResponseOp): OpAnswer {
 /** The answer to a request of that kind. */
 export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Answer {
   switch (kind) {
-    case "put":
+    case "put": {
+      const response = PutResponse.decode(bytes);
       return {
-        revision: PutResponse.decode(bytes).header!.revision,
+        revision: response.header!.revision,
         succeeded: true,
-        answers: [{ kind: "put" }],
+        answers: [putAnswer(response)],
       };
+    }
     case "delete": {
-      const { header, deleted } = DeleteRangeResponse.decode(bytes);
+      const response = DeleteRangeResponse.decode(bytes);
       return {
-        revision: header!.revision,
+        revision: response.header!.revision,
         succeeded: true,
-        answers: [{ kind: "delete", deleted }],
+        answers: [deleteAnswer(response)],
       };
     }
     case "range": {
@@ -327,11 +350,7 @@ function fromOp({ request }: RequestOp): ModelOp {
     case "requestPut":
       return fromPut(request.value);
     case "requestDeleteRange":
-      return {
-        kind: "delete",
-        key: toLatin1(request.value.key),
-        end: toLatin1(request.value.rangeEnd),
-      };
+      return fromDelete(request.value);
     case "requestRange":
       return fromRange(request.value);
     case "requestTxn":
@@ -347,8 +366,7 @@ export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undef
     return fromPut(PutRequest.decode(entry.put));
   }
   if (entry.deleteRange !== undefined) {
-    const { key, rangeEnd } = DeleteRangeRequest.decode(entry.deleteRange);
-    return { kind: "delete", key: toLatin1(key), end: toLatin1(rangeEnd) };
+    return fromDelete(DeleteRangeRequest.decode(entry.deleteRange));
   }
   if (entry.txn !== undefined) {
     return fromTxn(TxnRequest.decode(entry.txn));

@@ -24,7 +24,7 @@ import {
 } from "@quorate/proto";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
 import type { ModelOp } from "./model.ts";
 import type { Node } from "./node.ts";
@@ -67,7 +67,7 @@ export interface HostileClientsDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly clients: Clients;
   readonly safety: Safety;
   /** Something is wrong. */

@@ -19,7 +19,7 @@ import {
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
-import type { ClientNetwork, ClientStream } from "./client-network.ts";
+import type { ClientStream, Exchanges } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -36,7 +36,7 @@ export interface LeaseClientsDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly clients: Clients;
   readonly check: LeaseCheck;
   readonly safety: Safety;

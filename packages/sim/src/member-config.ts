@@ -59,6 +59,16 @@ export async function configOf(
       `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`,
     ],
   ];
+  // Nothing is opened: the names of certificates come with the simulator's calls.
+  const certificates = ["cert-file", "key-file", "trusted-ca-file"].flatMap((flag) => [
+    `--${flag}`,
+    "/nowhere.pem",
+  ]);
+  if (options.users)
+    argv.push(
+      ...[...certificates, "--client-cert-auth", "--bcrypt-cost", "4"],
+      ...["--auth-token-ttl", `${options.tokenTtlSeconds}`],
+    );
   const invocation = await loadConfig(argv, {}, () => "");
   if (invocation.kind !== "run") throw new Error("the flags start no member");
   return invocation.config;

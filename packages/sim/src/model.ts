@@ -34,7 +34,10 @@ export interface ModelRangeOptions {
   readonly countOnly?: boolean | undefined;
 }
 
-/** With ignoreValue or ignoreLease the key must exist, and keeps what it has. */
+/**
+ * With ignoreValue or ignoreLease the key must exist, and keeps what it has; with prevKv the answer
+ * has the key as it was.
+ */
 export interface ModelPut {
   readonly kind: "put";
   readonly key: string;
@@ -42,6 +45,13 @@ export interface ModelPut {
   readonly lease?: string | undefined;
   readonly ignoreValue?: boolean | undefined;
   readonly ignoreLease?: boolean | undefined;
+  readonly prevKv?: boolean | undefined;
+}
+
+/** With prevKv the answer has the keys as they were. */
+export interface ModelDelete extends ModelRange {
+  readonly kind: "delete";
+  readonly prevKv?: boolean | undefined;
 }
 
 /** Comparisons, of all transactions within too, are made before anything is written. */
@@ -54,7 +64,7 @@ export interface ModelTxn {
 
 export type ModelOp =
   | ModelPut
-  | ({ readonly kind: "delete" } & ModelRange)
+  | ModelDelete
   | ({ readonly kind: "range" } & ModelRange & ModelRangeOptions)
   | ModelTxn;
 
@@ -85,8 +95,12 @@ export interface ModelKv extends ModelKey {
 
 /** What each operation answered. */
 export type OpAnswer =
-  | { readonly kind: "put" }
-  | { readonly kind: "delete"; readonly deleted: number }
+  | { readonly kind: "put"; readonly previous?: ModelKv | undefined }
+  | {
+      readonly kind: "delete";
+      readonly deleted: number;
+      readonly previous?: readonly ModelKv[] | undefined;
+    }
   /**
    * Records of other origin may have no count. `count` is of all keys of the range, `more` whether
    * a limit left some out.
@@ -274,7 +288,7 @@ export class ModelState {
     return keys === undefined ? this : new ModelState(this.revision, keys);
   }
 
-  #put(run: Run, { key, value, lease, ignoreValue, ignoreLease }: ModelPut): OpAnswer {
+  #put(run: Run, { key, value, lease, ignoreValue, ignoreLease, prevKv }: ModelPut): OpAnswer {
     run.keys ??= new Map(this.keys);
     const old = run.keys.get(key);
     const kept = ignoreLease === true ? old?.lease : lease;
@@ -287,10 +301,12 @@ export class ModelState {
     };
     run.keys.set(key, put);
     run.events.push({ key, now: put, before: old });
-    return { kind: "put" };
+    return prevKv === true && old !== undefined
+      ? { kind: "put", previous: { key, ...old } }
+      : { kind: "put" };
   }
 
-  #delete(run: Run, range: ModelRange): OpAnswer {
+  #delete(run: Run, range: ModelDelete): OpAnswer {
     const gone = this.#now(run).range(range);
     if (gone.length > 0) {
       run.keys ??= new Map(this.keys);
@@ -299,7 +315,8 @@ export class ModelState {
         run.keys.delete(key);
       }
     }
-    return { kind: "delete", deleted: gone.length };
+    const deleted = { kind: "delete", deleted: gone.length } as const;
+    return range.prevKv === true && gone.length > 0 ? { ...deleted, previous: gone } : deleted;
   }
 
   #revoke(lease: string): ReturnType<ModelState["apply"]> {
@@ -332,7 +349,15 @@ function isEqual(expected: readonly OpAnswer[], actual: readonly OpAnswer[]): bo
     const a = expected[i];
     const b = actual[i];
     if (a.kind !== b.kind) return false;
-    if (a.kind === "delete" && a.deleted !== (b as typeof a).deleted) return false;
+    if (a.kind === "delete") {
+      const other = b as typeof a;
+      if (a.deleted !== other.deleted || !areEqual(a.previous ?? [], other.previous ?? []))
+        return false;
+    }
+    if (a.kind === "put") {
+      const { previous } = b as typeof a;
+      if (!areEqual(a.previous ? [a.previous] : [], previous ? [previous] : [])) return false;
+    }
     if (a.kind === "txn") {
       const { succeeded, answers } = b as typeof a;
       if (a.succeeded !== succeeded || !isEqual(a.answers, answers)) return false;
@@ -341,14 +366,19 @@ function isEqual(expected: readonly OpAnswer[], actual: readonly OpAnswer[]): bo
     const { kvs, count, more } = b as typeof a;
     if ((count !== undefined && a.count !== count) || (more !== undefined && a.more !== more))
       return false;
-    if (a.kvs.length !== kvs.length) return false;
-    for (let j = 0; j < kvs.length; j++) {
-      const x = a.kvs[j];
-      const y = kvs[j];
-      if (x.key !== y.key || x.value !== y.value || x.mod !== y.mod || x.create !== y.create)
-        return false;
-      if (x.version !== y.version || (x.lease ?? "") !== (y.lease ?? "")) return false;
-    }
+    if (!areEqual(a.kvs, kvs)) return false;
+  }
+  return true;
+}
+
+function areEqual(expected: readonly ModelKv[], actual: readonly ModelKv[]): boolean {
+  if (expected.length !== actual.length) return false;
+  for (let j = 0; j < actual.length; j++) {
+    const x = expected[j];
+    const y = actual[j];
+    if (x.key !== y.key || x.value !== y.value || x.mod !== y.mod || x.create !== y.create)
+      return false;
+    if (x.version !== y.version || (x.lease ?? "") !== (y.lease ?? "")) return false;
   }
   return true;
 }
@@ -363,5 +393,11 @@ function canonical(answer: OpAnswer): unknown {
     return { kvs: answer.kvs.map(kvFields), count: answer.count, more: answer.more };
   if (answer.kind === "txn")
     return { succeeded: answer.succeeded, answers: answer.answers.map(canonical) };
-  return answer.kind === "delete" ? answer.deleted : answer.kind;
+  if (answer.kind === "delete") {
+    const { deleted, previous } = answer;
+    return previous === undefined ? deleted : { deleted, previous: previous.map(kvFields) };
+  }
+  if (answer.kind === "put" && answer.previous !== undefined)
+    return { put: kvFields(answer.previous) };
+  return answer.kind;
 }

@@ -29,6 +29,7 @@ import { answersOf } from "./peer-ports.ts";
 import { plantMisbehavior, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
+import { simSecrets } from "./users/secrets.ts";
 
 /** Operations of a disk that may fail by themselves. */
 const DISK_OPERATIONS = [
@@ -251,6 +252,9 @@ export class Node {
       disk: new ProcessDisk(this.machine.disk, process, twist),
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
+      secrets: options.users
+        ? simSecrets(options, { random: random.fork("secrets"), scheduler, process })
+        : undefined,
       walSegmentBytes: options.segmentBytes,
       applyLimits: applyLimitsOf(options),
       sliceLimits: sliceLimitsOf(options),

@@ -16,7 +16,7 @@ import {
   StatusResponse,
 } from "@quorate/proto";
 import { violate } from "./check/violation.ts";
-import type { ClientNetwork, Reply } from "./client-network.ts";
+import type { Exchanges, Reply } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -34,7 +34,7 @@ export interface OperatorDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly clients: Clients;
   /** Something is wrong. */
   fail(error: unknown): void;

@@ -133,6 +133,13 @@ export interface SimOptions {
    * never.
    */
   readonly harshDisks: number;
+  /** Whether users and roles are enforced, and change while clients of all identities work. */
+  readonly users: boolean;
+  /** Mean time between two changes of users and roles. */
+  readonly usersEveryMs: number;
+  /** Whether tokens are signed, as JSON Web Tokens are, or the members' own. */
+  readonly signedTokens: boolean;
+  readonly tokenTtlSeconds: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -456,6 +463,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
       theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
         ? 2
         : 0,
+    ...drawUsers(seed, theme),
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
@@ -518,6 +526,19 @@ function drawHostility(seed: number) {
   const random = new SeededRandom(BigInt(seed)).fork("hostility");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawUsers(seed: number, theme: Theme) {
+  const random = new SeededRandom(BigInt(seed)).fork("users");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  const users = random.below(10) === 0 && (theme === "mixed" || theme === "snapshots");
+  return {
+    users,
+    usersEveryMs: one(20, 60, 200),
+    signedTokens: one(false, false, true),
+    tokenTtlSeconds: one(2, 300, 300),
+  };
 }
 
 /** Of a stream of its own, for the same reason. */

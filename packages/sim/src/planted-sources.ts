@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { countPlaces, replacePlaces } from "@quorate/host/testing";
+import { USER_BUGS } from "./users/planted-bugs.ts";
 
 /** One place of the source, and what is to stand there. */
 export interface SourceBug {
@@ -295,6 +296,7 @@ export const SOURCE_BUGS = {
     after:
       'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
   },
+  ...USER_BUGS,
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */

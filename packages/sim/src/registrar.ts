@@ -17,7 +17,7 @@ import {
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import { Removals } from "./removals.ts";
@@ -78,7 +78,7 @@ export interface RegistrarDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   /**
    * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
    */

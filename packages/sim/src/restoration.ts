@@ -15,7 +15,7 @@ import { HashCheck } from "./check/hashes.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
 import { Safety, violate } from "./check/safety.ts";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelRequest } from "./model.ts";
 import { Network } from "./network.ts";
@@ -34,7 +34,7 @@ export interface RestorationDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   /** The flags of a member. @param cluster its --initial-cluster */
   configOf(name: string, url: string, cluster: string): Promise<ServerConfig>;
   /** Something is wrong. */
@@ -90,9 +90,9 @@ export class Restoration {
     const names = Array.from({ length: MEMBERS }, (_, i) => `r${i}`);
     const urlOf = (i: number) => `http://127.0.0.1:${22_380 + i}`;
     const cluster = names.map((name, i) => `${name}=${urlOf(i)}`).join(",");
-    const { index, state, compactRevision, alarms } = this.#archive;
+    const { index, state, compactRevision, alarms, users } = this.#archive;
     // The new log holds its members alone.
-    this.#safety.begin({ index: MEMBERS, state, compactRevision, alarms });
+    this.#safety.begin({ index: MEMBERS, state, compactRevision, alarms, users });
     this.#deps.story.record(
       "world",
       `restores a cluster from the snapshot at ${index}, revision ${state.revision}`,

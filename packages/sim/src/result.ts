@@ -15,6 +15,7 @@ import type { FaultKind } from "./options.ts";
 import type { Registrar } from "./registrar.ts";
 import type { Story } from "./report/story.ts";
 import type { Saboteur } from "./saboteur.ts";
+import type { Users } from "./users/users.ts";
 
 export interface RunResult {
   readonly seed: number;
@@ -51,6 +52,8 @@ export interface RunResult {
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
   readonly hostile: HostileClients["counts"];
+  /** Undefined in a run without users. */
+  readonly users: Users["counts"] | undefined;
   readonly verdict: Judgement | undefined;
   readonly history: RecordedHistory;
   readonly story: Story;

@@ -13,7 +13,7 @@ import {
 } from "@quorate/proto";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
-import type { ClientNetwork } from "./client-network.ts";
+import type { Exchanges } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
@@ -40,7 +40,7 @@ export interface SaboteurDeps {
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly check: CorruptionCheck;
   readonly safety: Safety;
   /** Whether one more member can do without what it has. */

@@ -18,6 +18,7 @@ import { SpaceCheck } from "./check/space.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
+import type { GuestFactory, Guests } from "./guests.ts";
 import { HostileClients } from "./hostile-clients.ts";
 import { LeaseClients } from "./lease-clients.ts";
 import { configOf, configsOf } from "./member-config.ts";
@@ -34,6 +35,7 @@ import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
 import { continueAlone } from "./survivor.ts";
+import { Users } from "./users/users.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
@@ -63,6 +65,8 @@ class World {
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
   readonly recovery: RecoveryChecks;
+  readonly users: Users | undefined;
+  readonly guests: Guests | undefined;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -71,7 +75,12 @@ class World {
 
   readonly #explains: boolean;
 
-  constructor(options: SimOptions, configs: readonly ServerConfig[], explains: boolean) {
+  constructor(
+    options: SimOptions,
+    configs: readonly ServerConfig[],
+    explains: boolean,
+    guests: GuestFactory | undefined,
+  ) {
     this.options = options;
     this.#explains = explains;
     const { scheduler } = this;
@@ -115,18 +124,17 @@ class World {
       random: random.fork("client network"),
       fail,
     });
-    const shared = {
-      nodes: this.nodes,
-      scheduler,
-      story,
-      network: this.clientNetwork,
-      safety,
-      fail,
-    };
+    const common = { nodes: this.nodes, scheduler, story, safety, fail };
+    const withUsers = { ...common, network: this.clientNetwork, random: random.fork("users") };
+    this.users = options.users ? new Users(options, withUsers) : undefined;
+    const { users } = this;
+    const mixed = (rootPercent: number) => users?.mixed(rootPercent) ?? this.clientNetwork;
+    const shared = { ...common, network: users?.trusted ?? this.clientNetwork };
     const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
     this.clients = new Clients(options, {
-      ...shared,
+      ...{ ...shared, network: mixed(50) },
       random: random.fork("clients"),
+      decorate: (request) => users?.decorate(request) ?? request,
       leaseCheck,
       corruptionCheck,
       spaceCheck,
@@ -137,14 +145,14 @@ class World {
       check: this.watchCheck,
     });
     const leases = {
-      ...shared,
+      ...{ ...shared, network: mixed(70) },
       random: random.fork("lease clients"),
       clients: this.clients,
       check: leaseCheck,
     };
     this.leaseClients = new LeaseClients(options, leases);
     this.hostileClients = new HostileClients(options, {
-      ...shared,
+      ...{ ...shared, network: mixed(30) },
       random: random.fork("hostile clients"),
       clients: this.clients,
     });
@@ -185,6 +193,14 @@ class World {
       ...shared,
       random: random.fork("archivist"),
       archives: this.archives,
+    });
+    this.guests = guests?.({
+      ...{ nodes: this.nodes, network: this.clientNetwork, scheduler, fail },
+      random: random.fork("guests"),
+      onRevision: (listener) => {
+        safety.onRevision = listener;
+      },
+      compactRevision: () => safety.compactRevision,
     });
     const { clients, watchClients, leaseClients, operator } = this;
     this.recovery = new RecoveryChecks({
@@ -246,6 +262,8 @@ class World {
     registrar.start();
     this.saboteur.start();
     this.archivist.start();
+    this.users?.start(clients, this.leaseCheck);
+    this.guests?.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.record("world", "all is healed");
     nemesis.stop();
@@ -268,6 +286,9 @@ class World {
     );
     registrar.stop();
     await this.#settled(recovery.progress(), PROGRESS_MS, () => recovery.standing());
+    if (this.users !== undefined)
+      await this.#settled(this.users.settle(), PROGRESS_MS, () => "users and roles");
+    this.users?.stop();
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
@@ -285,6 +306,8 @@ class World {
       watchClients.behind().join("; "),
     );
     watchClients.stop();
+    if (this.guests !== undefined)
+      await this.#settled(this.guests.finish(), 3 * PROGRESS_MS, () => "guests do not finish");
     this.archivist.stop();
     await this.#settled(recovery.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(recovery.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
@@ -293,13 +316,15 @@ class World {
       PROGRESS_MS,
       () => "ARCHIVE-2: a restored cluster does not serve",
     );
+    // Writes of guests are not in the history of the clients.
+    if (this.guests !== undefined) return;
     checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
       title: `seed ${this.options.seed}`,
       hint,
       explains: this.#explains,
-      searches: !this.options.wholeApi,
+      searches: !this.options.wholeApi && !this.options.users,
     });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
@@ -337,7 +362,7 @@ class World {
       ...{
         scheduler,
         story,
-        network: this.clientNetwork,
+        network: this.users?.trusted ?? this.clientNetwork,
         random: this.#random.fork("restoration"),
       },
       configOf: (name, url, cluster) => configOf(options, name, url, cluster, "new"),
@@ -362,8 +387,12 @@ class World {
  * @param explains the last events of each member are kept, to be printed, and a history that fails
  * is made small and drawn, which takes longer than the run.
  */
-export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
-  const world = new World(options, await configsOf(options), explains);
+export async function runSeed(
+  options: SimOptions,
+  explains = true,
+  guests?: GuestFactory,
+): Promise<RunResult> {
+  const world = new World(options, await configsOf(options), explains, guests);
   let violation: string | undefined;
   const onRejection = (error: unknown) => {
     // What a dead process still waited for ends as it may.
@@ -407,6 +436,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
     hostile: world.hostileClients.counts,
+    users: world.users?.counts,
     checked: {
       entriesWritten: world.raftCheck.counts.entries,
       leaders: world.raftCheck.counts.leaders,

@@ -22,6 +22,8 @@ export interface AdmissionAttributes {
   readonly dryRun: boolean;
   readonly signal: Cancellation;
   warn(text: string): void;
+  /** For the audit log; absent where the request is not recorded. */
+  annotate?(key: string, value: string): void;
 }
 
 export interface Admission {

@@ -51,12 +51,12 @@ async function runAll(
 ): Promise<KubeObject | undefined> {
   let { object } = attributes;
   const due = new Set(again.due);
-  for (const webhook of webhooks.all) {
+  for (const [at, webhook] of webhooks.all.entries()) {
     if (isSecond && !due.has(webhook.id)) continue;
     const present = { ...attributes, object };
     const invocation = await invocationOf(webhook, present, deps);
     if (invocation === undefined) continue;
-    const next = await runOne(invocation, present, deps);
+    const next = await runOne(invocation, present, `round_${isSecond ? 1 : 0}_index_${at}`, deps);
     if (next !== undefined) {
       object = next;
       for (const id of again.waiting) again.due.add(id);
@@ -67,14 +67,26 @@ async function runAll(
   return object;
 }
 
+/** Annotation of the audit log: whether a webhook changed the object. */
+const MUTATION = "mutation.webhook.admission.k8s.io/";
+
 /** The changed object; undefined where the webhook changes nothing. */
 async function runOne(
   invocation: Invocation,
   attributes: AdmissionAttributes,
+  place: string,
   deps: MutatingDependencies,
 ): Promise<KubeObject | undefined> {
+  const { spec, configuration } = invocation.webhook;
+  const by = { configuration, webhook: spec.name };
+  const mark = (mutated: boolean) =>
+    attributes.annotate?.(`${MUTATION}${place}`, JSON.stringify({ ...by, mutated }));
   const result = await dispatch(invocation, attributes, true, deps);
-  if (result?.patch === undefined) return undefined;
+  if (result === undefined) attributes.annotate?.(`failed-open.${MUTATION}${place}`, spec.name);
+  if (result?.patch === undefined) {
+    mark(false);
+    return undefined;
+  }
   const { webhook, object } = invocation;
   if (object === undefined) {
     throw internalError(
@@ -88,7 +100,9 @@ async function runOne(
     patchedBy(object, result.patch, deps),
     deps,
   );
-  return semanticEqual(patched, attributes.object) ? undefined : patched;
+  const isSame = semanticEqual(patched, attributes.object);
+  mark(!isSame);
+  return isSame ? undefined : patched;
 }
 
 function patchedBy(object: KubeObject, patch: unknown, { applyPatch }: MutatingDependencies) {

@@ -4,6 +4,9 @@ import type { Invocation, WebhookList } from "./webhook-config.ts";
 import { type DispatchDependencies, dispatch } from "./webhook-dispatch.ts";
 import { invocationOf, isExempt, type MatchDependencies } from "./webhook-match.ts";
 
+/** Annotation of the audit log: a webhook that failed was ignored. */
+const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/";
+
 export function validatingWebhooks(
   webhooks: WebhookList,
   deps: DispatchDependencies & MatchDependencies,
@@ -16,7 +19,10 @@ export function validatingWebhooks(
         const invocation = await invocationOf(webhook, attributes, deps);
         if (invocation !== undefined) invocations.push(invocation);
       }
-      const calls = invocations.map((one) => dispatch(one, attributes, false, deps));
+      const calls = invocations.map(async (one, at) => {
+        if ((await dispatch(one, attributes, false, deps)) === undefined)
+          attributes.annotate?.(`${FAILED_OPEN}round_0_index_${at}`, one.webhook.spec.name);
+      });
       // All end before the first failure is reported, so that none outlives the request.
       const failures = await Promise.allSettled(calls);
       for (const failure of failures) if (failure.status === "rejected") throw failure.reason;

@@ -43,6 +43,8 @@ export interface WebhookSpec {
 /** A webhook, prepared for matching. */
 export interface Webhook {
   readonly spec: WebhookSpec;
+  /** The name of its configuration. */
+  readonly configuration: string;
   /** Distinguishes webhooks of one name: configuration, name, index. */
   readonly id: string;
   readonly namespaceSelector: Selector;
@@ -87,6 +89,7 @@ export class WebhookList {
     const name = configuration.metadata.name ?? "";
     const webhooks = webhooksOf(configuration).map((spec, i) => ({
       spec,
+      configuration: name,
       id: `${name}/${spec.name}/${i}`,
       namespaceSelector: selectorOf(spec.namespaceSelector),
       objectSelector: selectorOf(spec.objectSelector),

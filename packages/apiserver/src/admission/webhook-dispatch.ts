@@ -51,6 +51,8 @@ export async function dispatch(
   } catch (error) {
     return failed(webhook, attributes, failureText(error), deps.logger);
   }
+  for (const [key, value] of Object.entries(result.auditAnnotations))
+    attributes.annotate?.(`${webhook.spec.name}/${key}`, value);
   for (const warning of result.warnings) attributes.warn(warning);
   if (!result.allowed) throw denied(webhook, result.status);
   return result;

@@ -15,7 +15,7 @@ export class BadReviewError extends CodedError<"BadReview"> {
   }
 }
 
-/** More warnings of one response are dropped. */
+/** More warnings, or audit annotations, of one response are dropped. */
 export const MAX_WEBHOOK_WARNINGS = 64;
 
 export type ReviewVersion = "v1" | "v1beta1";
@@ -73,6 +73,8 @@ export interface ReviewResult {
   /** A parsed JSON patch; undefined without one. */
   readonly patch: unknown;
   readonly warnings: readonly string[];
+  /** For the audit log. */
+  readonly auditAnnotations: Readonly<Record<string, string>>;
 }
 
 interface Response {
@@ -82,6 +84,7 @@ interface Response {
   readonly patch?: unknown;
   readonly patchType?: unknown;
   readonly warnings?: unknown;
+  readonly auditAnnotations?: unknown;
 }
 
 /**
@@ -95,7 +98,7 @@ export function decodeReview(
   isMutating: boolean,
 ): ReviewResult {
   const response = responseOf(body, version, uid);
-  const { patch, patchType, status, allowed, warnings } = response;
+  const { patch, patchType, status, allowed, warnings, auditAnnotations } = response;
   const hasPatch = typeof patch === "string" && patch !== "";
   if (!isMutating) {
     if (hasPatch) throw new BadReviewError("validating webhook may not return response.patch");
@@ -108,6 +111,7 @@ export function decodeReview(
     status: typeof status === "object" && status !== null ? status : undefined,
     patch: hasPatch ? parsePatch(patch) : undefined,
     warnings: textsOf(warnings).slice(0, MAX_WEBHOOK_WARNINGS),
+    auditAnnotations: annotationsOf(auditAnnotations),
   };
 }
 
@@ -167,6 +171,12 @@ function parsePatch(base64: string): unknown {
     // Reported below.
   }
   throw new BadReviewError("received undecodable patch in webhook response");
+}
+
+function annotationsOf(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null) return {};
+  const texts = Object.entries(value).filter(([, text]) => typeof text === "string");
+  return Object.fromEntries(texts.slice(0, MAX_WEBHOOK_WARNINGS));
 }
 
 function textsOf(value: unknown): readonly string[] {

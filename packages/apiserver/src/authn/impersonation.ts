@@ -33,6 +33,13 @@ const EXTRA_PREFIX = "impersonate-extra-";
 /** From so many values on, one check for all of them comes first. */
 const MANY_VALUES = 4;
 
+/** The user that a request acts as. */
+export interface Impersonation {
+  readonly user: UserInfo;
+  /** The verb of the constrained mode that allowed it; "" for the plain one. */
+  readonly constraint: string;
+}
+
 /**
  * The user that the request acts as.
  * @param attributes of the request, with the client as its user
@@ -43,14 +50,15 @@ export async function impersonatedUser(
   head: HttpHead,
   attributes: AuthorizerAttributes,
   authorizer: Authorizer,
-): Promise<UserInfo | undefined> {
+): Promise<Impersonation | undefined> {
   const wanted = wantedUser(head);
   if (wanted === undefined) return undefined;
   let first: ApiError | undefined;
   for (const mode of MODES) {
     if (!mode.applies(wanted, attributes.user)) continue;
     try {
-      return await checkMode(mode, wanted, attributes, authorizer);
+      const user = await checkMode(mode, wanted, attributes, authorizer);
+      return { user, constraint: mode.name === "" ? "" : `impersonate:${mode.name}` };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       first ??= error;

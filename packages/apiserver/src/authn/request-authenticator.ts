@@ -1,13 +1,14 @@
 /**
  * The user of a request (apiserver: pkg/authentication/request/{x509,bearertoken,anonymous}):
  *
- *     client certificate -> bearer token -> anonymous
+ *     client certificate -> bearer token -> token of a WebSocket -> anonymous
  *
  * A credential that is not valid ends in 401 "Unauthorized", unless another one is; why is only in
  * the log. A request without any is anonymous where that is allowed.
  */
 import { type HttpHead, type Logger, WarningInterval } from "@quorate/host";
 import { ApiError } from "../meta/status.ts";
+import { isWebSocketRequest, socketProtocols } from "./socket-protocols.ts";
 import { InvalidTokenError, type TokenAuthenticator } from "./token-authenticator.ts";
 import { ANONYMOUS, type Authenticator, type UserInfo } from "./user.ts";
 import { CREDENTIAL_ID_KEY, withAuthenticatedGroup } from "./user-names.ts";
@@ -51,7 +52,7 @@ export class RequestAuthenticator implements Authenticator {
     const { clientCertificates, tokens, audiences, allowAnonymous } = this.#options;
     const fromCertificate = clientCertificates ? certificateUser(head) : undefined;
     if (fromCertificate !== undefined) return withAuthenticatedGroup(fromCertificate);
-    const token = bearerToken(head.headers.get("authorization"));
+    const token = bearerToken(head.headers.get("authorization")) ?? this.#socketToken(head);
     if (token !== undefined && tokens !== undefined) {
       const user = await this.#tokenUser(tokens, token, audiences);
       if (user === undefined) throw unauthorized();
@@ -62,6 +63,17 @@ export class RequestAuthenticator implements Authenticator {
       this.#refused(`the client certificate does not verify: ${peerCertificateError}`);
     } else if (allowAnonymous) return ANONYMOUS;
     throw unauthorized();
+  }
+
+  /** Throws ApiError 401 for one that is malformed. */
+  #socketToken(head: HttpHead): string | undefined {
+    if (!isWebSocketRequest(head)) return undefined;
+    try {
+      return socketProtocols(head).token;
+    } catch (error) {
+      this.#refused((error as Error).message);
+      throw unauthorized();
+    }
   }
 
   async #tokenUser(

@@ -7,6 +7,7 @@
  *     resources:
  *       - resources: [secrets, "*.example.org", "*.*"]
  *         providers:
+ *           - kms: { apiVersion: v2, name: vault, endpoint: "unix:///run/kms.sock", timeout: 3s }
  *           - aesgcm: { keys: [{ name: key1, secret: BASE64 }] }
  *           - identity: {}
  */
@@ -14,6 +15,7 @@ import { writeFromBase64 } from "@quorate/proto";
 import { invalidValue, required } from "../meta/field-errors.ts";
 import type { FieldError } from "../meta/status.ts";
 import { resourceErrors } from "./encrypted-resources.ts";
+import { KMS_FIELDS, type KmsConfig, parseKms } from "./kms-config.ts";
 
 export type CipherName = "aesgcm" | "aescbc" | "secretbox";
 
@@ -25,7 +27,8 @@ export interface EncryptionKey {
 
 export type EncryptionProvider =
   | { readonly cipher: CipherName; readonly keys: readonly EncryptionKey[] }
-  | { readonly cipher: "identity" };
+  | { readonly cipher: "identity" }
+  | { readonly cipher: "kms"; readonly kms: KmsConfig };
 
 /** Providers for some resources; the first encrypts. */
 export interface EncryptionRule {
@@ -45,7 +48,6 @@ const NO_PROVIDER =
   "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity";
 const SEVERAL_PROVIDERS =
   "more than one provider specified in a single element, should split into different list elements";
-const NO_KMS = "KMS providers are not supported by this server";
 
 /** A file with more rules, providers or keys is refused. */
 const MAX_LIST = 1000;
@@ -59,7 +61,8 @@ export function parseEncryptionConfig(value: unknown): readonly EncryptionRule[]
   const rules = listOf(config.resources, "resources");
   const errors: FieldError[] = [];
   if (rules.length === 0) errors.push(required("resources", "at least one resources is required"));
-  const parsed = rules.map((rule, at) => parseRule(rule, `resources[${at}]`, errors));
+  const names = new Set<string>();
+  const parsed = rules.map((rule, at) => parseRule(rule, `resources[${at}]`, names, errors));
   const texts = new Set(errors.map(({ field, message }) => `${field}: ${message}`));
   if (texts.size > 0)
     throw new Error(texts.size === 1 ? [...texts][0] : `[${[...texts].join(", ")}]`);
@@ -77,7 +80,12 @@ function checkKind(apiVersion: unknown, kind: unknown): void {
     );
 }
 
-function parseRule(value: unknown, path: string, errors: FieldError[]): EncryptionRule {
+function parseRule(
+  value: unknown,
+  path: string,
+  names: Set<string>,
+  errors: FieldError[],
+): EncryptionRule {
   const rule = fieldsOf(value, path, ["resources", "providers"]);
   const resources = listOf(rule.resources, `${path}.resources`).map((one) => {
     if (typeof one !== "string") throw new Error(`${path}.resources: expected texts`);
@@ -90,12 +98,17 @@ function parseRule(value: unknown, path: string, errors: FieldError[]): Encrypti
   return {
     resources,
     providers: providers.flatMap((one, at) =>
-      parseProvider(one, `${path}.providers[${at}]`, errors),
+      parseProvider(one, `${path}.providers[${at}]`, names, errors),
     ),
   };
 }
 
-function parseProvider(value: unknown, path: string, errors: FieldError[]): EncryptionProvider[] {
+function parseProvider(
+  value: unknown,
+  path: string,
+  kmsNames: Set<string>,
+  errors: FieldError[],
+): EncryptionProvider[] {
   const names = ["kms", "aesgcm", "aescbc", "secretbox", "identity"];
   const provider = fieldsOf(value, path, names);
   const set = names.filter((name) => provider[name] !== undefined && provider[name] !== null);
@@ -107,8 +120,8 @@ function parseProvider(value: unknown, path: string, errors: FieldError[]): Encr
     return [];
   }
   if (name === "kms") {
-    errors.push(invalidValue(`${path}.kms`, "REDACTED", NO_KMS));
-    return [];
+    const fields = fieldsOf(provider["kms"], `${path}.kms`, KMS_FIELDS);
+    return [{ cipher: "kms", kms: parseKms(fields, `${path}.kms`, kmsNames, errors) }];
   }
   if (name === "identity") {
     fieldsOf(provider.identity, `${path}.identity`, []);

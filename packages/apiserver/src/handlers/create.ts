@@ -20,6 +20,7 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const options = writeOptionsOf(call.query, "CreateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
+  call.audit?.request(read.object, read.sizeBytes);
   let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
   object = dedupedOwners(object, ctx, false);
   const name = given.name || (object.metadata.name ?? "");
@@ -34,7 +35,7 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const validate: ValidateObject = (it) =>
     deps.admission.validate(admissionAttributes(named, "CREATE", it, undefined, admitted));
   const created = await stored(given, object, validate, options);
-  await sendObject(call, deps, resource, form, 201, { object: created });
+  await sendObject(call, deps, resource, form, 201, { object: () => created });
 }
 
 /** Fields that the server sets alone (rest.WipeObjectMetaSystemFields). */

@@ -26,7 +26,7 @@ export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise
   const isCascading = parsed.options.orphanDependents === false;
   const status = !deletedNow && isCascading ? 202 : 200;
   const object = result ?? success(status, { name, kind: resource.kind.kind });
-  await sendObject(call, deps, resource, form, status, { object });
+  await sendObject(call, deps, resource, form, status, { object: () => object });
 }
 
 export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): Promise<void> {
@@ -67,7 +67,9 @@ async function readOptions(
   } catch (error) {
     throw badRequest((error as Error).message);
   }
-  return deleteOptionsOf(value, call.query);
+  const parsed = deleteOptionsOf(value, call.query);
+  call.audit?.requestOptions(parsed.object as object, bytes.length);
+  return parsed;
 }
 
 /** Admission of a deletion; the deleted object is the old one. */

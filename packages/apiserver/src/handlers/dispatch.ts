@@ -12,7 +12,7 @@ import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
 import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
-import { type HandlerDeps, type ResourceCall, WRITE_TIMEOUT_MS } from "./resource-call.ts";
+import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
 import { negotiated } from "./send-object.ts";
 import { methodNotAllowed, requestTimeout, resourceNotServed } from "./statuses.ts";
 import { offerOf } from "./transform.ts";
@@ -64,11 +64,11 @@ export async function serveResource(
     namespace: info.namespace,
   };
   if (!WRITE_VERBS.has(info.verb)) return handler(given, deps);
-  const timer = deps.clock.after(WRITE_TIMEOUT_MS, () => call.canceller.abort(requestTimeout()));
+  const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
   try {
     await handler(given, deps);
   } finally {
-    timer.cancel();
+    forget();
   }
 }
 

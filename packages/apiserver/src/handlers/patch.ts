@@ -42,11 +42,13 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
   const { call, resource, name, ctx } = given;
   const [type] = call.header("content-type").split(";", 1) as [PatchType];
   const types = patchTypesOf(resource);
-  if (!types.includes(type)) throw unsupportedMediaType(types);
+  if (!types.includes(type)) throw wrongType(resource);
   if (resource.storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
-  const sent = await readPatch(type, await call.body(), deps);
+  const body = await call.body();
+  const sent = await readPatch(type, body, deps);
+  call.audit?.patch(sent.value, body.length);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     make: async (_ctx, old) => {
@@ -59,6 +61,12 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
     },
   };
   await sendUpdated(given, deps, updated, isApply, options);
+}
+
+/** Built-in kinds have a route for each type; custom ones look at the type themselves. */
+function wrongType(resource: ServedResource): ApiError {
+  if (resource.protobuf === undefined) return unsupportedMediaType(patchTypesOf(resource));
+  return new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
 /** Throws ApiError 400 and 413. */

@@ -50,6 +50,8 @@ async function parsedInSlices(text: string, clock: Clock): Promise<unknown> {
 export interface ReadObject extends DecodedObject {
   /** The group and version that the object names, or else the endpoint's. */
   readonly apiVersion: string;
+  /** Of the body. */
+  readonly sizeBytes: number;
 }
 
 /** The forms that a resource takes. */
@@ -84,6 +86,7 @@ export async function readObject(
     object: decoded.object,
     strictErrors: [...parsed.duplicates, ...decoded.strictErrors],
     apiVersion: object.apiVersion,
+    sizeBytes: bytes.length,
   };
 }
 
@@ -142,7 +145,10 @@ function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
     if (error instanceof ApiError) throw error;
     throw unrecognized(resource.kind, (error as Error).message, bytes);
   }
-  return { ...decodedBy(resource, object), apiVersion: object.apiVersion };
+  return {
+    ...decodedBy(resource, object),
+    ...{ apiVersion: object.apiVersion, sizeBytes: bytes.length },
+  };
 }
 
 /** A body that is no object. */

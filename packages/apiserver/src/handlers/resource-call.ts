@@ -12,6 +12,7 @@ import type { SelectorParsers } from "./list-options.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { SendDeps } from "./send-object.ts";
 import type { SharedFrames } from "./watch-frames.ts";
+import type { SocketOpener } from "./watch-output.ts";
 
 /** Writes get at most this long (apiserver: requestTimeoutUpperBound). */
 export const WRITE_TIMEOUT_MS = 34_000;
@@ -28,6 +29,10 @@ export interface HandlerDeps extends SendDeps {
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly watches: OpenWatches;
+  /** Of WRITE_TIMEOUT_MS. */
+  readonly writeTimeouts: { add(task: () => void): () => void };
+  /** Opens WebSockets for watches; undefined: they are answered as other requests. */
+  readonly openSocket: SocketOpener | undefined;
   readonly frames: SharedFrames;
 }
 
@@ -77,6 +82,7 @@ export function admissionAttributes(
     dryRun: options.dryRun,
     signal: ctx.signal,
     warn: ctx.warn,
+    annotate: call.audit && ((key, value) => call.audit?.annotate(key, value)),
   };
 }
 

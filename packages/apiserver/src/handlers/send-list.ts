@@ -6,7 +6,10 @@
  */
 import type { Clock } from "@quorate/host";
 import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { MAX_AUDIT_OBJECT_CHARS } from "../audit/request-audit.ts";
+import { withoutManagedFields } from "../audit/without-managed-fields.ts";
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
+import { goJson } from "../meta/go-text.ts";
 import type { RestList } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import { type Call, joined } from "../server/call.ts";
@@ -40,6 +43,8 @@ export async function sendList(
     throw notConvertible(
       `you requested PartialObjectMetadata, but the requested object is a list (${listKindOf(resource)})`,
     );
+  if (call.audit?.wants("RequestResponse"))
+    call.audit.responseText(await auditedList(call, deps, resource, form, list));
   const sink = new BodySink(call, 200, mediaTypeOf(form.encoding), deps.newCompressor);
   try {
     if (form.encoding === "protobuf") await protobufList(sink, deps, resource, form, list);
@@ -133,6 +138,32 @@ function textFormOf(
       ? (one: StoredObject) => one.json()
       : (one: StoredObject) => fromUtf8(JSON.stringify(value(one)));
   return { head: text, separator: ",", tail: "]}\n", item };
+}
+
+/** The list's JSON for the audit log; undefined where it is too long for an event. */
+async function auditedList(
+  call: Call,
+  deps: SendDeps,
+  resource: ServedResource,
+  { target }: Negotiated,
+  list: RestList,
+): Promise<string | undefined> {
+  const omits = call.audit!.omitsManagedFields;
+  const json: Negotiated = { target, encoding: "json", pretty: false };
+  const { head, field, value } = partsOf(call, deps, resource, json, list);
+  let text = `${goJson(head).slice(0, -1)},"${field}":[`;
+  let sliceEndMs = deps.clock.monotonicMs() + SLICE_MS;
+  for (const [at, stored] of list.items.entries()) {
+    const one = value === undefined ? stored.object() : value(stored);
+    const shown = omits ? withoutManagedFields(one) : one;
+    text += `${at === 0 ? "" : ","}${goJson(shown)}`;
+    if (text.length > MAX_AUDIT_OBJECT_CHARS) return undefined;
+    if (deps.clock.monotonicMs() > sliceEndMs) {
+      await nextTurn(deps.clock);
+      sliceEndMs = deps.clock.monotonicMs() + SLICE_MS;
+    }
+  }
+  return `${text}]}`;
 }
 
 async function textList(

@@ -25,9 +25,9 @@ export function negotiated(call: Call, offer: Offer): Negotiated {
   return { ...found, pretty };
 }
 
-/** An object, with its JSON text where that is known. */
+/** An object, in the forms that exist; each is made when it is wanted. */
 export interface Sent {
-  readonly object: KubeObject | Status;
+  object(): KubeObject | Status;
   json?(): Uint8Array;
 }
 
@@ -44,11 +44,17 @@ export async function sendObject(
 ): Promise<void> {
   const { encoding, pretty } = form;
   const sink = new BodySink(call, status, mediaTypeOf(encoding), deps.newCompressor);
+  if (call.audit !== undefined) {
+    const object = sent.object();
+    if (isStatus(object)) call.audit.status(object as Status);
+    if (call.audit.wants("RequestResponse"))
+      call.audit.response(transformed(call, deps, resource, form, object));
+  }
   if (encoding === "json" && !pretty && form.target === undefined && sent.json !== undefined) {
     sink.add(sent.json());
     sink.add(LINE_FEED);
   } else {
-    const value = transformed(call, deps, resource, form, sent.object);
+    const value = transformed(call, deps, resource, form, sent.object());
     const isProtobuf = encoding === "protobuf";
     sink.add(isProtobuf ? envelopeOf(value, resource) : await encodePlain(value, encoding, pretty));
   }
@@ -82,6 +88,8 @@ const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: (
 /** Sends an error as Status; a second response to a request is dropped. */
 export async function sendError(call: Call, error: ApiError): Promise<void> {
   const { status } = error;
+  call.audit?.status(status);
+  call.audit?.response(status);
   const seconds = status.details?.retryAfterSeconds;
   if (seconds !== undefined && seconds > 0) call.setHeader("retry-after", String(seconds));
   let form: Negotiated = { encoding: "json", target: undefined, pretty: false };

@@ -29,6 +29,7 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const options = writeOptionsOf(call.query, "UpdateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
+  call.audit?.request(read.object, read.sizeBytes);
   const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
   checkName(sent, name);
   const manager = deps.fieldManagerOf(resource);
@@ -65,7 +66,7 @@ export async function sendUpdated(
     forceAllowCreate,
     options,
   );
-  await sendObject(call, deps, resource, form, created ? 201 : 200, { object });
+  await sendObject(call, deps, resource, form, created ? 201 : 200, { object: () => object });
 }
 
 /** Admission of what an update makes: a new object where there was none. */

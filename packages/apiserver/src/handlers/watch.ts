@@ -4,7 +4,7 @@
  *     storage.watch -> Watch -> listener.event -> frame -> Call.send
  *                   <- resume <- drained <-------------- client reads
  *
- * The watch pauses while the client does not read; the cache ends watches that stay behind.
+ * A WebSocket is another output of the same frames. The watch pauses while the client does not read; the cache ends watches that stay behind.
  */
 import type { ApiError } from "../meta/status.ts";
 import { methodNotSupported, notAcceptable } from "../meta/status-errors.ts";
@@ -13,6 +13,7 @@ import type { ListRequest } from "./list-options.ts";
 import { apiErrorOf, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
 import { includeObjectOf } from "./transform.ts";
 import { type FrameEncoder, frameEncoder } from "./watch-frames.ts";
+import { type WatchOutput, watchOutput } from "./watch-output.ts";
 
 const STREAM_TYPES = [
   "application/json;stream=watch",
@@ -34,7 +35,7 @@ export async function serveWatch(
     nowMs: () => deps.clock.wallMs(),
   });
   const timeoutMs = watchTimeoutMs(options.timeoutSeconds, deps);
-  const served = new ServedWatch(given, deps, encoder);
+  const served = new ServedWatch(given, deps, encoder, watchOutput(call, deps.openSocket));
   const release = deps.watches.open(call, resource, () => served.end(undefined));
   try {
     const timeoutSeconds = timeoutMs / 1000;
@@ -55,11 +56,13 @@ class ServedWatch implements WatchListener {
   readonly #given: ResourceCall;
   readonly #deps: HandlerDeps;
   readonly #encoder: FrameEncoder;
+  readonly #output: WatchOutput;
   readonly #over = Promise.withResolvers<void>();
   #watch: Watch | undefined;
   #isOver = false;
 
-  constructor(given: ResourceCall, deps: HandlerDeps, encoder: FrameEncoder) {
+  constructor(given: ResourceCall, deps: HandlerDeps, encoder: FrameEncoder, output: WatchOutput) {
+    this.#output = output;
     this.#given = given;
     this.#deps = deps;
     this.#encoder = encoder;
@@ -69,7 +72,7 @@ class ServedWatch implements WatchListener {
   async run(watch: Watch, timeoutMs: number): Promise<void> {
     const { call } = this.#given;
     this.#watch = watch;
-    if (this.#isOver || !call.start(200, { "content-type": this.#encoder.contentType })) {
+    if (this.#isOver || !this.#output.start(this.#encoder.contentType)) {
       watch.stop();
       return;
     }
@@ -90,7 +93,7 @@ class ServedWatch implements WatchListener {
       return false;
     }
     this.#deps.watches.sent(this.#given.resource, frame.length);
-    return this.#given.call.send(frame, () => {
+    return this.#output.send(frame, () => {
       if (!this.#isOver) this.#watch?.resume();
     });
   }
@@ -106,8 +109,8 @@ class ServedWatch implements WatchListener {
     this.#watch?.stop();
     const { call } = this.#given;
     if (call.hasResponse) {
-      if (error !== undefined) call.send(this.#encoder.error(error.status), () => {});
-      call.end();
+      if (error !== undefined) this.#output.send(this.#encoder.error(error.status), () => {});
+      this.#output.end();
     }
     this.#over.resolve();
   }

@@ -2,24 +2,26 @@
  * The API server as a handler of HTTP exchanges: the filters in Kubernetes' order, then the
  * handlers (apiserver: pkg/server/config.go, DefaultBuildHandlerChain).
  *
- *     request info -> audit id -> deadline -> authentication -> impersonation -> priority
+ *     request info -> audit id -> deadline -> authentication -> audit -> impersonation -> priority
  *         -> authorization -> documents (discovery, health, ...) or handlers of resources
  *
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
 import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
+import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { impersonatedUser } from "../authn/impersonation.ts";
-import type { Authenticator } from "../authn/user.ts";
+import type { Authenticator, UserInfo } from "../authn/user.ts";
 import type { AuthorizerAttributes } from "../authz/authorizer.ts";
 import { forbiddenError } from "../authz/forbidden.ts";
 import { serveResource } from "../handlers/dispatch.ts";
 import { Query } from "../handlers/query.ts";
 import { isLongRunning, requestInfoOf } from "../handlers/request-info.ts";
-import { apiErrorOf, type HandlerDeps } from "../handlers/resource-call.ts";
+import { apiErrorOf, type HandlerDeps, WRITE_TIMEOUT_MS } from "../handlers/resource-call.ts";
 import { sendError } from "../handlers/send-object.ts";
 import { requestTimeout } from "../handlers/statuses.ts";
-import { type ApiError, badRequest } from "../meta/status.ts";
+import { type ApiError, badRequest, internalError } from "../meta/status.ts";
 import { unauthorized } from "../meta/status-errors.ts";
+import { newUid } from "../registry/generate.ts";
 import type { ServedResources } from "../rest/served-resource.ts";
 import { ApiMetrics } from "./api-metrics.ts";
 import { Call } from "./call.ts";
@@ -28,6 +30,7 @@ import { parseDurationMs } from "./durations.ts";
 import { WatchTable } from "./open-watches.ts";
 import { levelOf, PriorityLevels } from "./priority-levels.ts";
 import { type DocumentParts, Documents } from "./routes.ts";
+import { SharedTimeouts } from "./shared-timeouts.ts";
 
 const MAX_AUDIT_ID_CHARS = 64;
 
@@ -39,9 +42,11 @@ export interface ApiServerOptions {
 }
 
 export interface ApiServerDeps
-  extends Omit<HandlerDeps, "watches">,
+  extends Omit<HandlerDeps, "watches" | "writeTimeouts">,
     Omit<DocumentParts, "discovery" | "send"> {
   readonly authenticator: Authenticator;
+  /** Undefined: no request is recorded. */
+  readonly auditor: Auditor | undefined;
   readonly resources: ServedResources;
 }
 
@@ -54,15 +59,18 @@ export class ApiServer {
   readonly #handlers: HandlerDeps;
   readonly #levels: PriorityLevels;
   readonly #documents: Documents;
+  readonly #timeouts: SharedTimeouts;
   #open = 0;
 
   constructor(options: ApiServerOptions, deps: ApiServerDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#timeouts = new SharedTimeouts(deps.clock, options.requestTimeoutMs);
     this.#levels = new PriorityLevels(options.maxInFlight, deps.clock);
     this.metrics = new ApiMetrics(this.#levels);
     this.watches = new WatchTable(this.metrics);
-    this.#handlers = { ...deps, watches: this.watches };
+    const writeTimeouts = new SharedTimeouts(deps.clock, WRITE_TIMEOUT_MS);
+    this.#handlers = { ...deps, writeTimeouts, watches: this.watches };
     this.discovery = new Discovery(deps.resources);
     this.#documents = new Documents({ ...deps, discovery: this.discovery, send: deps });
   }
@@ -95,11 +103,9 @@ export class ApiServer {
   async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
     this.#open++;
     const isLong = isLongRunning(call.info);
-    const timer = isLong
+    const forget = isLong
       ? undefined
-      : this.#deps.clock.after(this.#options.requestTimeoutMs, () =>
-          call.canceller.abort(requestTimeout()),
-        );
+      : this.#timeouts.add(() => call.canceller.abort(requestTimeout()));
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
       if (problem !== undefined) throw problem;
@@ -108,7 +114,7 @@ export class ApiServer {
     } catch (error) {
       await this.#failed(call, error);
     } finally {
-      timer?.cancel();
+      forget?.();
       ended?.();
       this.#open--;
       this.metrics.ended(call, this.#nowMs());
@@ -130,8 +136,8 @@ export class ApiServer {
     const timer = this.#ownDeadline(call, isLong);
     try {
       call.user = await this.#authenticated(call);
-      const user = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
-      if (user !== undefined) call.user = user;
+      if (this.#deps.auditor !== undefined) this.#beginAudit(call, this.#deps.auditor, isLong);
+      await this.#impersonate(call);
       const release = isLong ? () => {} : await this.#seat(call);
       try {
         await this.#authorize(call);
@@ -149,18 +155,52 @@ export class ApiServer {
     const text = call.query.first("timeout");
     if (isLong || text === "") return undefined;
     const timeoutMs = parseDurationMs(text);
-    if (timeoutMs === undefined)
-      throw badRequest(
-        `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`,
-      );
+    if (timeoutMs === undefined) {
+      const why = `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(text)}`;
+      this.#auditFailed(call, why);
+      throw badRequest(why);
+    }
     if (timeoutMs <= 0 || timeoutMs >= this.#options.requestTimeoutMs) return undefined;
     return this.#deps.clock.after(timeoutMs, () => call.canceller.abort(requestTimeout()));
   }
 
-  async #authenticated({ head }: Call) {
-    const user = await this.#deps.authenticator.authenticate(head);
-    if (user === undefined) throw unauthorized();
-    return user;
+  async #authenticated(call: Call): Promise<UserInfo> {
+    const { head } = call;
+    try {
+      const user = await this.#deps.authenticator.authenticate(head);
+      if (user !== undefined) return user;
+      throw unauthorized();
+    } catch (error) {
+      const hasCertificate =
+        head.peerCommonName !== undefined || head.peerCertificateError !== undefined;
+      this.#auditFailed(call, attemptedMethods(head, hasCertificate));
+      throw error;
+    }
+  }
+
+  async #impersonate(call: Call): Promise<void> {
+    const found = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
+    if (found === undefined) return;
+    call.audit?.impersonated(found.user, found.constraint);
+    call.user = found.user;
+  }
+
+  /** Throws ApiError 500 where the request may not be served without a record. */
+  #beginAudit(call: Call, auditor: Auditor, isLong: boolean): void {
+    const { head, auditId, startedMs } = call;
+    if (call.isOver) return;
+    const attributes = attributesOf(call);
+    const audit = auditor.begin({ head, auditId, attributes, isLong, startedMs });
+    if (audit === "refused") throw internalError("failed to store audit event");
+    call.audit = audit;
+  }
+
+  /** Records a request that fails before it has a user. */
+  #auditFailed(call: Call, message: string): void {
+    const { head, auditId, startedMs } = call;
+    const attributes = { ...attributesOf(call), user: NO_USER };
+    const request = { head, auditId, attributes, isLong: true, startedMs };
+    call.audit = this.#deps.auditor?.failed(request, message);
   }
 
   async #seat(call: Call): Promise<() => void> {
@@ -176,7 +216,10 @@ export class ApiServer {
   async #authorize(call: Call): Promise<void> {
     const attributes = attributesOf(call);
     const { decision, reason } = await this.#deps.authorizer.authorize(attributes);
-    if (decision === "allow") return;
+    const isAllowed = decision === "allow";
+    call.audit?.annotate("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
+    call.audit?.annotate("authorization.k8s.io/reason", reason);
+    if (isAllowed) return;
     call.setHeader("x-content-type-options", "nosniff");
     throw forbiddenError(attributes, reason);
   }
@@ -193,7 +236,7 @@ export class ApiServer {
     const given = exchange.head.headers.get("audit-id") ?? "";
     if (given !== "" && given.length <= MAX_AUDIT_ID_CHARS && /^[\x21-\x7e]+$/.test(given))
       return given;
-    return newUuid(() => this.#deps.random.uint32());
+    return newUid(this.#deps.random);
   }
 
   #nowMs(): number {
@@ -209,12 +252,4 @@ export function attributesOf({ user, info }: Call): AuthorizerAttributes {
     ...{ user, verb, isResourceRequest, namespace, group, version },
     ...{ resource, subresource, name, path },
   };
-}
-
-/** A random UUID (RFC 9562 version 4). Not for secrets. */
-export function newUuid(uint32: () => number): string {
-  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
-  const [a, b, c, d] = [uint32(), uint32(), uint32(), uint32()].map(hex);
-  const variant = "89ab"[Number.parseInt(c[0], 16) & 3];
-  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(1, 4)}-${c.slice(4)}${d}`;
 }

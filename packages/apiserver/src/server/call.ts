@@ -8,6 +8,7 @@
  */
 import type { HttpExchange, HttpExchangeListener, HttpHead } from "@quorate/host";
 import { EMPTY, fromUtf8 } from "@quorate/proto";
+import type { RequestAudit } from "../audit/request-audit.ts";
 import { ANONYMOUS, type UserInfo } from "../authn/user.ts";
 import type { Query } from "../handlers/query.ts";
 import type { RequestInfo } from "../handlers/request-info.ts";
@@ -36,6 +37,8 @@ export class Call {
   readonly #body: BodyReader;
   /** Set by authentication and impersonation. */
   user: UserInfo = ANONYMOUS;
+  /** Its record in the audit log, where the policy wants one. */
+  audit: RequestAudit | undefined;
   /** Of the response; 0 before there is one. */
   status = 0;
   /** Bytes of the response's body. */
@@ -113,6 +116,7 @@ export class Call {
     this.status = status;
     const bytes = typeof body === "string" ? fromUtf8(body) : body;
     this.sentBytes = bytes.length;
+    this.audit?.responded(status);
     this.exchange.respond({ status, headers: this.#allHeaders(headers), body: bytes });
     this.#over();
   }
@@ -121,8 +125,30 @@ export class Call {
   start(status: number, headers: Readonly<Record<string, string>>): boolean {
     if (this.hasResponse || this.isOver) return false;
     this.status = status;
+    this.audit?.responded(status);
     this.exchange.start(status, this.#allHeaders(headers));
     return true;
+  }
+
+  /**
+   * Takes the connection over for another protocol.
+   * @param open does it with the response's headers, and calls `over` when the connection has
+   *   ended; where it returns undefined it has sent a response
+   */
+  switchProtocols<T>(
+    headers: Readonly<Record<string, string>>,
+    open: (
+      exchange: HttpExchange,
+      headers: Readonly<Record<string, string>>,
+      over: () => void,
+    ) => T | undefined,
+  ): T | undefined {
+    if (this.hasResponse || this.isOver) return undefined;
+    const opened = open(this.exchange, this.#allHeaders(headers), () => this.#over());
+    this.status = opened === undefined ? 400 : 101;
+    this.audit?.responded(this.status);
+    if (opened === undefined) this.#over();
+    return opened;
   }
 
   /**
@@ -167,6 +193,7 @@ export class Call {
   #over(): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.audit?.completed();
     const listeners = this.#onOver;
     this.#onOver = [];
     for (const listener of listeners) listener();

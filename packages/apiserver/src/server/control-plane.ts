@@ -9,6 +9,8 @@ import type { Clock, Logger, Random } from "@quorate/host";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import type { Auditor } from "../audit/auditor.ts";
+import type { Sha256Hex } from "../authn/token-cache.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -16,6 +18,7 @@ import { MatchConditionCompiler } from "../crd/cel/match-conditions.ts";
 import { CustomResources } from "../crd/runtime.ts";
 import type { Compressor } from "../handlers/body-sink.ts";
 import { SharedFrames } from "../handlers/watch-frames.ts";
+import type { SocketOpener } from "../handlers/watch-output.ts";
 import { parseFieldSelector } from "../meta/field-selector.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { parseLabelSelector } from "../meta/label-selector.ts";
@@ -61,8 +64,15 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
+  readonly sha256Hex?: Sha256Hex;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
+  /** Opens WebSockets for watches. */
+  readonly openSocket?: SocketOpener;
+  /** Records requests; undefined for none. */
+  readonly auditor?: Auditor;
+  /** More checks of all health endpoints. */
+  readonly healthChecks?: readonly HealthCheck[];
   /** More pages, such as /metrics; they may be added until the server listens. */
   readonly pages: Map<string, Page>;
 }
@@ -88,7 +98,9 @@ export class ControlPlane {
       },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
-    this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    const { sha256Hex } = deps;
+    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
+    this.access = new Access(options.access, forAccess);
     const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
       ...{ clock, logger, applyPatch, conditions, served: this.resources },
@@ -104,6 +116,8 @@ export class ControlPlane {
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
+      auditor: deps.auditor,
+      openSocket: deps.openSocket,
       authenticator: this.access.authenticator,
       authorizer: this.access.authorizer,
       admission: this.#policy.admission,
@@ -112,7 +126,7 @@ export class ControlPlane {
       minWatchMs: options.minWatchMs,
       frames: new SharedFrames(),
       version: options.version,
-      healthChecks: this.#healthChecks(),
+      healthChecks: this.#healthChecks(deps.healthChecks ?? []),
       pages: deps.pages,
     });
     const registry = { clock, random: random.fork("registry"), collectsGarbage: true };
@@ -182,7 +196,9 @@ export class ControlPlane {
     this.#logger.info("the storages are closed");
   }
 
-  #healthChecks(): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
+  #healthChecks(
+    more: readonly HealthCheck[],
+  ): Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]> {
     const passing = (name: string): HealthCheck => ({ name, check: () => undefined });
     const storage = (name: string): HealthCheck => ({
       name,
@@ -191,7 +207,7 @@ export class ControlPlane {
         return unready.length === 0 ? undefined : unready.join("; ");
       },
     });
-    const live = [passing("ping"), passing("log"), storage("etcd")];
+    const live = [passing("ping"), passing("log"), storage("etcd"), ...more];
     const policy: HealthCheck = {
       name: "poststarthook/rbac/bootstrap-roles",
       check: () => (this.#policy.isReady ? undefined : "not finished"),

@@ -41,8 +41,9 @@ test("impersonation needs a permission for each value", async () => {
   };
   const all = ["impersonate users jane", "impersonate groups dev", "impersonate groups ops"];
   const rest = ["impersonate userextras/scopes view", "impersonate uids 7"];
-  const user = await impersonatedUser(headOf(headers), REQUEST, allowing(...all, ...rest));
-  assert.deepEqual(user, {
+  const found = await impersonatedUser(headOf(headers), REQUEST, allowing(...all, ...rest));
+  assert.equal(found!.constraint, "");
+  assert.deepEqual(found!.user, {
     name: "jane",
     uid: "7",
     groups: ["dev", "ops", "system:authenticated"],
@@ -68,8 +69,9 @@ test("constrained impersonation allows single verbs, and never system:masters", 
     "impersonate:user-info users jane",
   ];
   const jane = headOf({ "impersonate-user": "jane" });
-  const user = await impersonatedUser(jane, REQUEST, allowing(...constrained));
-  assert.equal(user!.name, "jane");
+  const found = await impersonatedUser(jane, REQUEST, allowing(...constrained));
+  assert.equal(found!.user.name, "jane");
+  assert.equal(found!.constraint, "impersonate:user-info");
   const other = { ...REQUEST, verb: "delete" };
   await assert.rejects(impersonatedUser(jane, other, allowing(...constrained)), {
     httpStatus: 403,
@@ -83,7 +85,7 @@ test("constrained impersonation allows single verbs, and never system:masters", 
   const account = headOf({ "impersonate-user": "system:serviceaccount:n:sa" });
   const asked = allowing("impersonate serviceaccounts sa");
   const sa = await impersonatedUser(account, REQUEST, asked);
-  assert.deepEqual(sa!.groups, [
+  assert.deepEqual(sa!.user.groups, [
     "system:serviceaccounts",
     "system:serviceaccounts:n",
     "system:authenticated",
@@ -95,5 +97,5 @@ test("constrained impersonation allows single verbs, and never system:masters", 
     REQUEST,
     allowing("impersonate users system:anonymous"),
   );
-  assert.deepEqual(none!.groups, ["system:unauthenticated"]);
+  assert.deepEqual(none!.user.groups, ["system:unauthenticated"]);
 });

@@ -10,7 +10,11 @@ import { MemoryExchange } from "@quorate/host/testing";
 import { gzipCompressor } from "../../node/gzip.ts";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
 import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
-import { ControlPlane, type ControlPlaneOptions } from "../../src/server/control-plane.ts";
+import {
+  ControlPlane,
+  type ControlPlaneDeps,
+  type ControlPlaneOptions,
+} from "../../src/server/control-plane.ts";
 import { MemoryCluster } from "../../testing/index.ts";
 
 export interface Sent {
@@ -46,6 +50,7 @@ export class ApiWorld {
     t: { after(task: () => Promise<void>): void },
     options: Partial<ControlPlaneOptions> = {},
     cluster: MemoryCluster = new MemoryCluster(),
+    more: Partial<ControlPlaneDeps> = {},
   ): Promise<ApiWorld> {
     const key = { path: "key", pem: await newServiceAccountKeyPem() };
     const issuers = ["https://test"];
@@ -74,6 +79,7 @@ export class ApiWorld {
         webhooks: { call: () => Promise.reject(new Error("no webhook is expected")) },
         transformerOf: () => identityTransformer,
         pages: new Map(),
+        ...more,
       },
     );
     t.after(async () => {

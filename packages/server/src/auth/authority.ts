@@ -8,7 +8,7 @@
  *     else, --client-cert-auth    -> the common name of the certificate
  *     else                        -> no user
  */
-import { EMPTY, type ErrorName, EtcdError, errorOf, fromLatin1 } from "@quorate/proto";
+import { EMPTY, type ErrorName, EtcdError, errorOf, fromLatin1, toLatin1 } from "@quorate/proto";
 import {
   type AuthIdentity,
   authorize,
@@ -19,6 +19,7 @@ import {
   type Operation,
   ROOT,
   requestOperations,
+  STEP_KEYS,
   type Steps,
   type Store,
   txnOperations,
@@ -291,6 +292,12 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
       yield { kind: "authenticated" };
       if (access.request.keys) yield* leaseOperations("read", access.request.ID, leases);
       break;
+    case "leaseKeys":
+      for (let at = 0; at < access.request.length; at += STEP_KEYS) {
+        const keys = access.request.slice(at, at + STEP_KEYS).map((key) => toLatin1(key));
+        yield { kind: "lease", access: "read", keys };
+      }
+      break;
     case "leaseKeepAlive":
       yield { kind: "authenticated" };
       yield* leaseOperations("write", access.request, leases);
@@ -312,6 +319,7 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
 function isShort(access: Access, leases: LeaseKeys & { readonly count: number }): boolean {
   const keyCount = (id: bigint) => leases.get(id)?.keyCount ?? 0;
   if (access.kind === "leaseLeases") return leases.count === 0;
+  if (access.kind === "leaseKeys") return access.request.length <= MAX_KEYS_NOW;
   if (access.kind === "leaseKeepAlive") return keyCount(access.request) <= MAX_KEYS_NOW;
   if (access.kind !== "leaseTimeToLive") return true;
   return !access.request.keys || keyCount(access.request.ID) <= MAX_KEYS_NOW;

@@ -22,6 +22,8 @@ export interface AccessRequests {
   /** The estimate of its response; the deletion itself goes through the log. */
   deleteRange: DeleteRangeRequest;
   leaseTimeToLive: LeaseTimeToLiveRequest;
+  /** Keys that the leader has for a lease: this member may not know of them yet. */
+  leaseKeys: readonly Uint8Array[];
   /** The lease's id. */
   leaseKeepAlive: bigint;
   leaseLeases: undefined;
@@ -59,6 +61,7 @@ export const NEEDED_STORE: { readonly [K in AccessKind]: "servable" | "readable"
   txn: "servable",
   deleteRange: "none",
   leaseTimeToLive: "none",
+  leaseKeys: "none",
   leaseKeepAlive: "none",
   leaseLeases: "servable",
   alarms: "readable",

@@ -121,6 +121,8 @@ async function timeToLive(
   if (found === undefined)
     return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
   const { keys, ...rest } = found;
+  // The leader may have keys for it that were not attached here when the caller was permitted.
+  if (keys.length > 0) await member.permit(caller, { kind: "leaseKeys", request: keys });
   const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
   const encode = (part: Uint8Array[]) =>
     LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });

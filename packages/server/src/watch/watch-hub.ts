@@ -74,6 +74,7 @@ export class WatchHub implements StreamOwner {
   readonly clock: Clock;
   readonly limits: WatchLimits;
   readonly lists = new EventLists();
+  permissions = 0;
   readonly watchBudget: ClientBudget;
   /**
    * Bytes of the calls that wait for locks and elections; the watches that are made for them are
@@ -193,6 +194,7 @@ export class WatchHub implements StreamOwner {
    * during that check starts one more.
    */
   recheck(): void {
+    this.permissions++;
     this.#isRecheckDue = true;
     if (this.#rechecks !== undefined) return;
     this.#rechecks = this.#recheckAll();

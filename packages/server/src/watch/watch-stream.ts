@@ -58,6 +58,8 @@ export interface StreamOwner {
   /** Events that wait in all streams. */
   pendingEvents: number;
   readonly lists: EventLists;
+  /** Changes of permissions so far. */
+  readonly permissions: number;
   /** What watches cost. */
   readonly watchBudget: ClientBudget;
   header(revision: number): ResponseHeader;
@@ -162,6 +164,7 @@ export class WatchStream {
       { ...request, range, costBytes },
       startRevision === 0 ? revision + 1 : startRevision,
     );
+    watcher.permissions = this.#owner.permissions;
     this.#watchers.set(id, watcher);
     this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
     this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
@@ -250,8 +253,22 @@ export class WatchStream {
   /** Ends a watch that is not permitted any more. */
   recheck(watcher: StreamWatcher): void {
     if (this.#watchers.get(watcher.id) !== watcher) return;
-    const forbidden = this.#client.revoked(watcher.range);
-    if (forbidden !== undefined) this.#end(watcher, forbidden);
+    this.#checkPermission(watcher);
+    if (watcher.forbidden !== undefined) this.#end(watcher, watcher.forbidden);
+  }
+
+  /**
+   * Whether a watch may take an event after permissions have changed and before `recheck`: what
+   * was made after a permission ended is not for it, even if the same turn brought both.
+   */
+  #mayTake(watcher: StreamWatcher): boolean {
+    this.#checkPermission(watcher);
+    return watcher.forbidden === undefined;
+  }
+
+  #checkPermission(watcher: StreamWatcher): void {
+    watcher.forbidden ??= this.#client.revoked(watcher.range);
+    watcher.permissions = this.#owner.permissions;
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
@@ -299,10 +316,13 @@ export class WatchStream {
   // --- What the hub brings ---
 
   /**
-   * Queues an event for a watcher that wants it; false if it is full: then nothing of this
-   * revision is queued for the watcher.
+   * Queues an event for a watcher that wants it and may have it; false if it is full: then nothing
+   * of this revision is queued for the watcher.
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
+    const isPermitted =
+      watcher.permissions === this.#owner.permissions && watcher.forbidden === undefined;
+    if (!isPermitted && !this.#mayTake(watcher)) return true;
     const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
     const { queue } = watcher;
     const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);

@@ -61,6 +61,12 @@ export class Watcher<S> {
    * nothing to say.
    */
   caughtUpAt = 0;
+  /** The changes of permissions by which it is known to be permitted. Kept by the stream. */
+  permissions = 0;
+  /**
+   * Why it is not permitted any more: it takes no event until it is ended. Kept by the stream.
+   */
+  forbidden: string | undefined = undefined;
   /** True: send a progress notification at the next tick; undefined: none are wanted. */
   progressDue: boolean | undefined;
 

@@ -12,6 +12,8 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { raftpb, readU64BE, toLatin1 } from "@quorate/proto";
 import { type Alarm, importEtcdFile, Store, verifyChecksum } from "@quorate/store";
 import type { ModelState } from "../model.ts";
+import { modelOf } from "../users/auth-book.ts";
+import type { AuthModel } from "../users/auth-model.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import type { Safety } from "./safety.ts";
 import { violate } from "./violation.ts";
@@ -30,6 +32,7 @@ export interface Archive {
   /** Ids in decimal, and their times to live. */
   readonly leases: ReadonlyMap<string, number>;
   readonly alarms: readonly Alarm[];
+  readonly users: AuthModel;
 }
 
 export class ArchiveCheck {
@@ -90,13 +93,18 @@ export class ArchiveCheck {
       compactRevision: store.mvcc.compactRevision,
       leases,
       alarms: store.alarms.list(),
+      users: modelOf(store),
     };
     await store.close({ flush: false });
     this.counts.whole++;
     return archive;
   }
 
-  #differs({ mvcc, lessor }: Store, index: number, revision: number): string | undefined {
+  #differs(store: Store, index: number, revision: number): string | undefined {
+    const { mvcc, lessor } = store;
+    const users = modelOf(store).text;
+    const expectedUsers = this.#safety.users.at(index).text;
+    if (users !== expectedUsers) return `its users and roles are ${users}, not ${expectedUsers}`;
     if (mvcc.currentRevision !== revision)
       return `it is at revision ${mvcc.currentRevision}, not ${revision}`;
     const leases = [...lessor.all()].map(({ id }) => `${id}`).sort();

@@ -81,4 +81,9 @@ export const REFUSALS: ReadonlySet<string> = new Set([
   "KeyNotFound",
   "Corrupt",
   "NotSupportedForLearner",
+  "PermissionDenied",
+  "UserEmpty",
+  "UserNotFound",
+  "AuthOldRevision",
+  "InvalidAuthToken",
 ]);

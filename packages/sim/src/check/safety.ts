@@ -12,6 +12,7 @@
  *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names,
  *                               and no index from the future
  *   SIM-7 equal stores          members at one index have equal hashes
+ *   AUTH-1 to AUTH-3            users and roles (users/auth-book.ts)
  *   SIM-12 what is malformed    no entry is in the log that fails its checks, unless it was put
  *                               there on purpose (hostile-clients.ts)
  */
@@ -34,8 +35,10 @@ import {
   checkEntryData,
   type Store,
 } from "@quorate/store";
-import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
+import { deleteAnswer, putAnswer, requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
+import { AuthBook } from "../users/auth-book.ts";
+import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
@@ -60,6 +63,7 @@ export interface Beginning {
   readonly state: ModelState;
   readonly compactRevision: number;
   readonly alarms: readonly Alarm[];
+  readonly users: AuthModel;
 }
 
 const { MessageType } = raftpb;
@@ -76,13 +80,9 @@ const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new U
 function answerOf({ kind, response }: AppliedEntry): Answer | undefined {
   if (response === undefined) return undefined;
   const revision = response.header?.revision ?? 0;
-  if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
+  if (kind === "put") return { revision, succeeded: true, answers: [putAnswer(response)] };
   if (kind === "deleteRange")
-    return {
-      revision,
-      succeeded: true,
-      answers: [{ kind: "delete", deleted: response.deleted }],
-    };
+    return { revision, succeeded: true, answers: [deleteAnswer(response)] };
   if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
   if (kind === "txn") return txnAnswer(response);
   return undefined;
@@ -133,10 +133,13 @@ export class Safety {
   readonly #requests = new Map<number, ModelRequest>();
   readonly #leases: LeaseCheck;
   readonly alarms: AlarmBook;
+  readonly users = new AuthBook();
   /** The revision that was compacted last, and all that ever were. */
   compactRevision = 0;
   readonly compacted = new Set<number>();
 
+  /** Called with each new state, and with the present one after a compaction. */
+  onRevision: (state: ModelState) => void = () => {};
   readonly #removed = new Set<bigint>();
   readonly acknowledged = new Acknowledged();
   readonly promotions = new PromotionCheck(this.acknowledged);
@@ -181,15 +184,28 @@ export class Safety {
     return this.#applied[index]?.revision;
   }
 
+  /** The entry that made a revision; undefined if no member has applied it. */
+  indexOf(revision: number): number | undefined {
+    let low = 0;
+    let high = this.#applied.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#applied[middle].revision < revision) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.#applied.length ? low : undefined;
+  }
+
   /**
    * A cluster begins with this state, after the entries up to `index`, which no member applies.
    * Before anything else.
    */
-  begin({ index, state, compactRevision, alarms }: Beginning): void {
+  begin({ index, state, compactRevision, alarms, users }: Beginning): void {
     for (let i = 0; i <= index; i++)
       this.#applied[i] = { term: 0, type: 0, data: EMPTY, digest: "", revision: state.revision };
     this.#states[state.revision] = state;
     this.compactRevision = compactRevision;
+    this.users.begin(users);
     for (const { memberId, type } of alarms) this.alarms.begin(memberId, type);
   }
 
@@ -276,6 +292,7 @@ export class Safety {
         );
       if (known.digest !== digest && !isAltered)
         violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+      this.users.compareAfter(name, store, index);
       return;
     }
     if (index !== this.#applied.length)
@@ -288,6 +305,7 @@ export class Safety {
       digest: isAltered ? digestOf(expected ?? outcome) : digest,
       revision,
     });
+    this.users.compareAfter(name, store, index);
   }
 
   /** The first to apply an entry is compared with the model. Returns what the model answers. */
@@ -340,7 +358,10 @@ export class Safety {
         "SIM-5",
         `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`,
       );
-    if (next !== state) this.#states.push(next);
+    if (next !== state) {
+      this.#states.push(next);
+      this.onRevision(next);
+    }
     return outcome;
   }
 
@@ -380,14 +401,23 @@ export class Safety {
     { term, index }: raftpb.Entry,
     request: ModelRequest | undefined,
   ): ErrorName | undefined {
+    const keysOf = (lease: string) => (this.#leases.exists(lease) ? state.keysOf(lease) : []);
+    const unpermitted = this.users.refusal(internal, keysOf);
+    // A request that is refused for its user changes no alarm; any other is refused for them first.
+    const isAlarm = internal.alarm !== undefined;
+    if (isAlarm && unpermitted !== undefined) return unpermitted;
     const alarmed = this.alarms.applied(internal, request);
     if (alarmed !== undefined) return alarmed;
+    if (unpermitted !== undefined) return unpermitted;
+    const refusedAuth = this.users.applied(internal, index);
+    if (refusedAuth !== undefined) return refusedAuth;
     if (internal.compaction !== undefined) {
       const { revision } = CompactionRequest.decode(internal.compaction);
       if (revision <= this.compactRevision) return "Compacted";
       if (revision > state.revision) return "FutureRev";
       this.compactRevision = revision;
       this.compacted.add(revision);
+      this.onRevision(state);
       return undefined;
     }
     const refused =
@@ -414,6 +444,7 @@ export class Safety {
         "SIM-6",
         `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`,
       );
+    this.users.opened(name, store, index);
     const wrong = isAltered ? undefined : this.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
   }

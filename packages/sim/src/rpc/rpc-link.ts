@@ -38,6 +38,8 @@ const TOO_LONG = 0x80;
 export interface RpcLinkDeps {
   readonly scheduler: Scheduler;
   readonly random: Random;
+  /** Of the client's certificate. */
+  readonly commonName?: string | undefined;
   latencyMs(): number;
   /** Whether a byte of the write that leaves now changes on its way. */
   isDamaged(): boolean;
@@ -64,6 +66,7 @@ export class RpcLink {
   #isFirst = true;
   #isSweeping = false;
   isOver = false;
+  readonly commonName: string | undefined;
   #wasDamaged = false;
 
   constructor(process: Process, services: ServiceTable, deps: RpcLinkDeps) {
@@ -74,7 +77,8 @@ export class RpcLink {
     const shared = new Http2Shared(limits, 256 * MIB, 256 * MIB, 64 * MIB);
     const acceptor = new Dispatcher(this.#grpcOf(services), "grpc");
     const owner = { wake: () => this.#serverWakes(), settled: () => {} };
-    const peer = { peerAddress: "", peerCommonName: undefined };
+    const peer = { peerAddress: "", peerCommonName: deps.commonName };
+    this.commonName = deps.commonName;
     this.#server = new Http2Connection(shared, acceptor, owner, peer, this.#nowMs());
     process.onEnd(() => this.break("the connection broke", deps.latencyMs()));
     this.#clientWakes();

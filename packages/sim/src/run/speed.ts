@@ -92,6 +92,10 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     hostileEveryMs: 0,
     poisonEveryMs: 0,
     harshDisks: 0,
+    users: false,
+    usersEveryMs: 0,
+    signedTokens: false,
+    tokenTtlSeconds: 300,
   },
 };
 

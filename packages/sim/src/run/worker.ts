@@ -33,6 +33,9 @@ export interface WorkerData {
 const { bug, patch } = workerData as WorkerData;
 // Half of what a start costs is translating and compiling what did not change since the last one.
 enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/quorate-sim"));
+// A run makes thousands of errors that its clients expect, and their stacks are not read. The
+// command for one seed keeps stacks: it runs the seed in its own thread.
+Error.stackTraceLimit = 0;
 plant(bug);
 if (patch !== undefined) plantPatch("patch", patch);
 const world = import("../world.ts");

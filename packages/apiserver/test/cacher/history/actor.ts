@@ -1,9 +1,9 @@
 /** What the parts of a random history share: stores, caches, time and the list of problems. */
-import { type Random, silentLogger } from "@quorate/host";
-import type { ManualClock } from "@quorate/host/testing";
+import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { Cacher } from "../../../src/cacher/cacher.ts";
 import { identityTransformer } from "../../../src/encryption/prefix-transformers.ts";
 import { ApiError } from "../../../src/meta/status.ts";
+import type { ClusterClient } from "../../../src/storage/cluster-client.ts";
 import { StorageError } from "../../../src/storage/errors.ts";
 import { EtcdStore } from "../../../src/storage/etcd-store.ts";
 import type { StorageInterface } from "../../../src/storage/interface.ts";
@@ -31,6 +31,12 @@ const NAMES = ["u", "v", "w", "x", "y", "z"];
 const COLORS = ["red", "green"];
 const NODES = ["n1", "n2", "n3"];
 
+/** A cluster that the tests of other places bring along. */
+export interface OtherCluster {
+  connect(server: number, random: Random): ClusterClient & Faults;
+  compact(revision: number): void;
+}
+
 /** A Cacher and its connection to the store. */
 export interface Server {
   readonly connection: Faults;
@@ -38,7 +44,7 @@ export interface Server {
 }
 
 export class Run {
-  readonly clock: ManualClock;
+  readonly clock: Clock;
   readonly history: History;
   readonly random: Random;
   readonly servers: readonly Server[];
@@ -53,19 +59,21 @@ export class Run {
   isHealed = false;
 
   readonly #cluster: RecordedCluster | undefined;
+  readonly #other: OtherCluster | undefined;
 
-  constructor(clock: ManualClock, history: History, random: Random, below: Below) {
+  constructor(clock: Clock, history: History, random: Random, below: Below | OtherCluster) {
     this.clock = clock;
     this.history = history;
     this.random = random;
     this.#cluster = below === "etcd" ? new RecordedCluster(history) : undefined;
+    this.#other = typeof below === "string" ? undefined : below;
     this.servers = [0, 1].map((number) => this.#server(number));
   }
 
   #server(number: number): Server {
     const random = this.random.fork(`server ${number}`);
     const delays = { callMs: random.below(20), eventMs: random.below(60) };
-    const { connection, storage } = this.#connect(random.fork("storage"), delays);
+    const { connection, storage } = this.#connect(number, random.fork("storage"), delays);
     const cacher = new Cacher(
       {
         ...WIDGETS,
@@ -79,15 +87,21 @@ export class Run {
   }
 
   #connect(
+    number: number,
     random: Random,
     delays: Faults["delays"],
   ): { connection: Faults; storage: StorageInterface } {
     const { clock } = this;
+    if (this.#other !== undefined) return this.#stored(this.#other.connect(number, random));
     if (this.#cluster === undefined) {
       const storage = new FakeStorage(this.history, clock, random, delays);
       return { connection: storage, storage };
     }
-    const connection = new ClusterConnection(this.#cluster, clock, random, delays);
+    return this.#stored(new ClusterConnection(this.#cluster, clock, random, delays));
+  }
+
+  #stored(connection: ClusterClient & Faults): { connection: Faults; storage: StorageInterface } {
+    const { clock } = this;
     const { kind, resourcePrefix, attributesOf } = WIDGETS;
     const leases = new LeaseManager(
       (ttl) => connection.grantLease(ttl),
@@ -110,12 +124,18 @@ export class Run {
 
   /** A write to another resource. */
   writeElsewhere(): void {
+    // In another cluster others write anyhow.
+    if (this.#other !== undefined) return;
     if (this.#cluster === undefined) this.history.writeElsewhere();
     else this.#cluster.writeElsewhere();
   }
 
   compact(revision: number): void {
     if (revision <= this.history.compactRevision) return;
+    if (this.#other !== undefined) {
+      this.#other.compact(revision);
+      return;
+    }
     this.history.compactRevision = revision;
     void this.#cluster?.compact(revision);
     for (const { connection } of this.servers) connection.compacted(revision);

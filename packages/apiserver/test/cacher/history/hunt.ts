@@ -6,8 +6,11 @@ import type { Caught, Hunt } from "./planted-worker.ts";
 const MAX_SEEDS = 40;
 
 /** The first seed that shows the bug; undefined if none of 40 does. */
-export async function hunt(bug: string): Promise<Caught | undefined> {
-  const workerData: Hunt = { bug, maxSeeds: MAX_SEEDS };
+export async function hunt(
+  bug: string,
+  place: Hunt["place"] = "storage",
+): Promise<Caught | undefined> {
+  const workerData: Hunt = { bug, maxSeeds: MAX_SEEDS, place };
   const worker = new Worker(new URL("./planted-worker.ts", import.meta.url), { workerData });
   const [caught] = (await once(worker, "message")) as [Caught | undefined];
   await worker.terminate();

@@ -1,8 +1,9 @@
 /** Runs random histories of the Cacher; see `help`. */
 import { parseArgs } from "node:util";
+import { runInCluster } from "../cluster/run-in-cluster.ts";
 import { hunt } from "./hunt.ts";
 import { PLANTED_BUGS } from "./planted.ts";
-import { runHistory } from "./run-history.ts";
+import { type HistoryResult, runHistory } from "./run-history.ts";
 
 const help = `usage: npm run sim:cacher -- [OPTIONS]
 
@@ -10,8 +11,9 @@ Runs random histories over two Cachers on one store and judges them. A failure i
 
   --seed N      the first seed (default 1)
   --runs N      how many seeds (default 200)
-  --below NAME  the store: fake (default), or etcd for EtcdStore over a cluster in memory
-  --planted     hunts each planted bug instead
+  --below NAME  the store: fake (default), etcd for EtcdStore over a cluster in memory, or cluster
+                for EtcdStore over the simulator's members, under its faults
+  --planted     hunts each planted bug instead (with --below cluster: there)
   --verbose     prints what happened in each run
   --help        prints this text
 
@@ -28,16 +30,21 @@ const { values } = parseArgs({
   },
 });
 
+async function historyOf(seed: bigint): Promise<HistoryResult> {
+  if (values.below !== "cluster")
+    return runHistory(seed, values.below === "etcd" ? "etcd" : "fake");
+  const { result, counts, revision } = await runInCluster(Number(seed));
+  const { violation } = result;
+  return { problems: violation === undefined ? [] : [violation], counts, revision };
+}
+
 async function main(): Promise<number> {
   const first = BigInt(values.seed);
   let failed = 0;
   const totals = new Map<string, number>();
   for (let i = 0; i < Number(values.runs); i++) {
     const seed = first + BigInt(i);
-    const { problems, counts, revision } = await runHistory(
-      seed,
-      values.below === "etcd" ? "etcd" : "fake",
-    );
+    const { problems, counts, revision } = await historyOf(seed);
     for (const [what, count] of counts) totals.set(what, (totals.get(what) ?? 0) + count);
     if (values.verbose)
       console.log(`seed ${seed}: ${revision} revisions`, Object.fromEntries(counts));
@@ -54,7 +61,7 @@ async function main(): Promise<number> {
 async function huntAll(): Promise<number> {
   let missed = 0;
   for (const bug of Object.keys(PLANTED_BUGS)) {
-    const caught = await hunt(bug);
+    const caught = await hunt(bug, values.below === "cluster" ? "cluster" : "storage");
     if (caught === undefined) missed++;
     console.log(`${bug}: ${caught === undefined ? "NOT FOUND" : `seed ${caught.seed}`}`);
     if (caught !== undefined) console.log(`  ${caught.problem.slice(0, 160)}`);

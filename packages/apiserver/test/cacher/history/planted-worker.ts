@@ -7,6 +7,8 @@ import { PLANTED_BUGS, plant } from "./planted.ts";
 export interface Hunt {
   readonly bug: string;
   readonly maxSeeds: number;
+  /** Where: histories over a storage of the tests, or over the simulator's members. */
+  readonly place: "storage" | "cluster";
 }
 
 export interface Caught {
@@ -14,15 +16,23 @@ export interface Caught {
   readonly problem: string;
 }
 
-const { bug, maxSeeds } = workerData as Hunt;
+const { bug, maxSeeds, place } = workerData as Hunt;
 // Most of a short hunt is the compilation of what did not change since the last one.
 enableCompileCache(join(import.meta.dirname, "../../../../../node_modules/.cache/quorate-sim"));
 plant(PLANTED_BUGS[bug]);
-const { runHistory } = await import("./run-history.ts");
+/** The first problem of a seed. */
+async function problemOf(seed: number): Promise<string | undefined> {
+  if (place === "cluster") {
+    const { runInCluster } = await import("../cluster/run-in-cluster.ts");
+    return (await runInCluster(seed)).result.violation;
+  }
+  const { runHistory } = await import("./run-history.ts");
+  return (await runHistory(BigInt(seed), PLANTED_BUGS[bug].below)).problems[0];
+}
 
 let caught: Caught | undefined;
 for (let seed = 1; seed <= maxSeeds && caught === undefined; seed++) {
-  const { problems } = await runHistory(BigInt(seed), PLANTED_BUGS[bug].below);
-  if (problems.length > 0) caught = { seed, problem: problems[0] };
+  const problem = await problemOf(seed);
+  if (problem !== undefined) caught = { seed, problem };
 }
 parentPort!.postMessage(caught);

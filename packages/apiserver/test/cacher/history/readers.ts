@@ -7,7 +7,7 @@ import { predicateOf } from "../support/world.ts";
 import { expectedCode, pick, type Run } from "./actor.ts";
 
 /** What a read may meet without a fault of the cache. */
-const REFUSALS = new Set(["Unreachable", "TooManyRequests", "TooLargeResourceVersion"]);
+const REFUSALS = new Set(["Unreachable", "TooManyRequests", "TooLargeResourceVersion", "Timeout"]);
 
 /** Reads until the run is over. */
 export async function read(run: Run, random: Random): Promise<void> {

@@ -1,0 +1,319 @@
+/**
+ * Users, roles and permissions as plainly as they can be said: what etcd's Auth service promises,
+ * by which entries of the log and calls of clients are judged. A state does not change: a request
+ * returns another one. Nothing here is merged, cached or searched cleverly.
+ */
+import {
+  type AuthRoleGrantPermissionRequest,
+  authpb,
+  type ErrorName,
+  type InternalRaftRequest,
+  toBase64,
+  toLatin1,
+} from "@quorate/proto";
+import { type AUTH_KINDS, type AuthKind, decodeAuth } from "./auth-kinds.ts";
+
+/** What may be done with a key. */
+export type KeyAccess = "read" | "write";
+
+/** A permission of a role. `end` as in requests: empty for one key, a zero byte for no end. */
+export interface ModelPermission {
+  readonly key: string;
+  readonly end: string;
+  readonly read: boolean;
+  readonly write: boolean;
+}
+
+export interface ModelUser {
+  /** The hash as it is kept, as base64; empty without a password. */
+  readonly hash: string;
+  readonly noPassword: boolean;
+  /** In order. */
+  readonly roles: readonly string[];
+}
+
+/** The user of an entry or a call, and the auth revision by which it was recognised. */
+export interface ModelIdentity {
+  /** Empty: none. */
+  readonly user: string;
+  /** 0: none. */
+  readonly authRevision: number;
+}
+
+/** What an operation needs permission for. */
+export type Need =
+  | { readonly kind: "open" }
+  | { readonly kind: "user" }
+  | { readonly kind: "root" }
+  | { readonly kind: "this-user"; readonly name: string }
+  | { readonly kind: "this-role"; readonly name: string }
+  | {
+      readonly kind: "range";
+      readonly access: KeyAccess;
+      readonly key: string;
+      readonly end: string;
+    }
+  /** Each of the keys, where there are any and the user has not the role root. */
+  | { readonly kind: "lease"; readonly access: KeyAccess; readonly keys: readonly string[] };
+
+const ROOT = "root";
+const { READ, WRITE, READWRITE } = authpb.Permission_Type;
+
+/** The users, roles and enforcement after one entry. */
+export class AuthModel {
+  readonly isEnabled: boolean;
+  readonly revision: number;
+  readonly users: ReadonlyMap<string, ModelUser>;
+  readonly roles: ReadonlyMap<string, readonly ModelPermission[]>;
+
+  constructor(
+    isEnabled = false,
+    revision = 1,
+    users: AuthModel["users"] = new Map(),
+    roles: AuthModel["roles"] = new Map(),
+  ) {
+    this.isEnabled = isEnabled;
+    this.revision = revision;
+    this.users = users;
+    this.roles = roles;
+  }
+
+  /** Whether a user has the role root. */
+  isRoot(user: string): boolean {
+    return this.users.get(user)?.roles.includes(ROOT) ?? false;
+  }
+
+  /** Whether the user's roles together permit every key of a range. */
+  permits(user: string, access: KeyAccess, key: string, end: string): boolean {
+    const granted = (this.users.get(user)?.roles ?? [])
+      .flatMap((role) => this.roles.get(role) ?? [])
+      .filter((one) => one[access]);
+    if (key === "") return false;
+    const holds = ({ key: from, end: to }: ModelPermission, at: string) =>
+      to === "" ? at === from : at >= from && (to === "\0" || at < to);
+    // A range is covered if its first key is, and each key at which a permission ends within it.
+    const ends = granted.map(({ key: from, end: to }) => (to === "" ? `${from}\0` : to));
+    const isWithin = (at: string) => at > key && (end === "\0" || at < end);
+    const points = [key, ...(end === "" ? [] : ends.filter((at) => at !== "\0" && isWithin(at)))];
+    return points.every((at) => granted.some((one) => holds(one, at)));
+  }
+
+  /**
+   * The first error that what is needed comes to; undefined: it is permitted. Errors and their
+   * order are etcd's (server/auth/store.go: isOpPermitted, IsAdminPermitted).
+   */
+  verdict(identity: ModelIdentity, needs: readonly Need[]): ErrorName | undefined {
+    if (!this.isEnabled) return undefined;
+    for (const need of needs) {
+      const refused = this.#verdict(identity, need);
+      if (refused !== undefined) return refused;
+    }
+    return undefined;
+  }
+
+  #verdict(identity: ModelIdentity, need: Need): ErrorName | undefined {
+    const { user } = identity;
+    switch (need.kind) {
+      case "open":
+        return undefined;
+      case "user":
+        return user === "" ? "UserEmpty" : undefined;
+      case "root":
+        return this.#rootVerdict(user);
+      case "this-user":
+        return user !== "" && need.name === user ? undefined : this.#rootVerdict(user);
+      case "this-role":
+        return this.users.get(user)?.roles.includes(need.name) === true
+          ? undefined
+          : this.#rootVerdict(user);
+      case "range":
+        return this.#keyVerdict(identity, need.access, need.key, need.end);
+      case "lease": {
+        if (this.#rootVerdict(user) === undefined) return undefined;
+        for (const key of need.keys) {
+          const refused = this.#keyVerdict(identity, need.access, key, "");
+          if (refused !== undefined) return refused;
+        }
+        return undefined;
+      }
+    }
+  }
+
+  #rootVerdict(user: string): ErrorName | undefined {
+    if (user === "") return "UserEmpty";
+    if (!this.users.has(user)) return "UserNotFound";
+    return this.isRoot(user) ? undefined : "PermissionDenied";
+  }
+
+  #keyVerdict(
+    { user, authRevision }: ModelIdentity,
+    access: KeyAccess,
+    key: string,
+    end: string,
+  ): ErrorName | undefined {
+    if (authRevision === 0) return "UserEmpty";
+    if (authRevision < this.revision) return "AuthOldRevision";
+    if (!this.users.has(user)) return "PermissionDenied";
+    return this.isRoot(user) || this.permits(user, access, key, end)
+      ? undefined
+      : "PermissionDenied";
+  }
+
+  /**
+   * A request of the Auth service. Returns the error that it comes to, or the state after it; this
+   * one for a request that changes nothing.
+   */
+  apply(kind: AuthKind, internal: InternalRaftRequest): AuthModel | ErrorName {
+    const change = CHANGES[kind] as (state: AuthModel, request: never) => AuthModel | ErrorName;
+    return change(this, decodeAuth(kind, internal[kind]!) as never);
+  }
+
+  /** The state with users and roles replaced: one revision on. */
+  with(changes: {
+    readonly users?: AuthModel["users"];
+    readonly roles?: AuthModel["roles"];
+    readonly isEnabled?: boolean;
+  }): AuthModel {
+    const { users = this.users, roles = this.roles, isEnabled = this.isEnabled } = changes;
+    return new AuthModel(isEnabled, this.revision + 1, users, roles);
+  }
+
+  /** Everything as text: equal for equal states. */
+  get text(): string {
+    const users = [...this.users].sort(([a], [b]) => (a < b ? -1 : 1));
+    const roles = [...this.roles].sort(([a], [b]) => (a < b ? -1 : 1));
+    return JSON.stringify([this.isEnabled, this.revision, users, roles]);
+  }
+}
+
+function replaced<V>(map: ReadonlyMap<string, V>, key: string, value: V | undefined) {
+  const next = new Map(map);
+  if (value === undefined) next.delete(key);
+  else next.set(key, value);
+  return next;
+}
+
+function withUser(state: AuthModel, name: string, user: ModelUser | undefined): AuthModel {
+  return state.with({ users: replaced(state.users, name, user) });
+}
+
+function withoutRole(user: ModelUser, role: string): ModelUser {
+  return { ...user, roles: user.roles.filter((one) => one !== role) };
+}
+
+/** A permission of etcd's as the model has it. */
+export function toPermission({ key, rangeEnd, permType }: authpb.Permission): ModelPermission {
+  return {
+    key: toLatin1(key),
+    end: toLatin1(rangeEnd),
+    read: permType === READ || permType === READWRITE,
+    write: permType === WRITE || permType === READWRITE,
+  };
+}
+
+function grant(
+  state: AuthModel,
+  { name, perm }: AuthRoleGrantPermissionRequest,
+): AuthModel | ErrorName {
+  if (perm === undefined) return "PermissionNotGiven";
+  const granted = toPermission(perm);
+  const { key, end } = granted;
+  if (key === "" || (end !== "" && end !== "\0" && end <= key)) return "InvalidAuthMgmt";
+  const before = state.roles.get(name);
+  if (before === undefined) return "RoleNotFound";
+  const isSame = (one: ModelPermission) => one.key === key && one.end === end;
+  const after = before.some(isSame)
+    ? before.map((one) => (isSame(one) ? granted : one))
+    : [
+        ...before.filter((one) => one.key <= key),
+        granted,
+        ...before.filter((one) => one.key > key),
+      ];
+  return state.with({ roles: replaced(state.roles, name, after) });
+}
+
+/** What each request does, or the error that it comes to. */
+const CHANGES: {
+  readonly [K in AuthKind]: (
+    state: AuthModel,
+    request: ReturnType<(typeof AUTH_KINDS)[K]["decode"]>,
+  ) => AuthModel | ErrorName;
+} = {
+  authenticate(state, { name }) {
+    if (!state.isEnabled) return "AuthNotEnabled";
+    const user = state.users.get(name);
+    return user === undefined || user.noPassword ? "AuthFailed" : state;
+  },
+  authStatus: (state) => state,
+  authUserList: (state) => state,
+  authRoleList: (state) => state,
+  authUserGet: (state, { name }) => (state.users.has(name) ? state : "UserNotFound"),
+  authRoleGet: (state, { role }) => (state.roles.has(role) ? state : "RoleNotFound"),
+  authEnable(state) {
+    if (state.isEnabled) return state;
+    if (!state.users.has(ROOT)) return "RootUserNotExist";
+    if (!state.isRoot(ROOT)) return "RootRoleNotExist";
+    return new AuthModel(true, state.revision, state.users, state.roles);
+  },
+  authDisable: (state) => (state.isEnabled ? state.with({ isEnabled: false }) : state),
+  authUserAdd(state, { name, hashedPassword, options }) {
+    if (name === "") return "UserEmpty";
+    if (state.users.has(name)) return "UserAlreadyExist";
+    const noPassword = options?.noPassword ?? false;
+    return withUser(state, name, {
+      hash: noPassword ? "" : hashedPassword,
+      noPassword,
+      roles: [],
+    });
+  },
+  authUserDelete(state, { name }) {
+    if (state.isEnabled && name === ROOT) return "InvalidAuthMgmt";
+    return state.users.has(name) ? withUser(state, name, undefined) : "UserNotFound";
+  },
+  authUserChangePassword(state, { name, hashedPassword }) {
+    const user = state.users.get(name);
+    if (user === undefined) return "UserNotFound";
+    return withUser(state, name, { ...user, hash: user.noPassword ? "" : hashedPassword });
+  },
+  authUserGrantRole(state, { user: name, role }) {
+    const user = state.users.get(name);
+    if (user === undefined) return "UserNotFound";
+    if (role !== ROOT && !state.roles.has(role)) return "RoleNotFound";
+    if (user.roles.includes(role)) return state;
+    return withUser(state, name, { ...user, roles: [...user.roles, role].sort() });
+  },
+  authUserRevokeRole(state, { name, role }) {
+    if (state.isEnabled && name === ROOT && role === ROOT) return "InvalidAuthMgmt";
+    const user = state.users.get(name);
+    if (user === undefined) return "UserNotFound";
+    return user.roles.includes(role)
+      ? withUser(state, name, withoutRole(user, role))
+      : "RoleNotGranted";
+  },
+  authRoleAdd(state, { name }) {
+    if (name === "") return "RoleEmpty";
+    if (state.roles.has(name)) return "RoleAlreadyExist";
+    return state.with({ roles: replaced(state.roles, name, []) });
+  },
+  authRoleDelete(state, { role }) {
+    if (state.isEnabled && role === ROOT) return "InvalidAuthMgmt";
+    if (!state.roles.has(role)) return "RoleNotFound";
+    const users = new Map([...state.users].map(([name, one]) => [name, withoutRole(one, role)]));
+    return state.with({ roles: replaced(state.roles, role, undefined), users });
+  },
+  authRoleGrantPermission: grant,
+  authRoleRevokePermission(state, { role, key, rangeEnd }) {
+    const before = state.roles.get(role);
+    if (before === undefined) return "RoleNotFound";
+    const left = before.filter(
+      (one) => one.key !== toLatin1(key) || one.end !== toLatin1(rangeEnd),
+    );
+    if (left.length === before.length) return "PermissionNotGranted";
+    return state.with({ roles: replaced(state.roles, role, left) });
+  },
+};
+
+/** A hash as the model keeps it. */
+export function hashText(password: Uint8Array): string {
+  return toBase64(password);
+}

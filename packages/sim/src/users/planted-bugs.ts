@@ -1,0 +1,115 @@
+/**
+ * Bugs in what a user is permitted, one check left out in each (planted-sources.ts has the others
+ * and says how they are planted).
+ */
+import type { SourceBug } from "../planted-sources.ts";
+
+const OPERATIONS = "store/src/auth/request-operations.ts";
+
+export const USER_BUGS = {
+  "nested-transaction-unchecked": {
+    file: OPERATIONS,
+    before: 'else if (op?.case === "requestTxn") yield* txnOperations(op.value, leases);',
+    after: "",
+  },
+  "comparisons-unchecked": {
+    file: OPERATIONS,
+    before: 'for (const compare of request.compare) yield keysOperation("read", compare);',
+    after: "",
+  },
+  "branch-not-taken-unchecked": {
+    file: OPERATIONS,
+    before: "for (const ops of [request.success, request.failure]) {",
+    after: "for (const ops of [request.success]) {",
+  },
+  "previous-key-unchecked": {
+    file: OPERATIONS,
+    before: 'if (prevKv) yield keysOperation("read", { key });',
+    after: "",
+  },
+  "previous-keys-of-a-deletion-unchecked": {
+    file: OPERATIONS,
+    before: 'if (request.prevKv) yield keysOperation("read", request);',
+    after: "",
+  },
+  "lease-of-a-put-unchecked": {
+    file: OPERATIONS,
+    before: 'if (lease !== 0n) yield* leaseOperations("write", lease, leases);',
+    after: "",
+  },
+  "lease-revocation-unchecked": {
+    file: OPERATIONS,
+    before: 'yield* leaseOperations("write", ID, leases);',
+    after: "",
+  },
+  "range-end-ignored": {
+    file: "store/src/auth/authorize.ts",
+    before: "state.permissionsOf(user).covers(access, key, rangeEnd)",
+    after: "state.permissionsOf(user).covers(access, key, EMPTY)",
+  },
+  "old-auth-revision-accepted": {
+    file: "store/src/auth/authorize.ts",
+    before: 'if (authRevision < state.revision) return "AuthOldRevision";\n  const user',
+    after: "const user",
+  },
+  "merged-permissions-outlive-a-role": {
+    file: "store/src/auth/auth-state.ts",
+    before: "prepareMerge(permissions);\n    this.#forgetMerged();",
+    after: "prepareMerge(permissions);",
+  },
+  "start-forgets-enforcement": {
+    file: "store/src/auth/auth-state.ts",
+    before: "state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));",
+    after: "",
+  },
+  "snapshot-without-users": {
+    file: "store/src/snapshot-stream.ts",
+    before:
+      "batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+    // The bucket authUsers.
+    after:
+      "if (payload[at + 8] !== 0x75) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+  },
+  "token-outlives-its-user": {
+    file: "store/src/auth/apply-auth.ts",
+    before: "state.deleteUser(name);\n  state.observer?.invalidated(name);",
+    after: "state.deleteUser(name);",
+  },
+  "token-outlives-its-password": {
+    file: "store/src/auth/apply-auth.ts",
+    before: "state.putUser({ ...user, password });\n  state.observer?.invalidated(user.name);",
+    after: "state.putUser({ ...user, password });",
+  },
+  "serializable-read-unchecked": {
+    file: "server/src/member/entry-points.ts",
+    before: "const admission = this.#admit(caller, access);\n    const admitted",
+    after:
+      "const admission = linearizable ? this.#admit(caller, access) : undefined;\n    const admitted",
+  },
+  "keep-alive-unchecked": {
+    file: "server/src/member/entry-points.ts",
+    before: 'const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });',
+    after: "const admission = undefined as Admission | Promise<Admission> | undefined;",
+  },
+  "lease-keys-of-the-leader-unchecked": {
+    file: "server/src/services/lease.ts",
+    before:
+      'if (keys.length > 0) await member.permit(caller, { kind: "leaseKeys", request: keys });',
+    after: "",
+  },
+  "watch-outlives-its-permission": {
+    file: "server/src/auth/access-control.ts",
+    before: "this.#deps.recheckWatches();",
+    after: "",
+  },
+  "watch-takes-what-came-after": {
+    file: "server/src/watch/watch-stream.ts",
+    before: "if (!isPermitted && !this.#mayTake(watcher)) return true;",
+    after: "",
+  },
+  "login-by-an-old-password": {
+    file: "server/src/services/auth.ts",
+    before: "if (checkedRevision !== revision) continue;",
+    after: "",
+  },
+} as const satisfies Readonly<Record<string, SourceBug>>;
