@@ -44,18 +44,18 @@ export const USER_BUGS = {
   },
   "range-end-ignored": {
     file: "store/src/auth/authorize.ts",
-    before: "state.permissionsOf(user).covers(access, key, rangeEnd)",
-    after: "state.permissionsOf(user).covers(access, key, EMPTY)",
+    before: "permissions(state, identity)?.covers(access, key, rangeEnd)",
+    after: "permissions(state, identity)?.covers(access, key, EMPTY)",
   },
   "old-auth-revision-accepted": {
     file: "store/src/auth/authorize.ts",
-    before: 'if (authRevision < state.revision) return "AuthOldRevision";\n  const user',
-    after: "const user",
+    before: 'if (authRevision < state.revision) return "AuthOldRevision";\n  if (rolesOf',
+    after: "if (rolesOf",
   },
   "merged-permissions-outlive-a-role": {
     file: "store/src/auth/auth-state.ts",
-    before: "prepareMerge(permissions);\n    this.#forgetMerged();",
-    after: "prepareMerge(permissions);",
+    before: "this.#roleSets.set(name, PermissionSet.of(permissions));\n    this.#forgetMerged();",
+    after: "this.#roleSets.set(name, PermissionSet.of(permissions));",
   },
   "start-forgets-enforcement": {
     file: "store/src/auth/auth-state.ts",
