@@ -26,17 +26,8 @@ for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
     assert.equal(misplaced(bug), undefined));
 }
 
-/**
- * Bugs that 500 seeds of today do not show in the time of a build. The tests of the package catch
- * them (npm run mutants).
- */
-const RARE: ReadonlySet<string> = new Set(["half-an-entry-flushed"]);
-
 for (const bug of PLANTED_BUGS) {
-  const skip =
-    RARE.has(bug) &&
-    "500 seeds take longer than a build may; packages/store/test/apply-steps.test.ts catches it";
-  test(`a planted bug is found: ${bug}`, { skip }, async (context) => {
+  test(`a planted bug is found: ${bug}`, async (context) => {
     const totals = new Totals();
     const forced = FORCED[bug];
     const noted = NOTED_SEEDS[bug] ?? 1;
