@@ -10,9 +10,7 @@
  * memory that the member has had so far, and whether it kept its leadership.
  */
 
-import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { fromUtf8, KVService, LeaseService, MaintenanceService, PutRequest } from "@quorate/proto";
@@ -22,6 +20,7 @@ import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments, refuse } from "./arguments.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
 import { readHttp } from "./hold/http.ts";
+import { pinToOneProcessor } from "./hold/pin.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
 import { longestTurn, probeSocket, type Turns } from "./hold/turns.ts";
@@ -234,7 +233,8 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   let prober: Prober | undefined;
   try {
     let { member, term } = await leaderOf(cluster);
-    if (args.spin) pin(member.pid!);
+    if (args.spin && !pinToOneProcessor(member.pid!))
+      say("taskset is missing: processor time of turns is less exact");
     client = new TestClient(member.clientAddress, cluster.identity);
     const scene = await fill(client, program, member, cluster);
     // What the filling has left to be done: flushes, files that are joined.

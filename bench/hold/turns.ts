@@ -44,12 +44,3 @@ export function longestTurn(path: string): Promise<Turns> {
     );
   });
 }
-
-/**
- * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
- * which moves between them many times is counted too much processor time.
- */
-function pin(pid: number): void {
-  const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
-  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
-}
