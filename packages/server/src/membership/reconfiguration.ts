@@ -10,7 +10,7 @@
  * more than the first time did. An update of URLs is proposed again only where Raft has not taken
  * it.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, LineLimit, type Logger } from "@quorate/host";
 import {
   type ErrorName,
   EtcdError,
@@ -81,6 +81,8 @@ export interface ReconfigurationParts {
 export class Reconfiguration {
   readonly #parts: ReconfigurationParts;
   #waiting = 0;
+  /** A flood of requests that are refused is not a flood of lines. */
+  readonly #refusals = new LineLimit();
 
   constructor(parts: ReconfigurationParts) {
     this.#parts = parts;
@@ -187,11 +189,16 @@ export class Reconfiguration {
     if (learner === undefined) throw errorOf("MemberNotFound");
     const own = progress.find((peer) => peer.id === this.#parts.memberId)!;
     if (learner.match >= own.match * READY_SHARE) return;
-    this.#parts.logger.error("rejecting promote learner: learner is not ready", {
-      "member-id": idToHex(id),
-      "learner-ready-percent": learner.match / own.match,
-      "ready-percent-threshold": READY_SHARE,
-    });
+    const { clock, logger } = this.#parts;
+    const line = this.#refusals.allow(clock.monotonicMs());
+    if (line !== undefined) {
+      logger.error("rejecting promote learner: learner is not ready", {
+        "member-id": idToHex(id),
+        "learner-ready-percent": learner.match / own.match,
+        "ready-percent-threshold": READY_SHARE,
+        ...line,
+      });
+    }
     throw errorOf("MemberLearnerNotReady");
   }
 
@@ -277,11 +284,16 @@ export class Reconfiguration {
         ? "local member has not been connected to enough peers, reconfigure breaks active quorum"
         : "not enough healthy members";
     const error = errorOf(refusal);
-    this.#parts.logger.warn(`rejecting member ${what} request; ${reason}`, {
-      "local-member-id": idToHex(this.#parts.memberId),
-      [`requested-member-${what}`]: idToHex(id),
-      error: error.message,
-    });
+    const { clock, logger, memberId: selfId } = this.#parts;
+    const line = this.#refusals.allow(clock.monotonicMs());
+    if (line !== undefined) {
+      logger.warn(`rejecting member ${what} request; ${reason}`, {
+        "local-member-id": idToHex(selfId),
+        [`requested-member-${what}`]: idToHex(id),
+        error: error.message,
+        ...line,
+      });
+    }
     throw error;
   }
 
