@@ -100,9 +100,16 @@ export class UserAuthority implements Authority {
     return new Watching(this, caller);
   }
 
+  /**
+   * Looks at a caller's token while none is asked for, for what goes on when enforcement begins:
+   * a signature takes a while to check, and a watch is looked at in one go.
+   */
+  prepare({ token, origin }: Caller): void {
+    if (token !== undefined && origin === "client") this.#deps.tokens.prepare?.(bare(token));
+  }
+
   #byToken(token: string): Identity | Promise<Identity> {
-    const text = token.startsWith(BEARER) ? token.slice(BEARER.length) : token;
-    const user = this.#deps.tokens.recognise(text);
+    const user = this.#deps.tokens.recognise(bare(token));
     return user instanceof Promise ? user.then((one) => this.#proved(one)) : this.#proved(user);
   }
 
@@ -179,6 +186,11 @@ export class UserAuthority implements Authority {
   }
 }
 
+/** A token without the word before it. */
+function bare(token: string): string {
+  return token.startsWith(BEARER) ? token.slice(BEARER.length) : token;
+}
+
 /** A verdict that is not looked at again. */
 const FOR_ALL: Admission = { confirm: () => {} };
 
@@ -213,6 +225,7 @@ class Watching implements WatchAuthority {
   }
 
   ready(): Promise<void> | undefined {
+    if (!this.#authority.isEnforced) this.#authority.prepare(this.#caller);
     const identity = this.#evidence();
     return identity instanceof Promise ? identity.then(() => {}) : undefined;
   }

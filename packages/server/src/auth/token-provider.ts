@@ -20,6 +20,11 @@ export interface TokenProvider {
    * wait.
    */
   recognise(token: string): TokenUser | undefined | Promise<TokenUser | undefined>;
+  /**
+   * Looks at a token ahead of its need, so that `recognise` need not wait. Undefined where it does
+   * not.
+   */
+  prepare?(token: string): void;
   /** The random part of a token, which a login's entry carries to every member; "" for none. */
   prefix(): string;
   /**

@@ -11,7 +11,7 @@
  *   CORRUPT-4 rebuilt         with --self-heal, it is soon like the others again, and the alarm has
  *                             ended
  */
-import type { Answer, ModelRequest, ModelState } from "../model.ts";
+import type { Answer, ModelRequest, ModelState, OpAnswer } from "../model.ts";
 import { difference } from "../model.ts";
 import { violate } from "./violation.ts";
 
@@ -70,11 +70,11 @@ export class CorruptionCheck {
     state: ModelState | undefined,
     isStrict: boolean,
   ): boolean {
-    if (request.kind === "put" || request.kind === "delete" || request.kind === "revoke")
-      return true;
+    if (request.kind === "put" || request.kind === "delete") return request.prevKv !== true;
+    if (request.kind === "revoke") return true;
     // What a transaction reads is judged where it is applied; an altered member may have given
     // another answer.
-    if (request.kind === "txn") return answer.answers.every(({ kind }) => kind !== "range");
+    if (request.kind === "txn") return !showsKeys(answer.answers);
     const wrong =
       state === undefined
         ? undefined
@@ -85,4 +85,12 @@ export class CorruptionCheck {
       violate("CORRUPT-3", `${name} differs from the others, knows it, and answers: ${wrong}`);
     return false;
   }
+}
+
+/** Whether answers have keys in them, which an altered store may have in another form. */
+function showsKeys(answers: readonly OpAnswer[]): boolean {
+  return answers.some((one) => {
+    if (one.kind === "txn") return showsKeys(one.answers);
+    return one.kind === "range" || (one.kind !== "revoke" && one.previous !== undefined);
+  });
 }

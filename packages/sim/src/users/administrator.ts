@@ -1,7 +1,6 @@
 /**
- * Whoever changes users, roles and permissions while clients work. The first requests make the
- * users and roles and switch enforcement on; then anything comes, and now and then someone else
- * tries it.
+ * The administrator: changes users, roles and permissions while clients work. The first requests
+ * make the users and roles and enable auth; random ones follow, some of them by other callers.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -38,7 +37,7 @@ interface Change {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly words: string;
-  /** One of the keys that it takes from someone. */
+  /** One of the keys for which a permission ends. */
   readonly key?: string;
 }
 
@@ -59,7 +58,7 @@ export interface AdministratorDeps {
   beside(node: Node, key: string): void;
   /** Called when a user's password is about to change, with the present one. */
   besidePassword(user: string, password: string): void;
-  /** Someone who may, or may not. */
+  /** A caller of random identity. */
   anyone(): Identity;
   readonly root: Identity;
   ask(

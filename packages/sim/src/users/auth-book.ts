@@ -180,7 +180,7 @@ export class AuthBook {
   }
 }
 
-/** The request in an entry, and whose it is: of a user, or of whoever has a token with roles. */
+/** The request in an entry, and whose it is: of a user, or of a caller whose token has roles. */
 export function unwrapped(entry: InternalRaftRequest): {
   readonly internal: InternalRaftRequest;
   readonly identity: ModelIdentity;

@@ -53,7 +53,7 @@ export function byForgery(token: string): Identity {
 
 /** An identity in words. */
 export function nameOf({ user, proof, session }: Identity): string {
-  if (proof === "none") return "nobody";
+  if (proof === "none") return "a client without a user";
   if (proof === "forged") return "a forger";
   return `${user} by ${session === undefined ? "certificate" : session.token}`;
 }

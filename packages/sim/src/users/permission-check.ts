@@ -42,7 +42,7 @@ export const REFUSED: ReadonlySet<string> = new Set([
   "InvalidAuthToken",
 ]);
 
-/** A call may reach its member so long after its client gave it up: members are paused. */
+/** A call may reach its member so long after its client stopped waiting: members are paused. */
 const LATE_MS = 6000;
 
 /** A moment as the log and one member see it. */
@@ -176,15 +176,15 @@ export class PermissionCheck {
   ): ModelIdentity {
     const { session, user } = identity;
     if (session === undefined) return { user, authRevision: user === "" ? 0 : state.revision };
-    const nobody = { user: "", authRevision: 0 };
+    const noUser = { user: "", authRevision: 0 };
     const { roles } = session;
     if (roles !== undefined)
-      return begin.ms < session.endsMs ? { user, authRevision: state.revision, roles } : nobody;
+      return begin.ms < session.endsMs ? { user, authRevision: state.revision, roles } : noUser;
     if (session.revision !== undefined)
-      return begin.ms < session.endsMs ? { user, authRevision: session.revision } : nobody;
+      return begin.ms < session.endsMs ? { user, authRevision: session.revision } : noUser;
     if (index < session.index || this.#safety.users.endOfTokens(user, session.index) <= index)
-      return nobody;
-    return this.#hasExpired(usedMs, begin.ms) ? nobody : { user, authRevision: state.revision };
+      return noUser;
+    return this.#hasExpired(usedMs, begin.ms) ? noUser : { user, authRevision: state.revision };
   }
 
   /** Whether a token has expired on every member, however slow its clock. */

@@ -74,7 +74,7 @@ export class UserClients {
     return this.#deps.network.ask(this.#deps.anyone(), node, path, bytes, TIMEOUT_MS);
   }
 
-  /** One call of anyone, of any kind. */
+  /** One call of a random kind, by a caller of random identity. */
   async one(node: Node): Promise<void> {
     const random = this.#random;
     const { clients } = this.#deps;

@@ -1,6 +1,6 @@
 /**
- * The network as clients with identities use it: each call and stream is someone's, and what comes
- * of it is judged.
+ * The network as clients with identities use it: each call and stream has one, and its outcome is
+ * judged.
  */
 import {
   errorNameOf,
@@ -59,7 +59,7 @@ export class UserNetwork implements Exchanges {
     return this.ask(this.#deps.pick(client), node, path, bytes, timeoutMs);
   }
 
-  /** A call of someone in particular. */
+  /** A call of one identity. */
   async ask(
     identity: Identity,
     node: Node,
@@ -90,7 +90,7 @@ export class UserNetwork implements Exchanges {
     return this.openAs(this.#deps.pick(undefined), node, path, listener, options);
   }
 
-  /** A stream of someone in particular. */
+  /** A stream of one identity. */
   openAs(
     identity: Identity,
     node: Node,

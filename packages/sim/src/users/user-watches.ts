@@ -265,7 +265,7 @@ class UserWatch {
       if (!this.#isEver(Math.max(index, this.#madeAt ?? 0), still))
         violate(
           "AUTH-6",
-          `${this.#who()} delivers revision ${modRevision} of entry ${index}, which nobody let it read any more`,
+          `${this.#who()} delivers revision ${modRevision} of entry ${index}, which it was not permitted to read any more`,
         );
     }
   }

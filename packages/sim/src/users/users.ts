@@ -1,6 +1,6 @@
 /**
- * Users and roles in a run: whoever changes them, whoever logs in, clients of all identities, and
- * the judge of what they are permitted.
+ * Users and roles in a run: the administrator, logins, clients of all identities, and the judge of
+ * what they are permitted.
  */
 import type { Random } from "@quorate/host";
 import type { LeaseCheck } from "../check/lease-lives.ts";

@@ -9,6 +9,9 @@ export function jwtProvider(tokens: JwtTokens): TokenProvider {
       const known = tokens.cached(token);
       return known !== undefined ? userOf(known) : tokens.verify(token).then(userOf);
     },
+    prepare: (token) => {
+      if (tokens.cached(token) === undefined) tokens.verify(token).catch(() => {});
+    },
     prefix: () => "",
     issue: (user, authRevision) => tokens.assign(user, authRevision),
     assigned: () => {},
