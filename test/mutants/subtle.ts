@@ -154,9 +154,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a read joins a round of reads that was asked before it",
     file: "server/src/member/reads.ts",
-    before:
-      "      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });\n",
-    after: `      const waiter = { resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs };
+    before: "      this.#arrived.push({ resolve, reject, deadlineMs });\n",
+    after: `      const waiter = { resolve, reject, deadlineMs };
       const asked = [...this.#rounds.values()].at(-1);
       if (asked !== undefined && asked.index === undefined) {
         asked.waiters.push(waiter);
