@@ -4,10 +4,12 @@
  *
  *     npm run bench:gateway -- --help
  *
- * Processor time and memory are the member's. On two processors this generator has one of them, and
- * the member's share of the other decides the rate; processor time for a request does not depend on
- * that.
+ * Processor time and memory are the member's, as a release has it; memory also as its growth over
+ * the start. The generator has one of two processors for its own, as far as it needs it: its
+ * processor time for a request is a column, and bounds the rates of both programs.
  */
+
+import { bundledMember } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
 import { positive, readArguments, refuse } from "./arguments.ts";
@@ -58,12 +60,18 @@ interface Result {
   readonly load: string;
   readonly perS: number;
   readonly cpuUs: number;
+  /** Of the generator. */
+  readonly loadUs: number;
   readonly residentMiB: number;
+  /** Above what the member had before the first request. */
+  readonly grownMiB: number;
 }
 
 interface Member {
   readonly address: string;
   readonly pid: number;
+  /** Resident memory before the first request. */
+  readonly startBytes: number;
   readonly broken: Promise<never>;
   readonly open: () => Promise<HttpConnection>;
 }
@@ -80,7 +88,8 @@ async function withMember<T>(executable: Executable, run: (member: Member) => Pr
     return one;
   };
   try {
-    return await Promise.race([run({ address, pid: pid!, broken, open }), broken]);
+    const startBytes = residentBytes([pid!]);
+    return await Promise.race([run({ address, pid: pid!, startBytes, broken, open }), broken]);
   } finally {
     for (const one of connections) one.close();
     await cluster.destroy();
@@ -91,18 +100,20 @@ const delay = (s: number): Promise<void> => new Promise((resolve) => setTimeout(
 
 /** Units of work, and what the member used, in the time that is measured. */
 async function measured(
-  { pid }: Member,
+  { pid, startBytes }: Member,
   count: () => number,
-): Promise<Pick<Result, "perS" | "cpuUs" | "residentMiB">> {
+): Promise<Omit<Result, "program" | "load">> {
   await delay(WARM_SECONDS);
-  const [startMs, startCount, startCpu] = [performance.now(), count(), cpuSeconds([pid])];
+  const pids = [pid, process.pid];
+  const before = pids.map((one) => cpuSeconds([one]));
+  const [startMs, startCount] = [performance.now(), count()];
   await delay(seconds);
   const units = count() - startCount;
-  const cpu = cpuSeconds([pid]) - startCpu;
+  const [cpuUs, loadUs] = pids.map((one, i) => ((cpuSeconds([one]) - before[i]) * 1e6) / units);
+  const resident = residentBytes([pid]);
   return {
-    perS: (units * 1000) / (performance.now() - startMs),
-    cpuUs: (cpu * 1e6) / units,
-    residentMiB: residentBytes([pid]) / 2 ** 20,
+    ...{ perS: (units * 1000) / (performance.now() - startMs), cpuUs, loadUs },
+    ...{ residentMiB: resident / 2 ** 20, grownMiB: (resident - startBytes) / 2 ** 20 },
   };
 }
 
@@ -206,7 +217,9 @@ const cases: readonly (readonly [name: string, run: (one: Executable) => Promise
 
 const path = process.env["ETCD"] ?? findProgram("etcd");
 const etcd: Executable | undefined = path ? { name: "etcd", command: [path] } : undefined;
-const programs = [quorate, etcd]
+const bundled = bundledMember();
+const ours: Executable = bundled === undefined ? quorate : { ...quorate, command: bundled };
+const programs = [ours, etcd]
   .filter((one) => one !== undefined)
   .filter(({ name }) => args.only === undefined || name === args.only);
 const chosen = cases.filter(([name]) => name.includes(args.case));
@@ -220,13 +233,14 @@ for (let round = 0; round < rounds; round++) {
       results.push(result);
       console.error(
         `${result.program.padEnd(8)} ${result.load}: ${Math.round(result.perS)}/s, ` +
-          `${result.cpuUs.toFixed(1)} us, ${Math.round(result.residentMiB)} MiB`,
+          `${result.cpuUs.toFixed(1)} us (load ${result.loadUs.toFixed(1)}), ` +
+          `${Math.round(result.residentMiB)} MiB (+${Math.round(result.grownMiB)})`,
       );
     }
   }
 }
 
-type Figure = "perS" | "cpuUs" | "residentMiB";
+type Figure = "perS" | "cpuUs" | "loadUs" | "residentMiB" | "grownMiB";
 const figure = (load: string, program: string, of: Figure): number =>
   median(
     results.filter((one) => one.load === load && one.program === program).map((one) => one[of]),
@@ -239,15 +253,25 @@ const rows = chosen.map(([load]) => {
   ];
   const [rate, etcdRate] = both("perS");
   const [cpu, etcdCpu] = both("cpuUs");
-  const [memory, etcdMemory] = both("residentMiB");
+  const whole = (of: Figure): string =>
+    both(of)
+      .map((value) => Math.round(value))
+      .join(" / ");
   return [
     load,
     `${Math.round(rate)} / ${Math.round(etcdRate)}`,
     times(rate, etcdRate),
     `${cpu.toFixed(1)} / ${etcdCpu.toFixed(1)}`,
     times(etcdCpu, cpu),
-    `${Math.round(memory)} / ${Math.round(etcdMemory)}`,
+    both("loadUs")
+      .map((value) => value.toFixed(1))
+      .join(" / "),
+    whole("residentMiB"),
+    whole("grownMiB"),
   ];
 });
-const titles = ["load, Quorate / etcd", "a second", "times", "CPU us each", "times", "MiB"];
+const titles = [
+  ...["load, Quorate / etcd", "a second", "times", "CPU us each", "times"],
+  ...["generator us", "MiB", "MiB more than at start"],
+];
 console.log(align([titles, ...rows], [0]));

@@ -10,6 +10,7 @@
  * memory that the member has had so far, and whether it kept its leadership.
  */
 
+import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -37,6 +38,7 @@ const help = `npm run bench:hold -- [options]: what each call of the API does to
   --calls TEXT    only the calls whose names hold one of these texts, parted by ";"
   --only NAME     quorate or etcd alone
   --spin          measures turns of the event loop in processor time too, for which the member never sleeps
+  --profile       prints what the longest turns did (with --spin); the profiler costs time
   --list          the names of the calls
   --markdown      the table for docs/benchmarks.md (progress goes to standard error)`;
 
@@ -48,6 +50,7 @@ const { values: args } = readArguments(help, {
   calls: { type: "string", default: "" },
   only: { type: "string" },
   spin: { type: "boolean", default: false },
+  profile: { type: "boolean", default: false },
   list: { type: "boolean", default: false },
   markdown: { type: "boolean", default: false },
 });
@@ -200,6 +203,8 @@ interface Turns {
   readonly pauseMs: number;
   readonly cpuMs: number;
   readonly ownMs: number;
+  /** What the longest turns did. */
+  readonly profile: string;
 }
 
 /** Since it was asked last. */
@@ -211,13 +216,29 @@ function longestTurn(path: string): Promise<Turns> {
       text += bytes;
     });
     socket.on("end", () => {
-      const [wallMs, cpuMs, ownMs, pauseMs] = text.split(" ").map(Number) as number[];
-      resolve({ wallMs, cpuMs, ownMs, pauseMs });
+      const [figures, ...profile] = text.split("\n");
+      const [wallMs, cpuMs, ownMs, pauseMs] = figures.split(" ").map(Number) as number[];
+      resolve({ wallMs, cpuMs, ownMs, pauseMs, profile: profile.join("\n") });
     });
     socket.on("error", () =>
-      resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, ownMs: Number.NaN, pauseMs: Number.NaN }),
+      resolve({
+        wallMs: Number.NaN,
+        cpuMs: Number.NaN,
+        ownMs: Number.NaN,
+        pauseMs: Number.NaN,
+        profile: "",
+      }),
     );
   });
+}
+
+/**
+ * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
+ * which moves between them many times is counted too much processor time.
+ */
+function pin(pid: number): void {
+  const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
+  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
 }
 
 async function leaderOf(
@@ -246,9 +267,10 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
     envOf: (name): Record<string, string> =>
       program === "quorate"
         ? {
-            NODE_OPTIONS: probe,
+            NODE_OPTIONS: `--disable-warning=ExperimentalWarning ${probe}`,
             QUORATE_BENCH_HOLD_SOCKET: socketOf(name),
             ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}),
+            ...(args.profile ? { QUORATE_BENCH_HOLD_PROFILE: "1" } : {}),
           }
         : {},
   });
@@ -257,6 +279,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   let prober: Prober | undefined;
   try {
     let { member, term } = await leaderOf(cluster);
+    if (args.spin) pin(member.pid!);
     client = new TestClient(member.clientAddress, cluster.identity);
     const scene = await fill(client, program, member, cluster);
     // What the filling has left to be done: flushes, files that are joined.
@@ -296,6 +319,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
       term = now.term;
       rows.push(row);
       say(`${program}: ${cellsOf(row).join("  ")}`);
+      if (turns.profile !== "") say(turns.profile);
       return row;
     };
     idleWorstMs = (await run("nothing", () => delay(IDLE_MS))).puts.worstMs;

@@ -12,7 +12,8 @@ Builds the end-to-end tests of etcd's source and runs them one by one, each with
   --source DIRECTORY    a checkout of etcd 3.7
   --package NAME     common (every kind of cluster by etcdctl, the default) or e2e (the programs one by one)
   --tools NAME       etcd (etcdctl and etcdutl of the source, the default) or quorate (quoratectl and quorateutl in their place)
-  --programs DIRECTORY  where quorate, quoratectl and quorateutl are, such as the bin directory of an unpacked release (default: those of this repository)
+  --programs DIRECTORY  where quorate, quoratectl and quorateutl are, such as the bin directory of
+                     an unpacked release (default: those of this repository)
   --run PATTERN      only tests whose whole name matches this regular expression
   --all              those of scripts/etcd-e2e.txt, too
   --patience N       multiplies the tests' own limits of time, for machines that are slow or have other work (default: 1)

@@ -6,6 +6,7 @@
  *     ms of processor time of the member's main thread in the turn that took most of it
  *     the same without the time in which the thread collected garbage
  *     ms of the longest pause for garbage
+ *     in the next lines, with QUORATE_BENCH_HOLD_PROFILE: what the longest turns did
  *
  * The processor time is measured with QUORATE_BENCH_HOLD_SPIN. Other programs on the machine do not
  * change it. For that the loop never sleeps, so the member takes a whole processor.
@@ -14,6 +15,8 @@ import { rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
+import { threadClock } from "./thread-clock.ts";
+import { TurnProfile } from "./turn-profile.ts";
 
 /** Turns and pauses below it are not kept. */
 const LONG_TURN_MS = 3;
@@ -46,11 +49,13 @@ class Record {
   }
 
   /** The longest turn, the longest without its pauses, and the longest pause, in milliseconds. */
-  take(): { cpuMs: number; ownMs: number; pauseMs: number } {
+  take(): { cpuMs: number; ownMs: number; pauseMs: number; turns: Turn[] } {
     let cpuMs = 0;
     let ownMs = 0;
     let pauseMs = 0;
     let first = 0;
+    // The observer does not report them in order.
+    this.#pauses.sort((a, b) => a.fromMs - b.fromMs);
     for (const turn of this.#turns) {
       cpuMs = Math.max(cpuMs, turn.cpuMs);
       while (first < this.#pauses.length && this.#pauses[first].toMs <= turn.fromMs) first++;
@@ -62,9 +67,10 @@ class Record {
       ownMs = Math.max(ownMs, turn.cpuMs - pausedMs);
     }
     for (const { fromMs, toMs } of this.#pauses) pauseMs = Math.max(pauseMs, toMs - fromMs);
+    const turns = this.#turns;
     this.#turns = [];
     this.#pauses = [];
-    return { cpuMs, ownMs, pauseMs };
+    return { cpuMs, ownMs, pauseMs, turns };
   }
 }
 
@@ -74,21 +80,37 @@ if (path !== undefined && isMainThread) {
   const turns = monitorEventLoopDelay({ samplePerIteration: true, resolution: 100 });
   turns.enable();
   const record = new Record();
+  const isProfiled = process.env["QUORATE_BENCH_HOLD_PROFILE"] !== undefined;
+  // Begins with the first request: the launcher, which this is loaded into as well, replaces its
+  // process, and a signal of the profiler would end the new one.
+  let profile: TurnProfile | undefined;
+  /** From performance.now() to the monotonic clock of profiles. */
+  const originUs = Number(process.hrtime.bigint()) / 1000 - performance.now() * 1000;
   const pauses = new PerformanceObserver((list) => {
     for (const { startTime, duration } of list.getEntries())
       record.pause({ fromMs: startTime, toMs: startTime + duration });
   });
   pauses.observe({ type: "gc" });
+  /** Begins a turn: what reports cost the member does not count. */
+  let restart = (): void => {};
   const server = createServer((socket) => {
     socket.on("error", () => {});
     // The observer is called with the latest pauses first.
     setTimeout(() => {
-      const { cpuMs, ownMs, pauseMs } = record.take();
+      const { cpuMs, ownMs, pauseMs, turns: long } = record.take();
       const wallMs = turns.count === 0 ? 0 : turns.max / 1e6;
       turns.reset();
-      socket.end(
-        [wallMs, spins ? cpuMs : Number.NaN, spins ? ownMs : Number.NaN, pauseMs].join(" "),
+      const figures = [wallMs, spins ? cpuMs : Number.NaN, spins ? ownMs : Number.NaN, pauseMs];
+      const text = profile?.take(
+        long.map(({ fromMs, toMs, cpuMs }) => ({
+          fromUs: fromMs * 1000 + originUs,
+          toUs: toMs * 1000 + originUs,
+          cpuMs,
+        })),
       );
+      if (isProfiled) profile ??= new TurnProfile();
+      restart();
+      socket.end(`${figures.join(" ")}\n${text ?? ""}`);
     }, 5);
   });
   server.on("error", () => {});
@@ -96,12 +118,14 @@ if (path !== undefined && isMainThread) {
   rmSync(path, { force: true });
   server.listen(path).unref();
   if (spins) {
-    const cpuNowMs = (): number => {
-      const { user, system } = process.threadCpuUsage();
-      return (user + system) / 1000;
+    const cpuNowMs = threadClock();
+    let beforeMs = 0;
+    let fromMs = 0;
+    restart = () => {
+      beforeMs = cpuNowMs();
+      fromMs = performance.now();
     };
-    let beforeMs = cpuNowMs();
-    let fromMs = performance.now();
+    restart();
     const turn = (): void => {
       const nowMs = cpuNowMs();
       const toMs = performance.now();

@@ -6,6 +6,7 @@ export { BoltDamageError } from "./src/errors.ts";
 export { MAX_KEY_BYTES, MAX_VALUE_BYTES, PAGE_BYTES } from "./src/format.ts";
 export { type ScannedPage, type ScannedRecord, scanLeaves } from "./src/leaf-scan.ts";
 export { BoltFile } from "./src/reader.ts";
+export type { BucketSizes } from "./src/reserve.ts";
 export {
   type BoltBucket,
   type BoltCursor,

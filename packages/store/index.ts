@@ -30,6 +30,7 @@ export {
 export type { Membership } from "./src/membership/membership.ts";
 export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";
+export { receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
 export { checkEntryData } from "./src/requests/entry-request.ts";
@@ -55,4 +56,4 @@ export {
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
 export { STORAGE_VERSION, StorageVersionError } from "./src/storage-version.ts";
-export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";
+export { Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

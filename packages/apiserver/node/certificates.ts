@@ -10,30 +10,20 @@
  * Made at the first start and kept. A server certificate whose names do not cover the addresses of
  * this start, or that ends soon, is made again from the same authority.
  */
-import {
-  createPrivateKey,
-  generateKeyPairSync,
-  KeyObject,
-  type webcrypto,
-  X509Certificate,
-} from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { CodedError } from "@quorate/proto";
+import { issueCertificate, makeAuthority, type Pair, type Subject } from "./x509/issue.ts";
+
+export type { Pair } from "./x509/issue.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const CA_VALID_MS = 10 * 365 * DAY_MS;
 const VALID_MS = 365 * DAY_MS;
 /** A certificate that ends sooner is made again. */
 const RENEW_BEFORE_MS = 30 * DAY_MS;
-const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-
-/** A certificate and its key, as PEM. */
-export interface Pair {
-  readonly certPem: string;
-  readonly keyPem: string;
-}
 
 export interface OwnCertificates {
   readonly ca: Pair;
@@ -41,13 +31,6 @@ export interface OwnCertificates {
   readonly admin: Pair;
   /** PKCS 8, EC P-256. */
   readonly serviceAccountKeyPem: string;
-}
-
-interface Subject {
-  readonly commonName: string;
-  readonly organizations: readonly string[];
-  readonly hosts: readonly string[];
-  readonly usage: "server" | "client";
 }
 
 /**
@@ -61,19 +44,21 @@ export async function ownCertificates(
   nowMs: number,
 ): Promise<OwnCertificates> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const ca = read(dir, "ca") ?? keep(dir, "ca", await makeAuthority(nowMs));
+  const ca = read(dir, "ca") ?? keep(dir, "ca", await newAuthority(nowMs));
   const issued = async (name: string, subject: Subject): Promise<Pair> => {
     const present = read(dir, name);
     if (present !== undefined && isUsable(present, ca, subject.hosts, nowMs)) return present;
     return keep(dir, name, await issue(ca, subject, nowMs));
   };
-  const server = await issued("apiserver", {
-    ...{ commonName: "kube-apiserver", organizations: [], hosts, usage: "server" },
-  });
-  const admin = await issued("admin", {
-    ...{ commonName: "kubernetes-admin", organizations: ["system:masters"] },
-    ...{ hosts: [], usage: "client" },
-  });
+  const [server, admin] = await Promise.all([
+    issued("apiserver", {
+      ...{ commonName: "kube-apiserver", organizations: [], hosts, usage: "server" },
+    }),
+    issued("admin", {
+      ...{ commonName: "kubernetes-admin", organizations: ["system:masters"] },
+      ...{ hosts: [], usage: "client" },
+    }),
+  ]);
   return { ca, server, admin, serviceAccountKeyPem: serviceAccountKey(dir) };
 }
 
@@ -86,6 +71,15 @@ export function clientCertificate(
 ): Promise<Pair> {
   const subject = { commonName: user, organizations: groups, hosts: [], usage: "client" } as const;
   return issue(ca, subject, nowMs);
+}
+
+function newAuthority(nowMs: number): Promise<Pair> {
+  return makeAuthority("kubernetes", { fromMs: nowMs - DAY_MS, untilMs: nowMs + CA_VALID_MS });
+}
+
+function issue(ca: Pair, subject: Subject, nowMs: number): Promise<Pair> {
+  const validity = { fromMs: nowMs - DAY_MS, untilMs: nowMs + VALID_MS };
+  return issueCertificate(ca, subject, validity);
 }
 
 function serviceAccountKey(dir: string): string {
@@ -155,85 +149,4 @@ function isUsable(pair: Pair, ca: Pair, hosts: readonly string[], nowMs: number)
   return hosts.every((host) =>
     isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host),
   );
-}
-
-/** The X.509 library takes as long to load as the rest of a start, so only this loads it. */
-async function library() {
-  await import("reflect-metadata");
-  return import("@peculiar/x509");
-}
-
-async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  const keys = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
-  return keys as webcrypto.CryptoKeyPair;
-}
-
-async function makeAuthority(nowMs: number): Promise<Pair> {
-  const x509 = await library();
-  const keys = await newKeys();
-  const { keyCertSign, digitalSignature, cRLSign } = x509.KeyUsageFlags;
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: [{ CN: ["kubernetes"] }],
-    notBefore: new Date(nowMs - DAY_MS),
-    notAfter: new Date(nowMs + CA_VALID_MS),
-    keys,
-    signingAlgorithm: ALGORITHM,
-    serialNumber: newSerial(),
-    extensions: [
-      new x509.KeyUsagesExtension(keyCertSign | digitalSignature | cRLSign, true),
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-    ],
-  });
-  return { certPem: `${certificate.toString("pem")}\n`, keyPem: privatePem(keys) };
-}
-
-async function issue(ca: Pair, subject: Subject, nowMs: number): Promise<Pair> {
-  const x509 = await library();
-  const keys = await newKeys();
-  const { ExtendedKeyUsage, KeyUsageFlags } = x509;
-  const issuer = new x509.X509Certificate(ca.certPem);
-  const signingKey = await crypto.subtle.importKey("pkcs8", derOf(ca.keyPem), ALGORITHM, false, [
-    "sign",
-  ]);
-  const { commonName, organizations, hosts, usage } = subject;
-  const names = hosts.map(
-    (host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const,
-  );
-  const purpose = usage === "server" ? ExtendedKeyUsage.serverAuth : ExtendedKeyUsage.clientAuth;
-  const certificate = await x509.X509CertificateGenerator.create({
-    subject: [...organizations.map((name) => ({ O: [name] })), { CN: [commonName] }],
-    issuer: issuer.subjectName,
-    notBefore: new Date(nowMs - DAY_MS),
-    notAfter: new Date(nowMs + VALID_MS),
-    publicKey: keys.publicKey,
-    signingKey,
-    signingAlgorithm: ALGORITHM,
-    serialNumber: newSerial(),
-    extensions: [
-      new x509.KeyUsagesExtension(
-        KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment,
-        true,
-      ),
-      new x509.ExtendedKeyUsageExtension([purpose]),
-      await x509.AuthorityKeyIdentifierExtension.create(issuer),
-      ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)]),
-    ],
-  });
-  return { certPem: `${certificate.toString("pem")}\n`, keyPem: privatePem(keys) };
-}
-
-function privatePem({ privateKey }: webcrypto.CryptoKeyPair): string {
-  return KeyObject.from(privateKey).export({ type: "pkcs8", format: "pem" }).toString();
-}
-
-function derOf(pem: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ""), "base64"));
-}
-
-/** 16 random bytes as hex; the first bit clear, because a serial number is positive. */
-function newSerial(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0] & 0x7f) | 0x40;
-  return Buffer.from(bytes).toString("hex");
 }

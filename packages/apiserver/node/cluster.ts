@@ -66,6 +66,16 @@ export class LibraryCluster implements ClusterClient {
     }
   }
 
+  async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {
+    try {
+      const success = keys.map((key) => opGet(key, { keysOnly: true }));
+      const { responses } = await this.#client.txn({ success });
+      return responses.map((it) => (it.kind === "get" ? (it.result.kvs[0]?.modRevision ?? 0) : 0));
+    } catch (error) {
+      throw readError(error);
+    }
+  }
+
   async put(
     key: Uint8Array,
     value: Uint8Array,

@@ -9,6 +9,9 @@ import type { Logger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { ConfigError, loadConfig } from "@quorate/server";
 
+/** A segment is written with zeros before its first use, so a large one delays the first start. */
+const WAL_SEGMENT_BYTES = 8_000_000;
+
 export interface EmbeddedMember {
   /** For connect(). */
   readonly endpoint: string;
@@ -52,6 +55,7 @@ export async function startEmbeddedMember({
   const serving = await serve(invocation.config, {
     clock: nodeClock,
     logger,
+    walSegmentBytes: WAL_SEGMENT_BYTES,
     onEnd: (error) => {
       if (!isStopping) onEnd(error);
     },

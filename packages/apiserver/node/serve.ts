@@ -4,7 +4,7 @@
  *     open: member or cluster, certificates, encryption -> ControlPlane -> port
  *     stop: readyz fails -> delay -> watches end -> port closes -> control plane -> store
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
@@ -111,6 +111,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const plane = new ControlPlane(settings, {
     ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
     newCompressor: gzipCompressor,
+    sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
     auditor: audit?.auditor,
     healthChecks: [{ name: "kms-providers", check: () => encryption.problem() }],

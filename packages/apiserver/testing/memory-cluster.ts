@@ -64,6 +64,11 @@ export class MemoryCluster implements ClusterClient {
     return { records, count: found.length, revision: this.#revision };
   }
 
+  async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {
+    await this.#request("modRevisions", keys[0]);
+    return keys.map((key) => this.#records.get(toLatin1(key))?.modRevision ?? 0);
+  }
+
   async put(
     key: Uint8Array,
     value: Uint8Array,

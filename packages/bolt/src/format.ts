@@ -129,18 +129,29 @@ export function decodeMeta(bytes: Uint8Array): Meta | string {
 /** A new zeroed page with its header, over as many pages as `sizeBytes` needs. */
 export function newPage(id: number, flags: number, count: number, sizeBytes: number): Uint8Array {
   const page = alloc(pagesFor(sizeBytes) * PAGE_BYTES).fill(0);
-  writePageHeader(page, id, flags, count);
+  writePageHeader(page, { id, flags, count, overflow: pagesFor(sizeBytes) - 1 });
   return page;
 }
 
-/** Writes the header of a page that is as long as all pages that it takes. */
-export function writePageHeader(page: Uint8Array, id: number, flags: number, count: number): void {
+/** What the header of a page says. */
+export interface PageHeader {
+  readonly id: number;
+  readonly flags: number;
+  readonly count: number;
+  /** The pages behind the first one that it takes. */
+  readonly overflow: number;
+}
+
+export function writePageHeader(
+  page: Uint8Array,
+  { id, flags, count, overflow }: PageHeader,
+): void {
   const view = viewOf(page);
   view.setUint32(0, id >>> 0, true);
   view.setUint32(4, Math.floor(id / 0x1_0000_0000), true);
   view.setUint16(8, flags, true);
   view.setUint16(10, count, true);
-  view.setUint32(12, page.length / PAGE_BYTES - 1, true);
+  view.setUint32(12, overflow, true);
 }
 
 /** The number of pages for content of that size, header included. */

@@ -10,6 +10,7 @@ export const invariants = {
   "BOLT-3": "the keys of a bucket ascend",
   "BOLT-4": "a branch page has two entries or more",
   "BOLT-5": "both passes over the records yield the same",
+  "BOLT-6": "the pages that are reserved for a bucket suffice",
 } as const satisfies InvariantList;
 
 /** Throws InvariantError unless `condition` holds. */

@@ -57,6 +57,21 @@ interface Bounds {
 
 const OPEN: Bounds = { low: undefined, high: undefined };
 
+/**
+ * Whether a branch page has all of its entries in these bytes: the pages behind it are not read
+ * then, which for a root that was made with reserved pages may be many.
+ */
+function isComplete(bytes: Uint8Array, count: number): boolean {
+  if (HEADER_BYTES + count * ELEMENT_BYTES > bytes.length) return false;
+  const view = viewOf(bytes);
+  for (let i = 0; i < count; i++) {
+    const element = HEADER_BYTES + i * ELEMENT_BYTES;
+    const end = element + view.getUint32(element, true) + view.getUint32(element + 4, true);
+    if (end > bytes.length) return false;
+  }
+  return true;
+}
+
 /** An open database file. */
 export class BoltFile {
   readonly path: string;
@@ -235,8 +250,12 @@ export class BoltFile {
         this.#damaged(offset, `two elements refer to page ${one}`);
       met[one >> 3] |= 1 << (one & 7);
     }
-    const bytes = overflow === 0 ? first : this.#read(offset, pageBytes * (overflow + 1));
-    return { bytes, offset, flags: view.getUint16(8, true), count: view.getUint16(10, true) };
+    const [flags, count] = [view.getUint16(8, true), view.getUint16(10, true)];
+    const bytes =
+      overflow === 0 || (flags === Flag.branch && isComplete(first, count))
+        ? first
+        : this.#read(offset, pageBytes * (overflow + 1));
+    return { bytes, offset, flags, count };
   }
 
   #read(offset: number, sizeBytes: number): Uint8Array {

@@ -1,12 +1,13 @@
 /**
  * Writes a database file sequentially from sorted records, with one page per tree level in memory.
  *
- *     const output = await boltOutput(buckets);     // first pass: counts pages, finds roots
+ *     const output = await boltOutput(buckets);     // first pass: counts pages
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *
  * The file begins with its meta pages, which name the root, but trees are built from the leaves up,
- * so the records are read twice: `scan` must yield the same both times. Pages are filled
+ * so the records are read twice: `scan` must yield the same both times. A bucket whose records are
+ * counted already is read once: pages are reserved for it (reserve.ts). Pages are filled
  * completely; a record that does not fit beside others has pages of its own.
  *
  *     meta 0 | meta 1 | freelist (empty) | for each bucket: leaves, branches, root | root of all
@@ -23,24 +24,26 @@ import {
   MAX_VALUE_BYTES,
   newPage,
   PAGE_BYTES,
-  pagesFor,
   viewOf,
-  writePageHeader,
 } from "./format.ts";
 import { assert } from "./invariants.ts";
+import { Pages } from "./pages.ts";
+import { type BucketSizes, LeafBudget, reservedPages } from "./reserve.ts";
 
 /** Key and value of a record. */
 export type BoltRecord = readonly [key: Uint8Array, value: Uint8Array];
 
 /**
  * A bucket to write: its name, and its records in ascending order of their keys, in slices. `scan`
- * and `read` are called twice.
+ * and `read` are called twice, or once where `sizes` is there.
  */
 export interface BoltBucket {
   readonly name: string;
   scan(): AsyncIterable<readonly BoltRecord[]>;
   /** The same records in place, which is faster than `scan`; preferred where it is there. */
   readonly read?: (() => BoltCursor) | undefined;
+  /** What the records are, if that is known, with no more of them than this. */
+  readonly sizes?: BucketSizes | undefined;
 }
 
 /** Records that are read one after the other, without an object for each. */
@@ -66,7 +69,6 @@ export interface BoltOutput {
 }
 
 const FREELIST_PAGE = 2;
-const FIRST_PAGE = 3;
 /**
  * The transaction id of meta page 0; meta page 1 has the one before, as in a copy made by bbolt.
  */
@@ -82,68 +84,10 @@ interface Branch {
   readonly page: number;
 }
 
-/** Pages are made in pieces of this size, so that no piece has to be joined from them. */
-const SLAB_BYTES: number = 256 << 10;
-
-/** Numbers pages, and keeps their bytes until taken unless it only counts. */
-class Pages {
-  /** No bytes are made. */
-  readonly isCounting: boolean;
-  #next = FIRST_PAGE;
-  #made: Uint8Array[] = [];
-  /** Zeros for the next pages, and of them: what is used, and what of that was not taken yet. */
-  #slab: Uint8Array = EMPTY;
-  #used = 0;
-  #start = 0;
-
-  constructor(counting: boolean) {
-    this.isCounting = counting;
-  }
-
-  get count(): number {
-    return this.#next;
-  }
-
-  /** Adds a page. Returns its number. */
-  add(flags: number, count: number, sizeBytes: number, fill: (page: Uint8Array) => void): number {
-    const id = this.#next;
-    this.#next += pagesFor(sizeBytes);
-    if (!this.isCounting) {
-      const page = this.#zeros(pagesFor(sizeBytes) * PAGE_BYTES);
-      writePageHeader(page, id, flags, count);
-      fill(page);
-    }
-    return id;
-  }
-
-  #zeros(sizeBytes: number): Uint8Array {
-    if (this.#used + sizeBytes > this.#slab.length) {
-      this.#endPiece();
-      this.#slab = new Uint8Array(Math.max(sizeBytes, SLAB_BYTES));
-      this.#used = 0;
-      this.#start = 0;
-    }
-    this.#used += sizeBytes;
-    return this.#slab.subarray(this.#used - sizeBytes, this.#used);
-  }
-
-  #endPiece(): void {
-    if (this.#used > this.#start) this.#made.push(this.#slab.subarray(this.#start, this.#used));
-    this.#start = this.#used;
-  }
-
-  /** The bytes of the pages since the last call, in order. */
-  take(): Uint8Array[] {
-    this.#endPiece();
-    const made = this.#made;
-    this.#made = [];
-    return made;
-  }
-}
-
 /** Builds the tree of one bucket from the leaves up. */
 class Tree {
   readonly #pages: Pages;
+  readonly #budget: LeafBudget | undefined;
   /** Of the present leaf: how many records it has, and its bytes with them. */
   #count = 0;
   #leafBytes = HEADER_BYTES;
@@ -157,8 +101,10 @@ class Tree {
   #lastBytes = -1;
   readonly #levels: { entries: Branch[]; sizeBytes: number }[] = [];
 
-  constructor(pages: Pages) {
+  /** @param budget decides where leaves end; without it they end with their page */
+  constructor(pages: Pages, budget?: LeafBudget) {
     this.#pages = pages;
+    this.#budget = budget;
   }
 
   put(key: Uint8Array, value: Uint8Array, flags = 0): void {
@@ -182,7 +128,9 @@ class Tree {
     assert(this.#isAbove(key, keyStart, keyEnd), "BOLT-3");
     this.#keep(key, keyStart, keyEnd);
     const sizeBytes = ELEMENT_BYTES + keyBytes + valueBytes;
-    if (this.#count > 0 && this.#leafBytes + sizeBytes > PAGE_BYTES) this.#endLeaf();
+    if (this.#count > 0 && this.#leafBytes + sizeBytes > PAGE_BYTES) {
+      if (this.#budget?.mayEnd(this.#leafBytes) !== false) this.#endLeaf();
+    }
     if (this.#count === 0) this.#firstKey = key.slice(keyStart, keyEnd);
     const at = 3 * this.#count++;
     if (at === this.#lengths.length) this.#growLengths();
@@ -200,14 +148,18 @@ class Tree {
     this.#dataBytes = end;
   }
 
-  /** Ends the tree. Returns its root page. */
-  end(): number {
-    if (this.#count > 0 || this.#levels.length === 0) this.#endLeaf();
+  /**
+   * Ends the tree, whose root takes the pages up to `end` (excluded), or as many as it needs.
+   * Returns the root page.
+   */
+  end(end?: number): number {
+    const isLeaf = this.#levels.length === 0;
+    if (this.#count > 0 || isLeaf) this.#endLeaf(isLeaf ? end : undefined);
     for (let height = 0; ; height++) {
       const level = this.#levels[height];
       if (level.entries.length === 1 && this.#levels.length === height + 1)
         return level.entries[0].page;
-      this.#endBranch(height);
+      this.#endBranch(height, this.#levels.length === height + 1 ? end : undefined);
     }
   }
 
@@ -239,10 +191,12 @@ class Tree {
     this.#data = data;
   }
 
-  #endLeaf(): void {
+  #endLeaf(end?: number): void {
     const count = this.#count;
     const lengths = this.#lengths;
-    const id = this.#pages.add(Flag.leaf, count, this.#leafBytes, (page) => {
+    const sizeBytes = this.#leafBytes;
+    this.#budget?.ended(sizeBytes);
+    const fill = (page: Uint8Array): void => {
       const view = viewOf(page);
       let at = HEADER_BYTES + count * ELEMENT_BYTES;
       page.set(this.#data.subarray(0, this.#dataBytes), at);
@@ -254,7 +208,8 @@ class Tree {
         view.setUint32(element + 12, lengths[3 * i + 2], true);
         at += lengths[3 * i + 1] + lengths[3 * i + 2];
       }
-    });
+    };
+    const id = this.#pages.add({ flags: Flag.leaf, count, sizeBytes, fill }, end);
     const first = count === 0 ? EMPTY : this.#firstKey;
     this.#count = 0;
     this.#dataBytes = 0;
@@ -277,11 +232,11 @@ class Tree {
     level.sizeBytes += sizeBytes;
   }
 
-  #endBranch(height: number): void {
+  #endBranch(height: number, end?: number): void {
     const level = this.#levels[height];
     const { entries } = level;
     assert(entries.length >= MIN_BRANCH_ENTRIES, "BOLT-4");
-    const id = this.#pages.add(Flag.branch, entries.length, level.sizeBytes, (page) => {
+    const fill = (page: Uint8Array): void => {
       const view = viewOf(page);
       let at = HEADER_BYTES + entries.length * ELEMENT_BYTES;
       entries.forEach((entry, i) => {
@@ -292,7 +247,9 @@ class Tree {
         page.set(entry.key, at);
         at += entry.key.length;
       });
-    });
+    };
+    const content = { flags: Flag.branch, count: entries.length, sizeBytes: level.sizeBytes, fill };
+    const id = this.#pages.add(content, end);
     level.entries = [];
     level.sizeBytes = HEADER_BYTES;
     this.#addBranch(height + 1, entries[0].key, id);
@@ -319,7 +276,15 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 async function* build(buckets: readonly BoltBucket[], pages: Pages): AsyncGenerator<void, number> {
   const all = new Tree(pages);
   for (const bucket of buckets) {
-    const tree = new Tree(pages);
+    const { sizes } = bucket;
+    const reserved = sizes && reservedPages(sizes);
+    if (reserved !== undefined && pages.isCounting) {
+      pages.reserve(reserved);
+      all.put(fromUtf8(bucket.name), bucketValue(0), BUCKET_FLAG);
+      continue;
+    }
+    const end = reserved && pages.count + reserved;
+    const tree = new Tree(pages, sizes && new LeafBudget());
     const cursor = bucket.read?.();
     if (cursor !== undefined) {
       do {
@@ -341,7 +306,7 @@ async function* build(buckets: readonly BoltBucket[], pages: Pages): AsyncGenera
         yield;
       }
     }
-    all.put(fromUtf8(bucket.name), bucketValue(tree.end()), BUCKET_FLAG);
+    all.put(fromUtf8(bucket.name), bucketValue(tree.end(end)), BUCKET_FLAG);
     yield;
   }
   return all.end();

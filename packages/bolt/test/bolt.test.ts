@@ -3,7 +3,14 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BoltFile, type BoltRecord, boltOutput, MAX_KEY_BYTES, PAGE_BYTES } from "@quorate/bolt";
+import {
+  BoltFile,
+  type BoltRecord,
+  type BucketSizes,
+  boltOutput,
+  MAX_KEY_BYTES,
+  PAGE_BYTES,
+} from "@quorate/bolt";
 import { MemoryDisk } from "@quorate/host/testing";
 import fc from "fast-check";
 import { type Buckets, bytesOf, keyOf, readBack, save, sliced } from "./support.ts";
@@ -127,5 +134,90 @@ describe("a file that is written and read", () => {
     await assert.rejects(async () => {
       for await (const _ of output.chunks());
     }, /both passes/);
+  });
+});
+
+describe("a bucket whose records are counted", () => {
+  const sizesOf = (records: readonly BoltRecord[]) => ({
+    records: records.length,
+    bytes: records.reduce((sum, [key, value]) => sum + key.length + value.length, 0),
+    keyBytes: Math.max(1, ...records.map(([key]) => key.length)),
+  });
+
+  /** Writes a bucket between two others; returns the file, and how often it was scanned. */
+  async function write(disk: MemoryDisk, records: readonly BoltRecord[], sizes: BucketSizes) {
+    let scans = 0;
+    const other = [[keyOf(1), bytesOf(9)]] as const;
+    const output = await boltOutput([
+      { name: "auth", scan: () => sliced(other) },
+      {
+        name: "key",
+        sizes,
+        scan() {
+          scans++;
+          return sliced(records);
+        },
+      },
+      { name: "meta", scan: () => sliced(other) },
+    ]);
+    const file = disk.open("f", "create");
+    let at = 0;
+    for await (const chunk of output.chunks()) {
+      file.write([chunk], at);
+      at += chunk.length;
+    }
+    file.close();
+    assert.equal(at, output.sizeBytes);
+    assert.deepEqual(readBack(disk, "f")["meta"], other);
+    return { sizeBytes: at, scans };
+  }
+
+  test("is scanned once, and reads back, whatever the sizes of its records", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.nat(60), fc.nat(3000), fc.constant(2050), fc.nat(90_000)), {
+          maxLength: 400,
+        }),
+        fc.nat(40),
+        async (lengths, longKey) => {
+          const records = lengths.map(
+            (length, i): BoltRecord => [keyOf(i, 9 + (i % (1 + longKey))), bytesOf(length)],
+          );
+          const disk = new MemoryDisk();
+          const { scans, sizeBytes } = await write(disk, records, sizesOf(records));
+          assert.equal(scans, 1);
+          assert.deepEqual(readBack(disk, "f")["key"], records);
+          const { bytes } = sizesOf(records);
+          const mostBytes = 1.1 * (bytes + 16 * records.length) + 40 * PAGE_BYTES;
+          assert.ok(sizeBytes < mostBytes, `${sizeBytes} for ${bytes}`);
+        },
+      ),
+      { seed: SEED, numRuns: 60 },
+    );
+  });
+
+  test("that would leave half of each page empty has leaves of several pages", async () => {
+    const records = Array.from({ length: 3000 }, (_, i): BoltRecord => [keyOf(i), bytesOf(2050)]);
+    const disk = new MemoryDisk();
+    const { sizeBytes } = await write(disk, records, sizesOf(records));
+    assert.deepEqual(readBack(disk, "f")["key"], records);
+    assert.ok(sizeBytes < 1.1 * 3000 * 2083, `${sizeBytes} bytes`);
+  });
+
+  test("with fewer records than were counted has the rest of its pages at its root", async () => {
+    const records = Array.from({ length: 500 }, (_, i): BoltRecord => [keyOf(i), bytesOf(100)]);
+    const disk = new MemoryDisk();
+    const counted = { records: 100_000, bytes: 12_000_000, keyBytes: 17 };
+    const { sizeBytes } = await write(disk, records, counted);
+    assert.deepEqual(readBack(disk, "f")["key"], records);
+    assert.ok(sizeBytes > 12_000_000, `${sizeBytes} bytes`);
+  });
+
+  test("with more records than were counted breaks an invariant", async () => {
+    const records = Array.from({ length: 5000 }, (_, i): BoltRecord => [keyOf(i), bytesOf(100)]);
+    await assert.rejects(
+      write(new MemoryDisk(), records, { records: 1, bytes: 30, keyBytes: 17 }),
+      /BOLT-6: the pages that are reserved for a bucket suffice/,
+    );
   });
 });

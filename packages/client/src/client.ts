@@ -83,7 +83,7 @@ import { Session } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
 
-/** Name and password of a user, or a token that the user already has. */
+/** A user, whose password is read at each login (it may be a getter), or a token. */
 export type Credentials =
   | { readonly name: string; readonly password: string }
   | { readonly token: string };

@@ -5,6 +5,7 @@ import { asExit } from "./failed-call.ts";
 import type { Flags, FlagValues } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
 import { logIn } from "./login.ts";
+import { passwordFile } from "./password-file.ts";
 import type { Invocation } from "./program.ts";
 
 export const globalFlags: Flags = {
@@ -81,6 +82,11 @@ export const globalFlags: Flags = {
     doc: "user as name[:password]; prompts for a missing password",
   },
   password: { kind: "string", defaultText: "", doc: "password of the user" },
+  "password-file": {
+    kind: "string",
+    defaultText: "",
+    doc: "file with the password of the user, read at each login",
+  },
   "discovery-srv": {
     kind: "string",
     shorthand: "d",
@@ -286,6 +292,18 @@ async function userOf(
   const user = flags.string(`${prefix}user`);
   if (user === "") return undefined;
   const password = flags.string(`${prefix}password`);
+  const file = prefix === "" ? flags.string("password-file") : "";
+  if (file !== "") {
+    if (password !== "" || user.includes(":"))
+      throw new Exit(ExitCode.badArguments, "--password-file is set, and a password too");
+    const read = passwordFile(file, io);
+    return {
+      name: user,
+      get password() {
+        return read();
+      },
+    };
+  }
   if (password !== "") return { name: user, password };
   const colon = user.indexOf(":");
   if (colon >= 0) return { name: user.slice(0, colon), password: user.slice(colon + 1) };

@@ -98,6 +98,14 @@ test("three members in one process are a cluster, and survive the end of one", a
   }
 });
 
+test("a directory that another member has open is refused", async () => {
+  await using member = await startMember();
+  await assert.rejects(startMember({ dataDir: member.dataDir }), (error: Error) => {
+    assert.ok(error.message.includes(member.dataDir), error.message);
+    return true;
+  });
+});
+
 test("flags that no member starts with are refused, and leave nothing", async () => {
   await assert.rejects(startMember({ flags: ["--hartbeat-interval=10"] }), {
     code: "BadFlag",

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { EMPTY, raftpb } from "@quorate/proto";
 import { Raft } from "../index.ts";
 import { RaftLog } from "../src/log.ts";
-import { newCluster, pump, testConfig } from "./helpers.ts";
+import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
 const entry = (index: number, term: number): raftpb.Entry => ({
   type: raftpb.EntryType.EntryNormal,
@@ -60,6 +60,30 @@ test("a leader does not commit entries of older terms by counting copies (Raft, 
   };
   assert.equal(acknowledge(4), 3);
   assert.equal(acknowledge(5), 5);
+});
+
+test("an acknowledgement of an older term does not count", () => {
+  const raft = newLeader(3);
+  raft.propose([new Uint8Array([1])]);
+  pump(raft);
+  const { commit, term } = raft.status();
+  const index = raft.lastIndex;
+  assert.ok(commit < index);
+  const acknowledge = (ofTerm: number) => {
+    raft.step(
+      raftpb.Message.create({
+        type: raftpb.MessageType.MsgAppResp,
+        from: 2n,
+        to: 1n,
+        term: ofTerm,
+        index,
+      }),
+    );
+    pump(raft);
+    return raft.status().commit;
+  };
+  assert.equal(acknowledge(term - 1), commit);
+  assert.equal(acknowledge(term), index);
 });
 
 test("the own vote counts when its own write is durable, not an earlier one", () => {

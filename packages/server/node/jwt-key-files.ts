@@ -3,6 +3,7 @@
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
+import { escapeControls } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
   algorithmsOf,
@@ -128,6 +129,9 @@ function checkFamily(key: KeyObject, wanted: KeyFamily, path: string): void {
     throw new Error(`${path} has an RSA key of ${bits} bits; ${MIN_RSA_BITS} are the least`);
 }
 
+/** Keys in a set, those included that are for another use. */
+export const MAX_LISTED_KEYS = 128;
+
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: unknown };
 
 /** The keys of a set that are for signatures; keys of unknown kinds are left out (RFC 7517, 5). */
@@ -139,9 +143,19 @@ function jwksKeys(bytes: Uint8Array, path: string): VerificationKey[] {
     throw new Error(`${path} is not JSON`);
   }
   if (!Array.isArray(parsed?.keys)) throw new Error(`${path} has no list of keys`);
+  // Each takes a fraction of a millisecond to read, on the event loop.
+  if (parsed.keys.length > MAX_LISTED_KEYS)
+    throw new Error(
+      `${path} lists ${parsed.keys.length} keys; at most ${MAX_LISTED_KEYS} are read`,
+    );
   const keys = parsed.keys.flatMap((one) => jwkOf(one as Jwk, path));
   if (keys.length === 0) throw new Error(`${path} has no key for signatures that can be used`);
   return keys;
+}
+
+/** A key's id for a message: it comes from another party. */
+function shownKeyId(kid: unknown): string {
+  return escapeControls(String(kid)).slice(0, 64);
 }
 
 function jwkOf(jwk: Jwk, path: string): VerificationKey[] {
@@ -153,7 +167,7 @@ function jwkOf(jwk: Jwk, path: string): VerificationKey[] {
     key = createPublicKey({ key: jwk, format: "jwk" });
   } catch {
     if (kty === "RSA" || kty === "EC" || kty === "OKP")
-      throw new Error(`${path} has a key that cannot be read (kid ${String(kid)})`);
+      throw new Error(`${path} has a key that cannot be read (kid ${shownKeyId(kid)})`);
     return [];
   }
   const family = familyOf(key);

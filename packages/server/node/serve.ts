@@ -54,6 +54,8 @@ export interface ServingMember {
 
 /** What a running member needs from its process. */
 export interface ServeDeps extends ProcessDeps {
+  /** Size of a segment of the WAL, a multiple of 8; etcd's 64 MB if absent. */
+  readonly walSegmentBytes?: number;
   /**
    * The member has stopped by itself: with an error, or without one after it was removed from the
    * cluster.
@@ -71,6 +73,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
+    walSegmentBytes: deps.walSegmentBytes,
     onEnd: (error) => {
       resources.release();
       closeAtOnce(opened).finally(() => deps.onEnd(error));

@@ -39,6 +39,13 @@ async function putFor(world: World, totalMs: number, everyMs: number): Promise<v
   }
 }
 
+const freshMetrics = () => ({
+  compactionPause: new Histogram([1]),
+  compactionDuration: new Histogram([1]),
+  compactionLastSeconds: new Gauge(),
+  compactionKeys: new Counter(),
+});
+
 test("by time: nothing in the first period, then what is older than the period, once a period", async () => {
   const world = await started(3, ["--auto-compaction-retention", "10s"]);
   const { mvcc } = world.leader()!.member!.store;
@@ -301,12 +308,7 @@ test("while the disk is behind, a compaction leaves half of a batch to requests"
     store: new StoreRef(store),
     clock,
     logger: silentLogger,
-    metrics: {
-      compactionPause: new Histogram([1]),
-      compactionDuration: new Histogram([1]),
-      compactionLastSeconds: new Gauge(),
-      compactionKeys: new Counter(),
-    },
+    metrics: freshMetrics(),
     batchLimit: 1000,
     pauseMs: 1,
     flush: () => void store.flush(),
@@ -359,12 +361,7 @@ test("a compaction that fails ends the member, and the waiting request gets the 
     store: new StoreRef({ mvcc, isBusy: false } as unknown as Store),
     clock: new ManualClock(),
     logger: silentLogger,
-    metrics: {
-      compactionPause: new Histogram([1]),
-      compactionDuration: new Histogram([1]),
-      compactionLastSeconds: new Gauge(),
-      compactionKeys: new Counter(),
-    },
+    metrics: freshMetrics(),
     batchLimit: 1,
     pauseMs: 1,
     flush: () => {},
@@ -375,4 +372,28 @@ test("a compaction that fails ends the member, and the waiting request gets the 
   await assert.rejects(compactor.idle(), { message: errorOf("Stopped").message });
   assert.deepEqual(fatal, [fault]);
   await compactor.stop();
+});
+
+test("a compaction that rests for an hour between batches stops at once, and goes on", async () => {
+  let steps = 0;
+  const mvcc = { isCompacting: true, droppedRecords: 0, compactStep: () => ++steps === 3 };
+  const compactor = new Compactor({
+    store: new StoreRef({ mvcc, isBusy: false, isFlushDue: false } as unknown as Store),
+    clock: new ManualClock(),
+    logger: silentLogger,
+    metrics: freshMetrics(),
+    batchLimit: 1,
+    pauseMs: 3_600_000,
+    flush: () => {},
+    finished: () => {},
+    fatal: (error) => assert.fail(String(error)),
+  });
+  for (const expected of [1, 2]) {
+    compactor.run();
+    await compactor.stop();
+    assert.equal(steps, expected);
+  }
+  compactor.run();
+  await compactor.idle();
+  assert.equal(steps, 3);
 });

@@ -155,6 +155,25 @@ describe("requests that are only large", () => {
     );
   });
 
+  test("is not decoded before its handler decodes it", () => {
+    const value = new Uint8Array(REQUEST_BYTES);
+    const put = PutRequest.encode({ key, value });
+    const txn = TxnRequest.encode({
+      success: [{ request: { case: "requestPut", value: PutRequest.create({ key, value }) } }],
+    });
+    for (const [path, bytes] of [
+      ["/etcdserverpb.KV/Put", put],
+      ["/etcdserverpb.KV/Txn", txn],
+    ] as const) {
+      const method = methods.find((one) => one.path === path)!;
+      const decodeFrom = () => assert.fail(`${path} was decoded`);
+      requestCheck(
+        { ...method, requestType: { ...method.requestType, decodeFrom } },
+        MAX_TXN_OPS,
+      )(bytes);
+    }
+  });
+
   for (const ops of [MAX_TXN_OPS, 10_000]) {
     test(`a transaction of ${ops} compares and as many operations in each list`, () => {
       const put = () =>
@@ -183,7 +202,8 @@ describe("requests that are only large", () => {
 
 describe("labels from clients", () => {
   test("have the form of a version, and there are not many", () => {
-    const versions = new ClientVersions();
+    const requests = new Family(["kind", "version"], () => new Counter());
+    const versions = new ClientVersions(requests);
     assert.equal(versions.label(undefined), "unknown");
     for (const version of ["3.7.0", "3.5.21+git", "4.0.0-alpha.1"])
       assert.equal(versions.label(version), version);
@@ -193,6 +213,13 @@ describe("labels from clients", () => {
     const labels = new Set(Array.from({ length: 10_000 }, (_, i) => versions.label(`1.0.${i}`)));
     assert.equal(labels.size, MAX_CLIENT_VERSIONS - 3 + 1);
     assert.equal(versions.label("3.7.0"), "3.7.0");
+    const of = (version: string | undefined) => ({ metadata: () => version });
+    for (const version of ["3.7.0", undefined, "3.7.0", "3.7.0"])
+      versions.counted("unary", of(version)).add();
+    versions.counted("stream", of("3.7.0")).add();
+    assert.equal(requests.with("unary", "3.7.0").value, 3);
+    assert.equal(requests.with("unary", "unknown").value, 1);
+    assert.equal(requests.with("stream", "3.7.0").value, 1);
   });
 
   test("of any metric are short", () => {

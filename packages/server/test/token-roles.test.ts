@@ -1,4 +1,4 @@
-/** Identities whose roles come with their token: what they may do, and what follows when it ends. */
+/** Identities whose roles come with their token: their rights, and what follows when it ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";

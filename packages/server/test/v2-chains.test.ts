@@ -43,7 +43,7 @@ function begun(chains: Chains<number, number>, count: number) {
   return { writes, results };
 }
 
-test("each is planned behind the tail of the one before; keys do not wait for each other", async () => {
+test("each is planned behind the tail of the one before; keys wait for their own only", async () => {
   const chains = new Chains<number, number>();
   const { writes, results } = begun(chains, 3);
   const other = new Write();

@@ -180,7 +180,7 @@ export class ClientNetwork implements Exchanges {
         const { process, services } = node;
         if (isDone) return;
         if (services === undefined || process === undefined || !process.alive) {
-          done({ error: "nobody answers", unsent: true });
+          done({ error: "no member answers", unsent: true });
           return;
         }
         const broken = () => done({ error: "the connection broke" });
@@ -243,7 +243,7 @@ export class ClientNetwork implements Exchanges {
     this.#scheduler.after(this.latencyMs(), () => {
       const { process, services } = node;
       if (process === undefined || !process.alive || services?.stream.has(path) !== true) {
-        stream.broken("nobody answers");
+        stream.broken("no member answers");
         return;
       }
       const link = this.#linkTo(process, services, credential);
@@ -267,7 +267,7 @@ export class ClientNetwork implements Exchanges {
       const { process, services } = node;
       const handler = services?.stream.get(path);
       if (process === undefined || !process.alive || handler === undefined) {
-        stream.broken("nobody answers");
+        stream.broken("no member answers");
         return;
       }
       const breaks = this.#breaks() ? this.#random.unit() * 1000 : undefined;

@@ -3,12 +3,14 @@
  * the same faults, and judge for themselves what they see.
  */
 import type { Random } from "@quorate/host";
-import type { ClientNetwork } from "./client-network.ts";
-import type { ModelState } from "./model.ts";
+import type { Safety } from "./check/safety.ts";
+import type { Exchanges } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export interface Guests {
+  /** Called after each event: what was applied is known before any client can see it. */
+  look(): void;
   /** Begins, as faults do. */
   start(): void;
   /** All is healed: resolves when everything was seen and judged. */
@@ -17,16 +19,11 @@ export interface Guests {
 
 export interface GuestDeps {
   readonly nodes: readonly Node[];
-  readonly network: ClientNetwork;
+  readonly network: Exchanges;
   readonly scheduler: Scheduler;
   readonly random: Random;
-  /**
-   * Called with each state of the store, when the first member applies what makes it; and again
-   * with the present one after a compaction.
-   */
-  onRevision(listener: (state: ModelState) => void): void;
-  /** What was compacted last, on any member. */
-  compactRevision(): number;
+  /** What the store holds at each revision, as soon as a member has applied what makes it. */
+  readonly safety: Pick<Safety, "lastState" | "stateAt" | "compactRevision">;
   /** Something is wrong; the run ends. */
   fail(error: unknown): void;
 }

@@ -280,7 +280,7 @@ class Renewals {
     );
     const askedMs = this.#askedMs.shift();
     if (askedMs === undefined || `${ID}` !== this.#id)
-      violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
+      violate("LEASE", `the lease ${ID} is renewed, and no client asked for it`);
     if (TTL > 0) check.reportedAlive(this.#id, askedMs, TTL * 1000);
     else {
       check.reportedGone(this.#id);

@@ -155,7 +155,7 @@ export class Network {
   send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void {
     if (!from.process.alive) return;
     const target = this.#at(to, addresses);
-    const toName = target?.name ?? "nobody";
+    const toName = target?.name ?? "no member";
     const batches: Record<ChannelKind, Sent[]> = { urgent: [], bulk: [] };
     for (const message of messages) {
       const encoded = raftpb.Message.encode(message);
@@ -267,7 +267,7 @@ export class Network {
     const announced = raftpb.Message.encode(message);
     this.#story.record(
       from.name,
-      `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
+      `sends ${target?.name ?? "no member"} a snapshot at ${message.snapshot?.metadata.index}`,
       announced,
     );
     if (target === undefined || !target.process.alive || !this.#hasWay(from, target))

@@ -409,7 +409,7 @@ export class Node {
   stop(): void {
     const { member, process } = this;
     if (member === undefined || process === undefined) return;
-    this.#deps.story.record(this.name, "is told to stop");
+    this.#deps.story.record(this.name, "stops in order");
     this.member = undefined;
     this.services = undefined;
     const end = () => {

@@ -375,7 +375,7 @@ export interface Changes {
 
 /** The options of a seed. */
 export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {}): SimOptions {
-  const drawn = draw(seed, bug);
+  const drawn = draw(seed, bug, changes.set?.theme);
   const changed = { ...drawn, ...changes.set };
   const faults = { ...drawn.faults };
   for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
@@ -384,7 +384,8 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
 }
 
-function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
+/** @param forced the theme instead of the one that the seed draws */
+function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefined): SimOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   const network = random.below(4) > 0;
@@ -396,7 +397,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const keys = one(1, 3, 6, 12);
   const valueBytes = one(0, 0, 20, 600, 3000);
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
-  const theme = rareTheme(seed) ?? one<Theme>(...common, "leases");
+  const theme = forced ?? rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
   // Space for all keys and a few of their earlier values: it is used up now and then, and a
   // compaction always frees some.

@@ -60,7 +60,7 @@ export class PeerPorts {
       if (target !== undefined && !this.#links.canDial(target.name)) return;
       if (target === undefined || !target.process.alive) {
         scheduler.after(
-          this.#links.latencyMs(this.#links.link(name, "nobody")),
+          this.#links.latencyMs(this.#links.link(name, "no member")),
           () => fail("connection refused"),
           process,
         );

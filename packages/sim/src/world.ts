@@ -206,14 +206,7 @@ class World {
       random: random.fork("archivist"),
       archives: this.archives,
     });
-    this.guests = guests?.({
-      ...{ nodes: this.nodes, network: this.clientNetwork, scheduler, fail },
-      random: random.fork("guests"),
-      onRevision: (listener) => {
-        safety.onRevision = listener;
-      },
-      compactRevision: () => safety.compactRevision,
-    });
+    this.guests = guests?.({ ...shared, random: random.fork("guests") });
     const { clients, watchClients, leaseClients, operator } = this;
     this.recovery = new RecoveryChecks({
       ...shared,
@@ -235,6 +228,7 @@ class World {
       if (this.#failure !== undefined) throw this.#failure;
       this.raftCheck.look();
       this.#restoration?.raftCheck.look();
+      this.guests?.look();
     });
   }
 

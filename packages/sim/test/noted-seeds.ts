@@ -19,6 +19,7 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "lease-expires-early": 2,
   "hash-drift": 15,
   "index-before-its-entry": 70,
+  "half-an-entry-flushed": 11,
   "half-an-entry-read": 11,
   "read-not-pinned": 11,
   "compaction-ignores-reads": 14,

@@ -30,12 +30,6 @@ for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
 }
 
 /**
- * Bugs that 500 seeds of today do not show in the time of a build. The tests of the package catch
- * them (npm run mutants).
- */
-const RARE: ReadonlySet<string> = new Set(["half-an-entry-flushed"]);
-
-/**
  * Of the bugs in what users may, each build looks for some, by its commit: they are many and alike.
  * `npm run mutants` looks for all.
  */
@@ -44,8 +38,6 @@ const turn = freshSeed() % USER_TURNS;
 const userBugs = Object.keys(USER_BUGS);
 
 function reasonToSkip(bug: PlantedBug): string | false {
-  if (RARE.has(bug))
-    return "500 seeds take longer than a build may; packages/store/test/apply-steps.test.ts catches it";
   const place = userBugs.indexOf(bug);
   if (place < 0 || place % USER_TURNS === turn) return false;
   return `not in this build's turn; QUORATE_FRESH_SEED=${place % USER_TURNS} runs it`;

@@ -70,7 +70,7 @@ for (const seed of ONCE_BROKEN) {
   });
 }
 
-test("a seed gives the same run to the byte", async () => {
+test("a seed yields the same run to the byte", async () => {
   const hashes = new Set<unknown>();
   for (const seed of [28, 37]) {
     const first = await runSeed(optionsOf(seed));

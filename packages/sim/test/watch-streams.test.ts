@@ -116,7 +116,7 @@ describe("watch streams", () => {
     assert.match(judge([batch(3, at2, ...at3)], { through: 5 })!, /WATCH-4/);
   });
 
-  test("where nobody knows the write, streams must agree", () => {
+  test("where no client knows the write, streams must agree", () => {
     const other = (event: WatchEvent): WatchStream => ({
       name: "o",
       key: "c",

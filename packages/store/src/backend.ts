@@ -98,14 +98,23 @@ function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
   for (const [key, value] of changes) yield { key: fromLatin1(key), value };
 }
 
+/** Records of keys and leases, and the sum of their sizes (live-bytes.ts). */
+export interface LiveSizes {
+  readonly records: number;
+  readonly bytes: number;
+}
+
 /** A view of the backend as of one flush. It must be closed. */
 export class BackendSnapshot {
   readonly #snapshot: KeyspaceSnapshot;
   /** The bucket key of the same state in the files of its tables, if it was asked for. */
   readonly tables: TableFiles | undefined;
+  /** All records of keys and leases of this state. */
+  readonly live: LiveSizes;
 
-  constructor(snapshot: KeyspaceSnapshot, tables?: TableFiles) {
+  constructor(snapshot: KeyspaceSnapshot, live: LiveSizes, tables?: TableFiles) {
     this.#snapshot = snapshot;
+    this.live = live;
     this.tables = tables;
   }
 
@@ -153,6 +162,8 @@ export class Backend {
    * consistent index).
    */
   beforeFlush: () => void = () => {};
+  /** The records of keys and leases in the last batch's state; asked for each snapshot. */
+  liveSizes: () => LiveSizes = () => ({ records: 0, bytes: 0 });
   /** The revision of the last transaction whose records were put; asked when a batch is made. */
   revisionNow: () => number = () => 0;
   #writtenRevision = 0;
@@ -249,6 +260,14 @@ export class Backend {
   }
 
   /**
+   * Adds bulk records to the batch that is being collected, before all changes in it. Deletions are
+   * not visible to reads before they are on disk.
+   */
+  addBulk(records: BulkRecords): void {
+    this.#active.addBulk(records);
+  }
+
+  /**
    * Begins to stage changes. Only one set can be staged at a time; closing the backend drops it.
    */
   stage(): void {
@@ -314,11 +333,11 @@ export class Backend {
   async snapshot(openTables?: () => TableFiles | undefined): Promise<BackendSnapshot> {
     if (openTables === undefined) {
       await this.flush();
-      return new BackendSnapshot(this.#keyspace.snapshot());
+      return new BackendSnapshot(this.#keyspace.snapshot(), this.liveSizes());
     }
     const taken = this.flush().then(async () => {
       await this.#keyspace.settle();
-      return new BackendSnapshot(this.#keyspace.snapshot(), openTables());
+      return new BackendSnapshot(this.#keyspace.snapshot(), this.liveSizes(), openTables());
     });
     this.#flushed = taken.then(
       () => {},

@@ -11,14 +11,14 @@
  * progress of compaction, so it differs between members and is not hashed.
  */
 import { fromUtf8, readU64BE, writeU64BE } from "@quorate/proto";
-import { type Backend, Bucket } from "./backend.ts";
+import { type Backend, Bucket, type LiveSizes } from "./backend.ts";
 import { StoreDamageError } from "./errors.ts";
 
 /** The record's name in the bucket meta. */
 export const LIVE_BYTES: Uint8Array = fromUtf8("quorate_live_bytes");
 const RECORD_BYTES = 16;
 /** The byte of the bucket before each key. */
-const PREFIX_BYTES = 1;
+export const PREFIX_BYTES = 1;
 
 /** The size that a record counts, by the lengths of its key (without the bucket) and its value. */
 export function liveSizeBytes(keyLength: number, valueLength: number): number {
@@ -27,27 +27,36 @@ export function liveSizeBytes(keyLength: number, valueLength: number): number {
 
 export class LiveBytes {
   #bytes = 0;
+  #records = 0;
+  #written: LiveSizes | undefined;
 
   /** The sum over all records. */
   get bytes(): number {
     return this.#bytes;
   }
 
+  /** As of the last batch, or of the start if there was none since. */
+  get written(): LiveSizes {
+    return this.#written ?? { records: this.#records, bytes: this.#bytes };
+  }
+
   /** Adds a written record; returns its size, to be passed to `removed`. */
   added(key: Uint8Array, value: Uint8Array): number {
     const sizeBytes = liveSizeBytes(key.length, value.length);
-    this.#bytes += sizeBytes;
+    this.addedAll(sizeBytes, 1);
     return sizeBytes;
   }
 
   /** Adds records that were written together, by their sum of `liveSizeBytes`. */
-  addedAll(sizeBytes: number): void {
+  addedAll(sizeBytes: number, records: number): void {
     this.#bytes += sizeBytes;
+    this.#records += records;
   }
 
   /** Subtracts a deleted record of this size. */
   removed(sizeBytes: number): void {
     this.#bytes -= sizeBytes;
+    this.#records--;
   }
 
   /** Puts the sum into the batch that is being collected, for the state at `index`. */
@@ -56,6 +65,7 @@ export class LiveBytes {
     writeU64BE(record, index, 0);
     writeU64BE(record, this.#bytes, 8);
     backend.put(Bucket.meta, LIVE_BYTES, record);
+    this.#written = { records: this.#records, bytes: this.#bytes };
   }
 
   /**

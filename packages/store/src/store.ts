@@ -8,13 +8,13 @@
  *     await store.flush();                     // everything applied so far is durable
  *     await store.close({ flush: true });
  */
-import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
-import { raftpb, toHex } from "@quorate/proto";
+import type { Disk, KeyspaceOpener } from "@quorate/host";
+import type { raftpb } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
 import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
-import { Backend, type BackendSnapshot, Bucket, bucketRange } from "./backend.ts";
-import { currentDirectory, incomingDirectory, markReceived } from "./directories.ts";
+import { Backend, type BackendSnapshot, Bucket, bucketRange, type LiveSizes } from "./backend.ts";
+import { currentDirectory } from "./directories.ts";
 import { StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
 import { assert } from "./invariants.ts";
@@ -24,7 +24,7 @@ import { LiveBytes } from "./live-bytes.ts";
 import { Membership } from "./membership/membership.ts";
 import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc } from "./mvcc/index.ts";
-import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
+import { encodeSnapshot } from "./snapshot-stream.ts";
 import { runSteps, type Steps } from "./steps.ts";
 import { readStorageVersion, STORAGE_VERSION, writeStorageVersion } from "./storage-version.ts";
 
@@ -104,6 +104,7 @@ export class Store {
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
+    backend.liveSizes = () => this.writtenSizes;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
       assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10");
@@ -330,6 +331,11 @@ export class Store {
     return this.#liveBytes.bytes;
   }
 
+  /** The records of keys, history included, and leases in the last batch. */
+  get writtenSizes(): LiveSizes {
+    return this.#liveBytes.written;
+  }
+
   /**
    * The size that the quota limits: the records, and the keys once more, because the index has them
    * in memory.
@@ -349,59 +355,4 @@ export class Store {
   close(options: { flush: boolean }): Promise<void> {
     return this.#backend.close(options);
   }
-}
-
-/**
- * Receives a snapshot into a directory beside the current store. When it resolves, the directory is
- * complete, verified and marked as such; installReceived then replaces the store with it. A failure
- * leaves nothing that could be taken for complete.
- * @param index the expected index of the store
- * @param announced its expected term and configuration, if announced
- * @throws SnapshotStreamError, also for another position than `index`; DiskError; the errors of
- *   `chunks`
- */
-export async function receiveSnapshot(
-  deps: { keyspaces: KeyspaceOpener; disk: Disk },
-  dir: string,
-  index: number,
-  chunks: AsyncIterable<Uint8Array>,
-  progress?: (bytes: number) => void,
-  announced: Partial<Position> = {},
-): Promise<void> {
-  const incoming = incomingDirectory(dir, index);
-  deps.disk.remove(incoming);
-  const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
-  try {
-    const lengthBytes = await decodeSnapshot(chunks, keyspace, progress);
-    const backend = new Backend(keyspace);
-    const meta = (key: Uint8Array) => backend.get(Bucket.meta, key);
-    readStorageVersion(meta, incoming);
-    const position = readPosition(meta, incoming);
-    const difference = differenceOf(position, { ...announced, index });
-    if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
-  } catch (error) {
-    await keyspace.close().catch(() => {});
-    deps.disk.remove(incoming);
-    throw error;
-  }
-  await keyspace.close();
-  markReceived(deps.disk, dir, index);
-}
-
-/** The difference between a received store's position and the announced one; undefined if none. */
-function differenceOf(
-  position: Position,
-  { index, term, confState }: Pick<Position, "index"> & Partial<Position>,
-): string | undefined {
-  if (position.index !== index)
-    return `it holds the state at index ${position.index}, announced was ${index}`;
-  if (term !== undefined && position.term !== term)
-    return `it holds the state of term ${position.term}, announced was ${term}`;
-  if (confState === undefined) return undefined;
-  const [held, expected] = [position.confState, confState].map((state) =>
-    toHex(raftpb.ConfState.encode(state)),
-  );
-  return held === expected
-    ? undefined
-    : "it holds another configuration than the one that was announced";
 }

@@ -7,7 +7,8 @@ import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { dropIncoming, installReceived, recoverDirectories } from "../src/directories.ts";
-import { receiveSnapshot, Store } from "../src/store.ts";
+import { receiveSnapshot } from "../src/receive.ts";
+import { Store } from "../src/store.ts";
 import { applyEntry, Log } from "./store-log.ts";
 
 const DIR = "/store";

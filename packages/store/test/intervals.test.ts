@@ -1,4 +1,4 @@
-/** Lists of intervals that are merged while they are asked: the verdict is the same all the while. */
+/** Lists of intervals, merged while they are asked: the verdict is the same all the while. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

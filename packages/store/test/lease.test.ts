@@ -20,6 +20,7 @@ import { applyRange, Store, StoreDamageError } from "../index.ts";
 import { Backend, Bucket } from "../src/backend.ts";
 import { LIVE_BYTES } from "../src/live-bytes.ts";
 import { type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
+import { STEP_KEYS } from "../src/steps.ts";
 import { Prng } from "./mvcc-history.ts";
 import { Log } from "./store-log.ts";
 
@@ -220,6 +221,37 @@ test("the keys of a revoked lease go in key order, at one revision", async () =>
   log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 9n }) });
   apply();
   assert.deepEqual(changes, ["delete a 5.0", "delete b 5.1", "delete c 5.2"]);
+  await store.close({ flush: false });
+});
+
+test("the keys of a lease are copied in steps, as they are at the end", async () => {
+  const store = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
+  const log = new Log();
+  const apply = () => store.apply(log.entries.at(-1)!);
+  const put = (key: string) => {
+    log.request({ put: PutRequest.encode({ key: fromUtf8(key), lease: 9n }) });
+    apply();
+  };
+  log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 9n, TTL: 10 }) });
+  apply();
+  const keyCount = 3 * STEP_KEYS;
+  for (let i = 0; i < keyCount; i++) put(`k${i}`);
+  /** Copies the keys; `changes` says how often one comes between two steps. */
+  const copy = (changes: number): { keys: string[]; steps: number } => {
+    const work = store.lessor.keysInSteps(9n);
+    for (let steps = 1; ; steps++) {
+      const step = work.next();
+      if (step.done === true) return { keys: step.value, steps };
+      if (steps <= changes) put(`during-${changes}-${steps}`);
+    }
+  };
+  for (const changes of [0, 2, 1000]) {
+    const { keys, steps } = copy(changes);
+    assert.deepEqual(keys.toSorted(), store.lessor.keysOf(9n).toSorted());
+    assert.ok(steps > 3 && steps < 20, `${steps} steps`);
+  }
+  assert.equal(store.lessor.keysOf(9n).length, keyCount + 2 + 4);
+  assert.deepEqual(store.lessor.keysInSteps(1n).next(), { done: true, value: [] });
   await store.close({ flush: false });
 });
 

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
 import { installReceived } from "../src/directories.ts";
+import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
-import { receiveSnapshot, Store } from "../src/store.ts";
+import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { addMember, applyEntry, Log, member, randomLog } from "./store-log.ts";
 

@@ -6,14 +6,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
+  Compare,
   DeleteRangeRequest,
   fromUtf8,
   PutRequest,
   RangeRequest,
   type RequestOp,
+  Compare_CompareTarget as Target,
   TxnRequest,
 } from "@quorate/proto";
-import { checkWriteAnswer, copiedBytes, mayAnswerMuch } from "../src/requests/index.ts";
+import { checkWork, copiedBytes, mayReadMuch } from "../src/requests/index.ts";
 import { runSteps } from "../src/steps.ts";
 import { Store } from "../src/store.ts";
 import { Log } from "./store-log.ts";
@@ -62,9 +64,11 @@ test("the answer of a request that writes is bounded before it is proposed", asy
   const { view } = store.mvcc;
   const record = store.liveBytes / 10;
   const refused = (request: DeleteRangeRequest | TxnRequest, records: number): void => {
-    assert.equal(mayAnswerMuch(request), true);
-    runSteps(checkWriteAnswer(view, request, records * record));
-    assert.throws(() => runSteps(checkWriteAnswer(view, request, records * record - 1)), {
+    assert.equal(mayReadMuch(request), true);
+    const limits = { answerBytes: records * record, comparedRecords: 0 };
+    runSteps(checkWork(view, request, limits));
+    limits.answerBytes--;
+    assert.throws(() => runSteps(checkWork(view, request, limits)), {
       code: "RequestTooLarge",
       message:
         /answer would hold more than \d+ bytes of earlier values and ranges; ask for less, or in parts$/,
@@ -83,7 +87,44 @@ test("the answer of a request that writes is bounded before it is proposed", asy
     DeleteRangeRequest.create({ key: fromUtf8("k1"), prevKv: true }),
     txnOf([putOf("k1"), rangeOf({ countOnly: true })]),
   ]) {
-    assert.equal(mayAnswerMuch(small), false);
+    assert.equal(mayReadMuch(small), false);
   }
+  await store.close({ flush: false });
+});
+
+test("comparisons over ranges read up to a bound of records", async () => {
+  const store = await filled();
+  const { view } = store.mvcc;
+  const compareOf = (target: Target, more: Partial<Compare> = {}): Compare =>
+    Compare.create({ ...ALL, target, ...more });
+  const ofValues = compareOf(Target.VALUE);
+  const inner: RequestOp = {
+    request: {
+      case: "requestTxn",
+      value: TxnRequest.create({ compare: [compareOf(Target.VALUE)], success: [putOf("x")] }),
+    },
+  };
+  const check = (request: TxnRequest, comparedRecords: number): void =>
+    runSteps(checkWork(view, request, { answerBytes: 0, comparedRecords }));
+  for (const [request, records] of [
+    [TxnRequest.create({ compare: [ofValues], success: [putOf("x")] }), 10],
+    [TxnRequest.create({ compare: [ofValues, ofValues], success: [putOf("x")] }), 20],
+    [TxnRequest.create({ compare: [ofValues], success: [putOf("x")], failure: [inner] }), 20],
+  ] as const) {
+    assert.equal(mayReadMuch(request), true);
+    check(request, records);
+    assert.throws(() => check(request, records - 1), {
+      code: "RequestTooLarge",
+      message: `etcdserver: request is too large: its comparisons would read more than ${records - 1} records; compare fewer keys, or in parts`,
+    });
+  }
+  // The index has all but values, and leases where there is one.
+  const ofLeases = TxnRequest.create({ compare: [compareOf(Target.LEASE)] });
+  assert.equal(mayReadMuch(ofLeases), true);
+  check(ofLeases, 0);
+  for (const small of [Target.VERSION, Target.CREATE, Target.MOD])
+    assert.equal(mayReadMuch(TxnRequest.create({ compare: [compareOf(small)] })), false);
+  const single = compareOf(Target.VALUE, { rangeEnd: new Uint8Array(0) });
+  assert.equal(mayReadMuch(TxnRequest.create({ compare: [single] })), false);
   await store.close({ flush: false });
 });

@@ -44,9 +44,9 @@ function sortedItems(list: string): string {
 }
 
 function sortedLeases(body: string): string {
-  return body.replace(/"leases":\[([^\]]*)\]/, (_, list: string) => {
-    // Leases of elections have ids of their own.
-    const known = list.split(",").filter((one) => !/\d{9}/.test(one));
-    return `"leases":[${known.sort().join(",")}]`;
+  return body.replace(/,?"leases":\[([^\]]*)\]/, (_, list: string) => {
+    // Leases of elections, and granted without an id, have ids of their own and end at some time.
+    const known = list.split(",").filter((one) => one !== "" && !/\d{9}/.test(one));
+    return known.length === 0 ? "" : `,"leases":[${known.sort().join(",")}]`;
   });
 }

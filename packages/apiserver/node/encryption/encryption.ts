@@ -1,8 +1,8 @@
 /**
  * Encryption at rest from an EncryptionConfiguration file (--encryption-provider-config). With
  * reloading, a changed file takes effect within seconds: reads and writes from then on use its
- * keys. A file that cannot be used changes nothing, and a warning is logged. A file that names a new
- * KMS plugin takes effect when the plugin is well.
+ * keys. A file that cannot be used changes nothing, and a warning is logged. A file that names a
+ * new KMS plugin takes effect when the plugin is well.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { FileSource } from "@quorate/host/node";

@@ -1,5 +1,5 @@
 /**
- * The file of --audit-policy-file (apiserver: pkg/apis/audit/v1/types.go, validation/validation.go):
+ * The file of --audit-policy-file (apiserver: pkg/apis/audit/v1/types.go, validation.go):
  *
  *     apiVersion: audit.k8s.io/v1
  *     kind: Policy

@@ -19,6 +19,9 @@ export const MAX_RUNNING_TOKEN_CHECKS = 1024;
 /** A longer token is refused unread. */
 export const MAX_TOKEN_LENGTH = 16_384;
 
+/** The SHA-256 of a text's UTF-8, in hexadecimal digits. */
+export type Sha256Hex = (text: string) => string;
+
 interface Entry {
   readonly identity: TokenIdentity;
   readonly untilMs: number;
@@ -27,13 +30,16 @@ interface Entry {
 export class TokenCache implements TokenAuthenticator {
   readonly #inner: TokenAuthenticator;
   readonly #clock: Clock;
+  readonly #sha256Hex: Sha256Hex;
   /** In the order in which they end. */
   readonly #entries = new Map<string, Entry>();
   readonly #running = new Map<string, Promise<TokenIdentity | undefined>>();
 
-  constructor(inner: TokenAuthenticator, clock: Clock) {
+  /** @param sha256Hex each request is hashed, so the platform's own is worth having */
+  constructor(inner: TokenAuthenticator, clock: Clock, sha256Hex: Sha256Hex = sha256HexOf) {
     this.#inner = inner;
     this.#clock = clock;
+    this.#sha256Hex = sha256Hex;
   }
 
   get size(): number {
@@ -47,7 +53,7 @@ export class TokenCache implements TokenAuthenticator {
     if (token.length > MAX_TOKEN_LENGTH) {
       return Promise.reject(new InvalidTokenError("the token is too long"));
     }
-    const key = keyOf(token, audiences);
+    const key = this.#sha256Hex(JSON.stringify([token, ...audiences]));
     const known = this.#get(key);
     if (known !== undefined) return Promise.resolve(known);
     const running = this.#running.get(key);
@@ -91,6 +97,6 @@ export class TokenCache implements TokenAuthenticator {
   }
 }
 
-function keyOf(token: string, audiences: readonly string[]): string {
-  return toHex(sha256(fromUtf8(JSON.stringify([token, ...audiences]))));
+function sha256HexOf(text: string): string {
+  return toHex(sha256(fromUtf8(text)));
 }

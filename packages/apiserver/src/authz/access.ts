@@ -15,7 +15,7 @@ import type { BoundObjects } from "../authn/service-account-claims.ts";
 import type { ServiceAccountKeys } from "../authn/service-account-keys.ts";
 import { ServiceAccountTokens } from "../authn/service-account-tokens.ts";
 import { anyTokenAuthenticator, type TokenAuthenticator } from "../authn/token-authenticator.ts";
-import { TokenCache } from "../authn/token-cache.ts";
+import { type Sha256Hex, TokenCache } from "../authn/token-cache.ts";
 import { staticTokens } from "../authn/token-file.ts";
 import { tokenRequests } from "../authn/token-requests.ts";
 import { servedUnstored } from "../authn/unstored-resource.ts";
@@ -67,6 +67,8 @@ export interface AccessOptions {
 
 export interface AccessDependencies {
   readonly clock: Clock;
+  /** The platform's; in JavaScript where it is absent. */
+  readonly sha256Hex?: Sha256Hex;
   readonly random: Random;
   readonly logger: Logger;
 }
@@ -97,7 +99,8 @@ export class Access {
       newUuid: () => newUid(uuids),
     });
     const fixed = options.staticTokens === undefined ? [] : [staticTokens(options.staticTokens)];
-    this.#tokens = new TokenCache(anyTokenAuthenticator([...fixed, this.#issuer]), clock);
+    const all = anyTokenAuthenticator([...fixed, this.#issuer]);
+    this.#tokens = new TokenCache(all, clock, deps.sha256Hex);
     const { audiences } = serviceAccounts;
     this.authenticator = new RequestAuthenticator(
       { clientCertificates, tokens: this.#tokens, audiences, allowAnonymous },

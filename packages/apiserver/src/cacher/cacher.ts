@@ -4,7 +4,8 @@
  *     create, delete, count            ->  storage below (delete with the cached object)
  *     guaranteedUpdate                 ->  storage below, beginning with the cached object
  *     get at a revision, lists         ->  cache, when it is as fresh as the request demands
- *     get of the latest                ->  storage below
+ *     get of the latest                ->  cache, when the store says that this is the present
+ *                                          revision of the object; else storage below
  *     watch                            ->  cache
  *
  * Objects and events are shared by all readers. Memory: the present objects, a window of changes
@@ -193,13 +194,35 @@ export class Cacher implements StorageInterface {
 
   async get(key: string, options: GetOptions = {}): Promise<StoredObject | undefined> {
     const { resourceVersion = "", signal, ignoreNotFound } = options;
-    if (resourceVersion === "" || !this.#readiness.isReady)
-      return this.#deps.storage.get(key, options);
+    if (!this.#readiness.isReady) return this.#deps.storage.get(key, options);
     const whole = checkedKey(this.#prefix, key, false);
+    if (resourceVersion === "") return this.#latest(key, whole, options);
     await this.#cache.waitUntilFresh(this.versioner.parse(resourceVersion), signal);
     const element = this.#cache.get(whole);
     if (element === undefined && ignoreNotFound !== true) throw keyNotFound(whole);
     return element?.stored;
+  }
+
+  /**
+   * The present object: the one of the cache where its revision is the present one, or where a
+   * change has arrived since that was asked; its value is not read again then.
+   */
+  async #latest(
+    key: string,
+    whole: string,
+    options: GetOptions,
+  ): Promise<StoredObject | undefined> {
+    const { storage } = this.#deps;
+    const before = this.#cache.get(whole);
+    if (before === undefined || storage.revisionOf === undefined) return storage.get(key, options);
+    const revision = await storage.revisionOf(key, options);
+    const element = this.#cache.get(whole);
+    if (revision > 0 && element !== undefined) {
+      const { resourceVersion } = element.stored;
+      const isNewer = element !== before && resourceVersion > revision;
+      if (resourceVersion === revision || isNewer) return element.stored;
+    }
+    return storage.get(key, options);
   }
 
   async getList(key: string, options: ListOptions): Promise<ListResult> {

@@ -35,7 +35,7 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const validate: ValidateObject = (it) =>
     deps.admission.validate(admissionAttributes(named, "CREATE", it, undefined, admitted));
   const created = await stored(given, object, validate, options);
-  await sendObject(call, deps, resource, form, 201, { object: created });
+  await sendObject(call, deps, resource, form, 201, { object: () => created });
 }
 
 /** Fields that the server sets alone (rest.WipeObjectMetaSystemFields). */

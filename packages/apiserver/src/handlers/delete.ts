@@ -26,7 +26,7 @@ export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise
   const isCascading = parsed.options.orphanDependents === false;
   const status = !deletedNow && isCascading ? 202 : 200;
   const object = result ?? success(status, { name, kind: resource.kind.kind });
-  await sendObject(call, deps, resource, form, status, { object });
+  await sendObject(call, deps, resource, form, status, { object: () => object });
 }
 
 export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): Promise<void> {

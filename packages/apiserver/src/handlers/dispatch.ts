@@ -12,11 +12,17 @@ import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
 import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
-import { type HandlerDeps, type ResourceCall, WRITE_TIMEOUT_MS } from "./resource-call.ts";
+import type { RequestInfo } from "./request-info.ts";
+import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
 import { negotiated } from "./send-object.ts";
 import { methodNotAllowed, requestTimeout, resourceNotServed } from "./statuses.ts";
 import { offerOf } from "./transform.ts";
 import { update } from "./update.ts";
+
+const NOT_FOUND = {
+  "content-type": "text/plain; charset=utf-8",
+  "x-content-type-options": "nosniff",
+};
 
 type Handler = (given: ResourceCall, deps: HandlerDeps) => Promise<void>;
 
@@ -45,6 +51,10 @@ export async function serveResource(
   const { info } = call;
   const { group, version, subresource, parts } = info;
   const resource = resources.find(group, version, info.resource, subresource);
+  if (resource === undefined && !isKnownPath(info, resources)) {
+    call.respond(404, NOT_FOUND, "404 page not found\n");
+    return;
+  }
   if (resource === undefined || parts.length > 3) throw resourceNotServed();
   const handler = HANDLERS[info.verb];
   checkRoute(call, resource);
@@ -64,12 +74,21 @@ export async function serveResource(
     namespace: info.namespace,
   };
   if (!WRITE_VERBS.has(info.verb)) return handler(given, deps);
-  const timer = deps.clock.after(WRITE_TIMEOUT_MS, () => call.canceller.abort(requestTimeout()));
+  const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
   try {
     await handler(given, deps);
   } finally {
-    timer.cancel();
+    forget();
   }
+}
+
+/**
+ * Whether Kubernetes has a route for such a path: for all paths of a group that has built-in kinds,
+ * and for those of custom resources. Others end in a text, as paths outside of /api do.
+ */
+function isKnownPath({ group, version, resource }: RequestInfo, resources: ServedResources) {
+  if (resources.find(group, version, resource, "") !== undefined) return true;
+  return resources.all().some((one) => one.group === group && one.protobuf !== undefined);
 }
 
 /** The methods of a storage that verbs need. */

@@ -15,7 +15,7 @@ export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void>
   const resourceVersion = call.query.first("resourceVersion");
   const stored = await resource.storage.get(ctx, name, { resourceVersion });
   await sendObject(call, deps, resource, form, 200, {
-    object: stored.object(),
+    object: () => stored.object(),
     json: () => stored.json(),
   });
 }

@@ -29,6 +29,8 @@ export interface HandlerDeps extends SendDeps {
   /** Watches without a timeout end after this long, or up to twice as long. */
   readonly minWatchMs: number;
   readonly watches: OpenWatches;
+  /** Of WRITE_TIMEOUT_MS. */
+  readonly writeTimeouts: { add(task: () => void): () => void };
   /** Opens WebSockets for watches; undefined: they are answered as other requests. */
   readonly openSocket: SocketOpener | undefined;
   readonly frames: SharedFrames;

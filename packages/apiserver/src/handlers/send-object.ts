@@ -25,9 +25,9 @@ export function negotiated(call: Call, offer: Offer): Negotiated {
   return { ...found, pretty };
 }
 
-/** An object, with its JSON text where that is known. */
+/** An object, in the forms that exist; each is made when it is wanted. */
 export interface Sent {
-  readonly object: KubeObject | Status;
+  object(): KubeObject | Status;
   json?(): Uint8Array;
 }
 
@@ -44,14 +44,17 @@ export async function sendObject(
 ): Promise<void> {
   const { encoding, pretty } = form;
   const sink = new BodySink(call, status, mediaTypeOf(encoding), deps.newCompressor);
-  if (isStatus(sent.object)) call.audit?.status(sent.object as Status);
-  if (call.audit?.wants("RequestResponse"))
-    call.audit.response(transformed(call, deps, resource, form, sent.object));
+  if (call.audit !== undefined) {
+    const object = sent.object();
+    if (isStatus(object)) call.audit.status(object as Status);
+    if (call.audit.wants("RequestResponse"))
+      call.audit.response(transformed(call, deps, resource, form, object));
+  }
   if (encoding === "json" && !pretty && form.target === undefined && sent.json !== undefined) {
     sink.add(sent.json());
     sink.add(LINE_FEED);
   } else {
-    const value = transformed(call, deps, resource, form, sent.object);
+    const value = transformed(call, deps, resource, form, sent.object());
     const isProtobuf = encoding === "protobuf";
     sink.add(isProtobuf ? envelopeOf(value, resource) : await encodePlain(value, encoding, pretty));
   }

@@ -66,7 +66,7 @@ export async function sendUpdated(
     forceAllowCreate,
     options,
   );
-  await sendObject(call, deps, resource, form, created ? 201 : 200, { object });
+  await sendObject(call, deps, resource, form, created ? 201 : 200, { object: () => object });
 }
 
 /** Admission of what an update makes: a new object where there was none. */

@@ -4,7 +4,8 @@
  *     storage.watch -> Watch -> listener.event -> frame -> Call.send
  *                   <- resume <- drained <-------------- client reads
  *
- * A WebSocket is another output of the same frames. The watch pauses while the client does not read; the cache ends watches that stay behind.
+ * A WebSocket is another output of the same frames. The watch pauses while the client does not
+ * read; the cache ends watches that stay behind.
  */
 import type { ApiError } from "../meta/status.ts";
 import { methodNotSupported, notAcceptable } from "../meta/status-errors.ts";

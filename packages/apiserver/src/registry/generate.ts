@@ -17,11 +17,24 @@ export function generateName(base: string, random: Random): string {
   return name;
 }
 
-/** A random uid (RFC 9562, version 4). */
+/** Bytes as two hexadecimal digits; each request has a uid, so they are looked up. */
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, "0"),
+);
+
+function hexHigh(value: number): string {
+  return HEX[value >>> 24] + HEX[(value >>> 16) & 255];
+}
+
+function hexLow(value: number): string {
+  return HEX[(value >>> 8) & 255] + HEX[value & 255];
+}
+
+/** A random uid (RFC 9562, version 4). Not for secrets. */
 export function newUid(random: Random): string {
-  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
-  const high = hex((random.uint32() & 0xffff0fff) | 0x4000);
-  const low = hex((random.uint32() & 0x3fffffff) | 0x80000000);
-  const parts = [hex(random.uint32()), high.slice(0, 4), high.slice(4), low.slice(0, 4)];
-  return `${parts.join("-")}-${low.slice(4)}${hex(random.uint32())}`;
+  const high = (random.uint32() & 0xffff0fff) | 0x4000;
+  const low = (random.uint32() & 0x3fffffff) | 0x80000000;
+  const [first, last] = [random.uint32(), random.uint32()];
+  const start = `${hexHigh(first)}${hexLow(first)}-${hexHigh(high)}-${hexLow(high)}`;
+  return `${start}-${hexHigh(low)}-${hexLow(low)}${hexHigh(last)}${hexLow(last)}`;
 }

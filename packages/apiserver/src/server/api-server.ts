@@ -16,11 +16,12 @@ import { forbiddenError } from "../authz/forbidden.ts";
 import { serveResource } from "../handlers/dispatch.ts";
 import { Query } from "../handlers/query.ts";
 import { isLongRunning, requestInfoOf } from "../handlers/request-info.ts";
-import { apiErrorOf, type HandlerDeps } from "../handlers/resource-call.ts";
+import { apiErrorOf, type HandlerDeps, WRITE_TIMEOUT_MS } from "../handlers/resource-call.ts";
 import { sendError } from "../handlers/send-object.ts";
 import { requestTimeout } from "../handlers/statuses.ts";
 import { type ApiError, badRequest, internalError } from "../meta/status.ts";
 import { unauthorized } from "../meta/status-errors.ts";
+import { newUid } from "../registry/generate.ts";
 import type { ServedResources } from "../rest/served-resource.ts";
 import { ApiMetrics } from "./api-metrics.ts";
 import { Call } from "./call.ts";
@@ -29,6 +30,7 @@ import { parseDurationMs } from "./durations.ts";
 import { WatchTable } from "./open-watches.ts";
 import { levelOf, PriorityLevels } from "./priority-levels.ts";
 import { type DocumentParts, Documents } from "./routes.ts";
+import { SharedTimeouts } from "./shared-timeouts.ts";
 
 const MAX_AUDIT_ID_CHARS = 64;
 
@@ -40,7 +42,7 @@ export interface ApiServerOptions {
 }
 
 export interface ApiServerDeps
-  extends Omit<HandlerDeps, "watches">,
+  extends Omit<HandlerDeps, "watches" | "writeTimeouts">,
     Omit<DocumentParts, "discovery" | "send"> {
   readonly authenticator: Authenticator;
   /** Undefined: no request is recorded. */
@@ -57,15 +59,18 @@ export class ApiServer {
   readonly #handlers: HandlerDeps;
   readonly #levels: PriorityLevels;
   readonly #documents: Documents;
+  readonly #timeouts: SharedTimeouts;
   #open = 0;
 
   constructor(options: ApiServerOptions, deps: ApiServerDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#timeouts = new SharedTimeouts(deps.clock, options.requestTimeoutMs);
     this.#levels = new PriorityLevels(options.maxInFlight, deps.clock);
     this.metrics = new ApiMetrics(this.#levels);
     this.watches = new WatchTable(this.metrics);
-    this.#handlers = { ...deps, watches: this.watches };
+    const writeTimeouts = new SharedTimeouts(deps.clock, WRITE_TIMEOUT_MS);
+    this.#handlers = { ...deps, writeTimeouts, watches: this.watches };
     this.discovery = new Discovery(deps.resources);
     this.#documents = new Documents({ ...deps, discovery: this.discovery, send: deps });
   }
@@ -98,11 +103,9 @@ export class ApiServer {
   async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
     this.#open++;
     const isLong = isLongRunning(call.info);
-    const timer = isLong
+    const forget = isLong
       ? undefined
-      : this.#deps.clock.after(this.#options.requestTimeoutMs, () =>
-          call.canceller.abort(requestTimeout()),
-        );
+      : this.#timeouts.add(() => call.canceller.abort(requestTimeout()));
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
       if (problem !== undefined) throw problem;
@@ -111,7 +114,7 @@ export class ApiServer {
     } catch (error) {
       await this.#failed(call, error);
     } finally {
-      timer?.cancel();
+      forget?.();
       ended?.();
       this.#open--;
       this.metrics.ended(call, this.#nowMs());
@@ -233,7 +236,7 @@ export class ApiServer {
     const given = exchange.head.headers.get("audit-id") ?? "";
     if (given !== "" && given.length <= MAX_AUDIT_ID_CHARS && /^[\x21-\x7e]+$/.test(given))
       return given;
-    return newUuid(() => this.#deps.random.uint32());
+    return newUid(this.#deps.random);
   }
 
   #nowMs(): number {
@@ -249,12 +252,4 @@ export function attributesOf({ user, info }: Call): AuthorizerAttributes {
     ...{ user, verb, isResourceRequest, namespace, group, version },
     ...{ resource, subresource, name, path },
   };
-}
-
-/** A random UUID (RFC 9562 version 4). Not for secrets. */
-export function newUuid(uint32: () => number): string {
-  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
-  const [a, b, c, d] = [uint32(), uint32(), uint32(), uint32()].map(hex);
-  const variant = "89ab"[Number.parseInt(c[0], 16) & 3];
-  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(1, 4)}-${c.slice(4)}${d}`;
 }

@@ -10,6 +10,7 @@ import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
 import type { Auditor } from "../audit/auditor.ts";
+import type { Sha256Hex } from "../authn/token-cache.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
 import { kindSource } from "../codec/builtin-kind.ts";
 import { PolicyRuntime, type PolicyRuntimeOptions } from "../controllers/runtime.ts";
@@ -63,6 +64,7 @@ export interface ControlPlaneDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly newCompressor: () => Compressor;
+  readonly sha256Hex?: Sha256Hex;
   readonly webhooks: WebhookCaller;
   transformerOf(spec: ResourceSpec): ValueTransformer;
   /** Opens WebSockets for watches. */
@@ -96,7 +98,9 @@ export class ControlPlane {
       },
       { cluster, clock, random: random.fork("storage"), logger, transformerOf },
     );
-    this.access = new Access(options.access, { clock, logger, random: random.fork("access") });
+    const { sha256Hex } = deps;
+    const forAccess = { clock, logger, random: random.fork("access"), sha256Hex };
+    this.access = new Access(options.access, forAccess);
     const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
       ...{ clock, logger, applyPatch, conditions, served: this.resources },

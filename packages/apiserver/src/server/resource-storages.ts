@@ -15,6 +15,7 @@ import { Compactor } from "../storage/compactor.ts";
 import { DecodedObjects } from "../storage/decoded-objects.ts";
 import { EtcdStore } from "../storage/etcd-store.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import { KeyRevisions } from "../storage/key-revisions.ts";
 import { LeaseManager } from "../storage/lease-manager.ts";
 
 export interface ResourceStoragesOptions {
@@ -46,6 +47,7 @@ export class ResourceStorages implements StorageFactory {
   readonly #deps: ResourceStoragesDeps;
   readonly #leases: LeaseManager;
   readonly #decoded = new DecodedObjects();
+  readonly #revisions: KeyRevisions;
   readonly #compactor: Compactor;
   readonly #opened = new Set<Opened>();
 
@@ -54,6 +56,7 @@ export class ResourceStorages implements StorageFactory {
     this.#deps = deps;
     const { cluster: client, clock, logger } = deps;
     this.#compactor = new Compactor(options.compactionIntervalMs, { client, clock, logger });
+    this.#revisions = new KeyRevisions(client, clock);
     this.#leases = new LeaseManager(
       (ttlSeconds) => deps.cluster.grantLease(ttlSeconds),
       () => deps.clock.monotonicMs(),
@@ -80,6 +83,7 @@ export class ResourceStorages implements StorageFactory {
         leases: this.#leases,
         clock,
         decoded: this.#decoded,
+        revisions: this.#revisions,
         compactRevision: () => this.#compactor.compactRevision,
       },
     );

@@ -1,6 +1,7 @@
 /** Paths that are no resources (apiserver: pkg/server/routes; pkg/endpoints/discovery). */
 import type { Logger } from "@quorate/host";
 import type { SendDeps } from "../handlers/send-object.ts";
+import { methodNotAllowed } from "../handlers/statuses.ts";
 import type { Call } from "./call.ts";
 import type { Discovery } from "./discovery.ts";
 import { sendDocument, serveRoot } from "./documents.ts";
@@ -72,7 +73,10 @@ export class Documents {
     const document =
       version === undefined ? discovery.group(group) : discovery.version(group, version);
     const isTooDeep = rest.length > (isLegacy ? 1 : 2);
-    if (document !== undefined && !isTooDeep) return sendDocument(call, send, document);
+    if (document !== undefined && !isTooDeep) {
+      if (call.head.method !== "GET") throw methodNotAllowed();
+      return sendDocument(call, send, document);
+    }
     call.respond(404, NOT_FOUND, "404 page not found\n");
   }
 

@@ -35,6 +35,7 @@ export function timedCluster(
   };
   return {
     range: (key, options) => timed("range", cluster.range(key, options)),
+    modRevisions: (keys) => timed("modRevisions", cluster.modRevisions(keys)),
     put: (key, value, lease, options) => timed("put", cluster.put(key, value, lease, options)),
     delete: (key, options) => timed("delete", cluster.delete(key, options)),
     watch: (key, options) => cluster.watch(key, options),

@@ -102,6 +102,11 @@ export interface ClusterWatch extends AsyncIterable<ClusterWatchResponse> {
 export interface ClusterClient {
   /** Linearizable. @param key the first key; the only one where `end` is equal to it plus 0 */
   range(key: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange>;
+  /**
+   * Linearizable. The mod revision of each key, in order; 0 where there is no such key.
+   * @param keys at most MAX_KEYS_PER_READ
+   */
+  modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]>;
   put(
     key: Uint8Array,
     value: Uint8Array,

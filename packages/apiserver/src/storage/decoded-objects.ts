@@ -9,7 +9,7 @@ export interface Droppable {
 }
 
 /** Encoded bytes of the objects that keep their parsed form; some 10 MiB of memory. */
-const MAX_DECODED_BYTES: number = 2 << 20;
+const MAX_DECODED_BYTES: number = 128 << 10;
 
 /** A queue of objects with parsed forms, bounded in bytes. One serves all storages of a server. */
 export class DecodedObjects {

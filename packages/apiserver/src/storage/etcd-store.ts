@@ -39,6 +39,7 @@ import type {
   Versioner,
   Watch,
 } from "./interface.ts";
+import { KeyRevisions } from "./key-revisions.ts";
 import { checkedKey } from "./keys.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
@@ -68,6 +69,7 @@ export interface EtcdStoreDeps {
   readonly clock: Pick<Clock, "monotonicMs" | "endOfTurn">;
   /** Shared by the resources of a server; by default the store has its own. */
   readonly decoded?: DecodedObjects;
+  readonly revisions?: KeyRevisions;
   /** The Compactor's, where there is one. */
   readonly compactRevision?: () => number;
 }
@@ -96,6 +98,7 @@ export class EtcdStore implements StorageInterface {
   readonly #options: EtcdStoreOptions;
   readonly #deps: EtcdStoreDeps;
   readonly #values: EtcdValues;
+  readonly #revisions: KeyRevisions;
   readonly #watches = new Set<EtcdWatch>();
 
   constructor(options: EtcdStoreOptions, deps: EtcdStoreDeps) {
@@ -103,6 +106,7 @@ export class EtcdStore implements StorageInterface {
     this.#deps = deps;
     const forms = { codec: deps.codec, decoded: deps.decoded ?? new DecodedObjects() };
     this.#values = new EtcdValues(options.root, forms, deps.transformer);
+    this.#revisions = deps.revisions ?? new KeyRevisions(deps.client, deps.clock);
   }
 
   async create(
@@ -143,6 +147,11 @@ export class EtcdStore implements StorageInterface {
       throw keyNotFound(storeKey);
     }
     return (await this.#values.read(record)).stored;
+  }
+
+  revisionOf(key: string, { signal }: CallOptions = {}): Promise<number> {
+    const storeKey = this.#storeKey(key);
+    return this.#request(storeKey, signal, this.#revisions.read(storeKey));
   }
 
   async delete(key: string, options: DeleteOptions = {}): Promise<StoredObject> {

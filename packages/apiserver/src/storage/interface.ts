@@ -162,6 +162,11 @@ export interface StorageInterface {
   /** Deletes and resolves with the object, whose resourceVersion is that of the deletion. */
   delete(key: string, options?: DeleteOptions): Promise<StoredObject>;
   get(key: string, options?: GetOptions): Promise<StoredObject | undefined>;
+  /**
+   * The resourceVersion of the key's present object, 0 where there is none: what a cache asks in
+   * place of `get` for an object that it has. Cheaper than that, and absent where it is not.
+   */
+  revisionOf?(key: string, options?: CallOptions): Promise<number>;
   getList(key: string, options: ListOptions): Promise<ListResult>;
   /** Resolves when the watch is established; rejects with "TooOldResourceVersion" (410) etc. */
   watch(key: string, options: ListOptions): Promise<Watch>;

@@ -35,22 +35,22 @@ export function throwIfAborted(signal: Cancellation | undefined): void {
 }
 
 /** The result of `work`; rejects with the signal's reason as soon as that is aborted. */
-export async function unlessAborted<T>(
-  signal: Cancellation | undefined,
-  work: Promise<T>,
-): Promise<T> {
+export function unlessAborted<T>(signal: Cancellation | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return work;
-  // The work goes on without its caller; its failure has no receiver then.
-  work.catch(() => {});
-  throwIfAborted(signal);
-  let abandon!: () => void;
-  const abandoned = new Promise<never>((_, reject) => {
-    abandon = () => reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const abandon = () => reject(signal.reason);
+    if (signal.aborted) abandon();
+    else signal.addEventListener("abort", abandon);
+    // The work goes on without its caller; its outcome has no receiver then.
+    work.then(
+      (value) => {
+        signal.removeEventListener("abort", abandon);
+        resolve(value);
+      },
+      (error) => {
+        signal.removeEventListener("abort", abandon);
+        reject(error);
+      },
+    );
   });
-  signal.addEventListener("abort", abandon);
-  try {
-    return await Promise.race([work, abandoned]);
-  } finally {
-    signal.removeEventListener("abort", abandon);
-  }
 }

@@ -52,6 +52,8 @@ export function metadataOf(headers: HttpHead["headers"], key: string): string | 
   const value = headers.get(PREFIX + key);
   if (value !== undefined)
     return key.endsWith("-bin") ? toLatin1(decodeBase64(value)) : plainText(value);
+  // There for every call of the gateway: it says that the connection's certificate is no identity.
+  if (key === "grpcgateway-accept") return headers.get("accept") ?? "*/*";
   if (!key.startsWith(GATEWAY_PREFIX)) return undefined;
   const name = key.slice(GATEWAY_PREFIX.length);
   return PASSED_ON.has(name) ? headers.get(name) : undefined;

@@ -5,17 +5,19 @@ import type { Settings } from "./settings.ts";
 import { checkBindUrls, checkHostUrls, urlsText } from "./url.ts";
 import { quote, ValueError } from "./values.ts";
 
+const LISTENERS = [
+  "listen-peer-urls",
+  "listen-client-urls",
+  "listen-client-http-urls",
+  "listen-metrics-urls",
+] as const;
+
 /**
  * Throws ConfigError.
  * @param fromFile if the settings come from a configuration file
  */
 export function checkAddresses(settings: Settings, values: OptionValues, fromFile: boolean): void {
-  for (const name of [
-    "listen-peer-urls",
-    "listen-client-urls",
-    "listen-client-http-urls",
-    "listen-metrics-urls",
-  ] as const) {
+  for (const name of LISTENERS) {
     checked(`--${name}: `, "Contradiction", () => checkBindUrls(values[name]));
   }
   for (const name of [
@@ -58,12 +60,7 @@ export function checkAddresses(settings: Settings, values: OptionValues, fromFil
       "--advertise-client-urls is required when --listen-client-urls is set explicitly",
     );
   const listeners = new Map<string, string>();
-  for (const name of [
-    "listen-peer-urls",
-    "listen-client-urls",
-    "listen-client-http-urls",
-    "listen-metrics-urls",
-  ] as const) {
+  for (const name of LISTENERS) {
     for (const url of values[name]) {
       if (url.path === "" && url.port === 0) continue;
       const place = url.path === "" ? `${url.host}:${url.port}` : url.path;

@@ -10,7 +10,10 @@ export const tokenOptions = {
   }),
   "auth-jwt-roles-claim": stringOption("", {
     group,
-    doc: "The claim of an identity provider's tokens that lists roles: a list, or a text with blanks between. The user needs no record then. Empty: roles are those of the user in the store.",
+    doc:
+      "The claim of an identity provider's tokens that lists roles: a list, or a text with " +
+      "blanks between. The user needs no record then. Empty: roles are those of the user in the " +
+      "store.",
   }),
   "auth-jwt-audience": stringOption("", {
     group,

@@ -199,8 +199,9 @@ export class CorruptionChecker {
     const { hash, peers } = await this.#ask(revision);
     if (!(await this.#judge(hash, peers, "Detected compaction hash mismatch"))) return;
     // A member that returned no hash for this revision is asked in the next round.
-    if (peers.every((peer) => peer.hash?.compactRevision === hash.compactRevision))
-      this.#lastChecked = revision;
+    if (!peers.every((peer) => peer.hash?.compactRevision === hash.compactRevision)) return;
+    this.#lastChecked = revision;
+    this.#parts.logger.info("finished compaction hash check", { "compact-revision": revision });
   }
 
   /** This member's hash at a revision (0: the newest), and those of the others at the same. */

@@ -6,7 +6,6 @@
 import type { Clock } from "@quorate/host";
 import {
   errorOf,
-  fromLatin1,
   LeaseTimeToLiveRequest,
   LeaseTimeToLiveResponse,
   leasepb,
@@ -19,6 +18,7 @@ import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import type { StoreRef } from "../store-ref.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
+import { decodeInternal, encodeInternal, sortedKeys } from "./long-responses.ts";
 import { answerBatch, RENEW_PATH, RETRY, RenewBatches } from "./renew-batches.ts";
 
 const TIME_TO_LIVE_PATH = "/leases/internal";
@@ -110,7 +110,9 @@ export class Leases {
     const sorted = yield* mergeSort(rows, (a, b) =>
       a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs,
     );
-    return sorted.map(({ id }) => id);
+    const ids: bigint[] = [];
+    for (const { id } of sorted) if (ids.push(id) % STEP_KEYS === 0) yield;
+    return ids;
   }
 
   /**
@@ -136,32 +138,30 @@ export class Leases {
     }
   }
 
-  async #localTimeToLive({
-    ID,
-    keys,
-  }: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
-    const { keeper, store, linearizable } = this.#deps;
+  async #localTimeToLive(
+    request: LeaseTimeToLiveRequest,
+  ): Promise<LeaseTimeToLiveResponse | undefined> {
+    const { slices, linearizable } = this.#deps;
     await linearizable();
-    const remainingMs = keeper.remainingMs(ID);
-    const lease = store.current.lessor.get(ID);
-    if (remainingMs === undefined || lease === undefined) return undefined;
-    // Its keys are those of this moment, and so is the revision; what follows may take several
+    return slices.run(MEMBER_SHARE, () => this.#found(request));
+  }
+
+  *#found({ ID, keys }: LeaseTimeToLiveRequest): Steps<LeaseTimeToLiveResponse | undefined> {
+    const { keeper, store } = this.#deps;
+    const { lessor, mvcc } = store.current;
+    const unsorted = keys ? yield* lessor.keysInSteps(ID) : [];
+    // The keys are those of this moment, and so is the revision; what follows may take several
     // turns of the event loop.
-    const header = {
-      clusterId: 0n,
-      memberId: 0n,
-      revision: this.#deps.store.current.mvcc.currentRevision,
-      raftTerm: 0,
-    };
+    const remainingMs = keeper.remainingMs(ID);
+    const lease = lessor.get(ID);
+    if (remainingMs === undefined || lease === undefined) return undefined;
     const response = LeaseTimeToLiveResponse.create({
-      header,
+      header: { clusterId: 0n, memberId: 0n, revision: mvcc.currentRevision, raftTerm: 0 },
       ID,
       TTL: Math.trunc(remainingMs / 1000),
       grantedTTL: keeper.ttlOf(lease),
     });
-    const unsorted = keys ? store.current.lessor.keysOf(ID) : [];
-    if (unsorted.length > 0)
-      response.keys = await this.#deps.slices.run(MEMBER_SHARE, () => sortedKeys(unsorted));
+    if (unsorted.length > 0) response.keys = yield* sortedKeys(unsorted);
     return response;
   }
 
@@ -174,7 +174,7 @@ export class Leases {
         const answer = await this.#deps.call(url, TIME_TO_LIVE_PATH, body, CALL_TIMEOUT_MS);
         if (answer.status === 404) return { found: undefined };
         if (answer.status !== 200) continue;
-        const found = leasepb.LeaseInternalResponse.decode(answer.body).LeaseTimeToLiveResponse;
+        const found = await this.#deps.slices.run(MEMBER_SHARE, () => decodeInternal(answer.body));
         if (found?.ID === request.ID) return { found };
       } catch {
         // The next URL may do; else the caller retries.
@@ -215,26 +215,12 @@ export class Leases {
       const { LeaseTimeToLiveRequest: asked } = leasepb.LeaseInternalRequest.decode(body);
       const found = await this.#localTimeToLive(asked ?? LeaseTimeToLiveRequest.create());
       if (found === undefined) return plain(404, "lease not found");
-      return binary(
-        leasepb.LeaseInternalResponse.encode({
-          LeaseTimeToLiveResponse: { ...found, header: undefined },
-        }),
-      );
+      return binary(await this.#deps.slices.run(MEMBER_SHARE, () => encodeInternal(found)));
     } catch (error) {
       if (error instanceof WireError) return plain(400, "error unmarshalling request");
       return plain(500, (error as Error).message);
     }
   }
-}
-
-function* sortedKeys(keys: string[]): Steps<Uint8Array[]> {
-  const sorted = yield* mergeSort(keys, (a, b) => (a < b ? -1 : 1));
-  const encoded: Uint8Array[] = [];
-  for (const key of sorted) {
-    encoded.push(fromLatin1(key));
-    if (encoded.length % STEP_KEYS === 0) yield;
-  }
-  return encoded;
 }
 
 async function post(method: string, answer: () => Promise<HttpResponse>): Promise<HttpResponse> {

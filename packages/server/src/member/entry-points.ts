@@ -22,13 +22,7 @@ import type { TokenRolesSupport } from "../membership/features.ts";
 import type { SpaceKeeper } from "../space/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
-import {
-  type Access,
-  type AccessKind,
-  type Admission,
-  type Authority,
-  NEEDED_STORE,
-} from "./authority.ts";
+import { type Access, type Admission, type Authority, NEEDED_STORE } from "./authority.ts";
 import type { Caller, Identity } from "./caller.ts";
 import type { RaftRequests } from "./raft-requests.ts";
 import type { Readiness } from "./readiness.ts";
@@ -130,8 +124,25 @@ export class EntryPoints {
    * @returns a promise of the result of `run`. Rejects with what that throws, and with EtcdError
    *   where the read is not permitted, not linearizable in time, or the member ends
    */
-  async read<T>(caller: Caller, { access, linearizable, run }: ReadRequest<T>): Promise<T> {
-    await this.#applied(access.kind, linearizable);
+  read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
+    const { reads, readiness, authority } = this.#deps;
+    if (!request.linearizable) return this.#read(caller, request);
+    // Most reads wait for their round, and then for nothing else.
+    return reads
+      .wait()
+      .then(() =>
+        readiness.isServable && !authority.isEnforced ? request.run() : this.#read(caller, request),
+      );
+  }
+
+  /** Reads when the store that the read needs is there. */
+  async #read<T>(caller: Caller, { access, run }: ReadRequest<T>): Promise<T> {
+    const { readiness } = this.#deps;
+    const needed = NEEDED_STORE[access.kind];
+    if (!readiness.isServable && needed !== "none") {
+      if (needed === "servable") await readiness.servable();
+      else await readiness.readable();
+    }
     // Looked at last, after all that had to be waited for.
     const admission = this.#admit(caller, access);
     const admitted = admission instanceof Promise ? await admission : admission;
@@ -173,15 +184,6 @@ export class EntryPoints {
   #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
     const { authority } = this.#deps;
     return authority.isEnforced ? authority.admit(caller, access) : undefined;
-  }
-
-  /** Resolves when the store that the read needs is there, with everything that it must show. */
-  async #applied(kind: AccessKind, linearizable: boolean): Promise<void> {
-    const { reads, readiness } = this.#deps;
-    if (linearizable) await reads.wait();
-    if (readiness.isServable || NEEDED_STORE[kind] === "none") return;
-    if (NEEDED_STORE[kind] === "servable") await readiness.servable();
-    else await readiness.readable();
   }
 
   /**

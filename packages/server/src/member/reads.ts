@@ -50,6 +50,7 @@ export class Reads {
   readonly #clock: Clock;
   readonly #wake: () => void;
   #arrived: Waiter[] = [];
+  #deadlineMs = 0;
   /** Rounds in the order they were started; their indexes grow in the same order. */
   readonly #rounds = new Map<number, Round>();
   #nextRound: number;
@@ -77,12 +78,12 @@ export class Reads {
     if (this.#waitingCount >= this.#limits.maxWaiting)
       return Promise.reject(errorOf("TooManyRequests"));
     this.#waitingCount++;
+    // Those of one round have one deadline: they arrive in one turn.
+    if (this.#arrived.length === 0)
+      this.#deadlineMs = this.#clock.monotonicMs() + this.#limits.timeoutMs;
+    const deadlineMs = this.#deadlineMs;
     return new Promise((resolve, reject) => {
-      this.#arrived.push({
-        resolve,
-        reject,
-        deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs,
-      });
+      this.#arrived.push({ resolve, reject, deadlineMs });
       if (this.#arrived.length === 1) this.#wake();
     });
   }

@@ -4,7 +4,7 @@
  *
  *     GET /quorate/features   ->   {"features":["token-roles"]}       another status: it has none
  *
- * Once such an entry was applied, the store says so, and no member is asked any more.
+ * Once such an entry was applied, the store says so, and the question ends.
  */
 import type { Clock } from "@quorate/host";
 import { toUtf8 } from "@quorate/proto";
@@ -17,8 +17,8 @@ const FEATURES_PATH = "/quorate/features";
 /** Entries with the roles of a token. */
 const TOKEN_ROLES = "token-roles";
 const ANSWER_TIMEOUT_MS = 2000;
-/** After members could not be asked, they are asked again after this time. */
-const ASK_AGAIN_MS = 1000;
+/** After a refusal, no member is asked for this time. */
+const NEXT_QUESTION_MS = 1000;
 
 /** The endpoint of the peer port. */
 export function featureEndpoints(): ReadonlyMap<string, HttpHandler> {
@@ -71,7 +71,7 @@ export class TokenRolesSupport {
       }),
     );
     if (known.every((one) => one)) return;
-    this.#refusedUntilMs = clock.monotonicMs() + ASK_AGAIN_MS;
+    this.#refusedUntilMs = clock.monotonicMs() + NEXT_QUESTION_MS;
     throw refusal();
   }
 }

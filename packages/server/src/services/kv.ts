@@ -20,12 +20,12 @@ import {
   applyRange,
   checkRange,
   checkTxn,
-  checkWriteAnswer,
+  checkWork,
   decodeTxn,
   isPlainGet,
   isReadOnlyTxn,
   isSerializableTxn,
-  mayAnswerMuch,
+  mayReadMuch,
   rangeIfSmall,
   rangeInto,
   readTxn,
@@ -118,13 +118,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
   const turns = new SharedTurns(member.clock);
-  const mayAnswer = (
+  const checkWorkOf = (
     request: DeleteRangeRequest | TxnRequest,
     caller: Caller,
   ): void | Promise<void> =>
-    member.slices.run(caller, (task) =>
-      pinned(member, task, (view) => checkWriteAnswer(view, request)),
-    );
+    member.slices.run(caller, (task) => pinned(member, task, (view) => checkWork(view, request)));
   const readOnly = (request: TxnRequest, caller: Caller): Promise<UnaryResponse> => {
     refuse(checkTxn(request, maxTxnOps));
     const steps = function* (task: SliceTask): Steps<UnaryResponse> {
@@ -139,10 +137,10 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     });
   };
   const writing = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
-    if (mayAnswerMuch(request)) {
+    if (mayReadMuch(request)) {
       const permitted = member.permit(caller, { kind: "txn", request });
       if (permitted !== undefined) await permitted;
-      await (member.spaceRefusal("txn", request) ?? mayAnswer(request, caller));
+      await (member.spaceRefusal("txn", request) ?? checkWorkOf(request, caller));
     }
     const applied = await member.propose(caller, "txn", bytes, request);
     return encodeTxn({ turns, caller }, completed(member, applied));
@@ -152,10 +150,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [Range.path, rangeHandler(member)],
     [
       Put.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = PutRequest.decode(bytes);
-        const applied = await member.propose(callerOf(context), "put", bytes, request);
-        return PutResponse.encode(completed(member, applied));
+        return member
+          .propose(callerOf(context), "put", bytes, request)
+          .then((applied) => PutResponse.encode(completed(member, applied)));
       },
     ],
     [
@@ -163,10 +162,10 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
         const caller = callerOf(context);
-        if (mayAnswerMuch(request)) {
+        if (mayReadMuch(request)) {
           const permitted = member.permit(caller, { kind: "deleteRange", request });
           if (permitted !== undefined) await permitted;
-          await mayAnswer(request, caller);
+          await checkWorkOf(request, caller);
         }
         const applied = await member.propose(caller, "deleteRange", bytes, request);
         return encodeDeleteRange({ turns, caller }, completed(member, applied));

@@ -50,14 +50,16 @@ function unary(
   check: RequestCheck,
 ): UnaryHandler {
   const permitted = ruled(member, handler);
-  return async (request, context) => {
+  const failed = (error: unknown): never => {
+    throw toStatusError(error);
+  };
+  return (request, context) => {
     try {
       admit(member, context);
-      member.metrics.clientRequests
-        .with("unary", versions.label(context.metadata("client-api-version")))
-        .add();
+      versions.counted("unary", context).add();
       check(request);
-      return await permitted(request, context);
+      const response = permitted(request, context);
+      return response instanceof Promise ? response.then(undefined, failed) : response;
     } catch (error) {
       throw toStatusError(error);
     }
@@ -79,9 +81,7 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
       if (member.leader === 0n && context.metadata("hasleader") === "true")
         throw errorOf("NoLeader");
       if (member.auth.authority.isEnforced) ruleOf(context.path);
-      member.metrics.clientRequests
-        .with("stream", versions.label(context.metadata("client-api-version")))
-        .add();
+      versions.counted("stream", context).add();
     },
   });
 }
@@ -94,7 +94,12 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
 export function pageTable(member: Member): ServiceTable {
   const { Range } = KVService.methods;
   const check = requestCheck(Range, member.config.maxTxnOps);
-  const handler = unary(member, pageHandler(member), new ClientVersions(), check);
+  const handler = unary(
+    member,
+    pageHandler(member),
+    new ClientVersions(member.metrics.clientRequests),
+    check,
+  );
   return { unary: new Map([[Range.path, handler]]), stream: new Map() };
 }
 
@@ -121,7 +126,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...electionStreams(member),
     ...snapshotStreams(member),
   ]);
-  const versions = new ClientVersions();
+  const versions = new ClientVersions(member.metrics.clientRequests);
   const guard = streamGuard(member, versions);
   const unaries = new Map<string, UnaryHandler>();
   const streams = new Map<string, StreamHandler>();

@@ -39,6 +39,8 @@ export class Compactor {
   #running: Promise<void> | undefined;
   #stopping = false;
   #hasFailed = false;
+  /** Ends the rest between two batches. */
+  #wake: (() => void) | undefined;
 
   constructor(parts: CompactorParts) {
     this.#parts = parts;
@@ -88,8 +90,21 @@ export class Compactor {
         if (done) return;
       }
       if (store.isFlushDue) this.#parts.flush();
-      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+      await this.#rest(pauseMs);
     }
+  }
+
+  /** Resolves after the pause, which may be an hour, or when it stops. */
+  async #rest(pauseMs: number): Promise<void> {
+    if (this.#stopping) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#parts.clock.after(pauseMs, resolve);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#wake = undefined;
   }
 
   /**
@@ -103,9 +118,10 @@ export class Compactor {
     }
   }
 
-  /** Stops at the next batch; `run` goes on from there (the store remembers how far it came). */
+  /** Stops after the present batch; `run` goes on from there (the store remembers how far it came). */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#wake?.();
     await this.#running;
     this.#stopping = false;
   }

@@ -2,12 +2,13 @@
  * The order of writes of one node, or in one directory, on this member. Each is planned as if those
  * before it had succeeded, so that they wait for one commit together instead of one after another.
  *
- *     on their way: w1, w2, w3    tail: what is there when w3 has succeeded
+ *     on their way: w1, w2, w3    tail: the state behind w3
  *     waiting:      w4            begins behind the tail, or when none is on its way any more
  *
- * A write that fails breaks the chain: those behind it fail too, as their comparisons say what was
- * to be there. All of them begin again in their order. A write that fails a second time runs alone,
- * so that neither other members nor refused clients can hold it up by breaking chains.
+ * A write that fails breaks the chain: those behind it fail too, as their comparisons name the
+ * state that it should have left. All of them begin again in their order. A write that fails a
+ * second time runs alone, so that neither other members nor refused clients can hold it up by
+ * breaking chains.
  */
 
 /** Writes that wait or are on their way, of all chains. */
@@ -20,8 +21,8 @@ export interface Begun<T, Tail> {
   /** The write's result; undefined: something came in between, it begins again. */
   readonly done: Promise<T | undefined>;
   /**
-   * What is there when it has succeeded; undefined: only that will show it; "beside": it is no part
-   * of the chain, those behind it do not depend on its result.
+   * The state when it has succeeded; undefined: only that will show it; "beside": it is no part of
+   * the chain, those behind it do not depend on its result.
    */
   readonly tail: Tail | "beside" | undefined;
 }
@@ -32,7 +33,7 @@ export interface Chainable<T, Tail> {
   readonly isAlone: boolean;
   /**
    * Begins, or begins again.
-   * @param tail what is there when those on their way have succeeded; undefined: none is
+   * @param tail the state when those on their way have succeeded; undefined: none is
    * @returns undefined to wait until none is on its way
    */
   begin(tail: Tail | undefined): Begun<T, Tail> | undefined;

@@ -27,7 +27,7 @@ export interface Plan {
   readonly tail?: Tail | undefined;
 }
 
-/** What is there when a plan has succeeded. */
+/** The state when a plan has succeeded. */
 export type Tail =
   /** A directory whose last name POST has noted. */
   | { readonly kind: "directory"; readonly number: number; readonly value: Uint8Array }

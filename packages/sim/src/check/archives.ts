@@ -69,7 +69,7 @@ export class ArchiveCheck {
         : wrong("it has keys, and does not say at which index it stands");
     const revision =
       this.#safety.revisionAt(index) ??
-      wrong(`it stands at index ${index}, and nobody has applied that`);
+      wrong(`it stands at index ${index}, which no member has applied`);
     const state = this.#safety.stateAt(revision)!;
     const keyspaces = new MemoryKeyspaceOpener(disk);
     disk.makeDir("/store");

@@ -145,7 +145,7 @@ function compacted(
       const cause = compactions.some(
         (one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision,
       );
-      if (!cause) return `HIST-4: nobody compacted that:\n  ${words(op)}`;
+      if (!cause) return `HIST-4: no client compacted that:\n  ${words(op)}`;
     }
   }
   return undefined;

@@ -187,7 +187,7 @@ export class LeaseCheck {
   reportedAlive(id: string, askedMs: number, ttlMs: number): void {
     const life = this.#lives.get(id);
     if (life === undefined)
-      violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
+      violate("LEASE", `the lease ${id} is reported to live, and no client has requested it`);
     this.counts.renewed++;
     const untilMs = askedMs + this.#leastMs(ttlMs);
     life.promisedUntilMs = Math.max(life.promisedUntilMs, untilMs);
@@ -218,7 +218,7 @@ export class LeaseCheck {
   ): void {
     const life = this.#lives.get(id);
     if (life === undefined)
-      violate("LEASE", `the lease ${id} has a time to live, and nobody has granted it`);
+      violate("LEASE", `the lease ${id} has a time to live, and no client has requested it`);
     if (askedMs > life.knownMs)
       violate(
         "LEASE-3",

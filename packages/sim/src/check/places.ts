@@ -4,7 +4,7 @@
  */
 import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
-import { opsOf } from "./parts.ts";
+import { ShownValues } from "./shown-values.ts";
 
 /** Places tried for writes of unknown outcome before the search gives up. */
 const MAX_TRIES = 300_000;
@@ -65,206 +65,210 @@ export interface Places {
 const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
 
 /** HIST-2 and HIST-3: assigns every revision its write, and looks at every answer. */
-export function place(
-  { writes, reads, unknown, floors, last }: Parts,
-  hint: Hint,
-  mayBe: Fits,
-): Places {
-  // An unknown write at a revision must have been called before anyone saw that revision.
+export function place(parts: Parts, hint: Hint, mayBe: Fits): Places {
+  return new PlaceSearch(parts, hint, mayBe).run();
+}
+
+/**
+ * Walks from revision to revision. Where a write of unknown outcome has to stand, it tries one
+ * candidate after the other, and comes back for the next one if what follows does not fit.
+ */
+class PlaceSearch {
+  readonly #parts: Parts;
+  readonly #hint: Hint;
+  readonly #mayBe: Fits;
+  readonly #firstSeen: readonly number[];
+  readonly #shown: ShownValues;
+  /** Writes of unknown outcome that have a place now, in the order of their revisions. */
+  readonly #used: Operation[] = [];
+  readonly #leaseEnds = new Map<string, number>();
+  readonly #choices: Choice[] = [];
+  /** States that were tried, with the unknown writes used up by then. */
+  readonly #tried = new Set<string>();
+  readonly #nameOf = stateNamer();
+  #tries = 0;
+  #deepest = { revision: 0, reason: () => "" };
+  #state = new ModelState();
+  #revision = 1;
+
+  constructor(parts: Parts, hint: Hint, mayBe: Fits) {
+    this.#parts = parts;
+    this.#hint = hint;
+    this.#mayBe = mayBe;
+    this.#firstSeen = firstSeenOf(parts);
+    const { writes, reads, unknown } = parts;
+    const known = [...writes.values()];
+    this.#shown = new ShownValues(
+      [...known, ...unknown],
+      [...[...reads.values()].flat(), ...known],
+    );
+  }
+
+  run(): Places {
+    let fits = this.#readsAgree();
+    for (;;) {
+      if (this.#tries > MAX_TRIES) return { violation: undefined, decided: false, ...NO_PLACES };
+      if (!fits) {
+        if (!this.#goBack())
+          return { violation: this.#deepest.reason(), decided: true, ...NO_PLACES };
+        fits = this.#readsAgree();
+      } else if (this.#revision === this.#parts.last) return this.#found();
+      else fits = this.#advance();
+    }
+  }
+
+  #found(): Places {
+    return {
+      violation: undefined,
+      decided: true,
+      placed: new Map(this.#used.map((op, i) => [op, this.#choices[i].revision])),
+      leaseEnds: this.#leaseEnds,
+    };
+  }
+
+  /** Goes on to the next revision. False if what is known of it does not fit. */
+  #advance(): boolean {
+    const at = ++this.#revision;
+    const write = this.#parts.writes.get(at);
+    if (write !== undefined) return this.#applyKnown(write);
+    const own = this.#hint(at);
+    if (own?.kind === "revoke") return this.#endLease(own);
+    const candidates = this.#candidatesAt(at);
+    if (candidates.length === 0)
+      this.#fail(() => `HIST-2: revision ${at} is no client's write${this.#around(at)}`);
+    this.#choices.push({
+      ...{ revision: at, state: this.#state, candidates, next: 0 },
+      usedCount: this.#used.length,
+    });
+    // The first candidate is taken up as those after it are.
+    return false;
+  }
+
+  #applyKnown(write: Operation): boolean {
+    const at = this.#revision;
+    const { answer, next } = this.#state.apply(write.request);
+    const wrong = difference(answer, answerOf(write));
+    if (wrong !== undefined || next === this.#state) {
+      this.#fail(
+        () =>
+          `HIST-3: at revision ${at} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${this.#around(at)}`,
+      );
+      return false;
+    }
+    this.#state = next;
+    return this.#readsAgree();
+  }
+
+  #endLease(own: Extract<ModelRequest, { kind: "revoke" }>): boolean {
+    const at = this.#revision;
+    this.#leaseEnds.set(own.lease, at);
+    const { next } = this.#state.apply(own);
+    if (next === this.#state)
+      this.#fail(
+        () =>
+          `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${this.#around(at)}`,
+      );
+    else this.#state = next;
+    return next.revision === at && this.#readsAgree();
+  }
+
+  #readsAgree(): boolean {
+    const at = this.#revision;
+    for (const op of this.#parts.reads.get(at) ?? []) {
+      const answer = answerOf(op);
+      const expected = this.#state.apply(op.request).answer;
+      const wrong = difference(
+        op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected,
+        answer,
+      );
+      if (wrong === undefined) continue;
+      this.#fail(() => `HIST-3: at revision ${at} ${wrong}:\n  ${words(op)}${this.#around(at)}`);
+      return false;
+    }
+    return true;
+  }
+
+  /** Unknown writes that may stand at a revision, the one of the log first. */
+  #candidatesAt(at: number): Candidate[] {
+    const before = this.#state;
+    const { unknown, floors } = this.#parts;
+    const isTaken = new Set(this.#used);
+    const likely = JSON.stringify(this.#hint(at));
+    const candidates: Candidate[] = [];
+    for (const op of unknown) {
+      const { request } = op;
+      if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= this.#firstSeen[at]) continue;
+      if (request.kind === "put" && !this.#shown.mayBeAt(request.key, request.value, at)) continue;
+      const { next } = before.apply(request);
+      if (next === before || !this.#mayBe(at, before, next) || !this.#shown.fits(at, next))
+        continue;
+      if (likely !== undefined && JSON.stringify(request) === likely)
+        candidates.unshift({ op, next });
+      else candidates.push({ op, next });
+    }
+    return candidates;
+  }
+
+  /** Takes up the last choice that has something left; false if there is none. */
+  #goBack(): boolean {
+    const used = this.#used;
+    for (let choice = this.#choices.at(-1); choice !== undefined; choice = this.#choices.at(-1)) {
+      used.length = choice.usedCount;
+      while (choice.next < choice.candidates.length) {
+        const { op, next } = choice.candidates[choice.next++];
+        this.#tries++;
+        used.push(op);
+        const key = `${choice.revision} ${used.map((one) => one.calledAt).sort((a, b) => a - b)} ${this.#nameOf(next)}`;
+        if (this.#tried.has(key)) {
+          used.pop();
+          continue;
+        }
+        this.#tried.add(key);
+        this.#revision = choice.revision;
+        this.#state = next;
+        return true;
+      }
+      this.#choices.pop();
+    }
+    return false;
+  }
+
+  /** Remembers the reason at the highest revision that was reached. */
+  #fail(reason: () => string): void {
+    if (this.#revision >= this.#deepest.revision)
+      this.#deepest = { revision: this.#revision, reason };
+  }
+
+  /** The writes around a revision, in words. */
+  #around(at: number): string {
+    const { writes, last } = this.#parts;
+    const lines: string[] = [];
+    for (let r = Math.max(2, at - 3); r <= Math.min(last, at + 2); r++) {
+      const write = writes.get(r);
+      lines.push(`\n  revision ${r}: ${write === undefined ? "of unknown outcome" : words(write)}`);
+    }
+    return lines.join("");
+  }
+}
+
+function answerOf({ outcome }: Operation): Answer {
+  return (outcome as { answer: Answer }).answer;
+}
+
+/**
+ * By revision, when a client first saw it or a later one: an unknown write at a revision must have
+ * been called before.
+ */
+function firstSeenOf({ writes, reads, last }: Parts): number[] {
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {
     firstSeen[revision] = Math.min(firstSeen[revision], op.returnedAt!);
   };
   for (const [revision, op] of writes) see(revision, op);
-  for (const ops of reads.values())
-    for (const op of ops) see((op.outcome as { answer: Answer }).answer.revision, op);
+  for (const ops of reads.values()) for (const op of ops) see(answerOf(op).revision, op);
   for (let revision = last - 1; revision >= 0; revision--)
     firstSeen[revision] = Math.min(firstSeen[revision], firstSeen[revision + 1]);
-
-  const used: Operation[] = [];
-  const leaseEnds = new Map<string, number>();
-  const choices: Choice[] = [];
-  const dead = new Set<string>();
-  const nameOf = stateNamer();
-  let tries = 0;
-  let deepest = { revision: 0, reason: () => "" };
-  let state = new ModelState();
-  let revision = 1;
-
-  const fail = (reason: () => string) => {
-    if (revision >= deepest.revision) deepest = { revision, reason };
-  };
-  const readsAgree = (): boolean => {
-    for (const op of reads.get(revision) ?? []) {
-      const { answer } = op.outcome as { answer: Answer };
-      const expected = state.apply(op.request).answer;
-      const wrong = difference(
-        op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected,
-        answer,
-      );
-      if (wrong !== undefined) {
-        const at = revision;
-        fail(() => `HIST-3: at revision ${at} ${wrong}:\n  ${words(op)}${around(at)}`);
-        return false;
-      }
-    }
-    return true;
-  };
-  const around = (at: number): string => {
-    const lines: string[] = [];
-    for (let r = Math.max(2, at - 3); r <= Math.min(last, at + 2); r++) {
-      lines.push(
-        `\n  revision ${r}: ${writes.has(r) ? words(writes.get(r)!) : "of unknown outcome"}`,
-      );
-    }
-    return lines.join("");
-  };
-  /** Takes up the last choice that has something left; false if there is none. */
-  const goBack = (): boolean => {
-    while (choices.length > 0) {
-      const choice = choices[choices.length - 1];
-      used.length = choice.usedCount;
-      while (choice.next < choice.candidates.length) {
-        const { op, next } = choice.candidates[choice.next++];
-        tries++;
-        used.push(op);
-        const key = `${choice.revision} ${used.map((one) => one.calledAt).sort((a, b) => a - b)} ${nameOf(next)}`;
-        if (dead.has(key)) {
-          used.pop();
-          continue;
-        }
-        dead.add(key);
-        revision = choice.revision;
-        state = next;
-        return true;
-      }
-      choices.pop();
-    }
-    return false;
-  };
-
-  /** How many requests put a value under a key. */
-  const writers = new Map<string, number>();
-  /** Keys whose value may be written again as it is. */
-  const rewritten = new Set<string>();
-  for (const { request } of [...writes.values(), ...unknown]) {
-    for (const op of opsOf(request))
-      if (op.kind === "put" && op.ignoreValue === true) rewritten.add(op.key);
-    for (const one of new Set(putsOf(request))) writers.set(one, (writers.get(one) ?? 0) + 1);
-  }
-  /**
-   * What reads show: where a value was written, if only one request writes it, and what was written
-   * at a revision.
-   */
-  const writtenAt = new Map<string, number>();
-  const shownAt = new Map<number, Map<string, string>>();
-  for (const ops of [...reads.values(), [...writes.values()]]) {
-    for (const op of ops) {
-      for (const one of (op.outcome as { answer: Answer }).answer.answers) {
-        if (one.kind !== "range") continue;
-        for (const { key, value, mod } of one.kvs) {
-          // Of keys alone the values are not known.
-          if (value === "") continue;
-          const name = `${key} ${value}`;
-          if (writers.get(name) === 1 && !rewritten.has(key)) writtenAt.set(name, mod);
-          const shown = shownAt.get(mod);
-          if (shown === undefined) shownAt.set(mod, new Map([[key, value]]));
-          else shown.set(key, value);
-        }
-      }
-    }
-  }
-  const candidatesAt = (
-    at: number,
-    before: ModelState,
-    taken: readonly Operation[],
-  ): Candidate[] => {
-    const shown = shownAt.get(at);
-    const isTaken = new Set(taken);
-    const likely = JSON.stringify(hint(at));
-    const candidates: Candidate[] = [];
-    for (const op of unknown) {
-      if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= firstSeen[at]) continue;
-      if (
-        op.request.kind === "put" &&
-        (writtenAt.get(`${op.request.key} ${op.request.value}`) ?? at) !== at
-      )
-        continue;
-      const { next } = before.apply(op.request);
-      if (next === before || !mayBe(at, before, next)) continue;
-      let fits = true;
-      for (const [key, { mod, value }] of next.keys)
-        if (mod === at && (writtenAt.get(`${key} ${value}`) ?? at) !== at) fits = false;
-      for (const [key, value] of shown ?? [])
-        if (next.keys.get(key)?.mod !== at || next.keys.get(key)?.value !== value) fits = false;
-      if (!fits) continue;
-      if (likely !== undefined && JSON.stringify(op.request) === likely)
-        candidates.unshift({ op, next });
-      else candidates.push({ op, next });
-    }
-    return candidates;
-  };
-
-  let fine = readsAgree();
-  for (;;) {
-    if (tries > MAX_TRIES) return { violation: undefined, decided: false, ...NO_PLACES };
-    if (!fine) {
-      if (!goBack()) return { violation: deepest.reason(), decided: true, ...NO_PLACES };
-      fine = readsAgree();
-      continue;
-    }
-    if (revision === last) {
-      return {
-        violation: undefined,
-        decided: true,
-        placed: new Map(used.map((op, i) => [op, choices[i].revision])),
-        leaseEnds,
-      };
-    }
-    revision++;
-    const write = writes.get(revision);
-    if (write !== undefined) {
-      const { answer, next } = state.apply(write.request);
-      const wrong = difference(answer, (write.outcome as { answer: Answer }).answer);
-      if (wrong !== undefined || next === state) {
-        const at = revision;
-        fail(
-          () =>
-            `HIST-3: at revision ${at} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${around(at)}`,
-        );
-        fine = false;
-        continue;
-      }
-      state = next;
-      fine = readsAgree();
-      continue;
-    }
-    const own = hint(revision);
-    if (own?.kind === "revoke") {
-      leaseEnds.set(own.lease, revision);
-      const { next } = state.apply(own);
-      const at = revision;
-      if (next === state)
-        fail(
-          () =>
-            `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${around(at)}`,
-        );
-      else state = next;
-      fine = next.revision === at && readsAgree();
-      continue;
-    }
-    const at = revision;
-    const candidates = candidatesAt(at, state, used);
-    if (candidates.length === 0)
-      fail(() => `HIST-2: revision ${at} is nobody's write${around(at)}`);
-    choices.push({ revision, state, candidates, next: 0, usedCount: used.length });
-    fine = false;
-  }
-}
-
-/** The values that a request puts, if it comes to it, each with its key. */
-function putsOf(request: ModelRequest): string[] {
-  return opsOf(request).flatMap((op) => (op.kind === "put" ? [`${op.key} ${op.value}`] : []));
+  return firstSeen;
 }
 
 /** A name for each state: equal names, equal states. */

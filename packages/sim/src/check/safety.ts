@@ -138,8 +138,6 @@ export class Safety {
   compactRevision = 0;
   readonly compacted = new Set<number>();
 
-  /** Called with each new state, and with the present one after a compaction. */
-  onRevision: (state: ModelState) => void = () => {};
   readonly #removed = new Set<bigint>();
   readonly acknowledged = new Acknowledged();
   readonly promotions = new PromotionCheck(this.acknowledged);
@@ -291,12 +289,15 @@ export class Safety {
           `${name} is at revision ${revision} after ${index}, others at ${known.revision}`,
         );
       if (known.digest !== digest && !isAltered)
-        violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+        violate("SIM-4", `${name} has another answer to ${index}: ${outcome}`);
       this.users.compareAfter(name, store, index);
       return;
     }
     if (index !== this.#applied.length)
-      violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
+      violate(
+        "SIM-4",
+        `${name} applies ${index}, and no member has applied ${this.#applied.length}`,
+      );
     const expected = this.#judge(name, entry, applied, isAltered ? "altered" : answer, revision);
     this.#applied.push({
       term,
@@ -360,10 +361,7 @@ export class Safety {
         "SIM-5",
         `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`,
       );
-    if (next !== state) {
-      this.#states.push(next);
-      this.onRevision(next);
-    }
+    if (next !== state) this.#states.push(next);
     return outcome;
   }
 
@@ -419,7 +417,6 @@ export class Safety {
       if (revision > state.revision) return "FutureRev";
       this.compactRevision = revision;
       this.compacted.add(revision);
-      this.onRevision(state);
       return undefined;
     }
     const refused =
@@ -438,7 +435,7 @@ export class Safety {
     if (known === undefined)
       violate(
         "SIM-6",
-        `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`,
+        `${name} opens a store at ${index}, and no member has applied more than ${this.lastIndex}`,
       );
     const revision = store.mvcc.currentRevision;
     if (revision !== known.revision)

@@ -205,7 +205,7 @@ function checkStream(
     }
     if (events.length === 0) {
       const gap = skipTo(header);
-      if (gap !== undefined) return `${gap}, and progress ${header} was told`;
+      if (gap !== undefined) return `${gap}, and progress ${header} was notified`;
     }
   }
   const gap = skipTo(through);

@@ -104,7 +104,7 @@ export class WatchCheck {
     if (revision > last)
       violate(
         "WATCH-3",
-        `${watch.name} is told of revision ${revision}, and nobody has applied more than ${last}`,
+        `${watch.name} is notified of revision ${revision}, and no member has applied more than ${last}`,
       );
   }
 
@@ -133,7 +133,7 @@ export class WatchCheck {
     if (revision < last)
       violate(
         "WATCH-3",
-        `${watch.name} is told of revision ${last} under the header of ${revision}`,
+        `${watch.name} is notified of revision ${last} under the header of ${revision}`,
       );
     this.#compare(watch, events, mains, revision, isAltered);
     this.counts.responses++;
@@ -159,7 +159,7 @@ export class WatchCheck {
       if (want !== got && !(isAltered && withoutValue(want) === withoutValue(got))) {
         const property =
           events[i] === undefined && mains.includes(expected[i].main) ? "WATCH-2" : "WATCH-1";
-        violate(property, `${from} is told as event ${i + 1} ${got}, expected ${want}`);
+        violate(property, `${from} is delivered as event ${i + 1} ${got}, expected ${want}`);
       }
       if (!isAltered) this.#comparePrevious(watch, events[i], expected[i].event, expected[i].main);
     }
@@ -176,7 +176,10 @@ export class WatchCheck {
       !watch.prevKv || before === undefined || this.#safety.compactRevision > main - 1;
     if (!has) {
       if (!mayMiss)
-        violate("WATCH-5", `${watch.name} is not told what ${key} was before revision ${main}`);
+        violate(
+          "WATCH-5",
+          `${watch.name} is not notified of what ${key} was before revision ${main}`,
+        );
       return;
     }
     const got = JSON.stringify(kvFields(toModelKv(prevKv)));
@@ -187,7 +190,7 @@ export class WatchCheck {
     if (got !== want)
       violate(
         "WATCH-5",
-        `${watch.name} is told that ${key} was ${got} before revision ${main}, expected ${want}`,
+        `${watch.name} is notified that ${key} was ${got} before revision ${main}, expected ${want}`,
       );
   }
 
@@ -201,7 +204,7 @@ export class WatchCheck {
       const text = expectedText(missing.event.key, missing.event, missing.main);
       violate(
         "WATCH-3",
-        `${watch.name} is told of progress to ${revision}, and not of ${text} at ${missing.main}`,
+        `${watch.name} is notified of progress to ${revision}, and not of ${text} at ${missing.main}`,
       );
     }
     this.counts.progress++;

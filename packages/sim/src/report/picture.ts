@@ -164,7 +164,7 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
 <p class="key">${sorted.length} operations of ${clients.length} clients.
 <b style="background:var(--bar)"></b>write<b style="background:var(--read)"></b>read
 <b style="background:var(--open)"></b>outcome unknown, or of no matter<b style="background:var(--bad)"></b>cannot come next.
-Numbers: the longest order that gives every answer.
+Numbers: the longest order that explains every answer.
 ${hidden === 0 ? "" : `${hidden} writes of unknown outcome that help nowhere are not drawn.`}</p>
 <pre>${escaped(why)}</pre>
 <div class="scroll"><svg width="${width}" height="${height}" role="img" aria-label="the operations of each client over time">

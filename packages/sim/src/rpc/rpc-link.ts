@@ -93,8 +93,8 @@ export class RpcLink {
     const compressor = {
       decompressNow: () => violate("RPC-1", "a message that was not compressed is decompressed"),
       decompressLater: () => violate("RPC-1", "a message that was not compressed is decompressed"),
-      compressNow: () => violate("RPC-1", "an answer is compressed, which nobody wants"),
-      compressLater: () => violate("RPC-1", "an answer is compressed, which nobody wants"),
+      compressNow: () => violate("RPC-1", "an answer is compressed, which no client accepts"),
+      compressLater: () => violate("RPC-1", "an answer is compressed, which no client accepts"),
     };
     return {
       limits: {

@@ -2,7 +2,7 @@
  * Bugs in what a user is permitted, one check left out in each (planted-sources.ts has the others
  * and says how they are planted).
  */
-import type { SourceBug } from "../planted-sources.ts";
+import type { SourceBug } from "../source-bug.ts";
 
 const OPERATIONS = "store/src/auth/request-operations.ts";
 

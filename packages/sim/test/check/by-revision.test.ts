@@ -155,18 +155,18 @@ describe("what no client may see", () => {
     wrong([put(1, 2, "x", 2), read, ...lost], /HIST-3: at revision 2/);
   });
 
-  test("another value at a revision whose write nobody was answered for", () => {
+  test("another value at a revision of a write that no client saw answered", () => {
     const read = get(4, 5, 2, { value: "other", create: 2, mod: 2, version: 1 });
-    wrong([lostPut(0, "x"), lostPut(0, "y"), read], /HIST-2: revision 2 is nobody's/);
+    wrong([lostPut(0, "x"), lostPut(0, "y"), read], /HIST-2: revision 2 is no client's/);
   });
 
   test("two writes of one revision", () =>
     wrong([put(0, 2, "x", 2), put(1, 3, "y", 2)], /HIST-2: two writes of revision 2/));
 
   test("a revision without a write", () => {
-    wrong([put(0, 1, "x", 3)], /HIST-2: revision 2 is nobody's write/);
+    wrong([put(0, 1, "x", 3)], /HIST-2: revision 2 is no client's write/);
     // It was called only after its effect was seen.
-    wrong([put(0, 1, "x", 3), lostPut(2, "y")], /HIST-2: revision 2 is nobody's write/);
+    wrong([put(0, 1, "x", 3), lostPut(2, "y")], /HIST-2: revision 2 is no client's write/);
   });
 
   test("a write that was answered and is gone", () =>
@@ -182,7 +182,7 @@ describe("what no client may see", () => {
   test("a write that took effect twice", () =>
     wrong(
       [lostPut(0, "x"), get(2, 3, 3, { value: "x", create: 2, mod: 3, version: 2 })],
-      /HIST-2: revision 2 is nobody's/,
+      /HIST-2: revision 2 is no client's/,
     ));
 
   test("a write that was refused and took effect", () => {
@@ -194,11 +194,11 @@ describe("what no client may see", () => {
     );
     wrong(
       [refused, get(2, 3, 2, { value: "x", create: 2, mod: 2, version: 1 })],
-      /HIST-2: revision 2 is nobody's/,
+      /HIST-2: revision 2 is no client's/,
     );
   });
 
-  test("what was compacted, or a compaction that nobody asked for", () => {
+  test("what was compacted, or a compaction that no client asked for", () => {
     const writes = [put(0, 1, "x", 2), put(2, 3, "y", 3)];
     const old = { ...get(6, 7, 3, { value: "x", create: 2, mod: 2, version: 1 }), atRevision: 2 };
     wrong([...writes, old], /HIST-4: compacted at 3/, [
@@ -212,6 +212,6 @@ describe("what no client may see", () => {
         error: "etcdserver: mvcc: required revision has been compacted",
       } as const,
     };
-    wrong([...writes, refused], /HIST-4: nobody compacted/);
+    wrong([...writes, refused], /HIST-4: no client compacted/);
   });
 });

@@ -167,7 +167,7 @@ describe("samples", () => {
   });
 });
 
-describe("against the naive twin", () => {
+describe("against the naive judge", () => {
   for (const revisions of ["ignored", "compared"] as const) {
     test(`revisions ${revisions}`, () => {
       const random = new SeededRandom(7n).fork(revisions);

@@ -45,7 +45,7 @@ test("what fails gets small and goes on failing", () => {
   assert.ok(failed > 12 && small > 0.8 * failed, `${failed} failed, ${small} are small`);
 });
 
-test("at its bound it gives the smallest it has", () => {
+test("at its bound it returns the smallest it has", () => {
   const history = randomHistory(new SeededRandom(12n), { ...shape, wrong: 1 });
   let runs = 0;
   const least = shrinkHistory(

@@ -1,14 +1,23 @@
 /**
  * The state as etcd's snapshot file, for etcd's tools: a bbolt database (package bolt) with etcd's
  * buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
- * over one view of the backend: to measure, and to write.
+ * over one view of the backend: to measure, and to write. Only the second one reads the keys of a
+ * large store, whose records are counted.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
-import { type BoltBucket, type BoltCursor, type BoltRecord, boltOutput } from "@quorate/bolt";
+import {
+  type BoltBucket,
+  type BoltCursor,
+  type BoltRecord,
+  type BucketSizes,
+  boltOutput,
+} from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
 import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
 import type { TableRecords } from "../level-files/records.ts";
+import { PREFIX_BYTES } from "../live-bytes.ts";
+import { TOMBSTONE_BYTES } from "../mvcc/revision.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot file. */
@@ -16,6 +25,9 @@ export const CHECKSUM_BYTES = 32;
 
 /** Bytes that are measured, or written, in one turn of the event loop. */
 const SLICE_BYTES: number = 64 << 10;
+
+/** From so many bytes of records on, the bucket key is not measured before it is written. */
+const LEAST_COUNTED_BYTES: number = 4 << 20;
 
 /** A snapshot file to be sent. It must be closed. */
 export interface EtcdSnapshot {
@@ -96,6 +108,16 @@ class KeyCursor implements BoltCursor {
   }
 }
 
+/**
+ * What the bucket key has at most: keys and leases are counted together. Undefined for a small
+ * store, whose file would be larger by the pages that are reserved.
+ */
+function countedSizes({ live }: BackendSnapshot): BucketSizes | undefined {
+  if (live.bytes < LEAST_COUNTED_BYTES) return undefined;
+  const { records } = live;
+  return { records, bytes: live.bytes - records * PREFIX_BYTES, keyBytes: TOMBSTONE_BYTES };
+}
+
 /** Measures the file for a view. @throws SnapshotAbandonedError */
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,
@@ -130,7 +152,7 @@ export async function exportEtcdFile(
         ? () => new KeyCursor(tables.records(), isWanted)
         : undefined;
     const scan = () => wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES));
-    return { name, scan, read };
+    return { name, scan, read, sizes: name === "key" ? countedSizes(snapshot) : undefined };
   });
   const output = await boltOutput(buckets);
   return {

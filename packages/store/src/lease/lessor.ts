@@ -14,10 +14,13 @@ import { StoreDamageError } from "../errors.ts";
 import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
-import type { Steps } from "../steps.ts";
+import { STEP_KEYS, type Steps } from "../steps.ts";
 
 /** The longest time to live, in seconds (etcd: MaxLeaseTTL). */
 export const MAX_LEASE_TTL_SECONDS = 9_000_000_000;
+
+/** How often the keys of a lease that changes meanwhile are copied again. */
+const MAX_COPIES = 4;
 
 /** One lease. */
 export interface Lease {
@@ -46,6 +49,8 @@ class LeaseRecord implements Lease {
   remainingSeconds: number;
   /** Most leases have one key or none. */
   keys: Set<string> | undefined = undefined;
+  /** Counts changes of `keys`. */
+  changes = 0;
   /** Size of its record. */
   sizeBytes = 0;
 
@@ -137,6 +142,23 @@ export class Lessor implements LeaseBook {
     return unchanged;
   }
 
+  /** Like keysOf, in steps: the keys as they are when the last step ends. */
+  *keysInSteps(id: bigint): Steps<string[]> {
+    for (let attempt = 0; attempt < MAX_COPIES && this.#before === undefined; attempt++) {
+      const lease = this.#leases.get(id);
+      const before = lease?.changes;
+      const keys: string[] = [];
+      for (const key of lease?.keys ?? []) {
+        if (keys.push(key) % STEP_KEYS !== 0) continue;
+        yield;
+        if (lease !== this.#leases.get(id) || lease?.changes !== before) break;
+      }
+      if (lease === this.#leases.get(id) && lease?.changes === before) return keys;
+    }
+    // It changes all the time, or an entry is being applied.
+    return this.keysOf(id);
+  }
+
   exists(id: bigint): boolean {
     return this.#leases.has(id);
   }
@@ -157,12 +179,14 @@ export class Lessor implements LeaseBook {
     if (this.#before?.has(key) === false) this.#before.set(key, 0n);
     lease.keys ??= new Set();
     lease.keys.add(key);
+    lease.changes++;
     this.#leaseOf.set(key, lease);
   }
 
   detach(id: bigint, key: string): void {
-    const keys = this.#leases.get(id)?.keys;
-    assert(keys?.delete(key) === true, "STORE-7", `lease ${id}`);
+    const lease = this.#leases.get(id);
+    assert(lease?.keys?.delete(key) === true, "STORE-7", `lease ${id}`);
+    lease.changes++;
     if (this.#before?.has(key) === false) this.#before.set(key, id);
     this.#leaseOf.delete(key);
   }
@@ -246,7 +270,7 @@ export class Lessor implements LeaseBook {
     });
     const key = leaseKey(lease.id);
     this.#backend.put(Bucket.lease, key, record);
-    this.#liveBytes.removed(lease.sizeBytes);
+    if (lease.sizeBytes > 0) this.#liveBytes.removed(lease.sizeBytes);
     lease.sizeBytes = this.#liveBytes.added(key, record);
   }
 }

@@ -13,6 +13,7 @@
  */
 import { errorOf } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
+import { DroppedRecords } from "./dropped-records.ts";
 import { encodeRevision } from "./revision.ts";
 import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } from "./state.ts";
 
@@ -81,11 +82,14 @@ export class Compaction {
     if (this.isHeld) return false;
     this.#target ??= state.compactRevision;
     const empty: string[] = [];
+    const dropped = new DroppedRecords();
     let records = 0;
     let keys = 0;
     let next: string | undefined;
     const drop = (main: number, sub: number, tombstone: boolean, sizeBytes: number): void => {
-      state.backend.delete(Bucket.key, encodeRevision(main, sub, tombstone));
+      if (main <= state.backend.writtenRevision) dropped.push(main, sub, tombstone);
+      // It may be in the batch that is being collected, and must go after it.
+      else state.backend.delete(Bucket.key, encodeRevision(main, sub, tombstone));
       state.liveBytes.removed(sizeBytes);
       records++;
       this.droppedRecords++;
@@ -114,6 +118,7 @@ export class Compaction {
         return false;
       }
     });
+    if (dropped.count > 0) state.backend.addBulk(dropped);
     for (const key of empty) state.removeKey(key);
     if (next !== undefined) {
       this.#cursor = next;

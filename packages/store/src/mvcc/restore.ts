@@ -118,7 +118,7 @@ class IndexRestore {
     if (typeof index === "string") throw this.#fail(bytes, index);
     const sizeBytes = liveSizeBytes(bytes.length, valueLength);
     index.sizeBytes = sizeBytes;
-    state.liveBytes.addedAll(sizeBytes);
+    state.liveBytes.addedAll(sizeBytes, 1);
     this.#restored.set(key, kv.lease);
     this.count++;
   }

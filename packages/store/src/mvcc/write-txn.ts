@@ -245,7 +245,7 @@ export class WriteTxn extends ReadView {
       state.backend.commitStaged();
       this.#leases.endLong();
     }
-    state.liveBytes.addedAll(this.#addedBytes);
+    state.liveBytes.addedAll(this.#addedBytes, this.#count);
     state.keyCount += this.#addedKeys;
     state.currentRevision = this.revision;
     this.#committed(this, this.#changes);

@@ -18,9 +18,10 @@ export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./range-chunk.
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
 export {
-  checkWriteAnswer,
+  checkWork,
   copiedBytes,
+  MAX_COMPARED_RECORDS,
   MAX_COPIED_BYTES,
   MAX_WRITE_ANSWER_BYTES,
-  mayAnswerMuch,
+  mayReadMuch,
 } from "./work.ts";

@@ -4,6 +4,8 @@
  * in steps rather than refused: only memory and time without other bounds are limited.
  */
 import {
+  type Compare,
+  Compare_CompareTarget,
   type DeleteRangeRequest,
   EtcdError,
   errorOf,
@@ -58,13 +60,20 @@ function copiedByTxn(view: ReadView, { success, failure }: TxnRequest): number {
   return Math.max(...sums);
 }
 
-/** True if the response to the request may contain the records of many keys. */
-export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean {
+/**
+ * Maximum records that the comparisons of one transaction read when it is applied. Every later
+ * write waits for them, some 7 microseconds a record.
+ */
+export const MAX_COMPARED_RECORDS = 8192;
+
+/** True if the request may read the records of many keys when it is applied: `checkWork` is due. */
+export function mayReadMuch(request: DeleteRangeRequest | TxnRequest): boolean {
   if (!("success" in request)) return request.prevKv && request.rangeEnd.length > 0;
+  if (request.compare.some(comparesRecords)) return true;
   for (const ops of [request.success, request.failure]) {
     for (const { request: op } of ops) {
-      if (op?.case === "requestTxn" && mayAnswerMuch(op.value)) return true;
-      if (op?.case === "requestDeleteRange" && mayAnswerMuch(op.value)) return true;
+      if (op?.case === "requestTxn" && mayReadMuch(op.value)) return true;
+      if (op?.case === "requestDeleteRange" && mayReadMuch(op.value)) return true;
       if (op?.case === "requestRange" && op.value.rangeEnd.length > 0 && !op.value.countOnly)
         return true;
     }
@@ -72,16 +81,38 @@ export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean
   return false;
 }
 
+/** True for a comparison over a range whose fields are not all in the index. */
+function comparesRecords({ rangeEnd, target }: Compare): boolean {
+  const { VALUE, LEASE } = Compare_CompareTarget;
+  return rangeEnd.length > 0 && (target === VALUE || target === LEASE);
+}
+
+/** What a request may read when it is applied. */
+export interface WorkLimits {
+  /** Bytes of records in its response. */
+  readonly answerBytes: number;
+  /** Records that its comparisons read. */
+  readonly comparedRecords: number;
+}
+
+const WORK_LIMITS: WorkLimits = {
+  answerBytes: MAX_WRITE_ANSWER_BYTES,
+  comparedRecords: MAX_COMPARED_RECORDS,
+};
+
 /**
- * Computes the bytes of records in the response to a request that writes, in the current state,
- * without reading keys and values. @throws EtcdError RequestTooLarge, with the limit
+ * Computes what a request that writes reads when it is applied, in the current state: the bytes of
+ * records in its response, and the records that its comparisons read. Reads no keys and values.
+ * @throws EtcdError RequestTooLarge, with the limit
  */
-export function* checkWriteAnswer(
+export function* checkWork(
   view: ReadView,
   request: DeleteRangeRequest | TxnRequest,
-  maxBytes: number = MAX_WRITE_ANSWER_BYTES,
+  { answerBytes: maxBytes, comparedRecords }: WorkLimits = WORK_LIMITS,
 ): Steps<void> {
   const sum: Sum = { view, maxBytes, at: view.revision };
+  if ("success" in request)
+    yield* checkCompared(sum, request, { most: comparedRecords, left: comparedRecords });
   const bytes =
     "success" in request
       ? yield* answeredByTxn(sum, request)
@@ -92,6 +123,41 @@ export function* checkWriteAnswer(
     `${errorOf("RequestTooLarge").message}: its answer would hold more than ${maxBytes} bytes of earlier values and ranges; ` +
       "ask for less, or in parts",
   );
+}
+
+/** The records that comparisons may still read, of `most`. */
+interface Comparisons {
+  readonly most: number;
+  left: number;
+}
+
+/**
+ * Checks the comparisons of a transaction and of those in it. Which of these are evaluated is known
+ * when it is applied, so all count.
+ */
+function* checkCompared(sum: Sum, request: TxnRequest, records: Comparisons): Steps<void> {
+  for (const one of request.compare) {
+    yield;
+    if (comparesRecords(one)) records.left -= yield* comparedRecords(sum, one, records.left);
+    if (records.left >= 0) continue;
+    throw new EtcdError(
+      "RequestTooLarge",
+      `${errorOf("RequestTooLarge").message}: its comparisons would read more than ${records.most} records; ` +
+        "compare fewer keys, or in parts",
+    );
+  }
+  for (const { request: op } of [...request.success, ...request.failure])
+    if (op?.case === "requestTxn") yield* checkCompared(sum, op.value, records);
+}
+
+/** The records that a comparison of a range reads; counting ends above `most`. */
+function* comparedRecords({ view, at }: Sum, one: Compare, most: number): Steps<number> {
+  let count = 0;
+  yield* view.each(keyRange(one.key, one.rangeEnd), at, (_key, index) => {
+    if (one.target === Compare_CompareTarget.VALUE || index.leased) count++;
+    return count <= most;
+  });
+  return count;
 }
 
 /** The sum of bytes, and the bound above which counting may stop. */

@@ -40,6 +40,8 @@ class ApiServers implements Guests {
   readonly #watchers: WatchClient[];
   #actors: Promise<unknown> = Promise.resolve();
   #reported = 0;
+  /** The keys of the resource at the history's revision. */
+  #present: ReadonlySet<string> = new Set();
 
   constructor(deps: GuestDeps) {
     this.#deps = deps;
@@ -51,7 +53,6 @@ class ApiServers implements Guests {
     });
     // Until both caches are filled they may begin anywhere.
     this.run.startRevision = Number.POSITIVE_INFINITY;
-    this.#follow();
     this.#watchers = Array.from(
       { length: WATCHERS },
       (_, i) => new WatchClient(this.run, deps.random.fork(`watcher ${i}`)),
@@ -98,26 +99,28 @@ class ApiServers implements Guests {
   }
 
   /** What the model of the cluster has becomes the history that the clients are judged by. */
-  #follow(): void {
+  look(): void {
+    const { safety } = this.#deps;
     const history = this.#history;
-    let present = new Map<string, { readonly mod: number }>();
-    this.#deps.onRevision(({ revision, keys }) => {
-      history.compactRevision = this.#deps.compactRevision();
-      if (revision === history.revision) return;
-      history.revision = revision - 1;
-      const next = new Map<string, { readonly mod: number }>();
-      for (const [key, { mod, value }] of keys) {
-        if (!key.startsWith(PREFIX)) continue;
-        next.set(key, { mod });
-        if (mod === revision) this.#changed(key, JSON.parse(toUtf8(fromLatin1(value))));
-      }
-      for (const key of present.keys()) if (!next.has(key)) this.#changed(key, undefined);
-      history.revision = revision;
-      present = next;
-    });
+    history.compactRevision = safety.compactRevision;
+    while (history.revision < safety.lastState.revision) this.#follow(history.revision + 1);
   }
 
-  #changed(key: string, object: KubeObject | undefined): void {
+  #follow(revision: number): void {
+    const { keys } = this.#deps.safety.stateAt(revision)!;
+    const present = new Set<string>();
+    for (const [key, { mod, value }] of keys) {
+      if (!key.startsWith(PREFIX)) continue;
+      present.add(key);
+      if (mod === revision) this.#changed(key, JSON.parse(toUtf8(fromLatin1(value))), revision);
+    }
+    for (const key of this.#present) if (!present.has(key)) this.#changed(key, undefined, revision);
+    this.#present = present;
+    this.#history.revision = revision;
+  }
+
+  #changed(key: string, object: KubeObject | undefined, revision: number): void {
+    this.#history.revision = revision - 1;
     this.#history.write(key.slice(ROOT.length), object);
   }
 

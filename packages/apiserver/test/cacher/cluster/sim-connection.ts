@@ -79,6 +79,22 @@ export class SimConnection implements ClusterClient, Faults {
     return { records, count, revision: header!.revision };
   }
 
+  async modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {
+    const success = keys.map((key) => {
+      const range = { key, keysOnly: true };
+      return { request: { case: "requestRange", value: range } };
+    });
+    const txn = { compare: [], success, failure: [] };
+    const encoded = TxnRequest.encode(txn as unknown as Parameters<typeof TxnRequest.encode>[0]);
+    const { responses } = TxnResponse.decode(
+      await this.#call(KVService.methods.Txn.path, encoded, true),
+    );
+    return responses.map(({ response }) => {
+      const kv = response?.case === "responseRange" ? response.value.kvs[0] : undefined;
+      return kv === undefined ? 0 : KeyValue.decode(kv).modRevision;
+    });
+  }
+
   put(
     key: Uint8Array,
     value: Uint8Array,

@@ -78,6 +78,10 @@ export class ClusterConnection implements ClusterClient, Faults {
     return this.#call(() => this.#cluster.range(key, options));
   }
 
+  modRevisions(keys: readonly Uint8Array[]): Promise<readonly number[]> {
+    return this.#call(() => this.#cluster.modRevisions(keys));
+  }
+
   put(
     key: Uint8Array,
     value: Uint8Array,

@@ -86,6 +86,10 @@ export class FakeStorage implements StorageInterface, Faults {
     });
   }
 
+  async revisionOf(key: string): Promise<number> {
+    return this.#call("revisionOf", key, () => this.history.present.get(key)?.revision ?? 0);
+  }
+
   async getList(key: string, options: ListOptions): Promise<ListResult> {
     return this.#call("getList", key, () => {
       const { predicate, resourceVersion, resourceVersionMatch, recursive } = options;

@@ -33,6 +33,8 @@ export const MAX_CACHED_TOKEN_BYTES: number = 32 * 1024 * 1024;
 export const MAX_RUNNING_VERIFICATIONS = 1024;
 /** The length of a user's name in characters. */
 export const MAX_NAME_LENGTH = 256;
+/** Header, payload and signature in base64url (RFC 7515, 7.1). */
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 /** Warnings of bad tokens: one in so long, with a count of the others. */
 const WARN_PERIOD_MS = 5000;
 
@@ -125,6 +127,8 @@ export class JwtTokens {
     const running = this.#running.get(token);
     if (running !== undefined) return running;
     if (token.length > MAX_TOKEN_BYTES) return Promise.resolve(this.#refuse("it is too long"));
+    // One token has one text: decoders overlook what else may be in it.
+    if (!COMPACT.test(token)) return Promise.resolve(this.#refuse("it is no signed token"));
     if (this.#running.size >= MAX_RUNNING_VERIFICATIONS)
       return Promise.reject(errorOf("TooManyRequests"));
     const check = this.#verify(token).finally(() => {

@@ -1,0 +1,143 @@
+/**
+ * npm run bench:pairs: two versions of this repository beside each other. One member of each runs;
+ * the same loads go to the one and the other in turn, in short bursts, so that what else happens on
+ * the machine meets both.
+ *
+ *     git worktree add /tmp/base COMMIT && (cd /tmp/base && npm ci)
+ *     npm run bench:pairs -- --base /tmp/base --rows "put random;mixed"
+ *
+ * For each row the median over the pairs of bursts: calls a second and processor time a call, of
+ * both, and the ratios of this version to the base. Processor time is what other programs disturb
+ * least.
+ */
+import { join, resolve } from "node:path";
+import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { count, positive, readArguments, refuse } from "./arguments.ts";
+import { leaderUrl } from "./calls.ts";
+import { runCount, runLoad } from "./load.ts";
+import { align, median } from "./report.ts";
+import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
+import { cpuSeconds } from "./usage.ts";
+
+const help = `npm run bench:pairs -- --base DIR [options]: this version beside the one in DIR
+  --base DIR      a checkout of the other version, with its dependencies
+  --rows TEXT     only rows whose names hold one of these texts, parted by ";"
+  --pairs N       pairs of bursts for each row and start (default: 4)
+  --starts N      members are started so many times: each is compiled differently (default: 3)
+  --seconds S     of a burst (default: 1)
+  --tls           mutual TLS
+  --size N        members of each (default: 1)`;
+
+const { values: args } = readArguments(help, {
+  base: { type: "string", default: "" },
+  rows: { type: "string", default: "" },
+  pairs: { type: "string", default: "4" },
+  starts: { type: "string", default: "3" },
+  seconds: { type: "string", default: "1" },
+  tls: { type: "boolean", default: false },
+  size: { type: "string", default: "1" },
+});
+if (args.base === "") refuse("--base is missing");
+const pairs = count("pairs", args.pairs);
+const starts = count("starts", args.starts);
+const durationMs = 1000 * positive("seconds", args.seconds);
+const size = count("size", args.size);
+const wanted = args.rows.split(";").filter((text) => text !== "");
+const chosen = rows.filter(
+  ({ name }) => wanted.length === 0 || wanted.some((text) => name.includes(text)),
+);
+if (chosen.length === 0) refuse(`no row is called "${args.rows}"`);
+/** The first burst of a row warms a member's compiler up; the later ones its connections. */
+const FIRST_WARM_UP_MS = 2000;
+const WARM_UP_MS = 200;
+const KEYS = 10_000;
+const VALUE_BYTES = 256;
+
+interface Side {
+  readonly cluster: TestCluster;
+  readonly ready: Ground;
+  readonly pids: number[];
+}
+
+/** Calls a second, and microseconds of all members' processor time a call. */
+interface Burst {
+  readonly ratePerS: number;
+  readonly cpuUs: number;
+}
+
+async function start(root: string): Promise<Side> {
+  const command = [process.execPath, join(resolve(root), "bin/quorate.js")];
+  const executable = { name: "quorate", command } as const;
+  const cluster = await startCluster({ executable, size, tls: args.tls });
+  const target = { urls: cluster.endpoints, identity: cluster.identity };
+  const ready = ground(target, await leaderUrl(cluster), KEYS, VALUE_BYTES, KEYS);
+  const { load, count: total } = preparation(ready);
+  await runCount(load, total);
+  return { cluster, ready, pids: cluster.members.map((member) => member.pid!) };
+}
+
+async function burst({ ready, pids }: Side, row: Row, warmUpMs: number): Promise<Burst> {
+  let cpuS = 0;
+  const result = await runLoad(row.load(ready), {
+    warmUpMs,
+    durationMs,
+    onPhase: (phase) => {
+      cpuS = phase === "measure" ? cpuSeconds(pids) : cpuSeconds(pids) - cpuS;
+    },
+  });
+  if (result.failed > 0) throw new Error(`${row.name}: ${result.failed} calls failed`);
+  return {
+    ratePerS: (1000 * result.answered) / result.elapsedMs,
+    cpuUs: (1e6 * cpuS) / result.answered,
+  };
+}
+
+/** The bursts of a pair. */
+interface Pair {
+  readonly base: Burst;
+  readonly own: Burst;
+}
+
+async function measure(base: Side, own: Side, row: Row): Promise<Pair[]> {
+  const found: Pair[] = [];
+  for (let pair = 0; pair <= pairs; pair++) {
+    const warmUpMs = pair === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS;
+    const order = pair % 2 === 0 ? [base, own] : [own, base];
+    const bursts = new Map<Side, Burst>();
+    for (const side of order) bursts.set(side, await burst(side, row, warmUpMs));
+    if (pair > 0) found.push({ base: bursts.get(base)!, own: bursts.get(own)! });
+  }
+  return found;
+}
+
+function lineOf(name: string, found: readonly Pair[]): string[] {
+  const middle = (figure: (one: Pair) => number): number => median(found.map(figure));
+  return [
+    name,
+    middle((one) => one.base.ratePerS).toFixed(0),
+    middle((one) => one.own.ratePerS).toFixed(0),
+    middle((one) => one.own.ratePerS / one.base.ratePerS).toFixed(2),
+    middle((one) => one.base.cpuUs).toFixed(1),
+    middle((one) => one.own.cpuUs).toFixed(1),
+    middle((one) => one.own.cpuUs / one.base.cpuUs).toFixed(2),
+  ];
+}
+
+const found = new Map<string, Pair[]>(chosen.map(({ name }) => [name, []]));
+for (let round = 0; round < starts; round++) {
+  const sides: Side[] = [];
+  try {
+    const roots = [args.base, join(import.meta.dirname, "..")];
+    for (const root of round % 2 === 0 ? roots : roots.toReversed()) sides.push(await start(root));
+    const [base, own] = round % 2 === 0 ? sides : sides.toReversed();
+    for (const row of chosen) {
+      const some = await measure(base, own, row);
+      console.error(lineOf(row.name, some).join("  "));
+      found.get(row.name)!.push(...some);
+    }
+  } finally {
+    for (const { cluster } of sides) await cluster.destroy();
+  }
+}
+const head = ["load", "base, a second", "now", "ratio", "base, CPU us", "now", "ratio"];
+console.log(align([head, ...[...found].map(([name, some]) => lineOf(name, some))], [0]));
