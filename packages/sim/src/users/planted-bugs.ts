@@ -112,11 +112,6 @@ export const USER_BUGS = {
     before: "if (!isPermitted && !this.#mayTake(watcher)) return true;",
     after: "",
   },
-  "watch-ends-before-its-token-is-known": {
-    file: "server/src/auth/authority.ts",
-    before: "if (!this.#authority.isEnforced) this.#authority.prepare(this.#caller);",
-    after: "",
-  },
   "login-by-an-old-password": {
     file: "server/src/services/auth.ts",
     before: "if (checkedRevision !== revision) continue;",
