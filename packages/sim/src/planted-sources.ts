@@ -9,15 +9,10 @@ import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { countPlaces, replacePlaces } from "@quorate/host/testing";
 import { STREAM_BUGS } from "./planted-streams.ts";
+import type { SourceBug } from "./source-bug.ts";
 import { USER_BUGS } from "./users/planted-bugs.ts";
 
-/** One place of the source, and what is to stand there. */
-export interface SourceBug {
-  /** Below packages/. */
-  readonly file: string;
-  readonly before: string;
-  readonly after: string;
-}
+export type { SourceBug } from "./source-bug.ts";
 
 /**
  * By name. What each does is said by its name; the checker meant to find it is in

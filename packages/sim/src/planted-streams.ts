@@ -1,5 +1,5 @@
 /** Bugs in ranges that are read in parts, and in a member's first election (planted-sources.ts). */
-import type { SourceBug } from "./planted-sources.ts";
+import type { SourceBug } from "./source-bug.ts";
 
 export const STREAM_BUGS = {
   "parts-of-several-revisions": {

@@ -4,8 +4,8 @@
  *
  *   STREAM-1 parts       the last part alone has a header; no part is empty but the last, and keys
  *                        ascend from part to part
- *   STREAM-2 broken off  what was received before a member or a connection was lost is the beginning
- *                        of the range at one revision
+ *   STREAM-2 broken off  what was received before a member or a connection was lost is the
+ *                        beginning of the range at one revision
  */
 import type { Random } from "@quorate/host";
 import { KVService, RangeResponse, RangeStreamResponse } from "@quorate/proto";

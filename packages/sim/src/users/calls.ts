@@ -180,7 +180,7 @@ const RULES: ReadonlyMap<string, Rules> = new Map<string, Rules>([
   ...Object.values(changes).map(({ path }): [string, Rules] => [path, rootLog]),
 ]);
 
-/** How a call is judged; undefined for methods that are judged elsewhere, and malformed requests. */
+/** How a call is judged; undefined for a malformed request, and methods that others judge. */
 export function rulesOf(path: string, bytes: Uint8Array): CallRules | undefined {
   try {
     return RULES.get(path)?.(bytes);

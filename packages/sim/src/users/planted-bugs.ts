@@ -2,7 +2,7 @@
  * Bugs in what a user is permitted, one check left out in each (planted-sources.ts has the others
  * and says how they are planted).
  */
-import type { SourceBug } from "../planted-sources.ts";
+import type { SourceBug } from "../source-bug.ts";
 
 const OPERATIONS = "store/src/auth/request-operations.ts";
 
@@ -110,11 +110,6 @@ export const USER_BUGS = {
   "watch-takes-what-came-after": {
     file: "server/src/watch/watch-stream.ts",
     before: "if (!isPermitted && !this.#mayTake(watcher)) return true;",
-    after: "",
-  },
-  "watch-ends-before-its-token-is-known": {
-    file: "server/src/auth/authority.ts",
-    before: "if (!this.#authority.isEnforced) this.#authority.prepare(this.#caller);",
     after: "",
   },
   "login-by-an-old-password": {

@@ -88,7 +88,7 @@ export class Sessions {
   }
 
   /**
-   * A caller of which an identity provider says which roles it has; mostly none of the users, now and
+   * A caller of which an identity provider says which roles it has; mostly no user, now and
    * then by a user's name.
    */
   get ofProvider(): Identity | undefined {

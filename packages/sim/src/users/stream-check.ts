@@ -75,7 +75,8 @@ export class StreamCheck {
     if (!explained)
       violate(
         "AUTH-5",
-        `${nameOf(this.#identity)} has its ${this.#path} ended by ${this.#node.name} with ${name}, and was permitted from ${lowest} to ${last}`,
+        `${nameOf(this.#identity)} has its ${this.#path} ended by ${this.#node.name} with ${name}, ` +
+          `and was permitted from ${lowest} to ${last}`,
       );
   }
 }
