@@ -1,7 +1,6 @@
 /** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
 import {
   ClusterService,
-  errorOf,
   MemberAddRequest,
   MemberAddResponse,
   MemberListRequest,
@@ -78,8 +77,8 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
         countUrls(bytes, UPDATED_URLS_FIELD);
         const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
         return member.operate(callerOf(context), { kind: "memberUpdate" }, async () => {
-          if (!reconfiguration.members().some(({ id }) => id === ID))
-            throw errorOf("MemberNotFound");
+          // Whether there is such a member is judged where the change is applied: this one may not
+          // know yet of a member that another has just added.
           await reconfiguration.update(ID, checkedUrls(peerURLs));
           return MemberUpdateResponse.encode(answer());
         });
