@@ -1,4 +1,5 @@
 /** The longest turns of a member's event loop, as its probe (probe.ts) has seen them. */
+import { spawnSync } from "node:child_process";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,7 +50,7 @@ export function longestTurn(path: string): Promise<Turns> {
  * Keeps a process's main thread on one processor: the clocks of processors differ, so that a thread
  * which moves between them many times is counted too much processor time.
  */
-function pin(pid: number): void {
+export function pin(pid: number): void {
   const { status } = spawnSync("taskset", ["-p", "-c", "0", String(pid)]);
-  if (status !== 0) say("taskset is missing: processor time of turns is less exact");
+  if (status !== 0) console.error("taskset is missing: processor time of turns is less exact");
 }
