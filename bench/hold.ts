@@ -23,7 +23,7 @@ import { readHttp } from "./hold/http.ts";
 import { pinToOneProcessor } from "./hold/pin.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
-import { longestTurn, probeSocket, type Turns } from "./hold/turns.ts";
+import { longestTurn, pin, probeSocket, type Turns } from "./hold/turns.ts";
 import { watchAll } from "./hold/watch.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { align } from "./report.ts";
@@ -209,6 +209,14 @@ async function leaderOf(
   throw new Error("no member says that it leads");
 }
 
+/** "" for a call that succeeded, else its error. */
+function outcomeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => "",
+    (error: unknown) => (error instanceof CallError ? error.details : String(error)),
+  );
+}
+
 /** The environment of a member with a probe. */
 function probed(name: string): Record<string, string> {
   const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
@@ -250,10 +258,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
       await prober!.report();
       await longestTurn(probeSocket(member.name));
       const startMs = performance.now();
-      const outcome = await task().then(
-        () => "",
-        (error: unknown) => (error instanceof CallError ? error.details : String(error)),
-      );
+      const outcome = await outcomeOf(task());
       const tookMs = performance.now() - startMs;
       // A put that began before the call's end.
       await delay(20);
