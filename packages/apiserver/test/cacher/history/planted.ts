@@ -67,16 +67,6 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     before: "const revision = await storage.revisionOf(key, options);",
     after: "const revision = before.stored.resourceVersion;",
   },
-  "a get shares an earlier one's revision": {
-    file: "../storage/key-revisions.ts",
-    before: "const all = [...this.#waiting];\n    this.#waiting = new Map();",
-    after: `const all = [...this.#waiting];
-    for (const [key, { promise }] of all) {
-      const done = () => void this.#waiting.delete(key);
-      promise.then(done, done);
-    }`,
-    below: "etcd",
-  },
   "a consistent read shares an earlier one's revision": {
     file: "revision-reader.ts",
     before: "if (this.#running === undefined) return this.#start();",
