@@ -23,7 +23,7 @@ import { readHttp } from "./hold/http.ts";
 import { pinToOneProcessor } from "./hold/pin.ts";
 import type { ProberData, ProberReport } from "./hold/prober.ts";
 import { takeSnapshot } from "./hold/snapshot.ts";
-import { longestTurn, pin, probeSocket, type Turns } from "./hold/turns.ts";
+import { longestTurn, probeSocket, type Turns } from "./hold/turns.ts";
 import { watchAll } from "./hold/watch.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { align } from "./report.ts";
