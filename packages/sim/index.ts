@@ -42,7 +42,6 @@ export { FAULT_KINDS, type FaultKind } from "./src/fault-kinds.ts";
 export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
 export {
   type Answer,
-  difference,
   type ModelCompare,
   type ModelKey,
   type ModelOp,
@@ -50,6 +49,7 @@ export {
   ModelState,
   type OpAnswer,
 } from "./src/model.ts";
+export { difference } from "./src/model-difference.ts";
 export { type Changes, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
@@ -60,6 +60,6 @@ export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
+export { runSeed } from "./src/run-seed.ts";
 export { Process, ProcessClock } from "./src/scheduler.ts";
 export { USER_BUGS } from "./src/users/planted-bugs.ts";
-export { runSeed } from "./src/world.ts";

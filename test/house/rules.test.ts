@@ -148,7 +148,7 @@ describe("directions", () => {
       checkDirections,
       { "packages/server/test/a.test.ts": 'import { x } from "@quorate/sim";' },
       "packages/server/test/a.test.ts:1",
-      /imports sim/,
+      /import sim/,
     );
   });
   test("what is allowed", () => {

@@ -5,8 +5,8 @@
 import type { Random } from "@quorate/host";
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
-import type { Exchanges } from "./client-network.ts";
-import { ENDED_BY_SERVER } from "./client-network.ts";
+import type { Exchanges } from "./exchanges.ts";
+import { ENDED_BY_SERVER } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";

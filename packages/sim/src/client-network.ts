@@ -3,103 +3,29 @@
  * with the process they led to.
  */
 import type { Random } from "@quorate/host";
+import type { CallContext, ServiceTable, Status, StreamCall, StreamListener } from "@quorate/rpc";
 import {
-  type CallContext,
-  LOCAL_CALL,
-  type ServiceTable,
-  type Status,
-  type StreamCall,
-  type StreamListener,
-} from "@quorate/rpc";
+  type ClientStream,
+  type ClientStreamListener,
+  type ClientStreamOptions,
+  type Credential,
+  contextOf,
+  ENDED_BY_SERVER,
+  type Exchanges,
+  type Metadata,
+  metadataOf,
+  NO_CREDENTIAL,
+  type Reply,
+} from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { GrpcCall } from "./rpc/grpc-client.ts";
 import { joined, RpcLink } from "./rpc/rpc-link.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 
-/** How a stream ends that its server ended in order. */
-export const ENDED_BY_SERVER = "the server ended it";
-
-/** What came of a call. */
-export interface Reply {
-  readonly bytes?: Uint8Array;
-  readonly error?: string;
-  /** The request reached no member. */
-  readonly unsent?: boolean;
-}
-
-/** A client's end of a stream. */
-export interface ClientStream {
-  send(bytes: Uint8Array): void;
-  /** Ends the stream from this side; nothing more is heard of it. */
-  close(): void;
-}
-
-export interface ClientStreamListener {
-  message(bytes: Uint8Array): void;
-  /** The stream is over, not by `close`. Called once. */
-  ended(reason: string): void;
-}
-
-export interface ClientStreamOptions {
-  /** The client wants a member that knows a leader. */
-  readonly needsLeader?: boolean;
-  /** How long the client takes over each message. */
-  readonly readMs?: number;
-  /** Bytes under way beyond which the server must hold back. */
-  readonly budgetBytes?: number;
-}
-
-/** How a client proves who it is. */
-export interface Credential {
-  /** In the metadata. */
-  readonly token?: string | undefined;
-  /** Of its certificate. */
-  readonly commonName?: string | undefined;
-}
-
-/** What clients do on the network. */
-export interface Exchanges {
-  /**
-   * There and back. Ends in an error if the process dies, the connection breaks, or when the time
-   * is up.
-   * @param client the name of who asks, for those who know clients by it
-   */
-  exchange(
-    node: Node,
-    path: string,
-    bytes: Uint8Array,
-    timeoutMs: number,
-    client?: string,
-  ): Promise<Reply>;
-  /** Opens a stream. What is sent on it before it is open waits; after its end it is lost. */
-  open(
-    node: Node,
-    path: string,
-    listener: ClientStreamListener,
-    options?: ClientStreamOptions,
-  ): ClientStream;
-}
-
-const NO_CREDENTIAL: Credential = {};
-
 /** Connections of all clients to one process. */
 const MAX_LINKS = 3;
 const BROKEN = "the connection broke";
-
-type Metadata = Readonly<Record<string, string>>;
-
-function metadataOf({ token }: Credential, needsLeader: boolean): Metadata {
-  return { ...(needsLeader && { hasleader: "true" }), ...(token !== undefined && { token }) };
-}
-
-function contextOf(path: string, credential: Credential, needsLeader: boolean): CallContext {
-  const metadata = metadataOf(credential, needsLeader);
-  return {
-    ...LOCAL_CALL,
-    ...{ path, peerCommonName: credential.commonName, metadata: (key) => metadata[key] },
-  };
-}
 
 export interface ClientNetworkDeps {
   readonly scheduler: Scheduler;

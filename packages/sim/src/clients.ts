@@ -15,8 +15,8 @@ import {
 } from "./check/operation.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
-import type { Exchanges, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
+import type { Exchanges, Reply } from "./exchanges.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";

@@ -4,7 +4,7 @@
  */
 import type { Random } from "@quorate/host";
 import type { Safety } from "./check/safety.ts";
-import type { Exchanges } from "./client-network.ts";
+import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { Scheduler } from "./scheduler.ts";
 

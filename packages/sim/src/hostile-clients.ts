@@ -24,8 +24,8 @@ import {
 } from "@quorate/proto";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
-import type { Exchanges } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
+import type { Exchanges } from "./exchanges.ts";
 import type { ModelOp } from "./model.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";

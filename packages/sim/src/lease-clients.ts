@@ -19,8 +19,8 @@ import {
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
-import type { ClientStream, Exchanges } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
+import type { ClientStream, Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";

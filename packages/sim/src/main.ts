@@ -91,9 +91,9 @@ function numberOf(
 }
 
 /** A build of the world with the bug in it. */
-async function load(): Promise<typeof import("./world.ts").runSeed> {
+async function load(): Promise<typeof import("./run-seed.ts").runSeed> {
   plant(bugOf(values.bug));
-  return (await import("./world.ts")).runSeed;
+  return (await import("./run-seed.ts")).runSeed;
 }
 
 function check(path: string): boolean {

@@ -6,16 +6,9 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import {
-  Member,
-  type MemberDeps,
-  type ServerConfig,
-  SLICE_LIMITS,
-  serviceTable,
-} from "@quorate/server";
+import { Member, type ServerConfig, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
-import { watchPatience } from "./check/first-election.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
@@ -28,8 +21,10 @@ import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { answersOf } from "./peer-ports.ts";
 import { plantMisbehavior, twistOf } from "./planted.ts";
+import { watchRaft } from "./raft-watch.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
+import { applyLimitsOf, sliceLimitsOf } from "./step-limits.ts";
 import { simSecrets } from "./users/secrets.ts";
 
 /** Operations of a disk that may fail by themselves. */
@@ -59,20 +54,6 @@ export interface NodeDeps {
   readonly config: ServerConfig;
   /** Something is wrong that no event would show. */
   fail(error: unknown): void;
-}
-
-/** Entries are applied, and ranges read, key by key, so that small ones take many slices too. */
-const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };
-
-function applyLimitsOf({ applySteps, readSteps }: SimOptions): MemberDeps["applyLimits"] {
-  if (applySteps === 0 && readSteps === 0) return undefined;
-  return { ...EVERY_STEP, maxSliceSteps: applySteps === 0 ? Number.POSITIVE_INFINITY : applySteps };
-}
-
-function sliceLimitsOf({ readSteps }: SimOptions): MemberDeps["sliceLimits"] {
-  return readSteps === 0
-    ? undefined
-    : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
 }
 
 export class Node {
@@ -227,7 +208,7 @@ export class Node {
    */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, raftCheck, safety } = this.#deps;
+    const { scheduler, options, story, network, safety } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -265,18 +246,12 @@ export class Node {
       },
       onRaft: (raft) => {
         if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
-        raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
-        if (options.electionAdvance) {
-          const electionTicks = Math.floor(options.electionMs / options.heartbeatMs);
-          watchPatience(this.name, raft, electionTicks, (error) => this.#deps.fail(error));
-        }
         this.raft = raft;
-        safety.promotions.watch(this.name, raft, (error) => this.#deps.fail(error));
-        this.#look(() => safety.acknowledged.started(this.name, raft));
+        watchRaft(this.name, raft, process, {
+          ...this.#deps,
+          look: (check) => this.#look(check),
+        });
         process.onEnd(() => {
-          raftCheck.forget(this.name);
-          safety.acknowledged.ended(raft);
-          safety.promotions.forget(raft);
           if (this.raft === raft) this.raft = undefined;
         });
       },

@@ -16,8 +16,8 @@ import {
   StatusResponse,
 } from "@quorate/proto";
 import { violate } from "./check/violation.ts";
-import type { Exchanges, Reply } from "./client-network.ts";
 import type { Clients } from "./clients.ts";
+import type { Exchanges, Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";

@@ -17,7 +17,7 @@ import {
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
-import type { Exchanges } from "./client-network.ts";
+import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import { Removals } from "./removals.ts";

@@ -13,7 +13,7 @@ import {
 } from "@quorate/proto";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
-import type { Exchanges } from "./client-network.ts";
+import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";

@@ -10,15 +10,16 @@
 import type { Random } from "@quorate/host";
 import { KVService, RangeResponse, RangeStreamResponse } from "@quorate/proto";
 import { type Safety, violate } from "./check/safety.ts";
+import type { Clients } from "./clients.ts";
+import { toModelKv } from "./codec.ts";
 import {
   type ClientStreamListener,
   ENDED_BY_SERVER,
   type Exchanges,
   type Reply,
-} from "./client-network.ts";
-import type { Clients } from "./clients.ts";
-import { toModelKv } from "./codec.ts";
-import { kvFields, type ModelOp } from "./model.ts";
+} from "./exchanges.ts";
+import type { ModelOp } from "./model.ts";
+import { kvFields } from "./model-difference.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";

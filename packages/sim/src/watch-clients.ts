@@ -14,7 +14,7 @@ import {
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
 import { type WatchCheck, type Watching, wireEnd } from "./check/watches.ts";
-import type { ClientStream, Exchanges } from "./client-network.ts";
+import type { ClientStream, Exchanges } from "./exchanges.ts";
 import type { ModelRange } from "./model.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";

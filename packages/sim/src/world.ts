@@ -5,6 +5,7 @@
  */
 import { SeededRandom } from "@quorate/host";
 import type { ServerConfig } from "@quorate/server";
+import { makeClients } from "./all-clients.ts";
 import { Archivist } from "./archivist.ts";
 import { ArchiveCheck } from "./check/archives.ts";
 import { CorruptionCheck } from "./check/corruption.ts";
@@ -14,14 +15,13 @@ import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
 import { checkRefusedWrites } from "./check/refused.ts";
 import { Safety, violate } from "./check/safety.ts";
-import { SpaceCheck } from "./check/space.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
-import { Clients } from "./clients.ts";
+import type { Clients } from "./clients.ts";
 import type { GuestFactory, Guests } from "./guests.ts";
-import { HostileClients } from "./hostile-clients.ts";
-import { LeaseClients } from "./lease-clients.ts";
-import { configOf, configsOf } from "./member-config.ts";
+import type { HostileClients } from "./hostile-clients.ts";
+import type { LeaseClients } from "./lease-clients.ts";
+import { configOf } from "./member-config.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
@@ -31,13 +31,12 @@ import { RecoveryChecks } from "./recovery-checks.ts";
 import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
-import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
-import { StreamClients } from "./stream-clients.ts";
+import type { StreamClients } from "./stream-clients.ts";
 import { continueAlone } from "./survivor.ts";
 import { Users } from "./users/users.ts";
-import { WatchClients } from "./watch-clients.ts";
+import type { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;
@@ -47,7 +46,8 @@ function usesWholeApi({ wholeApi, users, streamEveryMs }: SimOptions): boolean {
   return wholeApi || users || streamEveryMs > 0;
 }
 
-class World {
+/** What takes part in a run, and how it goes. */
+export class World {
   readonly options: SimOptions;
   readonly scheduler = new Scheduler();
   readonly story: Story;
@@ -135,38 +135,16 @@ class World {
     const withUsers = { ...common, network: this.clientNetwork, random: random.fork("users") };
     this.users = options.users ? new Users(options, withUsers) : undefined;
     const { users } = this;
-    const mixed = (rootPercent: number) => users?.mixed(rootPercent) ?? this.clientNetwork;
     const shared = { ...common, network: users?.trusted ?? this.clientNetwork };
-    this.clients = new Clients(options, {
-      ...{ ...shared, network: mixed(50) },
-      random: random.fork("clients"),
-      decorate: (request) => users?.decorate(request) ?? request,
-      leaseCheck,
-      corruptionCheck,
-      spaceCheck: new SpaceCheck(options.quotaBytes, safety),
+    const all = makeClients(options, {
+      ...{ ...shared, random, users, leaseCheck, corruptionCheck },
+      ...{ watchCheck: this.watchCheck, clientNetwork: this.clientNetwork },
     });
-    this.watchClients = new WatchClients(options, {
-      ...shared,
-      random: random.fork("watch clients"),
-      check: this.watchCheck,
-    });
-    const leases = {
-      ...{ ...shared, network: mixed(70) },
-      random: random.fork("lease clients"),
-      clients: this.clients,
-      check: leaseCheck,
-    };
-    this.leaseClients = new LeaseClients(options, leases);
-    this.hostileClients = new HostileClients(options, {
-      ...{ ...shared, network: mixed(30) },
-      random: random.fork("hostile clients"),
-      clients: this.clients,
-    });
-    this.streamClients = new StreamClients(options, {
-      ...{ ...shared, network: mixed(50) },
-      random: random.fork("stream clients"),
-      clients: this.clients,
-    });
+    this.clients = all.clients;
+    this.watchClients = all.watchClients;
+    this.leaseClients = all.leaseClients;
+    this.hostileClients = all.hostileClients;
+    this.streamClients = all.streamClients;
     this.operator = new Operator(options, {
       ...shared,
       random: random.fork("operator"),
@@ -256,19 +234,23 @@ class World {
     return promise;
   }
 
-  async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recovery } = this;
-    nemesis.start();
-    clients.start();
-    watchClients.start();
-    leaseClients.start();
+  #startAll(): void {
+    this.nemesis.start();
+    this.clients.start();
+    this.watchClients.start();
+    this.leaseClients.start();
     this.hostileClients.start();
     this.streamClients.start();
-    operator.start();
-    registrar.start();
+    this.operator.start();
+    this.registrar.start();
     this.saboteur.start();
     this.archivist.start();
-    this.users?.start(clients, this.leaseCheck);
+    this.users?.start(this.clients, this.leaseCheck);
+  }
+
+  async live(): Promise<void> {
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis, recovery } = this;
+    this.#startAll();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.record("world", "all is healed");
     nemesis.stop();
@@ -384,71 +366,4 @@ class World {
   async #membershipSettles(): Promise<void> {
     while (!this.registrar.isSettled) await this.scheduler.delay(100);
   }
-}
-
-/**
- * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
- * @param explains the last events of each member are kept, to be printed, and a history that fails
- * is made small and drawn, which takes longer than the run.
- */
-export async function runSeed(
-  options: SimOptions,
-  explains = true,
-  guests?: GuestFactory,
-): Promise<RunResult> {
-  const world = new World(options, await configsOf(options), explains, guests);
-  let violation: string | undefined;
-  const onRejection = (error: unknown) => {
-    // What a dead process still waited for ends as it may.
-    if (!/dead|closed|stopped/.test(String(error))) world.fail(error);
-  };
-  process.on("unhandledRejection", onRejection);
-  try {
-    await world.live();
-  } catch (error) {
-    violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    world.story.record(
-      "world",
-      `violation: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  }
-  process.off("unhandledRejection", onRejection);
-  for (const node of world.nodes) node.process?.end();
-  const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
-  return {
-    seed: options.seed,
-    violation,
-    hash: story.hash,
-    simulatedMs: scheduler.nowMs,
-    events: scheduler.events,
-    operations: clients.operations.length,
-    answered: clients.answered,
-    entries: safety.lastIndex,
-    elections: safety.elections,
-    messages: network.messages,
-    snapshots: network.snapshots,
-    faults: Object.fromEntries(nemesis.counts),
-    liesUnnoticed: nodes.reduce((sum, node) => sum + node.liesUnnoticed, 0),
-    refusedToStart: nodes.filter((node) => node.refused).length,
-    points: pointsOf(nodes),
-    alarms: safety.alarms.counts,
-    operator: world.operator.counts,
-    corruption: { ...world.corruptionCheck.counts, ...world.saboteur.counts },
-    archives: world.archives.counts,
-    survived: world.survived,
-    cluster: world.registrar.counts,
-    watches: world.watchCheck.counts,
-    leases: world.leaseCheck.counts,
-    hostile: world.hostileClients.counts,
-    users: world.users?.counts,
-    streams: world.streamClients.counts,
-    checked: {
-      entriesWritten: world.raftCheck.counts.entries,
-      leaders: world.raftCheck.counts.leaders,
-      hashesCompared: world.hashCheck.compared,
-    },
-    verdict: world.verdict,
-    history: { operations: clients.operations, compactions: clients.compactions },
-    story,
-  };
 }

@@ -26,14 +26,10 @@ import { EventLists } from "./event-list.ts";
 import { KeyIntervals } from "./key-intervals.ts";
 import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
+import type { StreamClient } from "./permission.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { headerField } from "./responses.ts";
-import {
-  type StreamClient,
-  type StreamOwner,
-  type StreamWatcher,
-  WatchStream,
-} from "./watch-stream.ts";
+import { type StreamOwner, type StreamWatcher, WatchStream } from "./watch-stream.ts";
 import { WatcherGroup } from "./watcher-group.ts";
 
 /** gRPC's share of a message, which etcd allows on top of the request limit. */

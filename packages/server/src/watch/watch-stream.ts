@@ -18,6 +18,7 @@ import type { ClientBudget } from "./client-budget.ts";
 import type { WatchEvent } from "./event.ts";
 import type { EventList, EventLists } from "./event-list.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
+import { checkPermission, mayTake, type StreamClient } from "./permission.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -32,18 +33,6 @@ const NO_WATCH_ID = -1;
 const ONE_ZERO = new Uint8Array(1);
 
 export type StreamWatcher = Watcher<WatchStream>;
-
-/** The client that a stream's watches belong to. */
-export interface StreamClient {
-  /** Key of fairness; "" for this member, whose own watches are bounded where they are made. */
-  readonly client: string;
-  /** Resolves when the client's identity is known; undefined: now. */
-  ready(): Promise<void> | undefined;
-  /** Why it may not watch a range, in the words of cancel_reason; undefined: it may. */
-  forbids(range: KeyRange): string | undefined;
-  /** The same for a watch that was made before. */
-  revoked(range: KeyRange): string | undefined;
-}
 
 /** What a stream needs from the hub. */
 export interface StreamOwner {
@@ -253,22 +242,8 @@ export class WatchStream {
   /** Ends a watch that is not permitted any more. */
   recheck(watcher: StreamWatcher): void {
     if (this.#watchers.get(watcher.id) !== watcher) return;
-    this.#checkPermission(watcher);
-    if (watcher.forbidden !== undefined) this.#end(watcher, watcher.forbidden);
-  }
-
-  /**
-   * Whether a watch may take an event after permissions have changed and before `recheck`: what
-   * was made after a permission ended is not for it, even if the same turn brought both.
-   */
-  #mayTake(watcher: StreamWatcher): boolean {
-    this.#checkPermission(watcher);
-    return watcher.forbidden === undefined;
-  }
-
-  #checkPermission(watcher: StreamWatcher): void {
-    watcher.forbidden ??= this.#client.revoked(watcher.range);
-    watcher.permissions = this.#owner.permissions;
+    if (!checkPermission(watcher, this.#client, this.#owner.permissions))
+      this.#end(watcher, watcher.forbidden);
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
@@ -320,9 +295,7 @@ export class WatchStream {
    * of this revision is queued for the watcher.
    */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
-    const isPermitted =
-      watcher.permissions === this.#owner.permissions && watcher.forbidden === undefined;
-    if (!isPermitted && !this.#mayTake(watcher)) return true;
+    if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;
     const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
     const { queue } = watcher;
     const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);

@@ -12,7 +12,7 @@
  *                             ended
  */
 import type { Answer, ModelRequest, ModelState, OpAnswer } from "../model.ts";
-import { difference } from "../model.ts";
+import { difference } from "../model-difference.ts";
 import { violate } from "./violation.ts";
 
 export class CorruptionCheck {

@@ -2,7 +2,8 @@
  * Assigns every revision its write: known writes stand where their answers say, those of unknown
  * outcome are searched for.
  */
-import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
+import { type Answer, type ModelRequest, ModelState } from "../model.ts";
+import { difference } from "../model-difference.ts";
 import { type Operation, words } from "./operation.ts";
 import { ShownValues } from "./shown-values.ts";
 

@@ -2,7 +2,8 @@
  * etcd's keys with all their revisions, as an object of the search: every write counts the one
  * revision up, so nothing is apart.
  */
-import { difference, ModelState } from "../model.ts";
+import { ModelState } from "../model.ts";
+import { difference } from "../model-difference.ts";
 import { changesKeys, type Operation } from "./operation.ts";
 import type { Relation, SearchModel, SearchOp } from "./search.ts";
 

@@ -21,7 +21,6 @@ import {
   crc32c,
   EMPTY,
   type ErrorName,
-  fromUtf8,
   InternalRaftRequest,
   LeaseCheckpointRequest,
   RangeRequest,
@@ -35,14 +34,16 @@ import {
   checkEntryData,
   type Store,
 } from "@quorate/store";
-import { deleteAnswer, putAnswer, requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
-import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
+import { requestOfEntry, toModelKv } from "../codec.ts";
+import { type Answer, type ModelRequest, ModelState } from "../model.ts";
+import { difference, kvFields } from "../model-difference.ts";
 import { AuthBook, unwrapped } from "../users/auth-book.ts";
 import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
+import { answerOf, digestOf, equal, outcomeOf } from "./outcomes.ts";
 import { PromotionCheck } from "./promotions.ts";
 import { violate } from "./violation.ts";
 
@@ -75,40 +76,6 @@ const FROM_LEADERS = new Set<number>([
 /** Those of the members of all runs. */
 const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
 const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) });
-
-/** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
-function answerOf({ kind, response }: AppliedEntry): Answer | undefined {
-  if (response === undefined) return undefined;
-  const revision = response.header?.revision ?? 0;
-  if (kind === "put") return { revision, succeeded: true, answers: [putAnswer(response)] };
-  if (kind === "deleteRange")
-    return { revision, succeeded: true, answers: [deleteAnswer(response)] };
-  if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
-  if (kind === "txn") return txnAnswer(response);
-  return undefined;
-}
-
-/** Answers up to so many characters are kept as they are, longer ones as a digest. */
-const MAX_PLAIN_OUTCOME = 200;
-
-/** An answer as text: equal for equal answers. */
-function outcomeOf(answer: Answer): string {
-  const [first] = answer.answers;
-  if (answer.answers.length !== 1 || first.kind === "range") return JSON.stringify(answer);
-  return `${answer.revision} ${answer.succeeded} ${first.kind} ${first.kind === "delete" ? first.deleted : ""}`;
-}
-
-function digestOf(outcome: string): string {
-  return outcome.length < MAX_PLAIN_OUTCOME
-    ? outcome
-    : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
-}
-
-function equal(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
 
 /**
  * Whether a checkpoint notes what is left of a lease, and does not only take back what was noted.

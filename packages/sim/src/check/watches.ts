@@ -14,7 +14,8 @@
  */
 import { Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
 import { toModelKv } from "../codec.ts";
-import { kvFields, type ModelEvent, type ModelRange, matches } from "../model.ts";
+import { type ModelEvent, type ModelRange, matches } from "../model.ts";
+import { kvFields } from "../model-difference.ts";
 import type { Safety } from "./safety.ts";
 import { violate } from "./violation.ts";
 

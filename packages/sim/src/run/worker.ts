@@ -38,7 +38,7 @@ enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/qu
 Error.stackTraceLimit = 0;
 plant(bug);
 if (patch !== undefined) plantPatch("patch", patch);
-const world = import("../world.ts");
+const world = import("../run-seed.ts");
 
 parentPort!.on("message", async ({ seed, changes }: Order) => {
   const { runSeed } = await world;

@@ -1,5 +1,5 @@
 /** Who a client of the simulator is, and how it proves that. */
-import type { Credential } from "../client-network.ts";
+import type { Credential } from "../exchanges.ts";
 
 /** A token that a client was given, or has made up. */
 export interface Session {

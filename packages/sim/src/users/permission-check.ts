@@ -15,7 +15,7 @@
 import { AuthService, type ErrorName, errorNameOf } from "@quorate/proto";
 import type { Safety } from "../check/safety.ts";
 import { violate } from "../check/violation.ts";
-import type { Reply } from "../client-network.ts";
+import type { Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { AuthModel, ModelIdentity, Need } from "./auth-model.ts";
 import { type CallRules, CHANGES, rulesOf } from "./calls.ts";

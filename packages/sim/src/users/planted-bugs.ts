@@ -109,7 +109,7 @@ export const USER_BUGS = {
   },
   "watch-takes-what-came-after": {
     file: "server/src/watch/watch-stream.ts",
-    before: "if (!isPermitted && !this.#mayTake(watcher)) return true;",
+    before: "if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;",
     after: "",
   },
   "login-by-an-old-password": {

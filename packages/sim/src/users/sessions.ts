@@ -13,7 +13,7 @@ import {
 } from "@quorate/proto";
 import type { Safety } from "../check/safety.ts";
 import { violate } from "../check/violation.ts";
-import type { Reply } from "../client-network.ts";
+import type { Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
 import type { Scheduler } from "../scheduler.ts";

@@ -10,14 +10,14 @@ import {
   LeaseService,
   MaintenanceService,
 } from "@quorate/proto";
+import type { ClientNetwork } from "../client-network.ts";
 import type {
-  ClientNetwork,
   ClientStream,
   ClientStreamListener,
   ClientStreamOptions,
   Exchanges,
   Reply,
-} from "../client-network.ts";
+} from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import { type CallRules, rulesOf } from "./calls.ts";
 import type { Identity } from "./identity.ts";

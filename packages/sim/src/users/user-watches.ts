@@ -19,7 +19,7 @@ import {
 } from "@quorate/proto";
 import type { Safety } from "../check/safety.ts";
 import { violate } from "../check/violation.ts";
-import type { ClientStream } from "../client-network.ts";
+import type { ClientStream } from "../exchanges.ts";
 import { type ModelRange, matches } from "../model.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";

@@ -5,8 +5,9 @@
 import type { Random } from "@quorate/host";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { Safety } from "../check/safety.ts";
-import type { ClientNetwork, Exchanges } from "../client-network.ts";
+import type { ClientNetwork } from "../client-network.ts";
 import type { Clients } from "../clients.ts";
+import type { Exchanges } from "../exchanges.ts";
 import type { ModelOp, ModelRequest } from "../model.ts";
 import type { Node } from "../node.ts";
 import type { SimOptions } from "../options.ts";
