@@ -1,6 +1,7 @@
 /** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
 import {
   ClusterService,
+  errorOf,
   MemberAddRequest,
   MemberAddResponse,
   MemberListRequest,
@@ -49,6 +50,19 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
     header: member.header(0),
     members: reconfiguration.members().map(wireMember),
   });
+  /**
+   * As in etcd, an unknown member is named before its URLs. Whether a member with good URLs is
+   * there is judged where the change is applied: this one may not know yet of a member that another
+   * has just added.
+   */
+  const updatedUrls = (id: bigint, urls: readonly string[]): string[] => {
+    try {
+      return checkedUrls(urls);
+    } catch (error) {
+      const isKnown = reconfiguration.members().some((one) => one.id === id);
+      throw isKnown ? error : errorOf("MemberNotFound");
+    }
+  };
   return new Map<string, UnaryHandler>([
     [
       MemberAdd.path,
@@ -77,9 +91,7 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
         countUrls(bytes, UPDATED_URLS_FIELD);
         const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
         return member.operate(callerOf(context), { kind: "memberUpdate" }, async () => {
-          // Whether there is such a member is judged where the change is applied: this one may not
-          // know yet of a member that another has just added.
-          await reconfiguration.update(ID, checkedUrls(peerURLs));
+          await reconfiguration.update(ID, updatedUrls(ID, peerURLs));
           return MemberUpdateResponse.encode(answer());
         });
       },

@@ -87,9 +87,8 @@ export const USER_BUGS = {
   },
   "serializable-read-unchecked": {
     file: "server/src/member/entry-points.ts",
-    before: "const admission = this.#admit(caller, access);\n    const admitted",
-    after:
-      "const admission = linearizable ? this.#admit(caller, access) : undefined;\n    const admitted",
+    before: "if (!request.linearizable) return this.#read(caller, request);",
+    after: "if (!request.linearizable) return Promise.resolve().then(request.run);",
   },
   "keep-alive-unchecked": {
     file: "server/src/member/entry-points.ts",

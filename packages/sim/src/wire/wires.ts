@@ -50,6 +50,8 @@ export class Wires {
   readonly #deps: WiresDeps;
   /** By sender, by receiver: the processes, not the members. */
   #wires = new WeakMap<Station, WeakMap<Station, Map<ChannelKind, Wire>>>();
+  /** What was sent and has not arrived. */
+  readonly #onTheWay = new WeakMap<Wire, (readonly Piece[])[]>();
   /** What has arrived at a process that is stopped. */
   readonly #unread = new WeakMap<Wire, Piece[]>();
   /** Connections made, writes, pieces, and bytes that changed. */
@@ -76,10 +78,20 @@ export class Wires {
     wire.lastArrivalMs = arrivalMs;
     const isParted = pieces.length > 1 && random.below(PARTED_SHARE) === 0;
     const first = isParted ? 1 + random.below(pieces.length - 1) : pieces.length;
-    scheduler.after(arrivalMs - now, () => this.#arrive(wire, link, pieces.slice(0, first)));
+    this.#send(wire, link, pieces.slice(0, first), arrivalMs - now);
     if (!isParted) return;
     wire.lastArrivalMs = arrivalMs + links.latencyMs(link);
-    scheduler.after(wire.lastArrivalMs - now, () => this.#arrive(wire, link, pieces.slice(first)));
+    this.#send(wire, link, pieces.slice(first), wire.lastArrivalMs - now);
+  }
+
+  /**
+   * What was sent first arrives first: two times that are meant to be equal differ by rounding.
+   */
+  #send(wire: Wire, link: Link, pieces: readonly Piece[], delayMs: number): void {
+    const onTheWay = this.#onTheWay.get(wire) ?? [];
+    this.#onTheWay.set(wire, onTheWay);
+    onTheWay.push(pieces);
+    this.#deps.scheduler.after(delayMs, () => this.#arrive(wire, link, onTheWay.shift()!));
   }
 
   #wire(from: Station, target: Station, kind: ChannelKind): Wire {
