@@ -333,14 +333,8 @@ export class Registrar {
   async #add(isLearner: boolean): Promise<void> {
     const url = urlOf(this.#next++);
     const request = MemberAddRequest.encode({ peerURLs: [url], isLearner });
-    if (
-      (await this.#call(
-        `add ${nameAt(url)}${isLearner ? " as learner" : ""}`,
-        MemberAdd.path,
-        request,
-      )) !== undefined
-    )
-      this.counts.added++;
+    const title = `add ${nameAt(url)}${isLearner ? " as learner" : ""}`;
+    if ((await this.#call(title, MemberAdd.path, request)) !== undefined) this.counts.added++;
   }
 
   #beginMoving(members: readonly WireMember[]): void {
@@ -351,6 +345,9 @@ export class Registrar {
     // One that has moved and has not announced it cannot be reached: the others must be able to say
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
+    // A member that no peer can dial learns of a new address only by its log, which it may need that
+    // address for.
+    if (this.#options.oneWayDials) return;
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 
