@@ -345,8 +345,7 @@ export class Registrar {
     // One that has moved and has not announced it cannot be reached: the others must be able to say
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
-    // A member that no peer can dial learns of a new address only by its log, which it may need that
-    // address for.
+    // A member that no peer can dial learns of a new address only by its log.
     if (this.#options.oneWayDials) return;
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }

@@ -1,8 +1,9 @@
 /**
  * What --initial-election-tick-advance must not do:
  *
- *   LOG-10 patience   a follower that has heard a leader stands for election only when it has heard
- *                     nothing of it for a whole election timeout, or because the leader asks for it
+ *   LOG-10 patience   a follower that has heard a leader, and knows of no later term, stands for
+ *                     election only when it has heard nothing of it for a whole election timeout, or
+ *                     because the leader asks for it
  *
  * A member that has heard no leader since its start may stand earlier; that there is one leader a
  * term all the same is LOG-1.
@@ -34,6 +35,8 @@ export function watchPatience(
   const tick = raft.tick.bind(raft);
   raft.tick = () => {
     const wasFollower = raft.role === "follower";
+    // A vote in a later term has made the leader unknown: no member leads that could be disturbed.
+    if (raft.leader === 0n) quietTicks = undefined;
     if (quietTicks !== undefined) quietTicks++;
     tick();
     if (!wasFollower || raft.role === "follower" || quietTicks === undefined) return;
