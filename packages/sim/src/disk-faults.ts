@@ -52,6 +52,8 @@ export class DiskFaults {
   readonly #damages: Damage[] = [];
   /** A sync of the log has ended well and brought nothing down. */
   hasLied = false;
+  /** Its syncs lie from now on, whether or not there was one since. */
+  isLying = false;
   /** The store that lost a record. */
   #damagedDirectory: object | undefined;
 
@@ -70,6 +72,7 @@ export class DiskFaults {
 
   /** Another process begins: what was done to the one before is no excuse for it. */
   begin(): void {
+    this.isLying = false;
     this.#errors = new Set();
     this.#storeFails = undefined;
   }
@@ -121,6 +124,7 @@ export class DiskFaults {
   /** From now on syncs of the log lie, up to the end of the process. */
   lie(): void {
     const { disk, report, walDir } = this.#deps;
+    this.isLying = true;
     disk.lies = (path) => {
       if (!path.startsWith(walDir)) return false;
       if (!this.hasLied) report(`disk: the sync of ${path} lies`);

@@ -170,13 +170,12 @@ export class Registrar {
     this.#stopped = true;
   }
 
-  /**
-   * Whether one more member can do without its disk and leave a quorum, even if a voter is being
-   * added.
-   */
+  /** Whether a quorum is left without one more member, even if a voter is being added. */
   mayDamage(): boolean {
+    const isSound = ({ damaged, isAltered, machine }: Node) =>
+      !damaged && !isAltered && !machine.faults.isLying;
     const sound = this.#deps.nodes.filter(
-      (node) => !node.damaged && !node.isAltered && this.#voters.has(node.name),
+      (node) => isSound(node) && this.#voters.has(node.name),
     ).length;
     const { membershipEveryMs, replaceEveryMs } = this.#options;
     const voters = this.#voters.size + (membershipEveryMs === 0 ? 0 : replaceEveryMs === 0 ? 1 : 2);

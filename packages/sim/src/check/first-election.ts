@@ -2,8 +2,8 @@
  * What --initial-election-tick-advance must not do:
  *
  *   LOG-10 patience   a follower that has heard a leader, and knows of no later term, stands for
- *                     election only when it has heard nothing of it for a whole election timeout, or
- *                     because the leader asks for it
+ *                     election only when it has heard nothing of it for a whole election
+ *                     timeout, or because the leader asks for it
  *
  * A member that has heard no leader since its start may stand earlier; that there is one leader a
  * term all the same is LOG-1.
