@@ -27,7 +27,15 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
     // For discovery, which is another cluster.
     client: "all",
   },
-  apiserver: { proto: "all", host: "all", rpc: "all", client: "all", server: "all", ctl: "all" },
+  apiserver: {
+    proto: "all",
+    host: "all",
+    rpc: "all",
+    client: "all",
+    server: "all",
+    ctl: "all",
+    embed: "all",
+  },
   proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all", apiserver: "all" },
   client: { proto: "all", host: "all", rpc: "all" },
   // What a program gets that runs a member, and the client, in its own process.

@@ -8,6 +8,7 @@ import { hash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, connect } from "@quorate/client";
+import { startMember } from "@quorate/embed";
 import { type Logger, silentLogger } from "@quorate/host";
 import { nodeClock, nodeRandom, TlsFileSource, type TlsOptions } from "@quorate/host/node";
 import { EngineServer } from "@quorate/rpc/node";
@@ -26,7 +27,6 @@ import {
   type Pair,
 } from "./certificates.ts";
 import { LibraryCluster } from "./cluster.ts";
-import { startEmbeddedMember } from "./embedded-member.ts";
 import { type Encryption, NO_ENCRYPTION, openEncryption } from "./encryption/encryption.ts";
 import { gzipCompressor } from "./gzip.ts";
 import { kubeconfigText, writeKubeconfig } from "./kubeconfig.ts";
@@ -204,14 +204,22 @@ async function storeClient(
     opened.add(() => client.close());
     return client;
   }
-  const member = await startEmbeddedMember({
+  const member = await startMember({
     dataDir: join(dataDir, "etcd"),
-    flags: [],
+    isPrivate: true,
     logger: logger === silentLogger ? logger : logger.child("etcd"),
-    onEnd,
   });
-  opened.add(() => member.stop());
-  const client = connect({ endpoints: [member.endpoint] });
+  let isStopping = false;
+  const ended = (error?: unknown): void => {
+    if (!isStopping) onEnd(error);
+  };
+  member.ended.then(() => ended(), ended);
+  opened.add(() => {
+    isStopping = true;
+    return member.stop();
+  });
+  await member.ready;
+  const client = connect({ endpoints: member.endpoints });
   opened.add(() => client.close());
   return client;
 }

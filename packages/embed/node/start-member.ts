@@ -22,6 +22,11 @@ export interface MemberOptions {
    * without --listen-peer-urls it is a cluster of one.
    */
   readonly flags?: readonly string[];
+  /**
+   * Listen on a unix socket that only this user can open, and on no port; not beside
+   * --listen-client-urls.
+   */
+  readonly isPrivate?: boolean;
   /** Default: no logs. */
   readonly logger?: Logger;
 }
@@ -48,6 +53,9 @@ export class StartError extends CodedError<"NothingToRun"> {
     super("StartError", "NothingToRun", `${flag} runs no member: leave it out of "flags"`);
   }
 }
+
+/** A segment is written with zeros before its first use, so a large one delays the first start. */
+const WAL_SEGMENT_BYTES = 8_000_000;
 
 /** A free port can be taken before the member listens on it. */
 const MAX_ATTEMPTS = 3;
@@ -100,7 +108,9 @@ function isGiven({ flags = [] }: MemberOptions, name: string): boolean {
 async function configOf(options: MemberOptions, place: Place): Promise<ServerConfig> {
   const flags = ["--data-dir", place.dataDir];
   if (!isGiven(options, "listen-client-urls")) {
-    const client = `http://127.0.0.1:${await freePort()}`;
+    const client = options.isPrivate
+      ? `unix://${join(place.socketDir, "client")}`
+      : `http://127.0.0.1:${await freePort()}`;
     flags.push("--listen-client-urls", client);
     if (!isGiven(options, "advertise-client-urls")) flags.push("--advertise-client-urls", client);
   }
@@ -126,6 +136,7 @@ async function start(config: ServerConfig, logger: Logger, place: Place): Promis
   const serving = await serve(config, {
     clock: nodeClock,
     logger,
+    walSegmentBytes: WAL_SEGMENT_BYTES,
     onEnd: (error) => {
       if (stopping !== undefined) return;
       if (error === undefined) end.resolve();

@@ -98,6 +98,18 @@ test("three members in one process are a cluster, and survive the end of one", a
   }
 });
 
+test("a private member listens on a socket, and no name is left of it", async () => {
+  const member = await startMember({ isPrivate: true });
+  const [endpoint = ""] = member.endpoints;
+  const path = endpoint.slice("unix://".length);
+  assert.ok(endpoint.startsWith("unix://") && existsSync(path), endpoint);
+  const client = connect({ endpoints: member.endpoints });
+  await client.put("k", "v");
+  client.close();
+  await member.stop();
+  assert.ok(!existsSync(path));
+});
+
 test("a directory that another member has open is refused", async () => {
   await using member = await startMember();
   await assert.rejects(startMember({ dataDir: member.dataDir }), (error: Error) => {
