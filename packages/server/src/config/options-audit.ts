@@ -22,7 +22,9 @@ export const auditOptions = {
   ),
   "audit-prefixes": listOption("", {
     group,
-    doc: "Comma-separated prefixes of keys: of calls about keys those alone are written. Empty: all.",
+    doc:
+      "Comma-separated prefixes of keys: a call about keys is logged only if one of its keys has one " +
+      "of them. Empty: every call is logged.",
   }),
   "audit-read-sampling": uintOption(1, {
     group,
@@ -41,11 +43,13 @@ export const auditOptions = {
   "audit-max-bytes": uintOption(104_857_600, {
     group,
     unit: "bytes",
-    doc: "A file of this size is renamed, with the time behind its name, and begun again (0 for never).",
+    doc:
+      "A file of this size is renamed, with the time at the end of its name, and a new file is " +
+      "started (0: never).",
   }),
   "audit-max-age": durationOption(86_400_000, {
     group,
-    doc: "A file of this age is renamed and begun again (0 for never).",
+    doc: "A file of this age is renamed, and a new file is started (0: never).",
   }),
   "audit-keep-files": uintOption(10, {
     group,

@@ -215,8 +215,8 @@ export const operationsOptions = {
     field: "snapshotCatchUpEntries",
     unit: "entries",
     doc:
-      "Number of entries kept in memory behind a snapshot. A follower that is no " +
-      "further behind needs no snapshot.",
+      "Number of log entries older than the snapshot that stay in memory. A follower that " +
+      "lags by no more than these needs no snapshot.",
     aliases: ["experimental-snapshot-catch-up-entries"],
   }),
 

@@ -135,7 +135,7 @@ export const securityOptions = {
       group,
       doc:
         "Comma-separated origins (scheme://host[:port]) whose pages may call the HTTP endpoints " +
-        "(empty or *: all). Only where it is given, pages of other sites may write.",
+        "(empty or *: all). Without the flag, pages of other sites may not write.",
     },
     true,
   ),

@@ -38,7 +38,7 @@ export const retiredFlags: ReadonlyMap<string, Retired> = new Map<string, Retire
   ],
   [
     "unsafe-serve-without-auth",
-    retired("users and roles are enforced since authentication is built in", true),
+    retired("users and roles are always enforced while authentication is enabled", true),
   ],
   ["debug", retired(oldLogs, true)],
   ["log-output", retired(oldLogs)],
