@@ -245,7 +245,9 @@ export class Node {
         if (process.alive) this.#pass(point);
       },
       onRaft: (raft) => {
-        if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
+        const { faults } = this.machine;
+        if (faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
+        faults.lied.wasRead();
         this.raft = raft;
         watchRaft(this.name, raft, process, {
           ...this.#deps,
@@ -375,9 +377,7 @@ export class Node {
     this.process!.end();
     this.member = undefined;
     this.services = undefined;
-    if (kind === "power") this.machine.disk.crash(this.#random);
-    else this.machine.disk.kill(this.#random);
-    this.machine.heal();
+    this.machine.crash(kind, this.#random);
   }
 
   /** Ends in order; gives up and kills after a while. */
