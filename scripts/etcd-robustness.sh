@@ -114,6 +114,8 @@ if [ -n "$auth" ]; then
   faults+=("$(as root)" "s/ BlackholeUntilSnapshot,//")
   change report/wal.go 's/^(\tfor _, e := range entries \{)$/\tauth := authLog{}\n\1/' \
     '/for _, e := range entries/,/parseEntryNormal/s/e\.GetType\(\) != raftpb\.EntryNormal/& || auth.skips(e)/'
+  # Each client logs in when it is made, and all are to be made before a member is killed.
+  main+=("s/(WaitBeforeFailpoint = )/\\1$((2 + 2 * patience)) * /")
   main+=('s/(.*)NewEtcdProcessCluster\(/\t\t\ts.Cluster.ServerConfig.BcryptCost = 4\n&/'
     '/^func runScenario/,/^}/s/^\tg := errgroup.Group\{\}$/\tauth := startAuth(ctx, t, clus.EndpointsGRPC())\n&/'
     '/^func runScenario/,/^}/s/^\terr = client\.CheckEndOfTestHashKV/\tauth.end(lg)\n&/')

@@ -25,7 +25,7 @@ func (a *authLog) skips(e *raftpb.Entry) bool {
 		return false
 	}
 	at := request.Header.GetAuthRevision()
-	isOld := request.Header.GetUsername() != "" && at < a.revision
+	isOld := isChecked(&request) && request.Header.GetUsername() != "" && at < a.revision
 	if at > a.revision {
 		a.revision = at
 	}
@@ -33,7 +33,7 @@ func (a *authLog) skips(e *raftpb.Entry) bool {
 	if change == "" {
 		return isOld || request.Authenticate != nil || request.AuthEnable != nil
 	}
-	if !isOld && !a.seen[change] {
+	if !a.seen[change] {
 		if a.seen == nil {
 			a.seen = map[string]bool{}
 		}
@@ -43,6 +43,13 @@ func (a *authLog) skips(e *raftpb.Entry) bool {
 		}
 	}
 	return true
+}
+
+// isChecked says whether the revision of auth decides on a request. It does where permissions are
+// looked up: root's changes of users and roles, grants of leases and compactions need none; nor does
+// the end of a lease without keys, which changes no revision.
+func isChecked(r *pb.InternalRaftRequest) bool {
+	return r.Put != nil || r.DeleteRange != nil || r.Txn != nil || r.LeaseRevoke != nil
 }
 
 // changeOf names a change of users or roles; "" for anything else. A user or role is changed once in
