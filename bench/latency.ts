@@ -79,10 +79,7 @@ const COLUMNS = ["p50Ms", "p99Ms", "p999Ms", "longestMs", "missed"] as const;
 
 function table(figures: readonly Figure[]): string {
   const lines = [["load", "a second", "program", "p50 ms", "p99 ms", "p99.9 ms", "most", "missed"]];
-  const groups = Map.groupBy(
-    figures,
-    ({ load, rate, program }) => `${load}\t${rate}\t${program}`,
-  );
+  const groups = Map.groupBy(figures, ({ load, rate, program }) => `${load}\t${rate}\t${program}`);
   for (const name of [...groups.keys()].toSorted()) {
     const own = groups.get(name)!;
     const cells = COLUMNS.map((column) => median(own.map((one) => one[column])).toFixed(1));
