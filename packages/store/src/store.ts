@@ -144,6 +144,7 @@ export class Store {
         tables?.records(),
       ).finally(() => tables?.close());
       const membership = await Membership.open(backend, snapshot, path);
+      membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
       const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
