@@ -191,6 +191,10 @@ export class Lessor implements LeaseBook {
     this.#leaseOf.delete(key);
   }
 
+  release(key: string): void {
+    this.#leaseOf.delete(key);
+  }
+
   beginLong(): void {
     this.#before = new Map();
   }
@@ -238,7 +242,7 @@ export class Lessor implements LeaseBook {
       if (++count % mvcc.stepKeys === 0) yield;
     }
     const txn = mvcc.beginLong(this);
-    yield* txn.deleteAll(keys);
+    yield* txn.deleteOfLease(keys);
     this.#end(lease, txn);
   }
 
