@@ -15,7 +15,7 @@
  * second one. Each event has the size of its record, so that a compaction knows the bytes it frees
  * without reading the records.
  */
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 
 /** Place of the last event; places of older ones are 0 and more. */
 export const LATEST = -1;
@@ -131,16 +131,16 @@ export class KeyIndex {
 
   /** Adds a deletion, later than the last event. The key must exist. */
   delete(main: number, sub: number): void {
-    assert(this.exists, "MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
+    if (!this.exists)
+      violated("MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
     this.#push(main, pack(sub, true, false));
   }
 
   #push(main: number, packed: number): void {
-    assert(
-      main > this.#main || (main === this.#main && packed > this.#packed),
-      "MVCC-1",
-      `change ${main}.${packed / FLAGS} of a key follows ${this.#main}.${this.#packed / FLAGS}`,
-    );
+    if (main < this.#main || (main === this.#main && packed <= this.#packed)) {
+      const last = `${this.#main}.${this.#packed / FLAGS}`;
+      violated("MVCC-1", `change ${main}.${packed / FLAGS} of a key follows ${last}`);
+    }
     if (this.#older === undefined) this.#older = [this.#main, this.#packed, this.#sizeBytes];
     else this.#older.push(this.#main, this.#packed, this.#sizeBytes);
     this.#main = main;

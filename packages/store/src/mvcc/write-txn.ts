@@ -10,7 +10,7 @@
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 import { liveSizeBytes } from "../live-bytes.ts";
 import type { Steps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
@@ -235,11 +235,8 @@ export class WriteTxn extends ReadView {
    */
   commit(): number {
     const { state } = this;
-    assert(
-      state.currentRevision === this.#main - 1,
-      "MVCC-3",
-      `transaction ${this.#main} commits at revision ${state.currentRevision}`,
-    );
+    if (state.currentRevision !== this.#main - 1)
+      violated("MVCC-3", `transaction ${this.#main} commits at ${state.currentRevision}`);
     if (this.#isLong) {
       this.#stageTombstones();
       state.backend.commitStaged();
