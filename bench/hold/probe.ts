@@ -104,8 +104,11 @@ if (path !== undefined && isMainThread) {
   /** From performance.now() to the monotonic clock of profiles. */
   const originUs = Number(process.hrtime.bigint()) / 1000 - performance.now() * 1000;
   const pauses = new PerformanceObserver((list) => {
-    for (const { startTime, duration, detail } of list.getEntries()) {
-      const kind = KINDS.get((detail as { kind: number }).kind) ?? "other";
+    for (const entry of list.getEntries()) {
+      const { startTime, duration } = entry;
+      // Node's types have no class for entries of this type.
+      const { detail } = entry as unknown as { readonly detail: { readonly kind: number } };
+      const kind = KINDS.get(detail.kind) ?? "other";
       record.pause({ fromMs: startTime, toMs: startTime + duration, kind });
     }
   });
