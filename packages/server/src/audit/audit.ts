@@ -133,7 +133,7 @@ export class Audit {
     };
     const pending = new PendingCalls(ends);
     return (request, context) => {
-      const startMs = clock.monotonicMs();
+      const startMs = context.startedMs ?? clock.monotonicMs();
       let response: UnaryResponse | Promise<UnaryResponse>;
       try {
         this.#refuseWrite(path, request);
