@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import {
+  AuthService,
   errorOf,
   fromUtf8,
   GrpcCode,
@@ -26,6 +27,7 @@ import {
   type MessageBytes,
   type ServiceTable,
   type Status,
+  StatusError,
   type StreamHandler,
   type StreamListener,
 } from "@quorate/rpc";
@@ -37,6 +39,7 @@ import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
 import type { AuditSettings } from "../src/audit/settings.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../src/auth/login-texts.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { lineSink } from "./support/audit-lines.ts";
 
@@ -209,6 +212,24 @@ describe("lines", () => {
         ["denied", "InvalidArgument"],
       ],
     );
+  });
+
+  test("a refused login is denied, whatever the reason: a wrong password, none to be had, too many", async () => {
+    const { audit, lines } = auditOf();
+    const { path } = AuthService.methods.Authenticate;
+    const request = AuthService.methods.Authenticate.requestType.encode({ name: "cert" }).slice();
+    for (const error of [
+      toStatusError(errorOf("AuthFailed")),
+      new StatusError(GrpcCode.Unknown, NO_PASSWORD_TEXT),
+      new StatusError(GrpcCode.ResourceExhausted, TOO_MANY_FAILURES),
+    ]) {
+      const login = audit.around(tableOf(path, () => Promise.reject(error))).unary.get(path)!;
+      await assert.rejects(login(request, contextOf(path)) as Promise<unknown>);
+      assert.deepEqual(
+        [lines.at(-1)!["verdict"], lines.at(-1)!["request"]],
+        ["denied", { name: "cert" }],
+      );
+    }
   });
 
   test("while lines cannot be written, writes are refused where that is wanted", async () => {

@@ -17,15 +17,13 @@ import {
 } from "@quorate/proto";
 import { type CallContext, GrpcCode, StatusError, type UnaryHandler } from "@quorate/rpc";
 import { isBase64, type RequestKind, ROOT } from "@quorate/store";
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../auth/login-texts.ts";
 import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { completed } from "./completed.ts";
 
 /** Logins are tried so often while users and roles change under them. */
 const MAX_LOGIN_ROUNDS = 8;
-
-const NO_PASSWORD_TEXT = "auth: authentication failed, password was given for no password user";
-const TOO_MANY_FAILURES = "etcdserver: too many failed logins: try again later";
 
 /** The kinds of request that calls become as they are. */
 const KINDS = {
