@@ -349,7 +349,7 @@ function alertOf(port: number, version: number, ciphers: readonly number[]) {
   return new Promise<number | undefined>((resolve, reject) => {
     const socket = connectPlain(port, "127.0.0.1");
     socket.once("error", reject);
-    socket.once("data", (bytes) => {
+    socket.once("data", (bytes: Buffer) => {
       resolve(bytes[0] === 21 ? bytes[6] : undefined);
       socket.destroy();
     });
