@@ -295,15 +295,14 @@ export class Node {
    */
   #trustDisk(raft: Raft): void {
     const { faults } = this.machine;
-    if (faults.hasLied && this.#deps.safety.acknowledged.isLess(raft)) this.#giveUp();
+    const { safety, story } = this.#deps;
+    if (faults.hasLied && safety.acknowledged.isLess(raft)) {
+      story.record(this.name, "has lost what its disk said that it had synced");
+      this.liesUnnoticed++;
+      this.condemn();
+      throw new Crash("the disk has lied");
+    }
     faults.lied.wasRead();
-  }
-
-  #giveUp(): never {
-    this.#deps.story.record(this.name, "has lost what its disk said that it had synced");
-    this.liesUnnoticed++;
-    this.condemn();
-    throw new Crash("the disk has lied");
   }
 
   /** The process comes by a point where it may be made to crash. */
