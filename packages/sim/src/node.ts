@@ -320,9 +320,8 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const answer = answersOf(member);
-    for (const url of this.urls)
-      this.#deps.network.ports.listen(url, { name: this.name, process, answer });
+    const port = { name: this.name, process, answer: answersOf(member) };
+    for (const url of this.urls) this.#deps.network.ports.listen(url, port);
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -400,9 +399,7 @@ export class Node {
     this.#deps.scheduler.after(20_000, end);
   }
 
-  /**
-   * The disk fails: full for a while, an operation that fails once, or a read at the next start.
-   */
+  /** The disk fails: full for a while, in one operation, or in a read at the next start. */
   failDisk(kind: "full" | "once" | "read"): void {
     if (this.down !== (kind === "read") || this.refused) return;
     const count = this.#random.below(20);
