@@ -1,7 +1,7 @@
 /**
- * Random bytes as segments: whatever a segment holds, even records with right checksums, it is read,
- * its end is cut off, or it is damaged in a way that names the file. Nothing else is thrown, and no
- * number that is none comes out of it.
+ * Random bytes as segments: whatever a segment holds, even records with right checksums, it is
+ * read, its end is cut off, or it is damaged in a way that names the file. Nothing else is thrown,
+ * and no number that is none comes out of it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
