@@ -9,7 +9,11 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { type Executable, etcd as etcdOnPath, quorate } from "../test/support/executables.ts";
+import {
+  type Executable,
+  etcd as etcdOnPath,
+  quorate as ownQuorate,
+} from "../test/support/executables.ts";
 import { orRefuse, refuse } from "./arguments.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
 import { measureIdle, measureManyPuts, measureStart } from "./life.ts";
@@ -23,6 +27,9 @@ import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
 const options = orRefuse(() => readOptions(process.argv.slice(2)));
 /** Progress; the report alone goes to standard output. */
 const say = (text: string): void => console.error(text);
+/** The member to measure: --quorate, else this repository's. */
+const quorate: Executable =
+  options.quorate === undefined ? ownQuorate : { name: "quorate", command: [options.quorate] };
 /** The etcd to compare with: --etcd, else the one on the PATH. */
 const etcd: Executable | undefined =
   options.etcd === undefined ? etcdOnPath : { name: "etcd", command: [options.etcd] };

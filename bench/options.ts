@@ -8,6 +8,7 @@ export const benchHelp = `npm run bench -- [options]
   --size N           1 or 3 members alone
   --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
   --only NAME        quorate or etcd alone
+  --quorate PATH     the member to measure, such as bin/quorate of an unpacked release (default: that of this repository)
   --etcd PATH        the etcd to compare with (default: the one on the PATH); its version is printed
   --benchmark PATH   etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)
   --rounds N         rounds (default: 3); the programs take turns to go first
@@ -28,6 +29,8 @@ export interface BenchOptions {
   readonly sizes: readonly number[];
   readonly tls: readonly boolean[];
   readonly only: string | undefined;
+  /** Path of the member; undefined: this repository's. */
+  readonly quorate: string | undefined;
   /** Paths of etcd and of its benchmark tool; undefined: from the environment. */
   readonly etcd: string | undefined;
   readonly benchmark: string | undefined;
@@ -57,6 +60,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       plain: { type: "boolean", default: false },
       tls: { type: "boolean", default: false },
       only: { type: "string" },
+      quorate: { type: "string" },
       etcd: { type: "string" },
       benchmark: { type: "string" },
       rounds: { type: "string" },
@@ -90,6 +94,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     sizes: values.size === undefined ? [1, 3] : [number("size", 1)],
     tls: values.plain === values.tls ? [false, true] : [values.tls],
     only: values.only,
+    quorate: values.quorate,
     etcd: values.etcd,
     benchmark: values.benchmark,
     rounds: number("rounds", quick ? 1 : 3),

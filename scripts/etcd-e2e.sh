@@ -99,6 +99,8 @@ if [ -n "$list" ]; then echo "$names"; exit 0; fi
 
 network=()
 if unshare -rn true 2> /dev/null; then network=(unshare -rn sh -c 'ip link set lo up; exec "$@"' sh); fi
+# The tests' programs run on a terminal, where a member of Quorate logs text and etcd JSON.
+export ETCD_LOG_FORMAT=json
 cd "$tests"
 passed=0 skipped=0 left=0 failed=()
 note() { # RESULT NAME SECONDS

@@ -35,6 +35,11 @@ const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1000;
 /** A call without a deadline is retried for so long. */
 const DEFAULT_RETRY_MS = 5000;
+/**
+ * A member that was silent for so long while a call waited in vain is left: it may be paused or cut
+ * off, which no error says.
+ */
+export const SILENT_MEMBER_MS = 2000;
 /** Calls that wait for responses at one time; more are refused. */
 export const MAX_PENDING_CALLS = 65_536;
 
@@ -171,6 +176,14 @@ class UnaryCall {
   readonly #options: UnaryOptions;
   readonly #end: UnaryEnd;
   #call: ClientCall | undefined;
+  /** Where the call was begun last, and when. */
+  #place:
+    | {
+        readonly channel: MemberChannel;
+        readonly connection: ClientConnection;
+        readonly fromMs: number;
+      }
+    | undefined;
   #response: Uint8Array | undefined;
   #pause: Timer | undefined;
   #attempts = 0;
@@ -226,6 +239,7 @@ class UnaryCall {
       return;
     }
     this.#call = call;
+    this.#place = { channel, connection, fromMs: this.#upstream.clock.monotonicMs() };
     call.send(this.#request, true);
   }
 
@@ -249,6 +263,7 @@ class UnaryCall {
     if (this.#isOver) return;
     this.#response = undefined;
     if (status.code === GrpcCode.Unavailable) this.#upstream.leave(channel);
+    else if (status.code === GrpcCode.DeadlineExceeded) this.#leaveIfSilent();
     const { clock, size, isClosed } = this.#upstream;
     const nowMs = clock.monotonicMs();
     if (this.#endMs === 0) this.#endMs = this.#options.deadlineMs ?? nowMs + DEFAULT_RETRY_MS;
@@ -278,8 +293,18 @@ class UnaryCall {
     this.#end.reject(status);
   }
 
+  /** Leaves a member that has sent nothing since long before the client gave up. */
+  #leaveIfSilent(): void {
+    if (this.#place === undefined) return;
+    const { channel, connection, fromMs } = this.#place;
+    const heardMs = Math.max(fromMs, connection.lastReadMs);
+    if (this.#upstream.clock.monotonicMs() - heardMs >= SILENT_MEMBER_MS)
+      this.#upstream.leave(channel);
+  }
+
   #cancelled(): void {
     this.#pause?.cancel();
+    if (this.#call !== undefined) this.#leaveIfSilent();
     this.#call?.cancel();
     this.#over({ code: GrpcCode.Canceled, message: "context canceled" });
   }

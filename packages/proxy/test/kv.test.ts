@@ -14,7 +14,7 @@ import {
 } from "@quorate/proto";
 import { MAX_CACHED_RESPONSES, Namespace, RangeCache, Upstream } from "@quorate/proxy";
 import { MAX_CACHED_BYTES, MAX_CACHED_RESPONSE_BYTES } from "../src/kv/range-cache.ts";
-import { MAX_PENDING_CALLS } from "../src/upstream.ts";
+import { MAX_PENDING_CALLS, SILENT_MEMBER_MS } from "../src/upstream.ts";
 import { type Metadata, World } from "./support/world.ts";
 
 const bytes = fromUtf8;
@@ -129,6 +129,32 @@ test("a read is made again at the next member, a write only if it was not sent",
   }
   await assert.rejects(put(world, "k", "3"), { code: 14, message: "connection refused" });
   await assert.rejects(get(world, "k"), { code: 14 });
+});
+
+test("a member that is silent while a call waits in vain is left, one that was heard of is not", async () => {
+  const { clock, members, upstream } = new World();
+  const rules = { path: RANGE, isRepeatable: true };
+  const connection = await members[0].connect();
+  const waitInVain = async (waitMs: number): Promise<void> => {
+    // Nothing of it arrives: the member is paused.
+    const never = { ...members[0], ready: connection } as unknown as (typeof members)[0];
+    let cancel = () => {};
+    const held = new Upstream([never, members[1]], clock);
+    const call = held.call(rules, new Uint8Array(0), {
+      metadata: [],
+      onCancel: (listener) => {
+        cancel = listener;
+      },
+    });
+    clock.advance(waitMs);
+    cancel();
+    await assert.rejects(call, { code: 1 });
+    assert.equal(held.channel === members[1], waitMs >= SILENT_MEMBER_MS, `after ${waitMs} ms`);
+  };
+  clock.advance(3_600_000);
+  await waitInVain(SILENT_MEMBER_MS - 1);
+  await waitInVain(SILENT_MEMBER_MS);
+  assert.equal(upstream.channel, members[0]);
 });
 
 test("calls that wait for the cluster are bounded, and so is the length of a request", async () => {

@@ -174,6 +174,12 @@ test("values that cannot be read name the flag and the value", async () => {
     'invalid value "old" for flag --initial-cluster-state: must be one of new, existing',
     ["--initial-cluster-state=old"],
   );
+  // etcd ended the proxy in 3.6, and refuses it.
+  await refused(
+    "BadValue",
+    'invalid value "proxy" for flag --discovery-fallback: must be one of exit',
+    ["--discovery-fallback=proxy"],
+  );
   await refused(
     "BadValue",
     'invalid value "1.1" for flag --tls-min-version: must be one of "", TLS1.2, TLS1.3',
@@ -236,7 +242,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "initial-cluster": "default=http://localhost:2380",
     "initial-cluster-state": "existing",
     "election-timeout": "2000",
-    "discovery-fallback": "proxy",
+    "discovery-fallback": "exit",
     "auto-compaction-mode": "revision",
     "auto-compaction-retention": "5m",
     "tls-min-version": "TLS1.3",

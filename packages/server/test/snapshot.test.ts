@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { MaintenanceService, SnapshotResponse } from "@quorate/proto";
-import { LOCAL_CALL, type StreamCall, type StreamListener } from "@quorate/rpc";
+import { joinMessage, LOCAL_CALL, type StreamCall, type StreamListener } from "@quorate/rpc";
 import {
   MAX_CLIENT_SNAPSHOTS,
   MAX_SNAPSHOTS_OF_ONE_CLIENT,
@@ -36,7 +36,7 @@ class FakeCall {
       context: { ...LOCAL_CALL, path: "", peerAddress: `${this.#client}:1` },
       bufferedBytes: this.bufferedBytes,
       send: (message) => {
-        this.sent.push(SnapshotResponse.decode(message as Uint8Array));
+        this.sent.push(SnapshotResponse.decode(joinMessage(message)));
         return --this.capacity > 0;
       },
       end: (status) => {

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
+import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/member/limits.ts";
 import { Proposals } from "../src/member/proposals.ts";
+import { type RaftRequestDeps, RaftRequests } from "../src/member/raft-requests.ts";
 import { Reads } from "../src/member/reads.ts";
 import { RequestIds } from "../src/member/request-ids.ts";
 
@@ -61,6 +63,37 @@ test("proposals: each ends when its time is up, and what waited for a leader is 
   await assert.rejects(second, late);
   assert.equal(queue.queuedCount, 0);
   assert.equal(queue.failed, 2);
+});
+
+test("proposals: so many entries may be applied later, and more before a revocation with PriorityRequest", async () => {
+  const refused = async (
+    kind: "put" | "leaseRevoke",
+    gap: number,
+    areRevokesPreferred: boolean,
+  ): Promise<boolean> => {
+    const { queue } = proposals();
+    const deps = {
+      raft: { commitIndex: 7 + gap },
+      loop: { appliedIndex: 7 },
+      proposals: queue,
+      requestIds: { next: () => 1n },
+    } as unknown as RaftRequestDeps;
+    const limits = { maxTxnOps: 128, maxRequestBytes: 1000 };
+    const options = { limits, maxRequestBytes: 1000, areRevokesPreferred };
+    const requests = new RaftRequests(options as never, deps);
+    const proposed = requests.enqueue(undefined, kind, new Uint8Array(0));
+    queue.settle(1n, "applied");
+    return proposed.then(
+      () => false,
+      (error: Error) => error.message === busy.message,
+    );
+  };
+  for (const preferred of [false, true]) {
+    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES, preferred), false);
+    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES + 1, preferred), true);
+    assert.equal(await refused("leaseRevoke", MAX_APPLY_GAP_ENTRIES + 1, preferred), !preferred);
+    assert.equal(await refused("leaseRevoke", MAX_PREFERRED_GAP_ENTRIES + 1, preferred), true);
+  }
 });
 
 test("proposals: after the end nothing is taken any more", async () => {

@@ -208,7 +208,7 @@ export class Node {
    */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, safety } = this.#deps;
+    const { scheduler, options, story, network } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -245,7 +245,7 @@ export class Node {
         if (process.alive) this.#pass(point);
       },
       onRaft: (raft) => {
-        if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
+        this.#trustDisk(raft);
         this.raft = raft;
         watchRaft(this.name, raft, process, {
           ...this.#deps,
@@ -290,9 +290,15 @@ export class Node {
   }
 
   /**
-   * The disk has lied about syncs, and the log that is left does not show it: no program can know.
-   * The operator does (docs/correctness.md): the machine is given up before it takes part.
+   * Where the disk has lied about syncs, and the log that is left does not show it, no program can
+   * know. The operator does (docs/correctness.md): the machine is given up before it takes part.
    */
+  #trustDisk(raft: Raft): void {
+    const { faults } = this.machine;
+    if (faults.hasLied && this.#deps.safety.acknowledged.isLess(raft)) this.#giveUp();
+    faults.lied.wasRead();
+  }
+
   #giveUp(): never {
     this.#deps.story.record(this.name, "has lost what its disk said that it had synced");
     this.liesUnnoticed++;
@@ -375,9 +381,7 @@ export class Node {
     this.process!.end();
     this.member = undefined;
     this.services = undefined;
-    if (kind === "power") this.machine.disk.crash(this.#random);
-    else this.machine.disk.kill(this.#random);
-    this.machine.heal();
+    this.machine.crash(kind, this.#random);
   }
 
   /** Ends in order; gives up and kills after a while. */

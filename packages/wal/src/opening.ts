@@ -8,8 +8,9 @@ import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentName, segmentsAmong } from "./format.ts";
 import { assert } from "./invariants.ts";
+import { type NewestReplay, replayNewest } from "./newest.ts";
 import { SegmentPipeline } from "./pipeline.ts";
-import { type Replay, replay } from "./replay.ts";
+import { replay } from "./replay.ts";
 
 /** Bytes that are copied at a time when a log is opened. */
 const REWRITE_BYTES = 1 << 20;
@@ -70,26 +71,27 @@ export function makeLog(
 }
 
 /** An existing log, and its content from a snapshot on. */
-export interface ReopenedLog extends Replay {
+export interface ReopenedLog extends NewestReplay {
   readonly segments: SegmentName[];
   /** The last segment, open for writing; the part that was read is durable. */
   readonly tail: DiskFile;
 }
 
 /**
- * Reads the log in `dir` from the snapshot `from` on, and cuts off a torn write at its end. Throws
- * like Wal.open.
+ * Reads the log in `dir` from the snapshot `from` on, or from the newest one that a member may start
+ * from, and cuts off a torn write at its end. Throws like Wal.open and Wal.openNewest.
  */
 export function reopenLog(
   disk: Disk,
   dir: string,
-  from: walpb.Snapshot,
+  from: walpb.Snapshot | "newest",
   logger: Logger | undefined,
 ): ReopenedLog {
   for (const name of disk.list(dir)) {
     if (SegmentPipeline.owns(name)) disk.remove(`${dir}/${name}`);
   }
-  const replayed = replay(disk, dir, from);
+  const replayed =
+    from === "newest" ? replayNewest(disk, dir) : { ...replay(disk, dir, from), from };
   const { end } = replayed;
   const segments = segmentsAmong(disk.list(dir));
   const tail = disk.open(`${dir}/${segments[segments.length - 1].name}`, "write");

@@ -12,6 +12,11 @@
  */
 import { raftpb } from "@quorate/proto";
 
+/** What the rules read of an entry. */
+type CheckedEntry = Pick<raftpb.Entry, "type" | "term" | "index"> & {
+  readonly data: { readonly length: number };
+};
+
 /**
  * Checks a log record by record. `entry` and `state` return the problem with a record, or undefined
  * after adding it.
@@ -30,7 +35,7 @@ export class LogRules {
     this.lastIndex = lastIndex;
   }
 
-  entry(entry: raftpb.Entry): string | undefined {
+  entry(entry: CheckedEntry): string | undefined {
     const { type, term, index, data } = entry;
     if (type < 0 || type > raftpb.EntryType.EntryConfChangeV2)
       return `entry ${index} has an unknown type ${type}`;

@@ -1,8 +1,8 @@
 /**
  * The write-ahead log of a member.
  *
- *     const { wal, hardState, entries } = Wal.open(disk, dir, mark, options);   // or Wal.create
- *     for a new member
+ *     const { wal, from, hardState, entries } = Wal.openNewest(disk, dir, options);   // or
+ *     Wal.create for a new member
  *     wal.append(hardState, entries);   // one blocking write
  *     await wal.sync();                 // now it is durable; appends may go on meanwhile
  *     await wal.saveSnapshot(mark);     // after a snapshot file was saved
@@ -39,6 +39,8 @@ export type { WalOptions } from "./options.ts";
 /** The result of `Wal.open`. */
 export interface OpenedWal {
   readonly wal: Wal;
+  /** The mark of the snapshot that it was read from. */
+  readonly from: walpb.Snapshot;
   readonly metadata: Uint8Array;
   /** The last hard state written, or undefined. */
   readonly hardState: raftpb.HardState | undefined;
@@ -158,16 +160,29 @@ export class Wal {
    * ("Locked" if another process has it).
    */
   static open(disk: Disk, dir: string, from: walpb.Snapshot, options: WalOptions): OpenedWal {
+    return Wal.#open(disk, dir, from, options);
+  }
+
+  /**
+   * Opens the log in `dir` like `open`, from the newest snapshot on whose mark is not beyond the
+   * commit index of the last state; from none if there is no such mark. Reads the log once.
+   */
+  static openNewest(disk: Disk, dir: string, options: WalOptions): OpenedWal {
+    return Wal.#open(disk, dir, "newest", options);
+  }
+
+  static #open(
+    disk: Disk,
+    dir: string,
+    from: walpb.Snapshot | "newest",
+    options: WalOptions,
+  ): OpenedWal {
     segmentBytesOf(options);
     if (!isLog(disk, dir)) throw new WalError("NotFound", dir, "there is no log here");
     const lock = disk.lock(lockPath(dir));
     try {
-      const { metadata, hardState, entries, end, rules, segments, tail } = reopenLog(
-        disk,
-        dir,
-        from,
-        options.logger,
-      );
+      const log = reopenLog(disk, dir, from, options.logger);
+      const { metadata, hardState, entries, end, rules, segments, tail } = log;
       const wal = new Wal({
         disk,
         dir,
@@ -181,7 +196,8 @@ export class Wal {
         crc: end.crc,
         rules,
       });
-      return { wal, metadata, hardState, entries, droppedTailBytes: end.tornBytes };
+      const droppedTailBytes = end.tornBytes;
+      return { wal, from: log.from, metadata, hardState, entries, droppedTailBytes };
     } catch (error) {
       lock.release();
       throw error;

@@ -178,7 +178,8 @@ class Life {
     const marks = validSnapshotMarks(this.disk, this.dir);
     const from = marks[marks.length - 1];
     assert.ok(from.index >= this.released, "the mark that segments were released for is there");
-    const opened = Wal.open(this.disk, this.dir, from, this.options);
+    const opened = Wal.openNewest(this.disk, this.dir, this.options);
+    assert.deepEqual(opened.from, from);
     const found = new Model();
     found.entries = opened.entries;
     found.hardState = opened.hardState;

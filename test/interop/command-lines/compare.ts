@@ -39,6 +39,11 @@ export function readScenarios(): Scenario[] {
   return parseScenarios(readFileSync(path("scenarios.txt"), "utf8"));
 }
 
+/** Every command in every output format, for which a build has no time. */
+export function readFormats(): Scenario[] {
+  return parseScenarios(readFileSync(path("formats.txt"), "utf8"));
+}
+
 /** The three columns; the first is the reference. */
 export function columnsOf({
   etcdctl,

@@ -14,6 +14,7 @@ import {
   KEPT_RELEASE,
   keptTranscript,
   knownDifferences,
+  readFormats,
   readScenarios,
   reference,
   runColumns,
@@ -25,7 +26,8 @@ import { formatTranscript } from "./transcript.ts";
 
 const HELP = `usage: npm run compare:commands -- [options]
 
-Runs the command lines of test/interop/command-lines/scenarios.txt with etcdctl on etcd, quoratectl on
+Runs the command lines of test/interop/command-lines/scenarios.txt, and with etcd 3.7 those of
+formats.txt (every command in every output format), with etcdctl on etcd, quoratectl on
 Quorate and etcdctl on Quorate, and compares exit codes, standard output and standard error.
 
   --only TEXT     only scenarios whose name contains TEXT
@@ -67,7 +69,8 @@ async function run(): Promise<boolean> {
   const found = reference();
   if (typeof found === "string") throw new Error(found);
   const release = releaseOf(found.etcdctl);
-  const scenarios = readScenarios();
+  const isWhole = release === KEPT_RELEASE && values.columns.includes("etcd");
+  const scenarios = [...readScenarios(), ...(isWhole ? readFormats() : [])];
   const chosen = (name: string): boolean => name.includes(values.only);
   const steps = scenarios
     .filter(({ name }) => chosen(name))
@@ -96,7 +99,7 @@ async function run(): Promise<boolean> {
       throw new Error(`--record needs etcd ${KEPT_RELEASE}; this is ${release}`);
     const kept = keptTranscript();
     const merged = new Map(
-      scenarios.flatMap(({ name }) => {
+      readScenarios().flatMap(({ name }) => {
         const lines = theirs.get(name) ?? kept.get(name);
         return lines === undefined ? [] : [[name, lines] as const];
       }),

@@ -70,6 +70,11 @@ const rules: readonly Rule[] = [
     pattern: /\(\d+ vs\. /g,
     becomes: "({bytes} vs. ",
   },
+  {
+    why: "one or two blanks, which Go's protobuf library chooses when a program is built",
+    pattern: /(memberID:\S+) {1,2}(?=alarm:)/g,
+    becomes: "$1 ",
+  },
   { why: "time taken", pattern: /(took\W{1,5})\d[\d.hm]*[nµm]?s/gi, becomes: "$1{time}" },
   { why: "time taken, in tables", pattern: /\b\d+\.\d+(?:ns|µs|ms|s)\b/g, becomes: "{time}" },
   { why: "bytes", pattern: /\b\d+(?:\.\d+)? [kMG]?B\b/g, becomes: "{size}" },

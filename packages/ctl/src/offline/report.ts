@@ -17,8 +17,11 @@ export interface ReportField {
 
 /** Throws Exit for an unknown output format, before any work is done. */
 export function checkForm({ flags }: Invocation): void {
-  if (!["simple", "json", "fields", "table"].includes(flags.string("write-out")))
-    throw new Exit(ExitCode.badFeature, "unsupported output format");
+  const format = flags.string("write-out");
+  if (["simple", "json", "fields", "table"].includes(format)) return;
+  // etcdutl's words.
+  const text = format === "protobuf" ? `${format} not supported as` : "unsupported";
+  throw new Exit(ExitCode.badFeature, `${text} output format`);
 }
 
 /** Prints the values as --write-out says: a comma-separated line, JSON, one a line, or a table. */

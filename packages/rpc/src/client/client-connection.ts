@@ -93,6 +93,11 @@ export class ClientConnection {
     return isSettled && !ending && !isDraining && nextId < MAX_STREAM_ID;
   }
 
+  /** The clock's monotonic milliseconds when the server was last heard of. */
+  get lastReadMs(): number {
+    return this.#pings.lastReadMs;
+  }
+
   /** Nothing more is read: the owner sends the remaining output and closes the socket. */
   get ending(): boolean {
     return this.#state.ending;

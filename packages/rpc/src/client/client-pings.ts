@@ -11,6 +11,11 @@ export class ClientPings {
     this.#lastReadMs = nowMs;
   }
 
+  /** The monotonic time at which the last bytes came, or the connection began. */
+  get lastReadMs(): number {
+    return this.#lastReadMs;
+  }
+
   /** Bytes have come: whatever they are, the server lives. */
   read(nowMs: number): void {
     this.#lastReadMs = nowMs;

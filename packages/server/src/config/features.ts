@@ -34,6 +34,12 @@ export const gates: ReadonlyMap<string, Gate> = new Map<string, Gate>([
   ],
 ]);
 
+/** Gates that set all of a stage. */
+export const stageGates: ReadonlyMap<string, GateStage> = new Map([
+  ["AllAlpha", "ALPHA"],
+  ["AllBeta", "BETA"],
+]);
+
 /** The state of every gate, by name. */
 export type Gates = ReadonlyMap<string, boolean>;
 
@@ -57,8 +63,8 @@ export function parseGates(pairs: readonly string[]): Gates {
     } catch {
       throw new ConfigError("BadValue", `--feature-gates: invalid value of ${name}=${text}`);
     }
-    if (name === "AllAlpha") stages.set("ALPHA", value);
-    else if (name === "AllBeta") stages.set("BETA", value);
+    const stage = stageGates.get(name);
+    if (stage !== undefined) stages.set(stage, value);
     else if (gates.has(name)) named.set(name, value);
     else throw new ConfigError("BadValue", `--feature-gates: unrecognized feature gate: ${name}`);
   }

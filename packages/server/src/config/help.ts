@@ -1,5 +1,5 @@
 /** --help and the tables of docs/configuration.md, made from the declarations. */
-import { gates } from "./features.ts";
+import { gates, stageGates } from "./features.ts";
 import { type Group, groups, type Stage, type ValueKind } from "./option.ts";
 import { type NamedOption, options, variableName } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
@@ -25,7 +25,7 @@ function wrap(text: string, indent: string): string[] {
 const stageNotes: Readonly<Record<Stage["kind"], string>> = {
   effective: "",
   pointless: "No effect",
-  refused: "Not available yet",
+  refused: "Refused",
 };
 
 function stageNote(stage: Stage): string {
@@ -40,6 +40,12 @@ function defaultNote(option: NamedOption): string {
       : option.defaultText + (option.unit === undefined ? "" : ` ${option.unit}`))
   );
 }
+
+/** Gates of a stage first, as in etcd's --help. */
+const allGates: readonly (readonly [name: string, spec: { stage: string; default: boolean }])[] = [
+  ...[...stageGates].map(([name, stage]) => [name, { stage, default: false }] as const),
+  ...gates,
+];
 
 /** An option as people read of it. */
 export interface OptionDoc {
@@ -83,6 +89,7 @@ export function helpText(): string {
     "  quorate --config-file FILE  Start a member from a YAML file; other flags and ETCD_* variables are then ignored.",
     "  quorate grpc-proxy start    Start a proxy that shares watches and keep-alive requests; it has a --help of its own.",
     "  quorate gateway start       Start a proxy of TCP connections; it has a --help of its own.",
+    "  quorate apiserver           Start a Kubernetes API server; it has a --help of its own.",
     "  quorate --version           Print versions and exit.",
     "  quorate -h | --help         Print this text and exit.",
     "",
@@ -99,7 +106,7 @@ export function helpText(): string {
       lines.push(`  ${`--${name} ${option.kind}`.padEnd(width)}  default: ${defaultNote(option)}`);
       lines.push(...wrap(option.doc + stageNote(option.stage), "      "));
       if (name === "feature-gates") {
-        for (const [gate, spec] of gates)
+        for (const [gate, spec] of allGates)
           lines.push(`        ${gate}=true|false (${spec.stage} - default=${spec.default})`);
       }
     }
@@ -137,7 +144,7 @@ export function configurationDocs(): string {
     "Some options are accepted for compatibility with etcd:",
     "",
     "- *No effect*: a value other than the default is logged as a warning.",
-    "- *Not available yet*: a value other than the default stops the start, because ignoring it would be",
+    "- *Refused*: a value other than the default stops the start, because ignoring it would be",
     "  dangerous.",
   ];
   for (const group of groups) {
@@ -167,6 +174,8 @@ export function configurationDocs(): string {
     }
   }
   lines.push("", "## Feature gates", "", "| gate | stage | default | |", "|---|---|---|---|");
+  for (const [name, stage] of stageGates)
+    lines.push(`| \`${name}\` | ${stage} | false | All gates of the stage that are not named. |`);
   for (const [name, gate] of gates)
     lines.push(
       `| \`${name}\` | ${gate.stage} | ${gate.default} | ${gate.why === undefined ? "" : `*No effect: ${gate.why}.* `}|`,

@@ -5,7 +5,6 @@ import {
   boolOption,
   durationOption,
   listOption,
-  pointless,
   refused,
   stringOption,
   urlsOption,
@@ -125,10 +124,9 @@ export const clusterOptions = {
     "exit",
     {
       group,
-      doc: "Discovery service: action on failure; 'exit' is the only one.",
-      stage: pointless("etcd removed the v2 proxy in 3.6; a failed discovery ends the start"),
+      doc: "Discovery service: action on failure; 'exit' is the only one, as in etcd since 3.6.",
     },
-    ["exit", "proxy"],
+    ["exit"],
   ),
   "discovery-srv": stringOption("", {
     group,

@@ -24,7 +24,7 @@ import {
   Store,
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
-import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
+import { Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import { type DiscoveredDeps, discovered } from "../membership/discovered.ts";
 import type { Removal } from "../membership/index.ts";
@@ -289,20 +289,15 @@ async function reopen(
 ): Promise<Bootstrapped> {
   const { disk, logger } = deps;
   makeDirectories(config, disk);
-  const marks = validSnapshotMarks(disk, config.walDir);
-  const mark: walpb.Snapshot = marks[marks.length - 1] ?? {
-    index: 0,
-    term: 0,
-    confState: undefined,
-  };
-  if (recoverDirectories(disk, config.storeDir, mark.index)) {
-    logger.info("put a received snapshot in place that was accepted before the last stop", {
-      "snapshot-index": mark.index,
-    });
-  }
-  const opened = Wal.open(disk, config.walDir, mark, walOptions);
+  const opened = Wal.openNewest(disk, config.walDir, walOptions);
+  const mark = opened.from;
   let store: Store | undefined;
   try {
+    if (recoverDirectories(disk, config.storeDir, mark.index)) {
+      logger.info("put a received snapshot in place that was accepted before the last stop", {
+        "snapshot-index": mark.index,
+      });
+    }
     const ids = etcdserverpb.Metadata.decode(opened.metadata);
     const open = () => {
       checkStoreFiles(config, deps);

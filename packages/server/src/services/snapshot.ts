@@ -4,7 +4,14 @@
  * reader holds back the reading of the store, so that no more than one slice of it waits in memory.
  */
 import type { Timer } from "@quorate/host";
-import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
+import {
+  errorOf,
+  MaintenanceService,
+  putVarint,
+  SnapshotRequest,
+  SnapshotResponse,
+  varintSize,
+} from "@quorate/proto";
 import {
   GrpcCode,
   StatusError,
@@ -66,6 +73,19 @@ export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandl
       },
     ],
   ]);
+}
+
+/** Tag of SnapshotResponse's field `blob`: number 3, with a length. */
+const BLOB_TAG = 0x1a;
+
+/** A SnapshotResponse up to its blob, which is sent where it is: encoding copies it twice. */
+function headOf(remainingBytes: number, blobBytes: number): Uint8Array {
+  const before = SnapshotResponse.encode({ remainingBytes });
+  const head = new Uint8Array(before.length + 1 + varintSize(blobBytes));
+  head.set(before);
+  head[before.length] = BLOB_TAG;
+  putVarint(head, before.length + 1, blobBytes);
+  return head;
 }
 
 class Sending implements StreamListener {
@@ -186,6 +206,7 @@ class Sending implements StreamListener {
 
   async #send({ databaseBytes, storageVersion, chunks }: EtcdSnapshot): Promise<void> {
     let left = databaseBytes;
+    const version = SnapshotResponse.encode({ version: storageVersion });
     for await (const chunk of chunks()) {
       const isChecksum = left === 0;
       for (let at = 0; at < chunk.length; at += MESSAGE_BYTES) {
@@ -198,14 +219,7 @@ class Sending implements StreamListener {
         const blob = chunk.subarray(at, at + MESSAGE_BYTES);
         if (!isChecksum) left -= blob.length;
         this.#sentBytes += blob.length;
-        this.#isFull = !this.#call.send(
-          SnapshotResponse.encode({
-            header: undefined,
-            remainingBytes: left,
-            blob,
-            version: storageVersion,
-          }),
-        );
+        this.#isFull = !this.#call.send([headOf(left, blob.length), blob, version]);
       }
     }
   }

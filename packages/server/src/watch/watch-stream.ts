@@ -10,6 +10,7 @@ import {
   errorOf,
   type ResponseHeader,
   type WatchCreateRequest,
+  type WatchId,
   WatchResponse,
 } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
@@ -74,7 +75,7 @@ export interface StreamOwner {
 export class WatchStream {
   readonly #call: StreamCall;
   readonly #owner: StreamOwner;
-  readonly #watchers = new Map<number, StreamWatcher>();
+  readonly #watchers = new Map<WatchId, StreamWatcher>();
   /** Watchers with a queue, in the order of their first event. */
   #ready: StreamWatcher[] = [];
   #queuedBytes = 0;
@@ -193,7 +194,7 @@ export class WatchStream {
   }
 
   /** A watch that is not there is none of its concern, as in etcd. */
-  cancel(id: number): void {
+  cancel(id: WatchId): void {
     const watcher = this.#watchers.get(id);
     if (watcher !== undefined) this.#end(watcher, undefined);
   }
@@ -221,7 +222,7 @@ export class WatchStream {
     }
   }
 
-  #progress(id: number): void {
+  #progress(id: WatchId): void {
     this.flush();
     this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
   }

@@ -11,7 +11,7 @@
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
 import { STEP_KEYS, type Steps } from "../steps.ts";
@@ -222,10 +222,14 @@ export class Lessor implements LeaseBook {
 
   detach(id: bigint, key: string): void {
     const lease = this.#leases.get(id);
-    assert(lease?.keys?.delete(key) === true, "STORE-7", `lease ${id}`);
+    if (lease?.keys?.delete(key) !== true) violated("STORE-7", `lease ${id}`);
     lease.coverages?.detached(key);
     lease.changes++;
     this.#unfinished?.note(key, id);
+    this.#leaseOf.delete(key);
+  }
+
+  release(key: string): void {
     this.#leaseOf.delete(key);
   }
 
@@ -276,7 +280,7 @@ export class Lessor implements LeaseBook {
       if (++count % mvcc.stepKeys === 0) yield;
     }
     const txn = mvcc.beginLong(this);
-    yield* txn.deleteAll(keys);
+    yield* txn.deleteOfLease(keys);
     this.#end(lease, txn);
   }
 
