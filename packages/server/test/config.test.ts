@@ -671,12 +671,6 @@ test("compaction retention is a time in one mode and a number in the other", asy
     /^error parsing CompactionRetention: --auto-compaction-retention: time: /,
     ["--auto-compaction-retention=soon"],
   );
-  // One in the past would compact in a loop.
-  const negative = "--auto-compaction-retention=-";
-  await refused("BadValue", /auto-compaction-retention/, [`${negative}1`]);
-  await refused("Contradiction", /must not be negative/, [`${negative}1h`]);
-  const byRevision = [`${negative}5`, "--auto-compaction-mode=revision"];
-  await refused("BadValue", /auto-compaction-retention/, byRevision);
 });
 
 test("log outputs are distinguished", async () => {
