@@ -9,9 +9,9 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { certificateFiles } from "./certs.ts";
+import { clientEnvFile, quoted, writeClientEnv } from "./cluster/client-env.ts";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "./cluster/control.ts";
-import { type ClusterPlan, certsDir, clientUrl, localCluster } from "./cluster/layout.ts";
+import { type ClusterPlan, clientUrl, localCluster } from "./cluster/layout.ts";
 import { commandLineOf } from "./cluster/processes.ts";
 import { callOf, commandOf, defaultDir, isReleased } from "./cluster/programs.ts";
 import { restoreCluster } from "./cluster/restore.ts";
@@ -111,6 +111,7 @@ async function run(
   if (command === "restart" && !(await stopCluster(plan, say))) return false;
   const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
   if (!(await startCluster(plan, say))) return false;
+  writeClientEnv(plan);
   sayHowToUse(plan, wasRunning);
   return true;
 }
@@ -139,11 +140,8 @@ async function alone(plan: ClusterPlan, action: () => Promise<boolean>): Promise
 }
 
 function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
-  const near = relative(process.cwd(), certsDir(plan));
-  const certs = certificateFiles(isReleased || near.startsWith("..") ? certsDir(plan) : near);
-  const endpoints = plan.members.map(clientUrl).join(",");
-  const files = [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
-  const flags = [`--endpoints=${endpoints}`, ...files].map(quoted).join(" ");
+  const near = relative(process.cwd(), clientEnvFile(plan));
+  const env = isReleased || near.startsWith("..") ? clientEnvFile(plan) : near;
   say("");
   say(
     wasRunning
@@ -153,24 +151,16 @@ function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
   for (const member of plan.members) say(`  ${member.name}  ${clientUrl(member)}`);
   say("");
   say(isReleased ? "Try it:" : `Try it, in ${process.cwd()}:`);
-  for (const program of [
-    isReleased ? commandOf("quoratectl")[0] : "npx quoratectl",
-    "ETCDCTL_API=3 etcdctl",
-  ]) {
-    say("");
-    say(`  ${program} ${flags} put greeting hello`);
-    say(`  ${program} ${flags} get greeting`);
-  }
+  say("");
+  say(`  . ${quoted(env)}    # endpoints and certificates, for etcdctl too`);
+  const program = isReleased ? commandOf("quoratectl")[0] : "npx quoratectl";
+  say(`  ${program} put greeting hello`);
+  say(`  ${program} get greeting`);
   say("");
   const where = plan.dir === defaultDir ? "" : ` --dir ${quoted(plan.dir)}`;
   say(
     `${callOf("status")}${where} shows how it stands, ${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`,
   );
-}
-
-/** A word as a shell takes it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 // A reader that closes early, such as head, must not stop the work half way.

@@ -253,7 +253,7 @@ export async function cleanCluster(
   say: Say,
 ): Promise<boolean> {
   if (!(await stopCluster(plan, say))) return false;
-  const doomed = ["data", "logs", "pids", ...(keepCerts ? [] : ["certs"])]
+  const doomed = ["data", "logs", "pids", "env", ...(keepCerts ? [] : ["certs"])]
     .map((name) => join(plan.dir, name))
     .filter((path) => existsSync(path));
   for (const path of doomed) {

@@ -6,6 +6,7 @@
  *   DIR/data/NAME/      a member's data directory
  *   DIR/logs/NAME.log   what it wrote to standard output and error
  *   DIR/pids/NAME.pid   its process id
+ *   DIR/env             variables of etcdctl and quoratectl (see client-env.ts)
  *
  * DIR is .quorate in the repository, and .quorate in the home directory where quorate-cluster is
  * installed.

@@ -10,6 +10,11 @@ export interface ListenAddress {
   readonly reusePort?: boolean | undefined;
   /** TLS with `RpcServerOptions.tls`; plain text otherwise. */
   readonly secure: boolean;
+  /**
+   * With `secure`: a connection that does not begin with a TLS handshake is served without TLS, and
+   * has no identity.
+   */
+  readonly alsoPlain?: boolean | undefined;
   /** The requests served here, "all" by default. Others get the response for unknown paths. */
   readonly serves?: "all" | "grpc" | "http" | undefined;
   /**

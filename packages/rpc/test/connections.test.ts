@@ -90,6 +90,7 @@ async function start(
 }
 
 const PLAIN: ListenAddress = { host: "127.0.0.1", port: 0, secure: false };
+const BOTH: ListenAddress = { ...PLAIN, secure: true, alsoPlain: true };
 
 /** The bytes that a connection receives until it closes, or until `enough`. */
 function heard(socket: Socket, enough?: RegExp): Promise<string> {
@@ -193,6 +194,49 @@ describe("handshakes and headers that never end", () => {
     await until(() => bed.server.counters().activeConnections === 0);
     assert.equal(bed.server.counters().handshakeTimeouts, 7);
   });
+});
+
+describe("an address for plain connections and TLS", () => {
+  test("serves both, whatever part of a handshake or request comes first", async (t) => {
+    const bed = await start(t, { tls: MUTUAL }, [BOTH]);
+    await isServed(bed, "127.0.0.1");
+    assert.match(await askSecurely(bed, "127.0.0.1", CLIENT), /served$/);
+    const socket = await bed.dial();
+    const answer = heard(socket, /served$/);
+    for (const byte of GET) {
+      socket.write(byte);
+      await new Promise(setImmediate);
+    }
+    assert.match(await answer, /served$/);
+    // HTTP/2 without TLS: the server's SETTINGS come first.
+    const second = await bed.dial();
+    second.write(GREETING);
+    const frames = await heard(second, /^.{9}/s);
+    assert.equal(frames.charCodeAt(3), 4);
+    second.destroy();
+  });
+
+  test("takes no certificate but one that its CA has signed", async (t) => {
+    const bed = await start(t, { tls: MUTUAL }, [BOTH]);
+    const unknown = makeLocalCertificate(makeAuthority(), "client-one");
+    assert.equal(await askSecurely(bed, "127.0.0.1", unknown), "");
+    await until(() => bed.server.counters().failedHandshakes === 1);
+  });
+
+  for (const first of ["", "\x16", "\x16\x03\x01", "G"])
+    test(`closes a connection that sends ${JSON.stringify(first)} and nothing more`, async (t) => {
+      const bed = await start(t, { tls: MUTUAL }, [BOTH]);
+      const socket = await bed.dial();
+      socket.resume();
+      if (first !== "") socket.write(first, "latin1");
+      await until(() => bed.server.counters().activeConnections === 1);
+      for (let second = 0; second < 24; second++) {
+        await new Promise(setImmediate);
+        bed.clock.advance(1000);
+      }
+      await until(() => socket.destroyed);
+      await until(() => bed.server.counters().activeConnections === 0);
+    });
 });
 
 describe("connections that only hold their place", () => {

@@ -5,7 +5,7 @@ import type { Budgets, MemberUrl, ServerConfig } from "../src/config/index.ts";
 import type { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
-import { listenAddress } from "./listen.ts";
+import { listenAddresses } from "./listen.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 
 /** What gRPC adds to a request's bytes at the most (etcd: grpcOverheadBytes). */
@@ -93,8 +93,9 @@ function shared(
   urls: readonly MemberUrl[],
   serves: ListenAddress["serves"],
 ): ListenAddress[] {
-  const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, urls.length)));
-  return urls.map((url) => ({ ...listenAddress(url, serves, socketReusePort), maxConnections }));
+  const addresses = listenAddresses(urls, serves, socketReusePort);
+  const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, addresses.length)));
+  return addresses.map((address) => ({ ...address, maxConnections }));
 }
 
 /**

@@ -21,6 +21,26 @@ export function listenAddress(
   };
 }
 
+/**
+ * Where to listen for URLs, each place once. A place named with and without TLS takes both kinds of
+ * connections, as etcd's does.
+ */
+export function listenAddresses(
+  urls: readonly MemberUrl[],
+  serves: ListenAddress["serves"],
+  reusePort: boolean,
+): ListenAddress[] {
+  const byPlace = Map.groupBy(
+    urls.map((url) => listenAddress(url, serves, reusePort)),
+    ({ host, port, path }) => (port === 0 ? Symbol() : JSON.stringify([host, port, path])),
+  );
+  return [...byPlace.values()].map((same) => ({
+    ...same[0],
+    secure: same.some(({ secure }) => secure),
+    alsoPlain: same.some(({ secure }) => !secure),
+  }));
+}
+
 /** The certificates and keys that a configuration names. */
 export function tlsFiles(config: TlsConfig): TlsFiles {
   return {

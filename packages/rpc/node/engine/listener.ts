@@ -4,6 +4,8 @@
  *
  *   socket -> slot -> (TLS, certificate checks) -> which protocol? -> serveHttp2 | serveHttp1
  *
+ * An address that takes plain connections beside TLS looks at the first byte (readFirstByte).
+ *
  * Each listener has its own slots, so that connections on a port without authentication never take
  * the slots of one with it. Until its first headers are complete a connection is unidentified; such
  * connections have a limited share of the slots and absolute deadlines (ConnectionSlots).
@@ -43,7 +45,7 @@ import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
-import { readFirstBytes } from "./first-bytes.ts";
+import { readFirstByte, readFirstBytes } from "./first-bytes.ts";
 
 /**
  * A quarter of the slots is for connections in their handshakes, but at most this many: each may
@@ -203,15 +205,23 @@ export class Listener implements AcceptedOwner {
     }
     const one = new Accepted(socket, this);
     one.peer = { peerAddress: addressOf(socket), peerCommonName: undefined };
-    one.phase = this.#tlsServer === undefined ? "deciding" : "handshake";
     one.slot = this.#slots.open(one, hostOf(socket), this.nowMs(), () => this.#late(one));
     socket.on("close", () => this.#slots.close(one.slot));
     this.#owner.accepted(one);
-    if (this.#tlsServer === undefined) this.#decide(one, socket);
-    else {
-      this.#byRawSocket.set(socket, one);
-      this.#tlsServer.emit("connection", socket);
-    }
+    const tlsServer = this.#tlsServer;
+    if (tlsServer === undefined) this.#decide(one, socket);
+    else if (this.address.alsoPlain !== true) this.#shakeHands(tlsServer, one, socket);
+    else
+      readFirstByte(socket, (isTls) => {
+        if (isTls) this.#shakeHands(tlsServer, one, socket);
+        else this.#decide(one, socket);
+      });
+  }
+
+  #shakeHands(tlsServer: TlsServer, one: Accepted, socket: Socket): void {
+    one.phase = "handshake";
+    this.#byRawSocket.set(socket, one);
+    tlsServer.emit("connection", socket);
   }
 
   /** A stage of the connection did not end in time. */

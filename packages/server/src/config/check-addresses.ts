@@ -59,13 +59,23 @@ export function checkAddresses(settings: Settings, values: OptionValues, fromFil
     contradiction(
       "--advertise-client-urls is required when --listen-client-urls is set explicitly",
     );
+  checkPlaces(values);
+}
+
+/** Ports whose URLs may name one place twice: with TLS and without. */
+const SHARED: ReadonlySet<string> = new Set(["listen-client-urls", "listen-client-http-urls"]);
+
+/** No place is listened on for two purposes. */
+function checkPlaces(values: OptionValues): void {
   const listeners = new Map<string, string>();
   for (const name of LISTENERS) {
     for (const url of values[name]) {
       if (url.path === "" && url.port === 0) continue;
       const place = url.path === "" ? `${url.host}:${url.port}` : url.path;
       const other = listeners.get(place);
-      if (other !== undefined)
+      if (other === "listen-client-urls" && name === "listen-client-http-urls")
+        contradiction(`cannot bind both --${other} and --${name} on the same url ${url.text}`);
+      if (other !== undefined && !(other === name && SHARED.has(name)))
         contradiction(`--${name} and --${other} both want to listen on ${url.text}`);
       listeners.set(place, name);
     }

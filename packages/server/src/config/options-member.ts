@@ -74,7 +74,8 @@ export const memberOptions = {
     field: "listenClientUrls",
     doc:
       "Comma-separated URLs to listen on for clients. Hosts are IP addresses or " +
-      "localhost. Serves gRPC, and HTTP too unless --listen-client-http-urls is set.",
+      "localhost. Serves gRPC, and HTTP too unless --listen-client-http-urls is set. An " +
+      "address may be listed with http and with https.",
   }),
   "listen-client-http-urls": urlsOption("", {
     group,

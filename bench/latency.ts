@@ -1,0 +1,98 @@
+/**
+ * npm run bench:latency: how long a call takes at a rate that both programs sustain. Clusters of
+ * ours and of etcd's in turn; calls are due at fixed times, whether the server is late or not.
+ */
+import { startCluster } from "../test/support/cluster.ts";
+import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { count, readArguments, refuse } from "./arguments.ts";
+import { leaderUrl } from "./calls.ts";
+import { runCount } from "./load.ts";
+import { type PacedResult, runPaced } from "./paced.ts";
+import { align, median } from "./report.ts";
+import { ground, preparation, type Row, rows } from "./rows.ts";
+
+const help = `npm run bench:latency -- [options]: latency at a fixed rate, ours and etcd's in turn
+  --rates LIST    calls a second, "2000,10000" by default
+  --rows LIST     loads of npm run bench, by the beginning of their names, parted by ";"
+                  (default: "put random, 1000;get linearizable;mixed")
+  --size N        members, 1 by default; --tls encrypts
+  --rounds N      rounds, 3 by default
+  --seconds S     measured seconds of each, 5 by default
+  --only NAME     quorate or etcd alone`;
+
+const { values: args } = readArguments(help, {
+  rates: { type: "string", default: "2000,10000" },
+  rows: { type: "string", default: "put random, 1000;get linearizable;mixed" },
+  size: { type: "string", default: "1" },
+  tls: { type: "boolean", default: false },
+  rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "5" },
+  only: { type: "string" },
+});
+
+const WARM_UP_MS = 2000;
+const durationMs = count("seconds", args.seconds) * 1000;
+const rates = args.rates.split(",").map((rate) => count("rates", rate));
+const chosen = args.rows.split(";").map((name): Row => {
+  const row = rows.find((one) => one.name.startsWith(name));
+  return row ?? refuse(`--rows: no load begins with "${name}"`);
+});
+
+interface Figure extends PacedResult {
+  readonly program: string;
+  readonly load: string;
+  readonly rate: number;
+}
+
+/** Each load at each rate, on one cluster of a program. */
+async function measure(program: Executable, figures: Figure[]): Promise<void> {
+  const cluster = await startCluster({
+    executable: program,
+    size: count("size", args.size),
+    tls: args.tls,
+  });
+  try {
+    const target = { urls: cluster.endpoints, identity: cluster.identity };
+    const leader = await leaderUrl(cluster);
+    const ready = ground(target, leader, 10_000, 256, 1);
+    const { load, count: calls } = preparation(ready);
+    await runCount(load, calls);
+    for (const row of chosen) {
+      for (const ratePerS of rates) {
+        const timing = { ratePerS, warmUpMs: WARM_UP_MS, durationMs };
+        const result = await runPaced(row.load(ready), timing);
+        figures.push({ ...result, program: program.name, load: row.name, rate: ratePerS });
+        const { p50Ms, p99Ms, p999Ms, longestMs, missed, failed } = result;
+        const latencies = [p50Ms, p99Ms, p999Ms, longestMs].map((ms) => ms.toFixed(1)).join("/");
+        console.error(
+          `${program.name}, ${row.name}, ${ratePerS}/s: ${latencies} ms (p50/p99/p99.9/most), ` +
+            `${missed} missed, ${failed} failed`,
+        );
+      }
+    }
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+const COLUMNS = ["p50Ms", "p99Ms", "p999Ms", "longestMs", "missed"] as const;
+
+function table(figures: readonly Figure[]): string {
+  const lines = [["load", "a second", "program", "p50 ms", "p99 ms", "p99.9 ms", "most", "missed"]];
+  const groups = Map.groupBy(figures, ({ load, rate, program }) => `${load}\t${rate}\t${program}`);
+  for (const name of [...groups.keys()].toSorted()) {
+    const own = groups.get(name)!;
+    const cells = COLUMNS.map((column) => median(own.map((one) => one[column])).toFixed(1));
+    lines.push([...name.split("\t"), ...cells]);
+  }
+  return align(lines, [0, 2]);
+}
+
+const figures: Figure[] = [];
+const programs = [quorate, etcd].filter((one) => one !== undefined);
+for (let round = 0; round < count("rounds", args.rounds); round++) {
+  for (const program of round % 2 === 0 ? programs : programs.toReversed()) {
+    if (args.only === undefined || program.name === args.only) await measure(program, figures);
+  }
+}
+console.log(table(figures));
