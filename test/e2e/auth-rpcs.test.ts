@@ -1,7 +1,7 @@
 /**
  * Every RPC and every path over HTTP, called by every kind of identity over a real socket: what it
- * answers are the tables of docs/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the table; QUORATE_TEST_MEMBER=etcd
- * asks the same of etcd, and says where it differs.
+ * answers are the tables of docs/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the page;
+ * QUORATE_TEST_MEMBER=etcd asks the same of etcd, and says where it differs.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

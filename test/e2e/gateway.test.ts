@@ -61,7 +61,7 @@ test("members serve the gateway beside gRPC", async () => {
     const metrics = await (await fetch(`${metricsUrl}/metrics`)).text();
     assert.match(metrics, /^quorate_gateway_malformed_total 1$/m);
     const handled =
-      'grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put",grpc_code="OK"';
+      'grpc_code="OK",grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"';
     assert.match(metrics, new RegExp(`^grpc_server_handled_total\\{${handled}\\} 2$`, "m"));
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Loaded before a test file (--import): plants the mutant that QUORATE_MUTANT holds as JSON, in this
- * thread.
+ * Loaded before a test file (--import): plants the mutant that QUORATE_MUTANT holds as JSON, in
+ * this thread.
  */
 import { join } from "node:path";
 import { changeSource, countPlaces, replacePlaces } from "@quorate/host/testing";

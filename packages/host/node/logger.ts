@@ -57,6 +57,8 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
   error: "\x1b[31m",
 };
 const FILE_MODE = 0o600;
+/** The caller of lines that no component writes: as with etcd, every line in JSON has one. */
+const MAIN = "main";
 
 type Destination = ReturnType<typeof pino.destination>;
 /** What a writer of lines needs of its output. */
@@ -122,7 +124,7 @@ function jsonWriter(destination: Output): WriteLine {
   );
   return (level, caller, msg, bound, fields) => {
     // The message is passed as a field: pino would put it behind the others.
-    log[level]({ ...(caller && { caller }), msg, ...bound, ...fields });
+    log[level]({ caller: caller || MAIN, msg, ...bound, ...fields });
   };
 }
 

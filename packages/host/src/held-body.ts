@@ -1,18 +1,22 @@
 /** The body of a request while it arrives: within a length, and within the budgets for requests. */
-import type { HttpExchange } from "./http-exchange.ts";
+
+/** What counts the bytes: an HttpExchange. */
+interface Holder {
+  hold(sizeBytes: number): boolean;
+}
 
 /** Why a body is not taken. */
 export type BodyRefusal = "too long" | "no memory";
 
 export class HeldBody {
-  readonly #exchange: Pick<HttpExchange, "hold">;
+  readonly #exchange: Holder;
   readonly #maxBytes: number;
   #pieces: Uint8Array[] = [];
   #sizeBytes = 0;
   #isRefused = false;
 
   /** @param maxBytes longest body */
-  constructor(exchange: Pick<HttpExchange, "hold">, maxBytes: number) {
+  constructor(exchange: Holder, maxBytes: number) {
     this.#exchange = exchange;
     this.#maxBytes = maxBytes;
   }

@@ -301,7 +301,7 @@ describe("nodeLogger", () => {
     const [first, second, ...more] = lines(path).map((line) =>
       line.replace(/"ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/, '"ts":"T"'),
     );
-    assert.equal(first, '{"level":"info","ts":"T","msg":"root"}');
+    assert.equal(first, '{"level":"info","ts":"T","caller":"main","msg":"root"}');
     assert.equal(
       second,
       '{"level":"warn","ts":"T","caller":"raft/log","msg":"two words","local-member-id":"1701f7e3861531d4",' +

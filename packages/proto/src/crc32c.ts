@@ -4,7 +4,8 @@
  * followed by b, as with Go's crc32.Update.
  *
  * Slicing: sixteen tables let one step take sixteen bytes, read as four words where the machine is
- * little-endian, or eight bytes read one by one. TABLES[t * 256 + b] is the effect of byte b followed by t zero bytes.
+ * little-endian, or eight bytes read one by one. TABLES[t * 256 + b] is the effect of byte b
+ * followed by t zero bytes.
  */
 
 const POLYNOMIAL = 0x82f63b78;

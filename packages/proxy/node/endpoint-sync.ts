@@ -19,7 +19,7 @@ export function followMembers(
   return deps.clock.every(options.intervalMs, () => {
     if (isBusy) return;
     isBusy = true;
-    sync(upstream, options.open)
+    sync(upstream, options.open, deps.logger)
       .catch((error: Error) =>
         deps.logger.info("Auto sync endpoints failed.", { error: error.message }),
       )
@@ -29,7 +29,11 @@ export function followMembers(
   });
 }
 
-async function sync(upstream: Upstream, open: (endpoint: string) => MemberChannel): Promise<void> {
+async function sync(
+  upstream: Upstream,
+  open: (endpoint: string) => MemberChannel,
+  logger: Logger,
+): Promise<void> {
   const deadlineMs = upstream.clock.monotonicMs() + CALL_TIMEOUT_MS;
   const request = MemberListRequest.encode({ linearizable: true });
   const response = await upstream.call(LIST, request, { metadata: [], deadlineMs });
@@ -40,5 +44,7 @@ async function sync(upstream: Upstream, open: (endpoint: string) => MemberChanne
     .flatMap(({ clientURLs }) => clientURLs)
     .slice(0, MAX_ENDPOINTS);
   const known = new Map(upstream.channels.map((channel) => [channel.endpoint, channel]));
+  if (endpoints.length > 0 && endpoints.join() !== [...known.keys()].join())
+    logger.info("the endpoints have changed with the members", { endpoints });
   upstream.replace(endpoints.map((endpoint) => known.get(endpoint) ?? open(endpoint)));
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { silentLogger } from "@quorate/host";
+import { type LogFields, type Logger, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { fromUtf8, type Member, MemberListResponse, toUtf8 } from "@quorate/proto";
 import { Upstream } from "@quorate/proxy";
@@ -85,7 +85,10 @@ test("endpoints follow the members", async () => {
     return new MemoryChannel(endpoint, cluster.services, clock);
   };
   const options = { intervalMs: 1000, open };
-  const timer = followMembers(upstream, options, { clock, logger: silentLogger });
+  const logged: unknown[] = [];
+  const info = (_: string, fields?: LogFields): unknown => logged.push(fields?.["endpoints"]);
+  const logger = { ...silentLogger, info } as Logger;
+  const timer = followMembers(upstream, options, { clock, logger });
   const member = (name: string, url: string, isLearner = false): Member => ({
     ...{ ID: 1n, name, peerURLs: [], clientURLs: [url], isLearner },
   });
@@ -97,6 +100,9 @@ test("endpoints follow the members", async () => {
   cluster.members = many;
   await world.settle(1100);
   assert.equal(upstream.size, 64);
+  await world.settle(2200);
+  assert.equal(logged.length, 2, "each change is logged once");
+  assert.deepEqual((logged[1] as string[]).slice(0, 2), ["x0:1", "x1:1"]);
   timer.cancel();
 });
 

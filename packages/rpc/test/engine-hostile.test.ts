@@ -192,15 +192,6 @@ describe("resets", () => {
 });
 
 describe("header blocks", () => {
-  test("without the name of a host, which a client may leave out", () => {
-    const { client, neighbour } = pair();
-    const { ":authority": _, ...nameless } = CALL;
-    client.send(client.headers(1, nameless), data(1, message(HELLO), true));
-    assert.equal(client.take().length, 3);
-    assert.equal(client.connection.ending, false);
-    serves(neighbour);
-  });
-
   test("without end, in frames that carry nothing", () => {
     const { client, neighbour, counters } = pair();
     client.send(frame(FrameType.Headers, 0, 1));

@@ -174,12 +174,6 @@ test("values that cannot be read name the flag and the value", async () => {
     'invalid value "old" for flag --initial-cluster-state: must be one of new, existing',
     ["--initial-cluster-state=old"],
   );
-  // etcd ended the proxy in 3.6, and refuses it.
-  await refused(
-    "BadValue",
-    'invalid value "proxy" for flag --discovery-fallback: must be one of exit',
-    ["--discovery-fallback=proxy"],
-  );
   await refused(
     "BadValue",
     'invalid value "1.1" for flag --tls-min-version: must be one of "", TLS1.2, TLS1.3',
@@ -671,12 +665,6 @@ test("compaction retention is a time in one mode and a number in the other", asy
     /^error parsing CompactionRetention: --auto-compaction-retention: time: /,
     ["--auto-compaction-retention=soon"],
   );
-  // One in the past would compact in a loop.
-  const negative = "--auto-compaction-retention=-";
-  await refused("BadValue", /auto-compaction-retention/, [`${negative}1`]);
-  await refused("Contradiction", /must not be negative/, [`${negative}1h`]);
-  const byRevision = [`${negative}5`, "--auto-compaction-mode=revision"];
-  await refused("BadValue", /auto-compaction-retention/, byRevision);
 });
 
 test("log outputs are distinguished", async () => {

@@ -29,7 +29,7 @@ const DENIED = /permission denied/;
 const SEED = 14;
 const STEPS = 120;
 
-/** What a user may at a time: the moments from the change's call on, to the end of the next one's. */
+/** What a user may from the call of one change on, to the end of the next one's. */
 interface Span {
   readonly from: number;
   until: number;

@@ -259,10 +259,10 @@ test("each method of etcd's services has its series for every status code from t
   const after = await text();
   // Spelt as Go's client library spells codes.
   for (const line of [
-    'grpc_server_started_total{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put"} 1',
-    'grpc_server_handled_total{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put",grpc_code="Canceled"} 1',
-    'grpc_server_handled_total{grpc_type="unary",grpc_service="grpc.health.v1.Health",grpc_method="Check",grpc_code="Unknown"} 1',
-    'grpc_server_handling_seconds_count{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put"} 1',
+    'grpc_server_started_total{grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"} 1',
+    'grpc_server_handled_total{grpc_code="Canceled",grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"} 1',
+    'grpc_server_handled_total{grpc_code="Unknown",grpc_method="Check",grpc_service="grpc.health.v1.Health",grpc_type="unary"} 1',
+    'grpc_server_handling_seconds_count{grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"} 1',
   ]) {
     assert.ok(after.includes(`${line}\n`), line);
   }
@@ -331,7 +331,7 @@ test("the process's health: memory, files, the loop's delays and the collector's
   assert.match(idle, /^nodejs_heap_space_size_used_bytes\{space="old"\} [1-9]/m);
   assert.match(
     idle,
-    /^nodejs_version_info\{version="v\d+\.\d+\.\d+",major="\d+",minor="\d+",patch="\d+"\} 1$/m,
+    /^nodejs_version_info\{major="\d+",minor="\d+",patch="\d+",version="v\d+\.\d+\.\d+"\} 1$/m,
   );
   for (const kind of ["major", "minor", "incremental", "weakcb"]) {
     assert.ok(idle.includes(`nodejs_gc_duration_seconds_count{kind="${kind}"}`), kind);

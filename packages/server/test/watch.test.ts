@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromLatin1, WatchRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import { fromLatin1, WatchService } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { WatchEvent } from "../src/watch/event.ts";
@@ -290,36 +290,6 @@ test("permission is asked for each watch, and for all again when it has changed"
   await bench.run();
   assert.deepEqual(seen(), [[0, false, true, "etcdserver: permission denied"]]);
   assert.equal(bench.hub.watcherCount, 1);
-});
-
-test("an id that a client chooses keeps its value, also beyond 2^53", async () => {
-  const bench = await new WatchBench().open();
-  const { call } = bench.call();
-  const ids = [2n ** 53n + 1n, 2n ** 53n + 2n, -(2n ** 63n)];
-  for (const watchId of ids) call.create({ key: key("k"), watchId });
-  call.create({ key: key("k"), watchId: ids[0] });
-  bench.write({ k: "1" });
-  await bench.run();
-  call.listener.message?.(
-    WatchRequest.encode({ requestUnion: { case: "cancelRequest", value: { watchId: ids[1] } } }),
-  );
-  await bench.run();
-  const seen = call.read();
-  const idsOf = (wanted: (response: WatchResponse) => boolean) =>
-    seen.filter(wanted).map(({ watchId }) => watchId);
-  assert.deepEqual(
-    idsOf(({ created, canceled }) => created && !canceled),
-    ids,
-  );
-  // The second one of an id has none.
-  assert.deepEqual(
-    idsOf(({ canceled }) => canceled),
-    [-1, ids[1]],
-  );
-  assert.deepEqual(
-    idsOf(({ events }) => events.length > 0),
-    ids,
-  );
 });
 
 test("a negative start revision is refused as compacted", async () => {

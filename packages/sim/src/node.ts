@@ -295,15 +295,14 @@ export class Node {
    */
   #trustDisk(raft: Raft): void {
     const { faults } = this.machine;
-    if (faults.hasLied && this.#deps.safety.acknowledged.isLess(raft)) this.#giveUp();
+    const { safety, story } = this.#deps;
+    if (faults.hasLied && safety.acknowledged.isLess(raft)) {
+      story.record(this.name, "has lost what its disk said that it had synced");
+      this.liesUnnoticed++;
+      this.condemn();
+      throw new Crash("the disk has lied");
+    }
     faults.lied.wasRead();
-  }
-
-  #giveUp(): never {
-    this.#deps.story.record(this.name, "has lost what its disk said that it had synced");
-    this.liesUnnoticed++;
-    this.condemn();
-    throw new Crash("the disk has lied");
   }
 
   /** The process comes by a point where it may be made to crash. */
@@ -321,9 +320,8 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const answer = answersOf(member);
-    for (const url of this.urls)
-      this.#deps.network.ports.listen(url, { name: this.name, process, answer });
+    const port = { name: this.name, process, answer: answersOf(member) };
+    for (const url of this.urls) this.#deps.network.ports.listen(url, port);
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -401,9 +399,7 @@ export class Node {
     this.#deps.scheduler.after(20_000, end);
   }
 
-  /**
-   * The disk fails: full for a while, an operation that fails once, or a read at the next start.
-   */
+  /** The disk fails: full for a while, in one operation, or in a read at the next start. */
   failDisk(kind: "full" | "once" | "read"): void {
     if (this.down !== (kind === "read") || this.refused) return;
     const count = this.#random.below(20);

@@ -1,4 +1,4 @@
-/** What is remembered of the permissions for the keys of a lease, against looking at all of them. */
+/** What is remembered of permissions for the keys of a lease, against a look at all of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";

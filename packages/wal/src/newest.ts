@@ -6,8 +6,8 @@
  *              held, then dropped                  held; decoded at the end
  *
  * Entries are held as they are stored, from the newest mark on that the states so far allow. What
- * this does not expect, such as entries that a received snapshot replaced, is left to the two passes
- * of `validSnapshotMarks` and `replay`.
+ * this does not expect, such as entries that a received snapshot replaced, is left to the two
+ * passes of `validSnapshotMarks` and `replay`.
  */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";

@@ -70,6 +70,9 @@ export function makeLog(
   };
 }
 
+/** The snapshot from which a log is read, or the newest that its last state has committed. */
+export type ReadFrom = walpb.Snapshot | "newest";
+
 /** An existing log, and its content from a snapshot on. */
 export interface ReopenedLog extends NewestReplay {
   readonly segments: SegmentName[];
@@ -79,12 +82,12 @@ export interface ReopenedLog extends NewestReplay {
 
 /**
  * Reads the log in `dir` from the snapshot `from` on, or from the newest one that a member may start
- * from, and cuts off a torn write at its end. Throws like Wal.open and Wal.openNewest.
+ * from, and cuts off a torn write at its end. Throws like Wal.open.
  */
 export function reopenLog(
   disk: Disk,
   dir: string,
-  from: walpb.Snapshot | "newest",
+  from: ReadFrom,
   logger: Logger | undefined,
 ): ReopenedLog {
   for (const name of disk.list(dir)) {

@@ -1,8 +1,8 @@
 /**
  * The write-ahead log of a member.
  *
- *     const { wal, from, hardState, entries } = Wal.openNewest(disk, dir, options);   // or
- *     Wal.create for a new member
+ *     const { wal, from, hardState, entries } = Wal.open(disk, dir, "newest", options);
+ *     // or Wal.create for a new member
  *     wal.append(hardState, entries);   // one blocking write
  *     await wal.sync();                 // now it is durable; appends may go on meanwhile
  *     await wal.saveSnapshot(mark);     // after a snapshot file was saved
@@ -28,7 +28,7 @@ import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
 import { assert } from "./invariants.ts";
-import { isLog, makeLog, reopenLog } from "./opening.ts";
+import { isLog, makeLog, type ReadFrom, reopenLog } from "./opening.ts";
 import { segmentBytesOf, type WalOptions } from "./options.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { LogRules } from "./rules.ts";
@@ -154,29 +154,13 @@ export class Wal {
 
   /**
    * Opens the log in `dir` and reads it from the snapshot `from` on ({index: 0, term: 0} stands for
-   * none). A torn write at its end is cut off. Blocks while it reads.
+   * none), or from the newest that its last state has committed. A torn write at its end is cut
+   * off. Blocks while it reads, which it does once for the newest.
    *
    * @throws WalDamageError; WalError NotFound, SnapshotNotFound, SnapshotMismatch; DiskError
    * ("Locked" if another process has it).
    */
-  static open(disk: Disk, dir: string, from: walpb.Snapshot, options: WalOptions): OpenedWal {
-    return Wal.#open(disk, dir, from, options);
-  }
-
-  /**
-   * Opens the log in `dir` like `open`, from the newest snapshot on whose mark is not beyond the
-   * commit index of the last state; from none if there is no such mark. Reads the log once.
-   */
-  static openNewest(disk: Disk, dir: string, options: WalOptions): OpenedWal {
-    return Wal.#open(disk, dir, "newest", options);
-  }
-
-  static #open(
-    disk: Disk,
-    dir: string,
-    from: walpb.Snapshot | "newest",
-    options: WalOptions,
-  ): OpenedWal {
+  static open(disk: Disk, dir: string, from: ReadFrom, options: WalOptions): OpenedWal {
     segmentBytesOf(options);
     if (!isLog(disk, dir)) throw new WalError("NotFound", dir, "there is no log here");
     const lock = disk.lock(lockPath(dir));
@@ -196,8 +180,7 @@ export class Wal {
         crc: end.crc,
         rules,
       });
-      const droppedTailBytes = end.tornBytes;
-      return { wal, from: log.from, metadata, hardState, entries, droppedTailBytes };
+      return { wal, from: log.from, metadata, hardState, entries, droppedTailBytes: end.tornBytes };
     } catch (error) {
       lock.release();
       throw error;

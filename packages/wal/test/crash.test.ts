@@ -178,7 +178,7 @@ class Life {
     const marks = validSnapshotMarks(this.disk, this.dir);
     const from = marks[marks.length - 1];
     assert.ok(from.index >= this.released, "the mark that segments were released for is there");
-    const opened = Wal.openNewest(this.disk, this.dir, this.options);
+    const opened = Wal.open(this.disk, this.dir, "newest", this.options);
     assert.deepEqual(opened.from, from);
     const found = new Model();
     found.entries = opened.entries;

@@ -35,13 +35,10 @@ export function reference(
   return { etcdctl, etcdutl: env["ETCDUTL"] ?? etcdctl, etcd: { name: "etcd", command: [etcd] } };
 }
 
-export function readScenarios(): Scenario[] {
-  return parseScenarios(readFileSync(path("scenarios.txt"), "utf8"));
-}
-
-/** Every command in every output format, for which a build has no time. */
-export function readFormats(): Scenario[] {
-  return parseScenarios(readFileSync(path("formats.txt"), "utf8"));
+/** The scenarios; those of formats.txt too, for which a build has no time. */
+export function readScenarios(withFormats = false): Scenario[] {
+  const files = withFormats ? ["scenarios.txt", "formats.txt"] : ["scenarios.txt"];
+  return files.flatMap((name) => parseScenarios(readFileSync(path(name), "utf8")));
 }
 
 /** The three columns; the first is the reference. */

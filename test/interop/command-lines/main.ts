@@ -14,7 +14,6 @@ import {
   KEPT_RELEASE,
   keptTranscript,
   knownDifferences,
-  readFormats,
   readScenarios,
   reference,
   runColumns,
@@ -69,8 +68,7 @@ async function run(): Promise<boolean> {
   const found = reference();
   if (typeof found === "string") throw new Error(found);
   const release = releaseOf(found.etcdctl);
-  const isWhole = release === KEPT_RELEASE && values.columns.includes("etcd");
-  const scenarios = [...readScenarios(), ...(isWhole ? readFormats() : [])];
+  const scenarios = readScenarios(release === KEPT_RELEASE && values.columns.includes("etcd"));
   const chosen = (name: string): boolean => name.includes(values.only);
   const steps = scenarios
     .filter(({ name }) => chosen(name))

@@ -38,8 +38,9 @@ export class Flusher {
 
   /**
    * Calls flush() once at the end of this turn of the loop, when what has arrived on other
-   * connections is read: for many connections with little output each. Each write may wake a client;
-   * clients that wake together send their next requests together, and the loop has fewer turns.
+   * connections is read: for many connections with little output each. Each write may wake a
+   * client; clients that wake together send their next requests together, and the loop has fewer
+   * turns.
    */
   addToTurn(one: Flushable): void {
     if (this.#inTurn.length === 0) setImmediate(this.#runTurn);

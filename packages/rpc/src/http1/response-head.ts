@@ -84,8 +84,8 @@ export function headText(
 export const MAX_KNOWN_HEADS = 64;
 
 /**
- * Heads of whole responses whose headers are the same for many requests: each is made once a second,
- * for its Date, but for the length at its end.
+ * Heads of whole responses whose headers are the same for many requests: each is made once a
+ * second, for its Date, but for the length at its end.
  */
 export class KnownHeads {
   readonly #date: HttpDate;

@@ -28,6 +28,7 @@ import {
   type UnaryResponse,
 } from "@quorate/rpc";
 import { isReadOnlyTxn } from "@quorate/store";
+import { toStatusError, withoutStatuses } from "../services/status.ts";
 import { KeyFilter } from "./key-filter.ts";
 import { KeyPlaces } from "./key-places.ts";
 import { type AuditedCall, auditLine, type HashValue } from "./line.ts";
@@ -122,10 +123,14 @@ export class Audit {
     const op = KEYS_FIRST.get(path);
     const isPlain = op !== undefined && this.#settings.level === "metadata" && this.#filter.isOpen;
     const lines = isPlain ? this.#lines.of(path, op) : undefined;
+    // One promise for each call, not two: errors become statuses here.
+    const inner = withoutStatuses(handler);
+    const served = inner ?? handler;
     const ends = {
       succeeded: (call: CallOfLine, response: UnaryResponse) =>
         this.#succeeded(call, response, lines, op !== "put"),
-      failed: (call: CallOfLine, error: unknown): never => {
+      failed: (call: CallOfLine, thrown: unknown): never => {
+        const error = inner === undefined ? thrown : toStatusError(thrown);
         const subject = this.subjectOf(path, call.request);
         this.ended(call.context, call.startMs, subject, statusOf(error), 0);
         throw error;
@@ -137,7 +142,7 @@ export class Audit {
       let response: UnaryResponse | Promise<UnaryResponse>;
       try {
         this.#refuseWrite(path, request);
-        response = handler(request, context);
+        response = served(request, context);
       } catch (error) {
         return ends.failed({ request, context, startMs }, error);
       }

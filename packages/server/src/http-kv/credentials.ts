@@ -56,8 +56,8 @@ export class Credentials {
   }
 
   /**
-   * Runs work for the user that a password proves; once more where the kept token has ended. Nothing
-   * has been changed then, as the token was refused.
+   * Runs work for the user that a password proves; once more where the kept token has ended.
+   * Nothing has been changed then, as the token was refused.
    * @returns a promise. Rejects as `work` does, with a Problem, or as Auth/Authenticate does
    */
   async proved<T>(caller: ExchangeCaller, work: () => Promise<T>): Promise<T> {

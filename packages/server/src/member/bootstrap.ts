@@ -289,7 +289,7 @@ async function reopen(
 ): Promise<Bootstrapped> {
   const { disk, logger } = deps;
   makeDirectories(config, disk);
-  const opened = Wal.openNewest(disk, config.walDir, walOptions);
+  const opened = Wal.open(disk, config.walDir, "newest", walOptions);
   const mark = opened.from;
   let store: Store | undefined;
   try {

@@ -92,8 +92,9 @@ export class Family<M> {
       return this.with(...this.labelNames.map(() => "other"));
     }
     const labels: Record<string, string> = {};
-    this.labelNames.forEach((name, i) => {
-      labels[name] = values[i] ?? "";
+    // By name, as in Go's library: scripts look for whole lines.
+    this.labelNames.toSorted().forEach((name) => {
+      labels[name] = values[this.labelNames.indexOf(name)] ?? "";
     });
     const metric = this.#make();
     this.series.set(key, { labels, metric });
