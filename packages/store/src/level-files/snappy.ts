@@ -4,6 +4,8 @@
  * earlier output (1 to 3).
  */
 
+import { copyBytes } from "@quorate/proto";
+
 /** Literals up to so many bytes are copied one by one: that is faster than a call. */
 const FEW_BYTES = 24;
 
@@ -56,7 +58,7 @@ export function uncompressInto(
       }
       if (at + size > end || to + size > length) return false;
       if (size > FEW_BYTES) {
-        content.set(bytes.subarray(at, at + size), to);
+        copyBytes(bytes, at, at + size, content, to);
         at += size;
         to += size;
       } else for (let i = 0; i < size; i++) content[to++] = bytes[at++];
