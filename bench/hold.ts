@@ -314,6 +314,7 @@ function cellsOf(row: Row): string[] {
     ms(row.turns.wallMs),
     ...(args.spin ? [ms(row.turns.cpuMs), ms(row.turns.ownMs)] : []),
     ms(row.turns.pauseMs),
+    row.turns.pauseOf,
     row.peakMiB.toFixed(0),
     [
       ...(row.leaderChanged ? ["leader changed"] : []),
@@ -335,6 +336,7 @@ const head = [
   "longest turn ms",
   ...(args.spin ? ["of CPU ms", "without garbage"] : []),
   "garbage ms",
+  "of",
   "MiB most",
   "",
 ];

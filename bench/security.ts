@@ -42,6 +42,8 @@ const WARM_UP_MS = 1500;
 const KEYS = 10_000;
 const VALUE_BYTES = 256;
 const USER = "ann";
+/** The common name of the clusters' client certificate. */
+const CERTIFICATE_USER = "client";
 
 interface Setting {
   readonly name: string;
@@ -104,8 +106,9 @@ async function prepare(cluster: TestCluster, { proof }: Setting): Promise<Target
   if (proof === undefined) return target;
   const client = new AuthClient(cluster.members[0].clientAddress, cluster.identity);
   try {
-    await enableAuth(client, { [USER]: [["\0", "\0", "readwrite"]] });
-    if (proof === "token") return { ...target, token: await client.login(USER) };
+    const user = proof === "token" ? USER : CERTIFICATE_USER;
+    await enableAuth(client, { [user]: [["\0", "\0", "readwrite"]] });
+    if (proof === "token") return { ...target, token: await client.login(user) };
     return target;
   } finally {
     client.close();

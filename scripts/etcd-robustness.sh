@@ -15,6 +15,8 @@ Nothing is written to the source. Scenarios whose fault is a failpoint inside et
   --run PATTERN      only scenarios whose whole name matches this regular expression
   --fault NAME       draws no faults for those scenarios that draw one, and takes this one: KillFailpoint, MemberReplace,
                      BlackholePeerNetwork, BlackholeUntilSnapshot, DelayPeerNetwork or DropPeerNetwork (all but the first: three members)
+  --auth             the clients are users, whose roles are enforced, while other users, roles, permissions and passwords change, and guests
+                     try to read what they may not; without BlackholeUntilSnapshot, whose client could not log in
   --rounds N         runs each scenario N times (default: 1); faults and traffic are random, so each round is another history
   --minutes N        begins no further scenario after N minutes (default: no limit but that of each scenario, 10 minutes times --patience)
   --patience N       multiplies the tests' own limits of time, and divides the requests a second that they demand, for machines that are
@@ -31,7 +33,7 @@ HELP
 
 fail() { echo "etcd-robustness.sh: $*" >&2; exit 1; }
 
-source= pattern='.*' fault= rounds=1 minutes= patience=1 results= list=
+source= pattern='.*' fault= rounds=1 minutes= patience=1 results= list= auth=
 while [ $# -gt 0 ]; do
   case $1 in
     --source | --fault | --rounds | --minutes | --patience | --results | --run)
@@ -40,6 +42,7 @@ while [ $# -gt 0 ]; do
       shift 2
       ;;
     --list) list=yes; shift ;;
+    --auth) auth=yes; shift ;;
     --help | -h) help; exit 0 ;;
     *) fail "unknown: $1 (--help lists the options)" ;;
   esac
@@ -55,6 +58,7 @@ case $fault in
   '' | KillFailpoint | MemberReplace | BlackholePeerNetwork | BlackholeUntilSnapshot | DelayPeerNetwork | DropPeerNetwork) ;;
   *) fail "--fault is one of those that --help names, not $fault" ;;
 esac
+[ -z "$auth" ] || [ "$fault" != BlackholeUntilSnapshot ] || fail "--auth runs without BlackholeUntilSnapshot"
 work=$(mktemp -d "${TMPDIR:-/tmp}/quorate-etcd-robustness.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/tmp" "$work/changed"
@@ -91,15 +95,35 @@ change scenarios/scenarios.go '/^func Exploratory/,/^}/s/WithGoFailEnabled\(true
 # takes its errors: that is a member that takes some seconds to start. Then no member reaches that
 # one any more, and the test waits in vain.
 change ../../pkg/proxy/server.go 's/make\(chan error, 16\)/make(chan error, 1<<16)/'
-faults=()
+faults=() main=() own=$here/scripts/etcd-robustness
 [ -z "$fault" ] || faults+=("s/^var allFailpoints = \[\]Failpoint\{/var allFailpoints = []Failpoint{$fault}\n\nvar _ = []Failpoint{/")
 if [ "$patience" != 1 ]; then
   change traffic/traffic.go "s/(RequestTimeout += )/\1$patience * /" "s/(WatchTimeout += )/\1$patience * /" \
     "s/(MinimalQPS: +)([0-9]+),/\1\2.0 \/ $patience,/"
   faults+=("s/(triggerTimeout = )/\1$patience * /")
-  change main_test.go "s/5\*time\.Minute/$patience*5*time.Minute/"
+  main+=("s/5\*time\.Minute/$patience*5*time.Minute/")
+fi
+if [ -n "$auth" ]; then
+  # Each file that makes clients, once: as a user who may use all keys, or as root for what only
+  # root may do.
+  new='clientv3\.New\(clientv3\.Config\{'
+  as() { echo "s/$new/clientv3.New(clientv3.Config{Username: \"$1\", Password: \"$1\",/"; }
+  change client/client.go "$(as traffic)"
+  change client/kvhash.go "$(as root)"
+  change failpoint/cluster.go "$(as root)"
+  faults+=("$(as root)" "s/ BlackholeUntilSnapshot,//")
+  change report/wal.go 's/^(\tfor _, e := range entries \{)$/\tauth := authLog{}\n\1/' \
+    '/for _, e := range entries/,/parseEntryNormal/s/e\.GetType\(\) != raftpb\.EntryNormal/& || auth.skips(e)/'
+  # Each client logs in when it is made, and all are to be made before a member is killed.
+  main+=("s/(WaitBeforeFailpoint = )/\\1$((2 + 2 * patience)) * /")
+  main+=('s/(.*)NewEtcdProcessCluster\(/\t\t\ts.Cluster.ServerConfig.BcryptCost = 4\n&/'
+    '/^func runScenario/,/^}/s/^\tg := errgroup.Group\{\}$/\tauth := startAuth(ctx, t, clus.EndpointsGRPC())\n&/'
+    '/^func runScenario/,/^}/s/^\terr = client\.CheckEndOfTestHashKV/\tauth.end(lg)\n&/')
+  printf '"%s":"%s","%s":"%s",' "$tests/quorate_auth_test.go" "$own/auth_test.go" \
+    "$tests/report/quorate_auth_log.go" "$own/auth_log.go" >> "$overlay"
 fi
 [ ${#faults[@]} = 0 ] || change failpoint/failpoint.go "${faults[@]}"
+[ ${#main[@]} = 0 ] || change main_test.go "${main[@]}"
 cat > "$work/changed/names_test.go" <<'GO'
 package robustness
 
@@ -127,6 +151,8 @@ cd "$tests"
 scenarios=$("$work/tests" -test.run '^TestQuorateNames$' -bin-dir "$work/bin" | sed -n 's/^name: //p')
 [ -n "$scenarios" ] || fail "the tests name no scenario"
 scenarios=$(awk -v pattern="^($pattern)\$" '$3 ~ pattern' <<< "$scenarios")
+# Its fault is the one whose client could not log in.
+[ -z "$auth" ] || scenarios=$(awk '$3 != "Issue20221"' <<< "$scenarios")
 [ -n "$scenarios" ] || fail "no scenario is called $pattern (--list prints their names)"
 if [ -n "$list" ]; then
   awk '{ print $3 ($2 == "true" ? "  (left out: needs failpoints in the program of etcd)" : "") }' <<< "$scenarios"
@@ -156,6 +182,7 @@ run_one() { # TEST NAME ROUND
   happened=$(sed -n 's/.*Triggering failpoint.*"failpoint": "\([^"]*\)".*/\1/p' "$log" | head -n 1)
   count=$(figure "$log" traffic successes)
   events=$(figure "$log" watch events)
+  [ -z "$auth" ] || happened+="; users changed $(figure "$log" auth changes) times, $(figure "$log" auth refused) calls refused"
   rm -rf "$work/tmp" && mkdir "$work/tmp"
   rmdir "$results"/TestRobustness* 2> /dev/null || true # what a test that passed leaves is empty
   if [ $code = 0 ] && grep -q '^ *--- SKIP' "$log"; then

@@ -5,7 +5,7 @@
  *     wall-clock ms of the longest turn
  *     ms of processor time of the member's main thread in the turn that took most of it
  *     the same without the time in which the thread collected garbage
- *     ms of the longest pause for garbage
+ *     ms of the longest pause for garbage; what was collected in it
  *     in the next lines, with QUORATE_BENCH_HOLD_PROFILE: what the longest turns did
  *
  * The processor time is measured with QUORATE_BENCH_HOLD_SPIN. Other programs on the machine do not
@@ -13,7 +13,7 @@
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
+import { constants, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
 import { threadClock } from "./thread-clock.ts";
 import { TurnProfile } from "./turn-profile.ts";
@@ -30,6 +30,18 @@ interface Span {
   readonly toMs: number;
 }
 
+interface Pause extends Span {
+  readonly kind: string;
+}
+
+/** Kinds of garbage collection, by the numbers of perf_hooks. */
+const KINDS = new Map([
+  [constants.NODE_PERFORMANCE_GC_MINOR, "young"],
+  [constants.NODE_PERFORMANCE_GC_MAJOR, "all"],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, "marking"],
+  [constants.NODE_PERFORMANCE_GC_WEAKCB, "callbacks"],
+]);
+
 interface Turn extends Span {
   readonly cpuMs: number;
 }
@@ -37,22 +49,23 @@ interface Turn extends Span {
 /** Long turns and pauses since the last report. */
 class Record {
   #turns: Turn[] = [];
-  #pauses: Span[] = [];
+  #pauses: Pause[] = [];
 
   turn(turn: Turn): void {
     if (turn.cpuMs >= LONG_TURN_MS && this.#turns.length < MAX_KEPT) this.#turns.push(turn);
   }
 
-  pause(pause: Span): void {
+  pause(pause: Pause): void {
     if (pause.toMs - pause.fromMs >= LONG_PAUSE_MS && this.#pauses.length < MAX_KEPT)
       this.#pauses.push(pause);
   }
 
   /** The longest turn, the longest without its pauses, and the longest pause, in milliseconds. */
-  take(): { cpuMs: number; ownMs: number; pauseMs: number; turns: Turn[] } {
+  take(): { cpuMs: number; ownMs: number; pauseMs: number; pauseOf: string; turns: Turn[] } {
     let cpuMs = 0;
     let ownMs = 0;
     let pauseMs = 0;
+    let pauseOf = "none";
     let first = 0;
     // The observer does not report them in order.
     this.#pauses.sort((a, b) => a.fromMs - b.fromMs);
@@ -66,11 +79,15 @@ class Record {
       }
       ownMs = Math.max(ownMs, turn.cpuMs - pausedMs);
     }
-    for (const { fromMs, toMs } of this.#pauses) pauseMs = Math.max(pauseMs, toMs - fromMs);
+    for (const { fromMs, toMs, kind } of this.#pauses) {
+      if (toMs - fromMs <= pauseMs) continue;
+      pauseMs = toMs - fromMs;
+      pauseOf = kind;
+    }
     const turns = this.#turns;
     this.#turns = [];
     this.#pauses = [];
-    return { cpuMs, ownMs, pauseMs, turns };
+    return { cpuMs, ownMs, pauseMs, pauseOf, turns };
   }
 }
 
@@ -87,8 +104,13 @@ if (path !== undefined && isMainThread) {
   /** From performance.now() to the monotonic clock of profiles. */
   const originUs = Number(process.hrtime.bigint()) / 1000 - performance.now() * 1000;
   const pauses = new PerformanceObserver((list) => {
-    for (const { startTime, duration } of list.getEntries())
-      record.pause({ fromMs: startTime, toMs: startTime + duration });
+    for (const entry of list.getEntries()) {
+      const { startTime, duration } = entry;
+      // Node's types have no class for entries of this type.
+      const { detail } = entry as unknown as { readonly detail: { readonly kind: number } };
+      const kind = KINDS.get(detail.kind) ?? "other";
+      record.pause({ fromMs: startTime, toMs: startTime + duration, kind });
+    }
   });
   pauses.observe({ type: "gc" });
   /** Begins a turn: what reports cost the member does not count. */
@@ -97,10 +119,16 @@ if (path !== undefined && isMainThread) {
     socket.on("error", () => {});
     // The observer is called with the latest pauses first.
     setTimeout(() => {
-      const { cpuMs, ownMs, pauseMs, turns: long } = record.take();
+      const { cpuMs, ownMs, pauseMs, pauseOf, turns: long } = record.take();
       const wallMs = turns.count === 0 ? 0 : turns.max / 1e6;
       turns.reset();
-      const figures = [wallMs, spins ? cpuMs : Number.NaN, spins ? ownMs : Number.NaN, pauseMs];
+      const figures = [
+        wallMs,
+        spins ? cpuMs : Number.NaN,
+        spins ? ownMs : Number.NaN,
+        pauseMs,
+        pauseOf,
+      ];
       const text = profile?.take(
         long.map(({ fromMs, toMs, cpuMs }) => ({
           fromUs: fromMs * 1000 + originUs,

@@ -14,6 +14,8 @@ export const probeSocket = (name: string): string =>
 export interface Turns {
   readonly wallMs: number;
   readonly pauseMs: number;
+  /** What was collected in the longest pause. */
+  readonly pauseOf: string;
   readonly cpuMs: number;
   readonly ownMs: number;
   /** What the longest turns did. */
@@ -30,8 +32,9 @@ export function longestTurn(path: string): Promise<Turns> {
     });
     socket.on("end", () => {
       const [figures, ...profile] = text.split("\n");
-      const [wallMs, cpuMs, ownMs, pauseMs] = figures.split(" ").map(Number) as number[];
-      resolve({ wallMs, cpuMs, ownMs, pauseMs, profile: profile.join("\n") });
+      const words = figures.split(" ");
+      const [wallMs, cpuMs, ownMs, pauseMs] = words.map(Number);
+      resolve({ wallMs, cpuMs, ownMs, pauseMs, pauseOf: words[4], profile: profile.join("\n") });
     });
     socket.on("error", () =>
       resolve({
@@ -39,6 +42,7 @@ export function longestTurn(path: string): Promise<Turns> {
         cpuMs: Number.NaN,
         ownMs: Number.NaN,
         pauseMs: Number.NaN,
+        pauseOf: "",
         profile: "",
       }),
     );

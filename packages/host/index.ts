@@ -7,6 +7,7 @@ export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
+export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
 export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
 export {
   type HttpExchange,

@@ -54,6 +54,7 @@ export type { JsonEnum, JsonField, JsonKind, JsonMessage } from "./src/json/sche
 export { JsonSplitter } from "./src/json/splitter.ts";
 export { errorChunkJson, statusJson } from "./src/json/status.ts";
 export { jsonTypes } from "./src/json/types.ts";
+export type { WatchId } from "./src/watch-id.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";

@@ -1,5 +1,6 @@
 /** Consensus: a state machine and nothing else. step(message) and tick() in, one Ready out. */
 export { MAX_TERM_LEAP } from "./src/check.ts";
+export { confStateAfter } from "./src/confchange.ts";
 export {
   type InitialState,
   type LogLevel,

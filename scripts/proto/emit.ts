@@ -321,6 +321,7 @@ const TS_TYPES: { [kind in ScalarKind]: string } = {
   int64: "number",
   uint64: "number",
   int64Clamped: "number",
+  int64Wide: "number | bigint",
   bigInt64: "bigint",
   bigUint64: "bigint",
 };

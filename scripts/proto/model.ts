@@ -10,6 +10,7 @@ import {
   RAW_FIELDS,
   RAW_MESSAGES,
   REQUIRED_MESSAGES,
+  WIDE_FIELDS,
 } from "./policy.ts";
 
 /** A scalar type on the wire and in TypeScript. */
@@ -22,6 +23,7 @@ export type ScalarKind =
   | "int64"
   | "uint64"
   | "int64Clamped"
+  | "int64Wide"
   | "bigInt64"
   | "bigUint64";
 
@@ -240,6 +242,7 @@ class Policy {
   private readonly unused = new Set([
     ...BIGINT_FIELDS,
     ...CLAMPED_FIELDS,
+    ...WIDE_FIELDS,
     ...RAW_FIELDS,
     ...Object.keys(RAW_MESSAGES),
     ...REQUIRED_MESSAGES,
@@ -255,8 +258,12 @@ class Policy {
   scalar(key: string, type: string): ScalarKind {
     const bigint = this.has(BIGINT_FIELDS, key);
     const clamped = this.has(CLAMPED_FIELDS, key);
+    const wide = this.has(WIDE_FIELDS, key);
+    if (wide && (type !== "int64" || bigint || clamped))
+      throw new Error(`${key}: only an int64 of one kind can be wide`);
     switch (type) {
       case "int64":
+        if (wide) return "int64Wide";
         return bigint ? "bigInt64" : clamped ? "int64Clamped" : "int64";
       case "uint64":
         if (clamped) throw new Error(`${key}: only int64 can be clamped`);

@@ -76,6 +76,14 @@ export const CLAMPED_FIELDS: readonly string[] = [
   "etcdserverpb.HashKVRequest.revision",
   "etcdserverpb.WatchCreateRequest.start_revision",
   "etcdserverpb.LeaseGrantRequest.TTL",
+  "v3electionpb.LeaderKey.rev",
+];
+
+/** int64 fields that clients choose: a number, or a bigint beyond the safe integers. */
+export const WIDE_FIELDS: readonly string[] = [
+  "etcdserverpb.WatchCreateRequest.watch_id",
+  "etcdserverpb.WatchCancelRequest.watch_id",
+  "etcdserverpb.WatchResponse.watch_id",
 ];
 
 /**

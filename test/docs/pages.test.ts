@@ -13,6 +13,10 @@ const root = join(import.meta.dirname, "../..");
 const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n");
+const tests = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encoding: "utf8" })
+  .trim()
+  .split("\n")
+  .map((at) => ({ at, text: readFileSync(join(root, at), "utf8") }));
 /** Pages whose blocks a test runs. */
 const executed = new Set([
   "CONTRIBUTING.md",
@@ -79,5 +83,45 @@ for (const page of ["docs/guide-coverage.md", "docs/etcd-changelog.md"]) {
     const named = [...text.matchAll(/`((?:test|packages)\/[\w/.-]+)`/g)].map((it) => it[1]!);
     assert.ok(named.length > 20);
     for (const path of named) assert.ok(existsSync(join(root, path)), `${path} is not there`);
+  });
+}
+
+const security = pages.filter((page) => /^docs\/security(?:\.md$|\/)/.test(page));
+
+/** Tests by the short names of docs/security: PACKAGE/test/NAME, and those below test/ alone. */
+const SHORT =
+  /(?<![\w/.-])(?:([a-z]+)\/test\/([a-z][\w-]*)|((?:e2e|interop|scripts|deploy|docs|ctl)\/[a-z][\w-]*))(?![\w/.-]*\.\w)/g;
+
+for (const page of security) {
+  const text = readFileSync(join(root, page), "utf8").replace(/\]\([^)]*\)/g, "]");
+
+  test(`${page}: the tests that it names in short exist`, () => {
+    for (const { 0: name, 1: pkg, 2: ofPackage, 3: ofTop } of text.matchAll(SHORT)) {
+      const path = ofTop === undefined ? `packages/${pkg}/test/${ofPackage}` : `test/${ofTop}`;
+      const found = [`${path}.test.ts`, path].some((one) => existsSync(join(root, one)));
+      assert.ok(found, name);
+    }
+  });
+
+  test(`${page}: the quoted names are those of tests`, () => {
+    // A quoted name follows the file of its test in the same paragraph.
+    for (const paragraph of text.split("\n\n")) {
+      const named = [...paragraph.matchAll(/[\w/-]+\.test\.ts/g)].map(({ 0: path }) => path);
+      if (named.length === 0 || paragraph.startsWith("|")) continue;
+      const all = named.map((path) =>
+        tests.filter(({ at }) => at.endsWith(`/${path}`) || at === path),
+      );
+      assert.ok(
+        all.every((found) => found.length > 0),
+        named.join(" "),
+      );
+      for (const { 1: quoted } of paragraph.matchAll(/"([^"]+)"/g)) {
+        const name = quoted!.replace(/\s+/g, " ").replace(/(?: \.\.\.|,)$/, "");
+        assert.ok(
+          all.flat().some(({ text: body }) => body.includes(name)),
+          `"${name}"`,
+        );
+      }
+    }
   });
 }

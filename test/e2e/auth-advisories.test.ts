@@ -1,9 +1,13 @@
 /**
- * The attacks of etcd's public advisories over real sockets: each is refused. Revoked certificates
- * and endless handshakes: packages/rpc/test/tls.test.ts and packages/rpc/test/connections.test.ts.
+ * The attacks of etcd's public advisories over real sockets: each is refused. The list of all, with
+ * their tests: docs/security/advisories.md.
  */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { connect } from "node:tls";
 import {
   AuthService,
   ClusterService,
@@ -14,6 +18,15 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { type AuthClient, enableAuth, soon, Watch, withClients } from "../support/auth.ts";
+import {
+  makeAuthority,
+  makeLocalCertificate,
+  makeRevocationList,
+  type TestCertificate,
+} from "../support/certs.ts";
+import { quorate } from "../support/executables.ts";
+import { TestMember } from "../support/member.ts";
+import { freePorts } from "../support/ports.ts";
 
 const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 const { UserAdd } = AuthService.methods;
@@ -152,4 +165,62 @@ test("many wrong passwords of a user from an address are refused", async () => {
     assert.equal(answers[11], "etcdserver: too many failed logins: try again later");
     await user.login("ann");
   });
+});
+
+test("a revoked certificate is refused on the port of gRPC and on that of HTTP", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-revoked-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const ca = makeAuthority();
+  const [server, revoked, other] = ["server", "revoked", "other"].map((name) =>
+    makeLocalCertificate(ca, name),
+  );
+  const [grpc, http, peer] = await freePorts(3);
+  const write = (name: string, content: string | Uint8Array): string => {
+    writeFileSync(join(dir, name), content);
+    return join(dir, name);
+  };
+  const [clientUrl, peerUrl] = [`https://127.0.0.1:${grpc}`, `http://127.0.0.1:${peer}`];
+  const dataDir = join(dir, "data");
+  const member = new TestMember({
+    name: "solo",
+    command: quorate.command,
+    flags: [
+      ...["--name=solo", `--data-dir=${dataDir}`, `--initial-cluster=solo=${peerUrl}`],
+      ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
+      ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
+      `--listen-client-http-urls=https://127.0.0.1:${http}`,
+      `--cert-file=${write("cert.pem", server.certPem)}`,
+      `--key-file=${write("key.pem", server.keyPem)}`,
+      ...["--client-cert-auth", `--trusted-ca-file=${write("ca.pem", ca.certPem)}`],
+      `--client-crl-file=${write("crl", makeRevocationList(ca, [revoked]))}`,
+    ],
+    env: {},
+    // Where its health is asked for.
+    clientUrl: `https://127.0.0.1:${http}`,
+    ...{ peerUrl, dataDir },
+    logFile: join(dir, "log"),
+    identity: { ca: ca.certPem, cert: other.certPem, key: other.keyPem },
+  });
+  t.after(() => member.kill());
+  member.start();
+  await member.waitReady();
+  const isServed = (port: number, who: TestCertificate, protocol: string): Promise<boolean> =>
+    new Promise((resolve) => {
+      const identity = { ca: ca.certPem, cert: who.certPem, key: who.keyPem };
+      const socket = connect({ host: "127.0.0.1", port, ...identity, ALPNProtocols: [protocol] });
+      socket.once("secureConnect", () => socket.write("GET /version HTTP/1.1\r\nHost: x\r\n\r\n"));
+      socket.once("data", () => {
+        resolve(true);
+        socket.destroy();
+      });
+      for (const end of ["close", "error"] as const) socket.once(end, () => resolve(false));
+    });
+  for (const [port, protocol] of [
+    [grpc, "h2"],
+    [http, "http/1.1"],
+  ] as const) {
+    assert.equal(await isServed(port, other, protocol), true, `${protocol}, a good certificate`);
+    assert.equal(await isServed(port, revoked, protocol), false, `${protocol}, a revoked one`);
+  }
+  await member.terminate();
 });

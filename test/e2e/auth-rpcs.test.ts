@@ -1,7 +1,7 @@
 /**
- * Every RPC, called by every kind of identity over a real socket: what it answers is the table of
- * docs/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the table; QUORATE_TEST_MEMBER=etcd
- * asks the same of etcd, and says where it differs.
+ * Every RPC and every path over HTTP, called by every kind of identity over a real socket: what it
+ * answers are the tables of docs/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the page;
+ * QUORATE_TEST_MEMBER=etcd asks the same of etcd, and says where it differs.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -22,7 +22,15 @@ import {
   WatchService,
 } from "@quorate/proto";
 import { RPC_RULES } from "@quorate/server";
-import { AuthClient, enableAuth, type Outcome, PASSWORD } from "../support/auth.ts";
+import { AuthClient, enableAuth, type Grant, type Outcome, PASSWORD } from "../support/auth.ts";
+import {
+  gatewayCases,
+  type HttpCase,
+  KEY_PATHS,
+  STATE_PATHS,
+  sendHttp,
+  shownHttp,
+} from "../support/auth-paths.ts";
 import { withCluster } from "../support/cluster.ts";
 import { memberUnderTest } from "../support/executables.ts";
 
@@ -53,9 +61,15 @@ const LEASES: Readonly<Record<Who, bigint>> = {
   ...{ bob: 104n, ann: 105n, root: 106n },
 };
 const STAYING_LEASE = 100n;
+/** Those of the gateway's paths are further on, each path's by itself. */
+const PATH_LEASES = 1000n;
+const MOST_PATHS = 100n;
 
 const put = { request: { case: "requestPut", value: { key, value: b("v") } } } as const;
 const txn = TxnRequest.decode(TxnRequest.encode({ failure: [put] as never }));
+
+/** A revision is compacted once. */
+let nextCompaction = 1;
 
 /** The request of each method: one that ann's permissions allow, if any do. */
 const REQUESTS: Readonly<Record<string, (who: Who) => object>> = {
@@ -64,7 +78,7 @@ const REQUESTS: Readonly<Record<string, (who: Who) => object>> = {
   [KVService.methods.Put.path]: () => ({ key, value: b("v"), prevKv: true }),
   [KVService.methods.DeleteRange.path]: () => ({ key: b("ann/none") }),
   [KVService.methods.Txn.path]: () => txn,
-  [KVService.methods.Compact.path]: () => ({ revision: 1 }),
+  [KVService.methods.Compact.path]: () => ({ revision: nextCompaction++ }),
   [WatchService.methods.Watch.path]: () => ({
     requestUnion: { case: "createRequest", value: { key, rangeEnd: new Uint8Array(0) } },
   }),
@@ -110,49 +124,110 @@ function shown({ code, text, response }: Outcome): string {
   return code === 0 ? "OK" : `${CODES[code]}: ${text}`;
 }
 
-/** One row for each method, in the order of the services. */
-async function answers(address: string): Promise<string[][]> {
+/** Tokens end when a row takes long. */
+async function renew(who: Who, client: AuthClient): Promise<void> {
+  if (who === "ann" || who === "bob" || who === "root") await client.login(who);
+}
+
+/** The gateway's paths that revoke a lease, and the lease of an identity for each. */
+function revocations(who: Who): [path: string, lease: bigint][] {
+  return gatewayCases((path) => REQUESTS[path]?.(who) ?? {})
+    .filter(({ rpc }) => rpc === LeaseService.methods.LeaseRevoke.path)
+    .map(({ path }, i) => [path, LEASES[who] * MOST_PATHS + PATH_LEASES + BigInt(i)]);
+}
+
+/** The gateway's requests of an identity. */
+function gatewayRequests(who: Who): readonly HttpCase[] {
+  const leases = new Map(revocations(who));
+  return gatewayCases((path) => REQUESTS[path]?.(who) ?? {})
+    .filter(({ rpc }) => rpc !== AuthService.methods.AuthDisable.path)
+    .map((one) => {
+      const ID = leases.get(one.path);
+      return ID === undefined ? one : { ...one, body: JSON.stringify({ ID: `${ID}` }) };
+    });
+}
+
+async function answersOfPaths(
+  address: string,
+  clients: Record<Who, AuthClient>,
+  rows: string[][],
+): Promise<void> {
+  const columns = IDENTITIES.map((who) => [...KEY_PATHS, ...gatewayRequests(who), ...STATE_PATHS]);
+  for (const [i, { method, path }] of columns[0].entries()) {
+    const row = [`${method} ${path}`];
+    for (const [at, who] of IDENTITIES.entries()) {
+      await renew(who, clients[who]);
+      const { token } = clients[who];
+      const sent = token === undefined ? undefined : `Bearer ${token}`;
+      row.push(shownHttp(await sendHttp(address, columns[at][i], sent)));
+    }
+    rows.push(row);
+  }
+}
+
+interface Answers {
+  /** One row for each method, in the order of the services. */
+  readonly rpcs: string[][];
+  /** One row for each path. */
+  readonly paths: string[][];
+}
+
+async function answers(address: string): Promise<Answers> {
   const clients = Object.fromEntries(
     IDENTITIES.map((who) => [who, new AuthClient(address)]),
   ) as Record<Who, AuthClient>;
-  const rows: string[][] = [];
+  const rpcs: string[][] = [];
+  const paths: string[][] = [];
   try {
     const { root } = clients;
-    await enableAuth(root, { ann: [["ann/", "ann0", "readwrite"]], bob: [] });
+    const grants: Grant[] = [
+      ["ann/", "ann0", "readwrite"],
+      // As docs/v2.md has it.
+      ["/v2/keys/ann/", "/v2/keys/ann0", "readwrite"],
+      ["/v2/keys//ann", "", "read"],
+    ];
+    await enableAuth(root, { ann: grants, bob: [] });
     await clients.expired.login("ann");
     clients.wrong.token = "abcdefghijklmnop.1";
     await root.login("root");
-    for (const ID of [STAYING_LEASE, ...Object.values(LEASES)]) {
+    const ofPaths = IDENTITIES.flatMap((who) => revocations(who).map(([, ID]) => ID));
+    for (const ID of [STAYING_LEASE, ...Object.values(LEASES), ...ofPaths]) {
       await root.call(LeaseService.methods.LeaseGrant, { ID, TTL: 600 });
       await root.call(KVService.methods.Put, { key: b(`ann/lease/${ID}`), lease: ID });
     }
     // The time that is tested; nothing uses the token meanwhile.
     await new Promise((resolve) => setTimeout(resolve, (TTL_SECONDS + 2) * 1000));
+    if (memberUnderTest.name !== "etcd") {
+      // A directory that others share is not made by a user of its own.
+      const made = { method: "PUT", path: "/v2/keys/ann?dir=true" };
+      await sendHttp(address, made, `Bearer ${await root.login("root")}`);
+      await answersOfPaths(address, clients, paths);
+    }
     const { AuthDisable } = AuthService.methods;
     const all: MethodDescriptor[] = services.flatMap(({ methods }) => Object.values(methods));
     for (const method of [...all.filter((one) => one !== AuthDisable), AuthDisable]) {
       const row = [method.path.slice(1)];
       for (const who of IDENTITIES) {
         const client = clients[who];
-        // Tokens end when a row takes long.
-        if (who === "ann" || who === "bob" || who === "root") await client.login(who);
+        await renew(who, client);
         const request = REQUESTS[method.path]?.(who) ?? {};
         row.push(shown(await client.try(method, request as never)));
       }
-      rows.push(row);
+      rpcs.push(row);
     }
-    return rows;
+    return { rpcs, paths };
   } finally {
     for (const client of Object.values(clients)) client.close();
   }
 }
 
-function page(rows: readonly (readonly string[])[]): string {
+function page({ rpcs, paths }: Answers): string {
   const needs = (path: string) => RPC_RULES.get(`/${path}`)?.needs ?? "";
-  const lines = rows.map(
+  const lines = rpcs.map(
     ([path = "", ...cells]) => `| ${[path, needs(path), ...cells].join(" | ")} |`,
   );
   const heading = ["RPC", "needs", ...IDENTITIES.map((who) => HEADINGS[who])];
+  const ofPaths = ["path", ...IDENTITIES.map((who) => HEADINGS[who])];
   return [
     "# Permissions of every RPC",
     "",
@@ -165,17 +240,30 @@ function page(rows: readonly (readonly string[])[]): string {
     `|${heading.map(() => "---|").join("")}`,
     ...lines,
     "",
+    "## Paths over HTTP",
+    "",
+    "The same for every path that leads to a key or a call: keys over HTTP, the API of etcd's version",
+    "2 (`--enable-v2`), the JSON gateway, and pages about the member. A token is sent as",
+    "`Authorization: Bearer`. `/v3/auth/disable` is called by gRPC alone, at the end. The version 2",
+    "API has the permissions that [its page](../v2.md#users-and-roles) names, for the directory `ann`.",
+    "Pages that show how the member does, and no key, need no user, as in etcd.",
+    "",
+    `| ${ofPaths.join(" | ")} |`,
+    `|${ofPaths.map(() => "---|").join("")}`,
+    ...paths.map((cells) => `| ${cells.join(" | ")} |`),
+    "",
   ].join("\n");
 }
 
-test("every RPC answers every identity as the documentation says", async () => {
-  const options = { size: 1, flags: [`--auth-token-ttl=${TTL_SECONDS}`, "--bcrypt-cost=4"] };
-  await withCluster(options, async ({ endpoints }) => {
-    const rows = await answers(endpoints[0].replace(/^https?:\/\//, ""));
-    const written = page(rows);
+test("every RPC and path answers every identity as the documentation says", async () => {
+  const isOurs = memberUnderTest.name !== "etcd";
+  const flags = [`--auth-token-ttl=${TTL_SECONDS}`, "--bcrypt-cost=4"];
+  if (isOurs) flags.push("--enable-v2");
+  await withCluster({ size: 1, flags }, async ({ endpoints }) => {
+    const written = page(await answers(endpoints[0].replace(/^https?:\/\//, "")));
     if (process.env["QUORATE_WRITE_DOCS"] === "1") writeFileSync(PAGE, written);
     const expected = readFileSync(PAGE, "utf8");
-    if (memberUnderTest.name !== "etcd") {
+    if (isOurs) {
       assert.equal(written, expected);
       return;
     }

@@ -42,6 +42,18 @@ export class AwakeClock {
     return this.#stops;
   }
 
+  /** Runs a task, and again if it failed and the process stood still meanwhile. */
+  async retried<T>(task: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const { stops } = this;
+      try {
+        return await task();
+      } catch (error) {
+        if (this.stops === stops) throw error;
+      }
+    }
+  }
+
   /** Notes the time that has passed. */
   tick(): void {
     const readMs = this.#read();

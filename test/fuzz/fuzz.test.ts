@@ -75,3 +75,16 @@ test("its clock leaves out the time in which the process is stopped", () => {
   assert.equal(clock.nowMs, 3400);
   assert.equal(clock.stops, 1);
 });
+
+test("what fails while the process is stopped is done again, what fails otherwise is not", async () => {
+  let readMs = 0;
+  const clock = new AwakeClock(() => readMs);
+  let runs = 0;
+  const fails = async (): Promise<number> => {
+    readMs += ++runs === 1 ? 180_000 : 200;
+    if (runs < 3) throw new Error(`run ${runs}`);
+    return runs;
+  };
+  await assert.rejects(clock.retried(fails), /run 2/);
+  assert.equal(await clock.retried(fails), 3);
+});

@@ -257,7 +257,7 @@ export class Fuzzer {
       const member = this.#random.pick(this.#cluster.members);
       this.#stopped.add(member);
       if (this.#random.oneIn(2)) await member.kill();
-      else await member.terminate();
+      else await this.#clock.retried(() => member.terminate());
       await delay(this.#random.below(1500));
       member.start();
       this.#stopped.delete(member);
@@ -288,15 +288,8 @@ export class Fuzzer {
   }
 
   /** As `#each`; calls that failed because this process stood still meanwhile are made again. */
-  async #eachAwake<T>(ask: (client: TestClient, member: TestMember) => Promise<T>): Promise<T[]> {
-    for (;;) {
-      const { stops } = this.#clock;
-      try {
-        return await this.#each(ask);
-      } catch (error) {
-        if (!(error instanceof CallError) || this.#clock.stops === stops) throw error;
-      }
-    }
+  #eachAwake<T>(ask: (client: TestClient, member: TestMember) => Promise<T>): Promise<T[]> {
+    return this.#clock.retried(() => this.#each(ask));
   }
 
   async #each<T>(ask: (client: TestClient, member: TestMember) => Promise<T>): Promise<T[]> {

@@ -132,6 +132,7 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
   "flip-taken-for-tear": HARSH_DISKS,
   "lowered-position-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
+  "lost-member-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
   "refused-put-leaves-its-lease": { leasedShare: 0.5, leaseClients: 3, faultPhaseMs: 3000 },
   "refused-write-goes-on": TIGHT_QUOTA,
   "quota-unchecked": TIGHT_QUOTA,

@@ -5,7 +5,6 @@
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { placePattern } from "@quorate/host/testing";
 import { runPool, seedsFrom, Totals } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
@@ -42,7 +41,7 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests"),
-    QUORATE_MUTANT: JSON.stringify({ file, place: placePattern(before).source, after }),
+    QUORATE_MUTANT: JSON.stringify({ file, before, after }),
     NODE_TEST_CONTEXT: undefined,
   };
   const output = await outputOf([...args, "--test-timeout=120000", ...files], env);

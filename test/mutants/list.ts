@@ -1,6 +1,7 @@
 /**
- * All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, those
- * of Raft's random clusters, and those of Kubernetes' storage and access control.
+ * All mutants: the subtle ones, those of what requests mean, the simulator's planted bugs that are
+ * changes of the source, those of Raft's random clusters, and those of Kubernetes' storage and
+ * access control.
  */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
 import { FORCED } from "./forced.ts";
@@ -8,6 +9,7 @@ import { KUBERNETES_POLICY } from "./kubernetes-policy.ts";
 import { KUBERNETES_STORAGE } from "./kubernetes-storage.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
+import { REQUESTS } from "./requests.ts";
 import { SUBTLE } from "./subtle.ts";
 
 const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>>).map(
@@ -32,6 +34,7 @@ const ofRaft = raftMutants.map(
 
 export const MUTANTS: readonly Mutant[] = [
   ...SUBTLE,
+  ...REQUESTS,
   ...planted,
   ...ofRaft,
   ...KUBERNETES_STORAGE,

@@ -204,8 +204,19 @@ export function encodeRecord(record: BackupRecord): Uint8Array {
   return bytes;
 }
 
+/** Bytes of each kind's payload before its list, if it has one. */
+const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
+  [Kind.head, 24],
+  [Kind.changes, 16],
+  [Kind.leases, 9],
+  [Kind.progress, 16],
+  [Kind.hash, 28],
+  [Kind.synced, SYNCED_BYTES],
+]);
+
 /** Decodes a record whose checksum has been verified. Throws RangeError if it is malformed. */
 export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
+  if (payload.length < (FIXED_BYTES.get(kind) ?? 0)) throw new RangeError("a record is cut short");
   const timeMs = readU64BE(payload, kind === Kind.head ? 16 : 0);
   switch (kind) {
     case Kind.head:
@@ -236,6 +247,8 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
       return { kind: "progress", timeMs, revision: readU64BE(payload, 8) };
     case Kind.hash: {
       const compactRevision = Number(BigInt.asIntN(64, readBigU64BE(payload, 16)));
+      if (!Number.isSafeInteger(compactRevision))
+        throw new RangeError(`${compactRevision} is no revision`);
       return {
         kind: "hash",
         timeMs,

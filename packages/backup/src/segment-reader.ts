@@ -56,13 +56,8 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
       return damaged(at, "a record's length or checksum is wrong, and it had been synced");
     }
     const { kind, payload, end } = found;
-    let record: BackupRecord;
-    try {
-      record = decodeRecord(kind, payload);
-    } catch (error) {
-      if (error instanceof RangeError) return damaged(at, error.message);
-      throw error;
-    }
+    const record = decoded(kind, payload);
+    if (record instanceof RangeError) return damaged(at, record.message);
     if (isFirst !== (record.kind === "head"))
       damaged(at, isFirst ? "a segment begins with a head" : "a head stands in the middle");
     isFirst = false;
@@ -102,6 +97,16 @@ function recordAt(
   return { kind: head[8], payload, end };
 }
 
+/** A record, or what is wrong with it. */
+function decoded(kind: number, payload: Uint8Array): BackupRecord | RangeError {
+  try {
+    return decodeRecord(kind, payload);
+  } catch (error) {
+    if (error instanceof RangeError) return error;
+    throw error;
+  }
+}
+
 /**
  * Whether a "synced" record behind `at` covers it. Few offsets look like one, so few checksums are
  * computed.
@@ -118,7 +123,8 @@ function wasSynced(file: DiskFile, at: number, sizeBytes: number): boolean {
       if (chunk[i + 8] !== Kind.synced || readU32BE(chunk, i) !== SYNCED_BYTES) continue;
       const found = recordAt(file, chunkAt + i, sizeBytes);
       if (found === undefined) continue;
-      const record = decodeRecord(found.kind, found.payload);
+      const record = decoded(found.kind, found.payload);
+      if (record instanceof RangeError) continue;
       if (record.kind === "synced" && record.offset > at) return true;
     }
   }

@@ -8,6 +8,7 @@
  *
  * All calls happen on the event loop; none of them throws.
  */
+import { HeldBody } from "./held-body.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "./http.ts";
 
 /** A request without its body. */
@@ -114,30 +115,20 @@ export function wholeBody(
   failed: (head: HttpHead, error: unknown) => void,
 ): HttpExchangeHandler {
   return (exchange) => {
-    let chunks: Uint8Array[] = [];
-    let size = 0;
-    let refused = false;
-    const refuse = (response: HttpResponse) => {
-      refused = true;
-      chunks = [];
-      exchange.respond(response);
-    };
+    const body = new HeldBody(exchange, maxBodyBytes);
     const fail = (error: unknown) => {
       failed(exchange.head, error);
       exchange.respond(FAILED);
     };
     return {
       data(bytes) {
-        if (refused) return;
-        size += bytes.length;
-        if (size > maxBodyBytes) refuse(TOO_LARGE);
-        else if (!exchange.hold(bytes.length)) refuse(TOO_BUSY);
-        else chunks.push(bytes);
+        const why = body.push(bytes);
+        if (why !== undefined) exchange.respond(why === "too long" ? TOO_LARGE : TOO_BUSY);
       },
       ended() {
-        if (refused) return;
+        if (body.isRefused) return;
         try {
-          const response = handler({ ...exchange.head, body: joined(chunks, size) });
+          const response = handler({ ...exchange.head, body: body.take() });
           if (response instanceof Promise) response.then((it) => exchange.respond(it), fail);
           else exchange.respond(response);
         } catch (error) {
@@ -146,15 +137,4 @@ export function wholeBody(
       },
     };
   };
-}
-
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0];
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }

@@ -20,4 +20,5 @@ export { MemoryExchange } from "./memory-exchange.ts";
 export { SECTOR_BYTES } from "./memory-file.ts";
 export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keyspace.ts";
 export { randomContract } from "./random-contract.ts";
-export { countPlaces, placePattern, replacePlaces } from "./source-place.ts";
+export { changeSource } from "./source-hook.ts";
+export { countPlaces, replacePlaces } from "./source-place.ts";

@@ -40,9 +40,10 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   /**
    * Whether syncs of a path lie: they succeed but make nothing durable. A later sync covers the
-   * bytes, or a crash loses them.
+   * bytes, or a crash loses them. `from` is where the first sector begins that is not durable,
+   * undefined if all are.
    */
-  lies: ((path: string) => boolean) | undefined;
+  lies: ((path: string, from: number | undefined) => boolean) | undefined;
   capacityBytes: number;
   readonly #clock: Clock | undefined;
   readonly #syncDelayMs: () => number;

@@ -24,7 +24,7 @@ export interface DiskOperation {
 /** The services of a MemoryDisk for its open files. */
 export interface MemoryFileDisk {
   /** Whether syncs of a path lie (MemoryDisk.lies). */
-  readonly lies: ((path: string) => boolean) | undefined;
+  readonly lies: ((path: string, from: number | undefined) => boolean) | undefined;
   /** The number of the present process. */
   process(): number;
   /** Reserves space. Returns how many of `wantedBytes` are available. */
@@ -131,7 +131,8 @@ export class MemoryFile implements DiskFile {
   }
 
   #endSync(): void {
-    if (this.#disk.lies?.(this.path) === true) this.#content.dropSync();
+    const { lies } = this.#disk;
+    if (lies?.(this.path, this.#content.firstUnsynced) === true) this.#content.dropSync();
     else this.#content.completeSync();
   }
 

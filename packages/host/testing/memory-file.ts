@@ -119,6 +119,18 @@ export class MemoryFileContent {
     }
   }
 
+  /** Where the first sector begins that is not durable; undefined if all are. */
+  get firstUnsynced(): number | undefined {
+    let first: number | undefined;
+    for (const [index, page] of this.#pages) {
+      if (page.dirty === 0) continue;
+      const sector = 31 - Math.clz32(page.dirty & -page.dirty);
+      const at = index * PAGE_BYTES + sector * SECTOR_BYTES;
+      if (first === undefined || at < first) first = at;
+    }
+    return first;
+  }
+
   /** The sync made nothing durable; a later one does. */
   dropSync(): void {
     this.#syncingSizeBytes = undefined;

@@ -4,7 +4,7 @@
  */
 
 /** Matches `piece` in a source file. The expression is global: it finds all places. */
-export function placePattern(piece: string): RegExp {
+function placePattern(piece: string): RegExp {
   const tokens = piece.match(/[\w$]+|[^\s\w$]/g) ?? [];
   let pattern = "";
   tokens.forEach((token, at) => {

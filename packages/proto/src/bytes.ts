@@ -133,6 +133,17 @@ export function copyBytes(
   bufferCopy.call(source, target, at, start, end);
 }
 
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** The bytes of base64 with padding (RFC 4648 section 4); undefined for other texts. */
+export function fromBase64(text: string): Uint8Array | undefined {
+  if (text.length % 4 !== 0 || !BASE64.test(text)) return undefined;
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  const bytes = alloc((text.length / 4) * 3 - padding);
+  writeFromBase64(bytes, text, 0);
+  return bytes;
+}
+
 /** All chunks in one new array. A single chunk is copied too. */
 export function concat(chunks: readonly Uint8Array[]): Uint8Array {
   let total = 0;

@@ -21,6 +21,7 @@ import {
   StatusResponse,
   services,
   toHex,
+  WatchCancelRequest,
   WatchCreateRequest,
   WatchResponse,
   WireError,
@@ -76,6 +77,22 @@ test("these embedded messages stay encoded", () => {
       "mvccpb.Event.prevKv",
     ],
   );
+});
+
+test("the id of a watch is a number, or a bigint beyond the safe integers", () => {
+  for (const [varint, id] of [
+    [[5], 5],
+    [SAFE_MAX, Number.MAX_SAFE_INTEGER],
+    [SAFE_MIN, Number.MIN_SAFE_INTEGER],
+    [TWO_53, 2n ** 53n],
+    [INT64_MAX, 2n ** 63n - 1n],
+    [INT64_MIN, -(2n ** 63n)],
+  ] as const) {
+    const encoded = bytes(8, [...varint]);
+    assert.equal(WatchCancelRequest.decode(encoded).watchId, id);
+    assert.deepEqual(WatchCancelRequest.encode({ watchId: id }), encoded);
+  }
+  assert.throws(() => WatchCancelRequest.encode({ watchId: 2n ** 63n }), RangeError);
 });
 
 test("numbers beyond the safe integers are refused with their offset", () => {

@@ -96,3 +96,14 @@ test("a client certificate with a common name would be the user of every client"
     `cert has non empty Common Name (root): ${cert}`,
   );
 });
+
+test("a gateway that is an endpoint of itself is refused", async () => {
+  for (const own of ["127.0.0.1:23792", "localhost:23792", "http://127.0.0.1:23792"]) {
+    let text = "";
+    const note = (line: string) => (text += line);
+    const io = { stderr: note, stdout: note, env: {} } as unknown as Io;
+    const flags = ["--listen-addr=127.0.0.1:23792", `--endpoints=127.0.0.9:1,${own}`];
+    assert.equal(await runProgram(proxyProgram, ["gateway", "start", ...flags], io), 1);
+    assert.match(text, /should not resolve to the gateway listen addr \(127\.0\.0\.1:23792\)/);
+  }
+});

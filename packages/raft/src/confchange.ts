@@ -112,6 +112,13 @@ export function changeConfState(
   return simple(conf, change.changes);
 }
 
+/** The configuration after a committed change. Throws RAFT-15 if the change does not fit. */
+export function confStateAfter(conf: ConfState, change: raftpb.ConfChangeV2): ConfState {
+  const next = changeConfState(conf, change);
+  if (next instanceof ConfChangeRefusal) violated("RAFT-15", next.reason);
+  return next;
+}
+
 function enterJoint(
   conf: ConfState,
   changes: readonly raftpb.ConfChangeSingle[],

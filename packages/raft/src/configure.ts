@@ -1,17 +1,14 @@
 /** Puts configurations into effect. */
 import { idToHex, type raftpb } from "@quorate/proto";
-import { ConfChangeRefusal, changeConfState } from "./confchange.ts";
+import { confStateAfter } from "./confchange.ts";
 import type { Core } from "./core.ts";
-import { violated } from "./invariants.ts";
 import { advanceReads } from "./read.ts";
 import { advanceCommit } from "./replicate.ts";
 import { becomeFollower } from "./roles.ts";
 
 /** Applies a committed change. */
 export function applyChange(core: Core, change: raftpb.ConfChangeV2): void {
-  const conf = changeConfState(core.tracker.conf, change);
-  if (conf instanceof ConfChangeRefusal) violated("RAFT-15", conf.reason);
-  putInForce(core, conf);
+  putInForce(core, confStateAfter(core.tracker.conf, change));
 }
 
 /** Puts the configurations of installed snapshots into effect. */

@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { countPlaces, placePattern } from "@quorate/host/testing";
+import { countPlaces, replacePlaces } from "@quorate/host/testing";
 import { type Mutant, mutants } from "../../../test/mutants/raft.ts";
 import { parseScenario, rewriteScenario } from "./scenario/file.ts";
 import type { Lab } from "./scenario/lab.ts";
@@ -48,10 +48,7 @@ async function plant(mutant: Mutant, root: string, number: number): Promise<Copy
   const dir = join(root, "packages", `raft${number}`);
   cpSync(packageDir, dir, { recursive: true });
   const file = join(dir, "src", mutant.file);
-  writeFileSync(
-    file,
-    readFileSync(file, "utf8").replace(placePattern(mutant.before), () => mutant.after),
-  );
+  writeFileSync(file, replacePlaces(readFileSync(file, "utf8"), mutant.before, mutant.after));
   const load = (path: string): Promise<object> => import(pathToFileURL(join(dir, path)).href);
   return {
     ...(await load("test/sim/options.ts")),

@@ -56,6 +56,8 @@ export interface CallContext {
   metadata(key: string): string | undefined;
   /** The call's deadline in the clock's monotonic milliseconds; undefined for none. */
   readonly deadlineMs: number | undefined;
+  /** When the call began, by the same clock; undefined where no engine noted it. */
+  readonly startedMs?: number | undefined;
   /** The remote address, "host:port". */
   readonly peerAddress: string;
   /** The common name of the client's certificate that the TLS layer verified, or undefined. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HttpExchange, HttpTunnel } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
+import { MAX_KNOWN_HEADS } from "../src/http1/response-head.ts";
 import {
   ECHO,
   HTTP1_LIMITS,
@@ -152,6 +153,34 @@ describe("responses", () => {
     assert.ok(client.connection.ending);
     assert.deepEqual(calls, []);
   });
+});
+
+test("headers that cannot change: each response has its own status, length, Date and end", () => {
+  const headers = Object.freeze({ a: "b" });
+  const later = Array.from({ length: 2 * MAX_KNOWN_HEADS }, (_, i) => Object.freeze({ n: `${i}` }));
+  const { client, exchange } = silent();
+  const ask = (request: string, status: number, body: string, fields: object = headers) => {
+    client.send(request);
+    exchange().respond({ status, headers: fields as Record<string, string>, body });
+    return client.take();
+  };
+  const head = (line: string, length: number, second = "00", end = "") =>
+    `HTTP/1.1 ${line}\r\na: b\r\ndate: Thu, 01 Jan 2026 00:00:${second} GMT\r\n` +
+    `content-length: ${length}\r\n${end}\r\n`;
+  const HEAD = GET.replace("GET", "HEAD");
+  assert.equal(ask(GET, 200, "one"), `${head("200 OK", 3)}one`);
+  assert.equal(ask(GET, 200, "x".repeat(1000)), `${head("200 OK", 1000)}${"x".repeat(1000)}`);
+  assert.equal(ask(GET, 200, ""), head("200 OK", 0));
+  assert.equal(ask(HEAD, 200, "one"), head("200 OK", 3));
+  assert.equal(ask(GET, 404, "none"), `${head("404 Not Found", 4)}none`);
+  assert.equal(ask(GET, 200, "one"), `${head("200 OK", 3)}one`);
+  client.clock.advance(1000);
+  assert.equal(ask(GET, 200, "two"), `${head("200 OK", 3, "01")}two`);
+  // More than are kept; what the first ones were is not taken for them.
+  for (const [i, fields] of later.entries())
+    assert.match(ask(GET, 200, "n", fields), new RegExp(`^HTTP/1.1 200 OK\r\nn: ${i}\r\n`));
+  const old = GET.replace("1.1", "1.0");
+  assert.equal(ask(old, 200, "end"), `${head("200 OK", 3, "01", "connection: close\r\n")}end`);
 });
 
 describe("requests on one connection", () => {

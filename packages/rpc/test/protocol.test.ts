@@ -124,6 +124,12 @@ describe("requests that are not as they should be", () => {
       grpcMessage(HELLO),
       { code: "12", message: 'malformed method name: "/nothing"' },
     ],
+    [
+      "a path without its slash, which is another text for rules about paths",
+      { ":path": "test.Echo/Now" },
+      grpcMessage(HELLO),
+      { code: "12", message: 'malformed method name: "test.Echo/Now"' },
+    ],
   ];
   for (const [name, headers, body, expected] of cases) {
     it(`with ${name}`, async (t) => {

@@ -224,6 +224,18 @@ describe("a TLS port", () => {
     socket.destroy();
   });
 
+  it("takes no weak cipher, and no version before TLS 1.2", async (t) => {
+    const { port } = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem });
+    // RC4, triple DES, export ciphers and none at all.
+    const weak = [0x0002, 0x0003, 0x0004, 0x0005, 0x000a, 0xc006, 0xc007, 0xc008, 0xc012];
+    const good = [0xc02b];
+    const [handshakeFailure, protocolVersion] = [40, 70];
+    assert.equal(await alertOf(port, 0x0303, good), undefined);
+    assert.equal(await alertOf(port, 0x0303, weak), handshakeFailure);
+    assert.equal(await alertOf(port, 0x0302, good), protocolVersion);
+    assert.equal(await alertOf(port, 0x0301, good), protocolVersion);
+  });
+
   it("logs what is not TLS, and says nothing of a connection that just leaves", async (t) => {
     const { port, logger } = await start(t, MUTUAL);
     const leaving = connectPlain(port, "127.0.0.1");
@@ -320,3 +332,27 @@ describe("TLS options that change", () => {
     assert.equal(listeners.size, 0);
   });
 });
+
+/** Greets as a client with a version and ciphers. @returns the alert; undefined: it is greeted */
+function alertOf(port: number, version: number, ciphers: readonly number[]) {
+  const u16 = (value: number): number[] => [value >> 8, value & 0xff];
+  const sized = (bytes: readonly number[]): number[] => [...u16(bytes.length), ...bytes];
+  // Curve P-256, and signatures by ECDSA with SHA-256 and SHA-1.
+  const extensions = sized([
+    ...[...u16(10), ...sized(sized(u16(23)))],
+    ...[...u16(13), ...sized(sized([0x04, 0x03, 0x02, 0x03]))],
+  ]);
+  const random = Array<number>(32).fill(7);
+  const suites = sized(ciphers.flatMap(u16));
+  const hello = [...u16(version), ...random, 0, ...suites, 1, 0, ...extensions];
+  const handshake = [1, 0, ...sized(hello)];
+  return new Promise<number | undefined>((resolve, reject) => {
+    const socket = connectPlain(port, "127.0.0.1");
+    socket.once("error", reject);
+    socket.once("data", (bytes: Buffer) => {
+      resolve(bytes[0] === 21 ? bytes[6] : undefined);
+      socket.destroy();
+    });
+    socket.write(Buffer.from([22, 3, 1, ...sized(handshake)]));
+  });
+}

@@ -11,6 +11,7 @@ import type { HttpHandler } from "@quorate/rpc";
 import { Http2Transport } from "@quorate/transport/node";
 import type { ServerConfig } from "../src/config/index.ts";
 import type { MemberDeps, TransportRequest } from "../src/member/deps.ts";
+import { logMemoryFor } from "../src/member/limits.ts";
 import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
@@ -38,6 +39,7 @@ export function memberDeps(
     openRegistry: async (discovery) =>
       (await import("./discovery-registry.ts")).openRegistry(discovery),
     answerLimits: answerLimitsFor(budgets),
+    logMemory: logMemoryFor(budgets, config.maxRequestBytes),
     sha256: () => createHash("sha256"),
     makeTransport: (request) => peerTransport(config, logger, clock, resources, request, peerHttp),
     callPeer: resources.peerCalls.call,

@@ -14,7 +14,7 @@ import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
-import { authMetrics } from "../src/metrics/auth-metrics.ts";
+import { AUTH_READINGS } from "../src/metrics/auth-table.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
@@ -216,14 +216,7 @@ function addMetrics(
     () => member.store.lessor.count,
   );
   tlsMetrics(registry, { client: resources.clientTls, peer: resources.peerTls });
-  authMetrics(registry, {
-    authRevision: () => member.store.auth.revision,
-    isEnabled: () => member.store.auth.isEnabled,
-    tokens: () => member.auth.tokens.size,
-    failedLogins: () => member.auth.logins.failures,
-    refusedLogins: () => member.auth.logins.refusals,
-    waitingHashes: () => member.auth.passwords.waiting,
-  });
+  for (const declare of AUTH_READINGS) declare(registry, member);
   reloadMetrics(registry, {
     client_tls: resources.clientTls,
     peer_tls: resources.peerTls,

@@ -30,7 +30,7 @@ import {
 import { Audit } from "../src/audit/audit.ts";
 import { KeyFilter } from "../src/audit/key-filter.ts";
 import { auditLine, MAX_LISTED_KEYS, MAX_SHOWN_BYTES } from "../src/audit/line.ts";
-import { revisionOf } from "../src/audit/response-head.ts";
+import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
 import type { AuditSettings } from "../src/audit/settings.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
@@ -178,6 +178,10 @@ describe("lines", () => {
     const bytes = RangeResponse.encode({ header } as object);
     assert.equal(revisionOf(bytes), 123_456_789_012);
     assert.equal(revisionOf([...bytes].map((byte) => Uint8Array.of(byte))), 123_456_789_012);
+    assert.equal(revisionAtHand(bytes), 123_456_789_012);
+    assert.equal(revisionAtHand([bytes, bytes]), 123_456_789_012);
+    const elsewhere = [[], Uint8Array.of(0x0a), [...bytes].map((byte) => Uint8Array.of(byte))];
+    for (const one of elsewhere) assert.equal(revisionAtHand(one), undefined);
     assert.equal(revisionOf([]), 0);
     assert.equal(revisionOf(Uint8Array.of(0x0a)), 0);
   });

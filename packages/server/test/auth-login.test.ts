@@ -83,6 +83,34 @@ function heldHasher(): { hasher: PasswordHasher; jobs: (() => void)[] } {
   };
 }
 
+test("an unknown user takes as long as a wrong password: a hash of the same cost is computed", async (t) => {
+  const asked: string[] = [];
+  const hasher = bcryptHasher(1);
+  t.after(() => hasher.close());
+  const verify = (password: string, hash: string) => {
+    asked.push(hash);
+    return hasher.verify(password, hash);
+  };
+  const passwords = new Passwords({ ...hasher, verify }, { cost: 4, threads: 1 });
+  const root = fromUtf8(await hasher.hash("of root", 10));
+  const took: number[] = [];
+  const login = async (hash: Uint8Array | undefined, like?: Uint8Array): Promise<string> => {
+    const [before] = [process.cpuUsage(), asked.splice(0)];
+    assert.equal(await passwords.verify("wrong", hash, CALLER, like), false);
+    const { user, system } = process.cpuUsage(before);
+    took.push((user + system) / 1000);
+    assert.equal(asked.length, 1);
+    assert.equal(asked[0].length, 60);
+    return asked[0].slice(0, 7);
+  };
+  assert.equal(await login(root, root), "$2a$10$");
+  assert.equal(await login(undefined, root), "$2a$10$", "the cost of root's");
+  assert.equal(await login(undefined), "$2a$04$");
+  const [wrong, unknown, cheap] = took;
+  // A hash of cost 10 takes 64 times that of cost 4: the decoy's is computed indeed.
+  assert.ok(unknown > wrong / 3 && unknown > cheap * 3, `${took.join(", ")} ms`);
+});
+
 test("few hashes are computed at once; those who wait are bounded, and take turns", async () => {
   const { hasher, jobs } = heldHasher();
   const passwords = new Passwords(hasher, { cost: 4, threads: 1 });

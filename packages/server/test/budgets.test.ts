@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { machineLimits } from "@quorate/host/node";
 import { type Budgets, budgetsFor, MAX_BUDGETED_THOUSANDTHS } from "../src/config/index.ts";
+import { logMemoryFor } from "../src/member/limits.ts";
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -21,7 +22,7 @@ function connections({ clientConnections, httpConnections, peerConnections }: Bu
 
 describe("memory", () => {
   for (const memoryBytes of [256 * MIB, 512 * MIB, 2 * GIB, 8 * GIB, 64 * GIB]) {
-    test(`of ${memoryBytes / MIB} MiB: all budgets together leave two fifths`, () => {
+    test(`of ${memoryBytes / MIB} MiB: all budgets together leave a quarter`, () => {
       const budgets = budgetsFor({ memoryBytes, openFiles: 65_536 });
       assert.ok(totalBytes(budgets) <= (memoryBytes * MAX_BUDGETED_THOUSANDTHS) / 1000);
       for (const [name, value] of Object.entries(budgets))
@@ -36,15 +37,29 @@ describe("memory", () => {
     assert.ok(budgets.answersConnectionBytes * 2 <= budgets.answersTotalBytes);
     assert.ok(budgets.builtAnswersClientBytes * 2 <= budgets.builtAnswersTotalBytes);
     assert.ok(budgets.watchesClientBytes * 2 <= budgets.watchesTotalBytes);
+    assert.ok(budgets.logCatchUpBytes * 4 <= budgets.logTotalBytes);
   });
 
   test("a large machine ends at the ceilings; one that is not known is taken for 2 GiB", () => {
     const huge = budgetsFor({ memoryBytes: 1024 * GIB, openFiles: 65_536 });
-    assert.ok(totalBytes(huge) <= 5 * GIB);
+    assert.ok(totalBytes(huge) <= 5.5 * GIB);
     const known = budgetsFor({ memoryBytes: 2 * GIB, openFiles: 65_536 });
     for (const memoryBytes of [0, -1, Number.NaN])
       assert.deepEqual(budgetsFor({ memoryBytes, openFiles: 65_536 }), known);
   });
+});
+
+test("the log of a small machine has its share, and space for two requests", () => {
+  const budgets = budgetsFor({ memoryBytes: 512 * MIB, openFiles: 4096 });
+  const { logTotalBytes, uncommittedTotalBytes } = budgets;
+  assert.ok(logTotalBytes < 64 * MIB && uncommittedTotalBytes < 32 * MIB);
+  const log = logMemoryFor(budgets, MIB);
+  assert.deepEqual(
+    [log.maxLogBytes, log.maxUncommittedBytes],
+    [logTotalBytes, uncommittedTotalBytes],
+  );
+  for (const bytes of Object.values(logMemoryFor(budgets, 100 * MIB)))
+    assert.equal(bytes, 200 * MIB);
 });
 
 describe("file descriptors", () => {

@@ -55,3 +55,11 @@ test("the discovery service's settings, and what contradicts itself in them", as
   ] as const)
     await refused("Contradiction", why, flags(...more));
 });
+
+test("a negative retention, which would compact in a loop, is refused", async () => {
+  const negative = "--auto-compaction-retention=-";
+  await refused("BadValue", /auto-compaction-retention/, [`${negative}1`]);
+  await refused("Contradiction", /must not be negative/, [`${negative}1h`]);
+  const byRevision = [`${negative}5`, "--auto-compaction-mode=revision"];
+  await refused("BadValue", /auto-compaction-retention/, byRevision);
+});

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { type Logger, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { raftpb } from "@quorate/proto";
-import { encodeChangeContext, type Member } from "@quorate/store";
+import { encodeChangeContext, type Member, type Store } from "@quorate/store";
 import { Configuration, type ConfigurationParts } from "../src/member/configuration.ts";
 
 const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =
@@ -93,5 +93,36 @@ test("changes are logged under etcd's messages and fields", () => {
       },
     ],
     ["removed member", { ...whose, "removed-remote-peer-id": "ab" }],
+  ]);
+});
+
+test("an entry that is applied once more records the configuration as of itself", () => {
+  const { configuration } = configurationOf(new Map());
+  const recorded: bigint[][] = [];
+  let confState = raftpb.ConfState.create({ voters: [1n] });
+  const store = {
+    get position() {
+      return { confState };
+    },
+    membership: { refusal: () => undefined },
+    applyConfChange(_entry: raftpb.Entry, _change: unknown, next: raftpb.ConfState) {
+      confState = next;
+      recorded.push(next.voters);
+    },
+  };
+  const replay = (type: raftpb.ConfChangeType, nodeId: bigint) => {
+    const member = { id: nodeId, name: "", peerUrls: [], clientUrls: [], isLearner: false };
+    const context = encodeChangeContext({ member, isPromote: false });
+    const data = raftpb.ConfChange.encode(raftpb.ConfChange.create({ type, nodeId, context }));
+    const entry = raftpb.Entry.create({ type: raftpb.EntryType.EntryConfChange, data });
+    configuration.replay(store as unknown as Store, entry);
+  };
+  replay(ConfChangeAddNode, 2n);
+  replay(ConfChangeAddNode, 3n);
+  replay(ConfChangeRemoveNode, 2n);
+  assert.deepEqual(recorded, [
+    [1n, 2n],
+    [1n, 2n, 3n],
+    [1n, 3n],
   ]);
 });

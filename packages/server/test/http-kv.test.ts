@@ -99,6 +99,7 @@ test("lists: text and base64, keys alone, limits, and where they continue", asyn
     await kv.ask("PUT", `/kv/${key}`, { body: key });
   await kv.ask("PUT", "/kv/l/b", { body: Uint8Array.of(0xff, 0) });
   const all = await lines("/kv/l/?prefix");
+  assert.deepEqual(await lines("/kv?prefix&after=k%ff"), await lines("/kv/?prefix&after=k%ff"));
   const keys = ["l/a", "l/b", "l/c", { base64: "bC//" }];
   assert.deepEqual(
     all.map(({ key }) => key),
@@ -184,6 +185,8 @@ test("what is malformed is refused, with what would be right", async () => {
   const tags = Array.from({ length: MAX_TAGS + 1 }, (_, i) => i + 1).join(",");
   const cases: [string, string, string, KvRequest?][] = [
     ["GET", "/kv/", "bad-key"],
+    ["PUT", "/kv", "bad-key"],
+    ["GET", "/watch", "bad-key"],
     ["GET", "/kv/%", "bad-key"],
     ["GET", "/kv/a%4", "bad-key"],
     ["GET", "/kv/a%zz", "bad-key"],
@@ -201,6 +204,7 @@ test("what is malformed is refused, with what would be right", async () => {
     ["GET", "/kv/a?type=a/b%0d%0ax:y", "bad-parameter"],
     ["GET", "/kv/a?prefix&after=%f", "bad-parameter"],
     ["PUT", "/kv/a?ttl=0", "bad-parameter"],
+    ["PUT", "/kv/a?ttl=9000000001", "bad-parameter"],
     ["PUT", "/kv/a?ttl=1&lease=1", "bad-parameter"],
     ["PUT", "/kv/a?lease=9223372036854775808", "bad-parameter"],
     ["PUT", "/kv/a?rev=1", "bad-parameter"],

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromLatin1 } from "@quorate/proto";
+import { fromLatin1, type WatchId } from "@quorate/proto";
 import { textsOf, WatchBench } from "./support/watching.ts";
 
 const key = fromLatin1;
@@ -40,7 +40,7 @@ test("a watch from a future revision gets nothing older after the store was exch
   }
   for (let i = 7; i < 11; i++) bench.write({ k: `${i}` });
   await bench.run();
-  const byWatch = new Map<number, string[]>();
+  const byWatch = new Map<WatchId, string[]>();
   for (const response of call.read())
     byWatch.set(response.watchId, [
       ...(byWatch.get(response.watchId) ?? []),

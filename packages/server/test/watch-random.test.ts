@@ -113,7 +113,7 @@ async function history(
         }
         continue;
       }
-      const watch = client.watches.get(response.watchId)!;
+      const watch = client.watches.get(Number(response.watchId))!;
       if (response.created) {
         watch.created = true;
         if (watch.start === 0) watch.start = response.header!.revision + 1;

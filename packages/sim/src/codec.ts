@@ -22,8 +22,6 @@ import {
   RangeResponse,
   type RequestOp,
   type ResponseOp,
-  RangeRequest_SortOrder as SortOrder,
-  RangeRequest_SortTarget as SortTarget,
   TxnRequest,
   TxnResponse,
   toLatin1,
@@ -39,8 +37,7 @@ import type {
   ModelTxn,
   OpAnswer,
 } from "./model.ts";
-
-type ModelRead = Extract<ModelOp, { kind: "range" }>;
+import { fromRange, toRange } from "./range-codec.ts";
 
 const { Range, Put, DeleteRange, Txn } = KVService.methods;
 
@@ -51,14 +48,6 @@ const TARGETS = {
   value: CompareTarget.VALUE,
   lease: CompareTarget.LEASE,
 } as const;
-const SORTS = {
-  key: SortTarget.KEY,
-  version: SortTarget.VERSION,
-  create: SortTarget.CREATE,
-  mod: SortTarget.MOD,
-  value: SortTarget.VALUE,
-} as const;
-const SORT_NAMES = ["key", "version", "create", "mod", "value"] as const;
 const RESULTS = {
   "=": CompareResult.EQUAL,
   ">": CompareResult.GREATER,
@@ -121,45 +110,6 @@ function toDelete({ key, end, prevKv = false }: ModelDelete): DeleteRangeRequest
 function fromDelete({ key, rangeEnd, prevKv }: DeleteRangeRequest): ModelDelete {
   const range = { key: toLatin1(key), end: toLatin1(rangeEnd) };
   return { kind: "delete", ...range, ...(prevKv && { prevKv }) };
-}
-
-function toRange({
-  key,
-  end,
-  limit = 0,
-  sortBy,
-  descending = false,
-  keysOnly = false,
-  countOnly = false,
-}: ModelRead): RangeRequest {
-  return RangeRequest.create({
-    ...{ key: fromLatin1(key), rangeEnd: fromLatin1(end), limit, keysOnly, countOnly },
-    sortTarget: SORTS[sortBy ?? "key"],
-    sortOrder:
-      sortBy === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
-  });
-}
-
-function fromRange({
-  key,
-  rangeEnd,
-  limit,
-  sortTarget,
-  sortOrder,
-  keysOnly,
-  countOnly,
-}: RangeRequest): ModelRead {
-  const isSorted = sortOrder !== SortOrder.NONE;
-  return {
-    ...{ kind: "range", key: toLatin1(key), end: toLatin1(rangeEnd) },
-    ...(limit > 0 && { limit }),
-    ...(isSorted && {
-      sortBy: SORT_NAMES[sortTarget],
-      descending: sortOrder === SortOrder.DESCEND,
-    }),
-    ...(keysOnly && { keysOnly }),
-    ...(countOnly && { countOnly }),
-  };
 }
 
 function toTxn({ compares, success, failure }: ModelTxn): TxnRequest {

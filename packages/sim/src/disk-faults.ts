@@ -8,6 +8,7 @@ import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/h
 import { readU64BE, writeU64BE } from "@quorate/proto";
 import { StoreDamageError } from "@quorate/store";
 import { readWal, WalDamageError } from "@quorate/wal";
+import { LiedSyncs } from "./lied-syncs.ts";
 
 const SECTOR_BYTES = 512;
 /** Causes of an error that are looked through. */
@@ -23,9 +24,9 @@ interface Damage {
 
 /**
  * Records that are taken away or altered, by how their keys in the keyspace begin: the position in
- * the log, and leases.
+ * the log, leases, and members of the cluster.
  */
-const RECORDS = ["mconsistent_index", "mterm", "mconfState", "l"] as const;
+const RECORDS = ["mconsistent_index", "mterm", "mconfState", "l", "M"] as const;
 
 /** A stretch of the log that holds records, all of them synced. */
 interface Stretch {
@@ -54,6 +55,8 @@ export class DiskFaults {
   hasLied = false;
   /** Its syncs lie from now on, whether or not there was one since. */
   isLying = false;
+  /** What they may have lost. */
+  readonly lied = new LiedSyncs();
   /** The store that lost a record. */
   #damagedDirectory: object | undefined;
 
@@ -73,6 +76,7 @@ export class DiskFaults {
   /** Another process begins: what was done to the one before is no excuse for it. */
   begin(): void {
     this.isLying = false;
+    this.#deps.disk.lies = undefined;
     this.#errors = new Set();
     this.#storeFails = undefined;
   }
@@ -125,8 +129,9 @@ export class DiskFaults {
   lie(): void {
     const { disk, report, walDir } = this.#deps;
     this.isLying = true;
-    disk.lies = (path) => {
+    disk.lies = (path, from) => {
       if (!path.startsWith(walDir)) return false;
+      this.lied.add(path, from);
       if (!this.hasLied) report(`disk: the sync of ${path} lies`);
       this.hasLied = true;
       return true;
@@ -299,7 +304,8 @@ export class DiskFaults {
         if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path))
           return "damage";
       }
-      if (at instanceof WalDamageError && (this.hasLied || this.#isDone(at))) return "damage";
+      if (at instanceof WalDamageError && (this.lied.explains(at) || this.#isDone(at)))
+        return "damage";
       if (at instanceof StoreDamageError && this.hasDamagedRecord) return "damage";
       at = at.cause instanceof Error ? at.cause : undefined;
     }

@@ -65,6 +65,15 @@ export class Machine {
     this.sabotage = new Sabotage({ ...place, random: random.fork("sabotage") });
   }
 
+  /** The machine loses power, or its process is killed; from then on the disk does as it should. */
+  crash(kind: "power" | "kill", random: Random): void {
+    if (kind === "power") {
+      this.disk.crash(random);
+      this.faults.lied.lostPower();
+    } else this.disk.kill(random);
+    this.heal();
+  }
+
   /** From now on the disk does as it should. */
   heal(): void {
     this.faults.heal();

@@ -29,7 +29,16 @@ export interface ModelRangeOptions {
   /** 0 or undefined for all. */
   readonly limit?: number | undefined;
   readonly sortBy?: "key" | "version" | "create" | "mod" | "value" | undefined;
+  /**
+   * Undefined beside `sortBy` (not "key"): no order is given. That is an ascending one, of the first
+   * keys alone that the limit lets through, and of one more.
+   */
   readonly descending?: boolean | undefined;
+  /** Bounds of revisions, which are within; undefined for none. */
+  readonly minMod?: number | undefined;
+  readonly maxMod?: number | undefined;
+  readonly minCreate?: number | undefined;
+  readonly maxCreate?: number | undefined;
   readonly keysOnly?: boolean | undefined;
   readonly countOnly?: boolean | undefined;
 }
@@ -155,19 +164,20 @@ function holdsFor({ target, result, operand }: ModelCompare, at: ModelKey | unde
   return result === ">" ? actual > wanted : actual < wanted;
 }
 
-/** Rows in the order that a read asks for, and as many as it asks for. */
-function arranged(
-  rows: ModelKv[],
-  { limit = 0, sortBy, descending, keysOnly, countOnly }: ModelRangeOptions,
-): OpAnswer {
-  const count = rows.length;
+/** The rows that a read's bounds let through, in the order that it asks for, up to its limit. */
+function arranged(all: ModelKv[], options: ModelRangeOptions): OpAnswer {
+  const { limit = 0, sortBy, descending, keysOnly, countOnly } = options;
+  const count = all.length;
   if (countOnly === true) return { kind: "range", kvs: [], count, more: false };
+  const bounded = withinBounds(all, options);
+  const isCut = limit > 0 && sortBy !== undefined && descending === undefined && bounded === all;
+  const rows = isCut ? all.slice(0, limit + 1) : bounded;
   const sign = descending === true ? -1 : 1;
   const order = sortBy ?? "key";
   // Stable, so that rows which are equal stay in the order of their keys.
   if (order !== "key" || sign < 0)
     rows.sort((a, b) => (a[order] === b[order] ? 0 : a[order] < b[order] ? -sign : sign));
-  const more = limit > 0 && count > limit;
+  const more = limit > 0 && rows.length > limit;
   const kept = more ? rows.slice(0, limit) : rows;
   return {
     kind: "range",
@@ -175,6 +185,19 @@ function arranged(
     count,
     more,
   };
+}
+
+/** `rows` itself where there are no bounds. */
+function withinBounds(
+  rows: ModelKv[],
+  { minMod, maxMod, minCreate, maxCreate }: ModelRangeOptions,
+): ModelKv[] {
+  const bounds = [minMod, maxMod, minCreate, maxCreate];
+  if (bounds.every((bound) => bound === undefined)) return rows;
+  const isWithin = (at: number, min = 0, max = Number.POSITIVE_INFINITY) => at >= min && at <= max;
+  return rows.filter(
+    ({ mod, create }) => isWithin(mod, minMod, maxMod) && isWithin(create, minCreate, maxCreate),
+  );
 }
 
 /** What a request has changed so far. */

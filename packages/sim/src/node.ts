@@ -208,7 +208,7 @@ export class Node {
    */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, safety } = this.#deps;
+    const { scheduler, options, story, network } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -245,7 +245,7 @@ export class Node {
         if (process.alive) this.#pass(point);
       },
       onRaft: (raft) => {
-        if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
+        this.#trustDisk(raft);
         this.raft = raft;
         watchRaft(this.name, raft, process, {
           ...this.#deps,
@@ -290,14 +290,19 @@ export class Node {
   }
 
   /**
-   * The disk has lied about syncs, and the log that is left does not show it: no program can know.
-   * The operator does (docs/correctness.md): the machine is given up before it takes part.
+   * Where the disk has lied about syncs, and the log that is left does not show it, no program can
+   * know. The operator does (docs/correctness.md): the machine is given up before it takes part.
    */
-  #giveUp(): never {
-    this.#deps.story.record(this.name, "has lost what its disk said that it had synced");
-    this.liesUnnoticed++;
-    this.condemn();
-    throw new Crash("the disk has lied");
+  #trustDisk(raft: Raft): void {
+    const { faults } = this.machine;
+    const { safety, story } = this.#deps;
+    if (faults.hasLied && safety.acknowledged.isLess(raft)) {
+      story.record(this.name, "has lost what its disk said that it had synced");
+      this.liesUnnoticed++;
+      this.condemn();
+      throw new Crash("the disk has lied");
+    }
+    faults.lied.wasRead();
   }
 
   /** The process comes by a point where it may be made to crash. */
@@ -315,9 +320,8 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const answer = answersOf(member);
-    for (const url of this.urls)
-      this.#deps.network.ports.listen(url, { name: this.name, process, answer });
+    const port = { name: this.name, process, answer: answersOf(member) };
+    for (const url of this.urls) this.#deps.network.ports.listen(url, port);
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -375,9 +379,7 @@ export class Node {
     this.process!.end();
     this.member = undefined;
     this.services = undefined;
-    if (kind === "power") this.machine.disk.crash(this.#random);
-    else this.machine.disk.kill(this.#random);
-    this.machine.heal();
+    this.machine.crash(kind, this.#random);
   }
 
   /** Ends in order; gives up and kills after a while. */
@@ -397,9 +399,7 @@ export class Node {
     this.#deps.scheduler.after(20_000, end);
   }
 
-  /**
-   * The disk fails: full for a while, an operation that fails once, or a read at the next start.
-   */
+  /** The disk fails: full for a while, in one operation, or in a read at the next start. */
   failDisk(kind: "full" | "once" | "read"): void {
     if (this.down !== (kind === "read") || this.refused) return;
     const count = this.#random.below(20);

@@ -290,6 +290,7 @@ function drawStreams(one: One, tightBytes: number) {
 /** What was drawn, as the run's theme changes it. */
 function themed(drawn: SimOptions): SimOptions {
   const { theme, corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
+  const { hostileEveryMs, poisonEveryMs } = drawn;
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
   if (theme === "raft")
     return {
@@ -306,6 +307,8 @@ function themed(drawn: SimOptions): SimOptions {
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,
+    hostileEveryMs: LEASE_RUN_PACE * hostileEveryMs,
+    poisonEveryMs: LEASE_RUN_PACE * poisonEveryMs,
   };
 }
 

@@ -5,9 +5,8 @@
  * member, and no other has.
  */
 import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { countPlaces, replacePlaces } from "@quorate/host/testing";
+import { changeSource, countPlaces, replacePlaces } from "@quorate/host/testing";
 import { STREAM_BUGS } from "./planted-streams.ts";
 import type { SourceBug } from "./source-bug.ts";
 import { USER_BUGS } from "./users/planted-bugs.ts";
@@ -286,6 +285,11 @@ export const SOURCE_BUGS = {
     before: "if (savedIndex > index) throw problem(",
     after: "if (savedIndex > index + 1000) throw problem(",
   },
+  "lost-member-unnoticed": {
+    file: "store/src/store.ts",
+    before: "membership.check(position.confState, path);",
+    after: "",
+  },
   "flip-taken-for-tear": {
     file: "wal/src/tear.ts",
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
@@ -328,16 +332,5 @@ export function plantInSource(name: SourceBugName): void {
 export function plantPatch(name: string, bug: SourceBug): void {
   const wrong = misplaced(bug);
   if (wrong !== undefined) throw new Error(`the bug ${name} cannot be planted: ${wrong}`);
-  const path = sourcePath(bug.file);
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context);
-      if (!url.startsWith("file:") || fileURLToPath(url) !== path) return loaded;
-      const source =
-        typeof loaded.source === "string"
-          ? loaded.source
-          : new TextDecoder().decode(loaded.source as Uint8Array);
-      return { ...loaded, source: replacePlaces(source, bug.before, bug.after) };
-    },
-  });
+  changeSource(sourcePath(bug.file), (source) => replacePlaces(source, bug.before, bug.after));
 }

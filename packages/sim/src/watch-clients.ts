@@ -7,6 +7,7 @@ import type { Random } from "@quorate/host";
 import {
   WatchCreateRequest_FilterType as Filter,
   fromLatin1,
+  type WatchId,
   WatchRequest,
   WatchResponse,
   WatchService,
@@ -76,8 +77,8 @@ class WatchClient {
   #streams = 0;
   /** Watches whose creation is not answered, in order. */
   #creating: Watching[] = [];
-  #byId = new Map<number, Watching>();
-  #cancelling = new Set<number>();
+  #byId = new Map<WatchId, Watching>();
+  #cancelling = new Set<WatchId>();
   #isSlow = false;
   /**
    * Whether the member's store differed when the stream was opened, and how often it had been made

@@ -1,14 +1,17 @@
 /**
  * Requests that use all that etcd's KV can say: every target and operator of comparisons,
- * comparisons over ranges, transactions within transactions, orders, limits, counts and keys alone,
- * open ends, keys of any bytes, and puts that keep a key's value or lease.
+ * comparisons over ranges, transactions within transactions, orders, bounds of revisions, limits,
+ * counts and keys alone, open ends, keys of any bytes, puts that keep a key's value or lease, and
+ * answers with what a write replaced.
  */
 import type { Random } from "@quorate/host";
 import type {
   ModelCompare,
+  ModelDelete,
   ModelOp,
   ModelPut,
   ModelRange,
+  ModelRangeOptions,
   ModelRequest,
   ModelTxn,
 } from "./model.ts";
@@ -61,14 +64,37 @@ function rangeOf(random: Random, options: WideOptions): ModelRange {
   }
 }
 
+/** Bounds of revisions, near those of the keys that are there. */
+function boundsOf(random: Random, { knownRevision }: WideOptions): Partial<ModelRangeOptions> {
+  const bound = () => Math.max(1, knownRevision - random.below(40));
+  const min = bound();
+  switch (random.below(5)) {
+    case 0:
+      return { minMod: min };
+    case 1:
+      return { maxMod: min };
+    case 2:
+      return { minCreate: min };
+    case 3:
+      return { maxCreate: min };
+    default:
+      return { minMod: min, maxMod: min + random.below(20), maxCreate: bound() };
+  }
+}
+
+/** By a field, in an order or in none. */
+function orderOf(random: Random): Partial<ModelRangeOptions> {
+  const sortBy = oneOf(random, SORTS);
+  if (sortBy !== "key" && random.below(4) === 0) return { sortBy };
+  return { sortBy, descending: random.below(2) === 0 };
+}
+
 function readOf(random: Random, options: WideOptions): Extract<ModelOp, { kind: "range" }> {
   return {
     ...{ kind: "range", ...rangeOf(random, options) },
     ...(random.below(2) === 0 && { limit: 1 + random.below(4) }),
-    ...(random.below(2) === 0 && {
-      sortBy: oneOf(random, SORTS),
-      descending: random.below(2) === 0,
-    }),
+    ...(random.below(2) === 0 && orderOf(random)),
+    ...(random.below(4) === 0 && boundsOf(random, options)),
     ...(random.below(5) === 0 && { keysOnly: true }),
     ...(random.below(6) === 0 && { countOnly: true }),
   };
@@ -83,7 +109,12 @@ function putOf(random: Random, options: WideOptions, key = keyOf(random, options
     ...(isLeased && { lease: oneOf(random, options.leases) }),
     ...(ignoreValue && { ignoreValue }),
     ...(ignoreLease && { ignoreLease }),
+    ...(random.below(4) === 0 && { prevKv: true }),
   };
+}
+
+function deleteOf(random: Random, range: ModelRange): ModelDelete {
+  return { kind: "delete", ...range, ...(random.below(4) === 0 && { prevKv: true }) };
 }
 
 function operandOf(
@@ -129,7 +160,10 @@ function opsOf(random: Random, options: WideOptions, free: Set<number>, depth: n
     free.delete(name);
     const key = `k${String.fromCharCode(97 + name)}`;
     if (kind === 3)
-      return { kind: "delete", key, end: oneOf(random, ["", `${key}\0`, `${key}\xff\xff\xff`]) };
+      return deleteOf(random, {
+        key,
+        end: oneOf(random, ["", `${key}\0`, `${key}\xff\xff\xff`]),
+      });
     return putOf(random, options, `${key}${oneOf(random, TAILS)}`);
   });
 }
@@ -150,7 +184,7 @@ export function wideRequest(random: Random, options: WideOptions): ModelRequest 
     case 0:
       return putOf(random, options);
     case 1:
-      return { kind: "delete", ...rangeOf(random, options) };
+      return deleteOf(random, rangeOf(random, options));
     case 2:
     case 3:
       return readOf(random, options);

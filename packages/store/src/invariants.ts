@@ -2,7 +2,13 @@
  * What always holds in the store. A broken invariant is a defect of the program, on which the
  * member stops.
  */
-import { type Assert, assertOf, type InvariantList } from "@quorate/proto";
+import {
+  type Assert,
+  assertOf,
+  type InvariantList,
+  type Violated,
+  violatedOf,
+} from "@quorate/proto";
 
 export const invariants = {
   "STORE-1": "one batch at a time is on its way to the disk",
@@ -24,3 +30,6 @@ export const invariants = {
 
 /** Throws InvariantError unless `condition` holds. */
 export const assert: Assert<keyof typeof invariants> = assertOf(invariants);
+
+/** For what is tested for each entry and key: the text costs nothing while all is well. */
+export const violated: Violated<keyof typeof invariants> = violatedOf(invariants);

@@ -17,7 +17,7 @@ import { Backend, type BackendSnapshot, Bucket, bucketRange, type LiveSizes } fr
 import { currentDirectory } from "./directories.ts";
 import { StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
-import { assert } from "./invariants.ts";
+import { assert, violated } from "./invariants.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
 import { LiveBytes } from "./live-bytes.ts";
@@ -144,6 +144,7 @@ export class Store {
         tables?.records(),
       ).finally(() => tables?.close());
       const membership = await Membership.open(backend, snapshot, path);
+      membership.check(position.confState, path);
       const alarms = await Alarms.open(backend, snapshot, path);
       const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
@@ -229,16 +230,13 @@ export class Store {
   }
 
   #checkNext(entry: raftpb.Entry): void {
-    assert(
-      this.#revisionBefore === undefined,
-      "STORE-9",
-      `entry ${entry.index} is applied while the one before it is not finished`,
-    );
-    assert(
-      entry.index === this.#position.index + 1,
-      "STORE-3",
-      `entry ${entry.index} follows ${this.#position.index} in the store ${this.#path}`,
-    );
+    const { index } = entry;
+    if (this.#revisionBefore !== undefined)
+      violated("STORE-9", `entry ${index} is applied while the one before it is not finished`);
+    if (index !== this.#position.index + 1) {
+      const where = `${this.#position.index} in the store ${this.#path}`;
+      violated("STORE-3", `entry ${index} follows ${where}`);
+    }
   }
 
   /** Changes that wait for the next batch. */

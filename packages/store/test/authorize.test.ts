@@ -5,6 +5,7 @@ import { EMPTY, fromLatin1, fromUtf8, TxnRequest } from "@quorate/proto";
 import fc from "fast-check";
 import { runSteps } from "../index.ts";
 import {
+  type AttachedKeys,
   type AuthIdentity,
   type Authorities,
   authorize,
@@ -13,6 +14,7 @@ import {
 import { type KeyAccess, PermissionSet } from "../src/auth/permission-set.ts";
 import {
   isShortVerdict,
+  type LeaseKeys,
   operationsOf,
   verdictInSteps,
   verdictNow,
@@ -151,7 +153,7 @@ function naiveVerdict(
       });
     case "lease":
       if (admin === undefined) return undefined;
-      for (const key of operation.keys) {
+      for (const key of (operation.keys as ReturnType<typeof attached>).keys) {
         const refused = one(operation.access, { key, rangeEnd: "" });
         if (refused !== undefined) return refused;
       }
@@ -175,6 +177,21 @@ const model: fc.Arbitrary<Model> = fc.record({
   }),
 });
 const access = fc.constantFrom<KeyAccess>("read", "write");
+/** The keys of a lease, with a pause before each. */
+const attached = (
+  keys: readonly string[],
+): AttachedKeys & { readonly keys: readonly string[] } => ({
+  keys,
+  isEmpty: keys.length === 0,
+  *areCovered(permissions, access) {
+    for (const key of keys) {
+      yield;
+      if (!permissions.coversKey(access, key)) return false;
+    }
+    return true;
+  },
+});
+
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.constantFrom<Operation>({ kind: "open" }, { kind: "authenticated" }, { kind: "root" }),
   fc.constantFrom(...names).map((name) => ({ kind: "user", name }) as const),
@@ -184,7 +201,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     .map(([access, wanted]) => ({ kind: "keys", access, ...bytes(wanted) }) as const),
   fc
     .tuple(access, fc.array(key, { maxLength: 3 }))
-    .map(([access, keys]) => ({ kind: "lease", access, keys }) as const),
+    .map(([access, keys]) => ({ kind: "lease", access, keys: attached(keys) }) as const),
 );
 const identity = fc.record({
   username: fc.constantFrom(...names),
@@ -201,7 +218,10 @@ test("each verdict is that of etcd's rules, by the roles of the user or of its t
   );
 });
 
-const NO_LEASES = { get: () => undefined, keysOf: () => [] };
+const NO_LEASES: LeaseKeys = {
+  mostKeysOf: () => 0,
+  coversKeysOf: () => assert.fail("no lease has keys"),
+};
 
 /** A transaction with `inner` at the given depth, in one of its branches. */
 function nested(inner: TxnRequest, depth: number, branch: "success" | "failure"): TxnRequest {
@@ -256,10 +276,16 @@ test("prev_kv needs read permission, and a lease permission for every key that i
     roles: { w: [{ key: "a", rangeEnd: "b", permType: 1 }] },
   });
   const who = { username: "writer", authRevision: 1 };
-  const leases = {
-    get: (id: bigint) => ({ id, ttlSeconds: 1, remainingSeconds: 0, keyCount: 2000 }),
-    keysOf: (id: bigint) =>
-      [...Array(2000).keys()].map((i) => (id === 7n && i === 1999 ? "b" : `a${i}`)),
+  const leases: LeaseKeys = {
+    mostKeysOf: () => 2000,
+    *coversKeysOf(id, _permissions, kind, covers) {
+      assert.equal(kind, "write");
+      for (let i = 0; i < 2000; i++) {
+        yield;
+        if (!covers(id === 7n && i === 1999 ? "b" : `a${i}`)) return false;
+      }
+      return true;
+    },
   };
   const put = { key: fromUtf8("a"), value: EMPTY, lease: 0n, prevKv: false };
   const verdict = (kind: "put" | "leaseRevoke", request: unknown) => {

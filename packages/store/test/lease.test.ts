@@ -205,24 +205,32 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
   }
 });
 
-test("the keys of a revoked lease go in key order, at one revision", async () => {
-  const store = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
-  const log = new Log();
-  const apply = () => store.apply(log.entries.at(-1)!);
-  log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 9n, TTL: 10 }) });
-  apply();
-  for (const key of ["c", "a", "b"]) {
-    log.request({ put: PutRequest.encode({ key: fromUtf8(key), lease: 9n }) });
+for (const stepKeys of [1, STEP_KEYS]) {
+  test(`the keys of a revoked lease go in key order, at one revision, in steps of ${stepKeys}`, async () => {
+    const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+    const store = await Store.open(keyspaces, "/store", { stepKeys });
+    const log = new Log();
+    const apply = () => store.apply(log.entries.at(-1)!);
+    log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 9n, TTL: 10 }) });
     apply();
-  }
-  const changes: string[] = [];
-  store.mvcc.onChange = ({ main, sub, key, deleted }) =>
-    changes.push(`${deleted ? "delete" : "put"} ${key} ${main}.${sub}`);
-  log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 9n }) });
-  apply();
-  assert.deepEqual(changes, ["delete a 5.0", "delete b 5.1", "delete c 5.2"]);
-  await store.close({ flush: false });
-});
+    for (const key of ["c", "a", "b"]) {
+      log.request({ put: PutRequest.encode({ key: fromUtf8(key), lease: 9n }) });
+      apply();
+    }
+    assert.equal(store.lessor.leaseOf("a"), 9n);
+    const changes: string[] = [];
+    store.mvcc.onChange = ({ main, sub, key, deleted }) =>
+      changes.push(`${deleted ? "delete" : "put"} ${key} ${main}.${sub}`);
+    log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 9n }) });
+    apply();
+    assert.deepEqual(changes, ["delete a 5.0", "delete b 5.1", "delete c 5.2"]);
+    assert.deepEqual(
+      ["a", "b", "c"].map((key) => store.lessor.leaseOf(key)),
+      [0n, 0n, 0n],
+    );
+    await store.close({ flush: false });
+  });
+}
 
 test("the keys of a lease are copied in steps, as they are at the end", async () => {
   const store = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
@@ -347,6 +355,7 @@ test("keys are attached to their leases while the records are read, none at the 
       assert.equal(attached.get(key), id);
       attached.delete(key);
     },
+    release: () => assert.fail("no lease ends"),
     beginLong: () => {},
     endLong: () => {},
   };

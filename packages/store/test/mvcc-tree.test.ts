@@ -24,7 +24,8 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
     for (let step = 0; step < 30_000; step++) {
       // Grow, then shrink, then grow again, so that leaves split and join.
       const growing = Math.floor(step / 10_000) % 2 === 0;
-      const key = keyOf(prng.below(space));
+      // Some keys go behind all others.
+      const key = prng.chance(3) ? `z${prng.below(space)}` : keyOf(prng.below(space));
       // A key that was looked for in vain is often added next, or after a change to its leaf.
       if (prng.chance(50)) assert.equal(tree.get(key), model.get(key));
       if (prng.chance(20)) {
@@ -37,6 +38,15 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
         model.set(key, step);
       } else {
         assert.equal(tree.delete(key), model.delete(key), `seed ${seed} step ${step}`);
+      }
+      if (prng.chance(10)) {
+        let probe = keyOf(prng.below(space));
+        tree.scanPart(probe, undefined, 5, (next) => {
+          assert.equal(tree.getNext(probe), model.get(probe));
+          probe = next;
+          return true;
+        });
+        assert.equal(tree.getNext(probe), model.get(probe));
       }
       if (step % 50 === 0) {
         const probe = keyOf(prng.below(space));
@@ -62,6 +72,14 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
     assert.deepEqual(keysOf(tree), []);
     assert.equal(tree.size, 0);
   }
+});
+
+test("a key that was missed finds its place after keys were added behind all others", () => {
+  const tree = new KeyTree<number>();
+  tree.set("a", 1);
+  assert.equal(tree.get("c"), undefined);
+  for (const key of ["b", "d", "c"]) tree.set(key, 2);
+  assert.deepEqual(keysOf(tree), ["a", "b", "c", "d"]);
 });
 
 test("keys in ascending and in descending order are all found", () => {

@@ -82,20 +82,27 @@ export function applyEntry(store: Store, entry: raftpb.Entry): unknown {
   }
   const change = raftpb.ConfChange.decode(entry.data);
   const refusal = store.membership.refusal(change);
-  const voters =
-    refusal === undefined ? changedVoters(store, change) : store.position.confState.voters;
+  const { confState } = store.position;
   store.applyConfChange(
     entry,
     refusal === undefined ? change : undefined,
-    raftpb.ConfState.create({ voters }),
+    refusal === undefined ? afterChange(confState, change) : confState,
   );
   return { refusal };
 }
 
-function changedVoters(store: Store, change: raftpb.ConfChange): bigint[] {
-  const voters = store.position.confState.voters.filter((id) => id !== change.nodeId);
-  if (change.type === raftpb.ConfChangeType.ConfChangeAddNode) voters.push(change.nodeId);
-  return voters;
+function afterChange(
+  confState: raftpb.ConfState,
+  { type, nodeId }: raftpb.ConfChange,
+): raftpb.ConfState {
+  const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeUpdateNode } =
+    raftpb.ConfChangeType;
+  if (type === ConfChangeUpdateNode) return confState;
+  const voters = confState.voters.filter((id) => id !== nodeId);
+  const learners = confState.learners.filter((id) => id !== nodeId);
+  if (type === ConfChangeAddNode) voters.push(nodeId);
+  if (type === ConfChangeAddLearnerNode) learners.push(nodeId);
+  return raftpb.ConfState.create({ voters, learners });
 }
 
 /**

@@ -9,7 +9,7 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, fromUtf8, raftpb, TxnRequest } from "@quorate/proto";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
-import { addMember, applyEntry, Log, member, randomLog } from "./store-log.ts";
+import { addMember, applyEntry, Log, member, randomLog, removeMember } from "./store-log.ts";
 
 const DIR = "/store";
 
@@ -242,3 +242,34 @@ for (const [what, keys] of [
     });
   });
 }
+
+test("a member's record that is missing, or that the configuration does not name, is damage", async () => {
+  const { keyspaces } = world();
+  const log = new Log();
+  for (const id of [1n, 2n]) log.change(addMember(member(id)));
+  log.change(addMember(member(3n, true)));
+  log.change(removeMember(2n));
+  const store = await openStore(keyspaces);
+  for (const entry of log.entries) applyEntry(store, entry);
+  await store.close({ flush: true });
+  const opened = await openStore(keyspaces);
+  assert.deepEqual(
+    opened.membership.members().map(({ id }) => id),
+    [1n, 3n],
+  );
+  await opened.close({ flush: false });
+  const learner = "M3";
+  const keyspace = await keyspaces.open(`${DIR}/db`, { create: false });
+  const record = keyspace.get(fromUtf8(learner));
+  assert.ok(record !== undefined);
+  await keyspace.write([{ key: fromUtf8("M9"), value: record }]);
+  await keyspace.close();
+  const damage = (id: string) => ({
+    code: "Damaged",
+    path: `${DIR}/db`,
+    place: `bucket members, key ${id}`,
+  });
+  await assert.rejects(openStore(keyspaces), damage("9"));
+  await without(keyspaces, ["M9", learner]);
+  await assert.rejects(openStore(keyspaces), damage("3"));
+});

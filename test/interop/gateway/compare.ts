@@ -21,14 +21,15 @@ export interface SeenDifference {
 
 /**
  * One member whose ids and URLs do not depend on its ports: etcd derives them from what is
- * advertised. The caller destroys it.
+ * advertised. Pages of other sites may write, as they may with etcd by default: a request that one
+ * of both refuses would make all later ones differ. The caller destroys it.
  */
 export function startMember(executable: Executable): Promise<TestCluster> {
   return startCluster({
     executable,
     size: 1,
     advertisedPeerUrlOf: () => "http://127.0.0.1:2380",
-    flags: ["--advertise-client-urls=http://127.0.0.1:2379"],
+    flags: ["--advertise-client-urls=http://127.0.0.1:2379", "--cors=*"],
   });
 }
 

@@ -45,11 +45,6 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       ours.body.includes("password was given for no password user"),
   },
   {
-    reason: "without --cors, pages of other sites write nothing; etcd executes their requests",
-    applies: ({ headers, method }, _etcd, ours) =>
-      headers["origin"] !== undefined && method !== "GET" && ours.status === 403,
-  },
-  {
     reason: "no trailers are sent; etcd announces Grpc-Trailer-Content-Type, which says nothing",
     applies: ({ headers }, etcd, ours) => {
       const { trailer, ...others } = etcd.headers;

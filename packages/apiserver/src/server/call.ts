@@ -6,7 +6,12 @@
  * The first response counts; a later one is dropped, so that a handler that is late (after a
  * timeout) changes nothing.
  */
-import type { HttpExchange, HttpExchangeListener, HttpHead } from "@quorate/host";
+import {
+  HeldBody,
+  type HttpExchange,
+  type HttpExchangeListener,
+  type HttpHead,
+} from "@quorate/host";
 import { EMPTY, fromUtf8 } from "@quorate/proto";
 import type { RequestAudit } from "../audit/request-audit.ts";
 import { ANONYMOUS, type UserInfo } from "../authn/user.ts";
@@ -206,14 +211,11 @@ export class Call {
 
 /** Collects the body within its limit and the server's budget. */
 class BodyReader {
-  readonly #exchange: HttpExchange;
+  readonly #body: HeldBody;
   readonly #done = Promise.withResolvers<Uint8Array>();
-  #pieces: Uint8Array[] = [];
-  #sizeBytes = 0;
-  #isOver = false;
 
   constructor(exchange: HttpExchange) {
-    this.#exchange = exchange;
+    this.#body = new HeldBody(exchange, MAX_BODY_BYTES);
     // A request whose body no handler reads.
     this.#done.promise.catch(() => {});
   }
@@ -223,25 +225,18 @@ class BodyReader {
   }
 
   data(bytes: Uint8Array): void {
-    if (this.#isOver) return;
-    this.#sizeBytes += bytes.length;
-    if (this.#sizeBytes > MAX_BODY_BYTES) this.fail(bodyTooLarge(MAX_BODY_BYTES));
-    else if (!this.#exchange.hold(bytes.length))
+    const why = this.#body.push(bytes);
+    if (why === "too long") this.fail(bodyTooLarge(MAX_BODY_BYTES));
+    else if (why === "no memory")
       this.fail(serviceUnavailable("requests being received hold too much memory"));
-    else this.#pieces.push(bytes);
   }
 
   ended(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#done.resolve(joined(this.#pieces, this.#sizeBytes));
-    this.#pieces = [];
+    if (!this.#body.isRefused) this.#done.resolve(this.#body.take());
   }
 
   fail(error: Error): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#pieces = [];
+    this.#body.drop();
     this.#done.reject(error);
   }
 }

@@ -2124,7 +2124,7 @@ export interface WatchCreateRequest {
   filters: WatchCreateRequest_FilterType[];
   prevKv: boolean;
   /** Chosen by the client if not 0, unique on its stream. */
-  watchId: number;
+  watchId: number | bigint;
   /** The client can join split responses. */
   fragment: boolean;
 }
@@ -2191,7 +2191,7 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
     }
     if (m.watchId !== undefined && m.watchId !== 0) {
       w.uint32(56);
-      w.int64(m.watchId);
+      w.int64Wide(m.watchId);
     }
     if (m.fragment === true) {
       w.uint32(64);
@@ -2245,7 +2245,7 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
             m.prevKv = r.bool();
             break;
           case 56:
-            m.watchId = r.int64();
+            m.watchId = r.int64Wide();
             break;
           case 64:
             m.fragment = r.bool();
@@ -2263,7 +2263,7 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
 
 /** etcdserverpb.WatchCancelRequest. */
 export interface WatchCancelRequest {
-  watchId: number;
+  watchId: number | bigint;
 }
 
 const WatchCancelRequestFields: FieldNames = { 1: "watch_id" };
@@ -2286,7 +2286,7 @@ export const WatchCancelRequest: Codec<WatchCancelRequest> = {
   encodeTo(w: Writer, m: Partial<WatchCancelRequest>): void {
     if (m.watchId !== undefined && m.watchId !== 0) {
       w.uint32(8);
-      w.int64(m.watchId);
+      w.int64Wide(m.watchId);
     }
   },
 
@@ -2305,7 +2305,7 @@ export const WatchCancelRequest: Codec<WatchCancelRequest> = {
         tag = r.tag();
         switch (tag) {
           case 8:
-            m.watchId = r.int64();
+            m.watchId = r.int64Wide();
             break;
           default:
             r.skip(tag, WatchCancelRequestFields);
@@ -2368,7 +2368,7 @@ export const WatchProgressRequest: Codec<WatchProgressRequest> = {
 /** etcdserverpb.WatchResponse. */
 export interface WatchResponse {
   header: ResponseHeader | undefined;
-  watchId: number;
+  watchId: number | bigint;
   created: boolean;
   canceled: boolean;
   /** Set when start_revision is compacted: the first revision still there. */
@@ -2422,7 +2422,7 @@ export const WatchResponse: Codec<WatchResponse> = {
     }
     if (m.watchId !== undefined && m.watchId !== 0) {
       w.uint32(16);
-      w.int64(m.watchId);
+      w.int64Wide(m.watchId);
     }
     if (m.created === true) {
       w.uint32(24);
@@ -2480,7 +2480,7 @@ export const WatchResponse: Codec<WatchResponse> = {
             break;
           }
           case 16:
-            m.watchId = r.int64();
+            m.watchId = r.int64Wide();
             break;
           case 24:
             m.created = r.bool();

@@ -235,7 +235,7 @@ export const LeaderKey: Codec<LeaderKey> = {
             m.key = r.view();
             break;
           case 24:
-            m.rev = r.int64();
+            m.rev = r.int64Clamped();
             break;
           case 32:
             m.lease = r.bigInt64();

@@ -114,6 +114,15 @@ export class Reader {
     );
   }
 
+  /** int64: a number, or a bigint where that is no safe integer. */
+  int64Wide(): number | bigint {
+    const { pos } = this;
+    const value = this.int64Inexact();
+    if (Number.isSafeInteger(value)) return value;
+    this.pos = pos;
+    return this.bigInt64();
+  }
+
   private int64Inexact(): number {
     const at = this.pos;
     const first = this.bytes[at];

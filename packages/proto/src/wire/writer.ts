@@ -87,6 +87,12 @@ export class Writer {
     this.words(value >>> 0, Math.floor(value / TWO_32) >>> 0);
   }
 
+  /** Throws RangeError if value is neither a safe integer nor an int64. */
+  int64Wide(value: number | bigint): void {
+    if (typeof value === "bigint") this.bigInt64(value);
+    else this.int64(value);
+  }
+
   /** Throws RangeError if value is not a uint64. */
   bigUint64(value: bigint): void {
     U64[0] = value;

@@ -1,5 +1,5 @@
 /** One watch of one client, as the watches that are shared upstream see it. */
-import type { WatchCreateRequest } from "@quorate/proto";
+import type { WatchCreateRequest, WatchId } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 
 /** The client's stream, as its watches see it. */
@@ -19,14 +19,14 @@ export interface ReceiverStream {
 
 /** What a client wants of a watch besides its key and the options that are shared. */
 export interface ReceiverOptions {
-  readonly id: number;
+  readonly id: WatchId;
   readonly wantsProgress: boolean;
   readonly takesFragments: boolean;
 }
 
 export class Receiver {
   readonly stream: ReceiverStream;
-  readonly id: number;
+  readonly id: WatchId;
   readonly wantsProgress: boolean;
   readonly takesFragments: boolean;
   /** Its key as upstream, and the options by which it can share a watch. */

@@ -1,11 +1,11 @@
 /** Responses of the proxy to clients' watches that carry no events. */
-import { type ResponseHeader, WatchResponse } from "@quorate/proto";
+import { type ResponseHeader, type WatchId, WatchResponse } from "@quorate/proto";
 
 /** The watch_id of responses that concern no watch, or none that exists. */
 export const NO_WATCH_ID = -1;
 
 /** A watch was created. */
-export function createdResponse(header: ResponseHeader | undefined, watchId: number): Uint8Array {
+export function createdResponse(header: ResponseHeader | undefined, watchId: WatchId): Uint8Array {
   return WatchResponse.encode({ header, watchId, created: true });
 }
 
@@ -19,13 +19,13 @@ export function refusedResponse(cancelReason: string): Uint8Array {
 /** A watch has ended: its client wanted so, or the cluster for the reasons in `from`. */
 export function canceledResponse(
   from: Pick<WatchResponse, "header" | "compactRevision" | "cancelReason">,
-  watchId: number,
+  watchId: WatchId,
 ): Uint8Array {
   const { header, compactRevision, cancelReason } = from;
   return WatchResponse.encode({ header, watchId, canceled: true, compactRevision, cancelReason });
 }
 
 /** Everything up to the header's revision has been sent. */
-export function progressResponse(header: ResponseHeader, watchId: number): Uint8Array {
+export function progressResponse(header: ResponseHeader, watchId: WatchId): Uint8Array {
   return WatchResponse.encode({ header, watchId });
 }

@@ -4,6 +4,7 @@ import {
   GrpcCode,
   type ResponseHeader,
   WatchCreateRequest,
+  type WatchId,
   WatchRequest,
   WireError,
 } from "@quorate/proto";
@@ -31,7 +32,7 @@ const ONE_ZERO = new Uint8Array(1);
 /** A request in its place: a creation waits for its check, others for the creations before them. */
 interface Waiting {
   readonly request: NonNullable<WatchRequest["requestUnion"]>;
-  readonly id: number;
+  readonly id: WatchId;
   outcome: { readonly header: ResponseHeader } | { readonly refusal: string } | undefined;
 }
 
@@ -50,13 +51,13 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
   readonly #call: StreamCall;
   readonly #deps: WatchClientDeps;
   readonly #address: string;
-  readonly #receivers = new Map<number, Receiver>();
+  readonly #receivers = new Map<WatchId, Receiver>();
   /** Ids of watches that are being created. */
-  readonly #reserved = new Set<number>();
+  readonly #reserved = new Set<WatchId>();
   readonly #waiting: Waiting[] = [];
   /** Watches that wait until the client has read. */
   readonly #behind = new Set<Receiver>();
-  readonly #costs = new Map<number, number>();
+  readonly #costs = new Map<WatchId, number>();
   #header: ResponseHeader | undefined;
   #nextId = 0;
   #isFull = false;
@@ -166,8 +167,8 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
   }
 
   /** The id of a new watch; undefined if the client's own is in use. */
-  #takeId(wanted: number): number | undefined {
-    const isTaken = (id: number) => this.#receivers.has(id) || this.#reserved.has(id);
+  #takeId(wanted: WatchId): WatchId | undefined {
+    const isTaken = (id: WatchId) => this.#receivers.has(id) || this.#reserved.has(id);
     if (wanted !== 0 && isTaken(wanted)) return undefined;
     while (wanted === 0 && isTaken(this.#nextId)) this.#nextId++;
     const id = wanted === 0 ? this.#nextId++ : wanted;
@@ -176,7 +177,7 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
   }
 
   /** Why a watch is not made; takes what it costs. */
-  #refusal(request: WatchCreateRequest, id: number | undefined): string | undefined {
+  #refusal(request: WatchCreateRequest, id: WatchId | undefined): string | undefined {
     if (request.startRevision < 0) return errorOf("Compacted").message;
     const { key, rangeEnd } = request;
     const range = rangeOf(key, rangeEnd);
@@ -212,7 +213,7 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
 
   #created(
     request: WatchCreateRequest,
-    id: number,
+    id: WatchId,
     outcome: NonNullable<Waiting["outcome"]>,
   ): void {
     this.#reserved.delete(id);
@@ -242,7 +243,7 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
     if (!this.#isOver) identity.add(receiver, isFromNow ? Math.max(1, header.revision) : next);
   }
 
-  #cancel(id: number): void {
+  #cancel(id: WatchId): void {
     const receiver = this.#receivers.get(id);
     if (receiver === undefined) return;
     this.#deps.identity.delete(receiver);
@@ -258,7 +259,7 @@ export class WatchClient implements StreamListener, ReceiverStream, IdentityClie
     this.#deps.counted(-1);
   }
 
-  #giveBack(id: number): void {
+  #giveBack(id: WatchId): void {
     const costBytes = this.#costs.get(id);
     if (costBytes === undefined) return;
     this.#costs.delete(id);

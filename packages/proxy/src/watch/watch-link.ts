@@ -141,7 +141,8 @@ export class WatchLink {
   }
 
   #take(response: WatchResponse): void {
-    let id = response.watchId;
+    // A number: ids upstream are our own.
+    let id = Number(response.watchId);
     if (response.created) {
       this.hasNoLeader = false;
       this.#backoff.reset();

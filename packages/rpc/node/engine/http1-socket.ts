@@ -12,6 +12,8 @@ import { LINGER_MS, type SocketContext } from "./engine-socket.ts";
 import type { Flushable } from "./flusher.ts";
 
 const NOTHING = new Uint8Array(0);
+/** With more connections their output is written at the end of the turn. */
+const MANY_CONNECTIONS = 8;
 
 export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
   readonly connection: Http1Connection;
@@ -55,7 +57,10 @@ export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
   }
 
   wake(): void {
-    this.#context.flusher.add(this);
+    const { flusher } = this.#context;
+    const { openConnections } = this.connection.shared.counters;
+    if (openConnections > MANY_CONNECTIONS) flusher.addToTurn(this);
+    else flusher.add(this);
   }
 
   read(on: boolean): void {

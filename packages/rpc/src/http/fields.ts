@@ -27,6 +27,8 @@ export interface ResponseFields {
   /** The length that a handler promises; undefined without a content-length. */
   readonly contentLength: number | undefined;
   readonly hasDate: boolean;
+  /** The same object for all responses with these headers, which cannot change. */
+  readonly isShared: boolean;
 }
 
 /** Fields of headers that cannot change: most responses have the same ones. */
@@ -36,8 +38,9 @@ const known = new WeakMap<object, ResponseFields>();
 export function responseFields(headers: Readonly<Record<string, string>>): ResponseFields {
   const before = known.get(headers);
   if (before !== undefined) return before;
-  const fields = fieldsOf(headers);
-  if (Object.isFrozen(headers)) known.set(headers, fields);
+  const isShared = Object.isFrozen(headers);
+  const fields = { ...fieldsOf(headers), isShared };
+  if (isShared) known.set(headers, fields);
   return fields;
 }
 
@@ -46,7 +49,7 @@ export function responseFields(headers: Readonly<Record<string, string>>): Respo
  * that a value must not have become "?": otherwise a value that comes from a client could begin
  * another response.
  */
-function fieldsOf(headers: Readonly<Record<string, string>>): ResponseFields {
+function fieldsOf(headers: Readonly<Record<string, string>>): Omit<ResponseFields, "isShared"> {
   const pairs: (readonly [string, string])[] = [];
   let contentLength: number | undefined;
   let hasDate = false;

@@ -14,6 +14,7 @@ import {
   type Persistence,
   switchingText,
   writeChunk,
+  writeKnownHead,
   writeText,
 } from "./response-head.ts";
 import { Http1Tunnel } from "./tunnel.ts";
@@ -126,6 +127,7 @@ export class Http1Exchange extends Exchange {
     this.#framing = this.#framingOf(status, length);
     this.#promisedBytes = this.isBodiless ? 0 : (length ?? 0);
     this.#isKept &&= this.#mayKeep();
+    if (body !== undefined && this.#sendKnown(status, fields, body)) return;
     const text = headText(
       status,
       fields,
@@ -143,6 +145,23 @@ export class Http1Exchange extends Exchange {
       this.#connection.responded(this.#isKept);
     }
     this.#connection.touched();
+  }
+
+  /** Sends a whole response with a head that is known; false where it is not. */
+  #sendKnown(status: number, fields: ResponseFields, body: Uint8Array): boolean {
+    if (!this.#isKept || this.#request.isOld || typeof this.#framing !== "object") return false;
+    const connection = this.#connection;
+    const start = connection.shared.knownHeads.startOf(status, fields);
+    if (start === undefined) return false;
+    const digits = String(this.#framing.length);
+    const size = this.isBodiless ? 0 : body.length;
+    if (connection.take(start.length + digits.length + 4 + size)) {
+      writeKnownHead(connection.out, start, digits);
+      connection.out.append(body, 0, size);
+    }
+    connection.responded(true);
+    connection.touched();
+    return true;
   }
 
   protected sendBody(piece: Uint8Array): boolean {

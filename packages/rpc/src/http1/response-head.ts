@@ -1,5 +1,6 @@
 /** Writes heads of responses and chunks of bodies (RFC 9112 sections 4, 6 and 7.1). */
-import { writeLatin1 } from "@quorate/proto";
+import { fromLatin1, writeLatin1 } from "@quorate/proto";
+import type { HttpDate } from "../http/context.ts";
 import type { ResponseFields } from "../http/fields.ts";
 import type { Output } from "../http2/output.ts";
 import type { Refusal } from "./refusal.ts";
@@ -79,6 +80,40 @@ export function headText(
   return `${text}\r\n`;
 }
 
+/** Heads of other shared fields than these many are made for each response. */
+export const MAX_KNOWN_HEADS = 64;
+
+/**
+ * Heads of whole responses whose headers are the same for many requests: each is made once a
+ * second, for its Date, but for the length at its end.
+ */
+export class KnownHeads {
+  readonly #date: HttpDate;
+  #dateText = "";
+  readonly #starts = new Map<ResponseFields, { readonly status: number; bytes: Uint8Array }>();
+
+  constructor(date: HttpDate) {
+    this.#date = date;
+  }
+
+  /** A head up to the digits of its content-length; undefined where it is no known one. */
+  startOf(status: number, fields: ResponseFields): Uint8Array | undefined {
+    if (!fields.isShared || fields.hasDate) return undefined;
+    const { text } = this.#date;
+    if (text !== this.#dateText) {
+      this.#dateText = text;
+      this.#starts.clear();
+    }
+    const known = this.#starts.get(fields);
+    if (known !== undefined) return known.status === status ? known.bytes : undefined;
+    if (this.#starts.size >= MAX_KNOWN_HEADS) return undefined;
+    const whole = headText(status, fields, { length: 0 }, "default", text);
+    const bytes = fromLatin1(whole.slice(0, whole.lastIndexOf("0")));
+    this.#starts.set(fields, { status, bytes });
+    return bytes;
+  }
+}
+
 export const CONTINUE_TEXT: string = `${statusLine(100)}\r\n`;
 /** The end of a chunked body. */
 export const LAST_CHUNK = "0\r\n\r\n";
@@ -104,6 +139,13 @@ export function refusalText({ status, reason }: Refusal): string {
 export function writeText(out: Output, text: string): void {
   const at = out.reserve(text.length);
   writeLatin1(out.bytes, text, at);
+}
+
+/** Appends a head by its known start: the digits of the length and the empty line behind it. */
+export function writeKnownHead(out: Output, start: Uint8Array, digits: string): void {
+  const at = out.reserve(start.length + digits.length + 4);
+  out.bytes.set(start, at);
+  writeLatin1(out.bytes, `${digits}\r\n\r\n`, at + start.length);
 }
 
 /** Appends a piece as one chunk; it must not change any more. */

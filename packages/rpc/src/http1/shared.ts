@@ -5,6 +5,7 @@ import type { SharedBudget } from "../http2/byte-budget.ts";
 import type { EngineCounters } from "../http2/counters.ts";
 import { Http1Counters } from "./counters.ts";
 import type { Http1Limits } from "./limits.ts";
+import { KnownHeads } from "./response-head.ts";
 
 export class Http1Shared {
   readonly limits: Http1Limits;
@@ -19,6 +20,7 @@ export class Http1Shared {
   /** Bytes that open requests take by themselves, mostly their heads, over all connections. */
   readonly heads: SharedBudget;
   readonly buffers: BufferPool;
+  readonly knownHeads: KnownHeads;
 
   constructor(
     limits: Http1Limits,
@@ -32,6 +34,7 @@ export class Http1Shared {
     this.heads = heads;
     this.buffers = buffers;
     this.budgetCounters = counters;
+    this.knownHeads = new KnownHeads(context.date);
   }
 }
 

@@ -28,22 +28,17 @@ import {
   type UnaryResponse,
 } from "@quorate/rpc";
 import { isReadOnlyTxn } from "@quorate/store";
+import { toStatusError, withoutStatuses } from "../services/status.ts";
 import { KeyFilter } from "./key-filter.ts";
+import { KeyPlaces } from "./key-places.ts";
 import { type AuditedCall, auditLine, type HashValue } from "./line.ts";
-import { isPlainCall, LineWriter, type PlainCall } from "./line-bytes.ts";
-import { peekRevision } from "./response-head.ts";
-import type { AuditSettings, AuditSink } from "./settings.ts";
+import { callerOfLine, LineWriter, type MethodLines, type PlainCall } from "./line-bytes.ts";
+import { type CallOfLine, PendingCalls } from "./pending-calls.ts";
+import { peekRevision, revisionAtHand } from "./response-head.ts";
+import type { AuditSettings, AuditSink, ProvedIdentity } from "./settings.ts";
 import { auditedStream } from "./streams.ts";
-import { type KeyAccess, type Subject, subjectOf } from "./subjects.ts";
+import { KEYS_FIRST, type Subject, subjectOf } from "./subjects.ts";
 import { codeName, OK, statusOf, verdictOf } from "./verdict.ts";
-
-/** The proved identity of a call's party; undefined for none. */
-export interface ProvedIdentity {
-  readonly user: string;
-  readonly provedBy: string;
-  /** The roles that a token lists. */
-  readonly roles?: readonly string[] | undefined;
-}
 
 export interface AuditDependencies {
   readonly clock: Clock;
@@ -84,7 +79,16 @@ export class Audit {
   readonly #settings: AuditSettings;
   readonly #dependencies: AuditDependencies;
   readonly #filter: KeyFilter;
-  readonly #lines = new LineWriter();
+  readonly #lines: LineWriter;
+  readonly #plain: PlainCall = {
+    endMs: 0,
+    tookMs: 0,
+    identity: undefined,
+    address: "",
+    certificate: undefined,
+    keys: new KeyPlaces(),
+    revision: 0,
+  };
   #reads = 0;
   /** Writes that were refused because lines could not be written. */
   refusedWrites = 0;
@@ -93,6 +97,7 @@ export class Audit {
     this.#settings = settings;
     this.#dependencies = dependencies;
     this.#filter = new KeyFilter(settings.prefixes);
+    this.#lines = new LineWriter(() => dependencies.clock.wallMs());
   }
 
   /** The services, each of whose calls is logged. Health checks and reflection are not. */
@@ -115,27 +120,66 @@ export class Audit {
 
   #unary(path: string, handler: UnaryHandler): UnaryHandler {
     const { clock } = this.#dependencies;
-    return (request, context) => {
-      const startMs = clock.monotonicMs();
-      const succeeded = (response: UnaryResponse): UnaryResponse => {
-        if (this.isLeftOut(path, request)) return response;
-        const [revision, sent] = peekRevision(response);
-        this.ended(context, startMs, this.subjectOf(path, request), OK, revision);
-        return sent;
-      };
-      const failed = (error: unknown): never => {
-        this.ended(context, startMs, this.subjectOf(path, request), statusOf(error), 0);
+    const op = KEYS_FIRST.get(path);
+    const isPlain = op !== undefined && this.#settings.level === "metadata" && this.#filter.isOpen;
+    const lines = isPlain ? this.#lines.of(path, op) : undefined;
+    // One promise for each call, not two: errors become statuses here.
+    const inner = withoutStatuses(handler);
+    const served = inner ?? handler;
+    const ends = {
+      succeeded: (call: CallOfLine, response: UnaryResponse) =>
+        this.#succeeded(call, response, lines, op !== "put"),
+      failed: (call: CallOfLine, thrown: unknown): never => {
+        const error = inner === undefined ? thrown : toStatusError(thrown);
+        const subject = this.subjectOf(path, call.request);
+        this.ended(call.context, call.startMs, subject, statusOf(error), 0);
         throw error;
-      };
+      },
+    };
+    const pending = new PendingCalls(ends);
+    return (request, context) => {
+      const startMs = context.startedMs ?? clock.monotonicMs();
       let response: UnaryResponse | Promise<UnaryResponse>;
       try {
         this.#refuseWrite(path, request);
-        response = handler(request, context);
+        response = served(request, context);
       } catch (error) {
-        return failed(error);
+        return ends.failed({ request, context, startMs }, error);
       }
-      return response instanceof Promise ? response.then(succeeded, failed) : succeeded(response);
+      return response instanceof Promise
+        ? pending.follow(response, request, context, startMs)
+        : ends.succeeded({ request, context, startMs }, response);
     };
+  }
+
+  #succeeded(
+    { request, context, startMs }: CallOfLine,
+    response: UnaryResponse,
+    lines: MethodLines | undefined,
+    hasRange: boolean,
+  ): UnaryResponse {
+    const { path } = context;
+    if (this.isLeftOut(path, request)) return response;
+    const revision = lines === undefined ? undefined : revisionAtHand(response);
+    if (revision !== undefined && this.#plain.keys.read(request, hasRange)) {
+      this.#plain.revision = revision;
+      if (this.#writePlain(lines!, context, startMs)) return response;
+    }
+    const [peeked, sent] = peekRevision(response);
+    this.ended(context, startMs, this.subjectOf(path, request), OK, peeked);
+    return sent;
+  }
+
+  /** Writes the line of a call whose keys and revision are noted; false where it is not plain. */
+  #writePlain(lines: MethodLines, context: CallContext, startMs: number): boolean {
+    const { clock, sink, identityOf } = this.#dependencies;
+    const plain = this.#plain;
+    plain.identity = identityOf(context);
+    plain.address = context.peerAddress;
+    plain.certificate = context.peerCommonName;
+    plain.endMs = clock.monotonicMs();
+    plain.tookMs = plain.endMs - startMs;
+    return lines.write(plain, sink);
   }
 
   /** Logs a call, or a part of a stream, that has ended. */
@@ -148,37 +192,18 @@ export class Audit {
   ): void {
     if (!this.#filter.admits(subject.accesses)) return;
     const { clock, sink, identityOf, hashValue } = this.#dependencies;
-    const identity = identityOf(context);
-    const caller = {
-      user: identity?.user ?? "",
-      proof: identity?.provedBy ?? "",
-      roles: identity?.roles,
-      address: context.peerAddress,
-      certificate: context.peerCommonName,
+    const { path, peerAddress: address, peerCommonName: certificate } = context;
+    const call: AuditedCall = {
+      wallMs: clock.wallMs(),
+      caller: callerOfLine({ identity: identityOf(context), address, certificate }),
+      path,
+      subject,
+      revision,
+      verdict: verdictOf(status),
+      code: codeName(status.code),
+      tookMs: clock.monotonicMs() - startMs,
     };
-    const wallMs = clock.wallMs();
-    const tookMs = clock.monotonicMs() - startMs;
-    const { path } = context;
-    const access = this.#plainAccess(subject, status);
-    if (access !== undefined && isPlainCall(access, revision, tookMs)) {
-      this.#writePlain({ wallMs, tookMs, caller, path, access, revision });
-      return;
-    }
-    const [verdict, code] = [verdictOf(status), codeName(status.code)];
-    const call: AuditedCall = { wallMs, caller, path, subject, revision, verdict, code, tookMs };
     sink.write(auditLine(call, this.#settings.level === "request" ? hashValue : undefined));
-  }
-
-  /** The one thing that a call's line has beside its caller; undefined where there is more. */
-  #plainAccess({ accesses, fields }: Subject, status: Status): KeyAccess | undefined {
-    const isPlain = status === OK && accesses.length === 1 && this.#settings.level === "metadata";
-    return isPlain && fields.length === 0 ? accesses[0] : undefined;
-  }
-
-  #writePlain(call: PlainCall): void {
-    const { sink } = this.#dependencies;
-    const space = sink.space(this.#lines.mostBytes(call));
-    if (space !== undefined) sink.wrote(this.#lines.write(space, call));
   }
 
   /** What a request is about, in as much detail as lines show. */

@@ -13,9 +13,14 @@ export class KeyFilter {
     });
   }
 
+  /** True where every call is logged. */
+  get isOpen(): boolean {
+    return this.#ranges.length === 0;
+  }
+
   /** Whether a call with these keys is logged; one without keys always is. */
   admits(accesses: readonly KeyAccess[]): boolean {
-    return this.#ranges.length === 0 || accesses.length === 0 || accesses.some(this.#isNear);
+    return this.isOpen || accesses.length === 0 || accesses.some(this.#isNear);
   }
 
   readonly #isNear = ({ key, end }: KeyAccess): boolean => {

@@ -3,13 +3,14 @@
  * fields, status OK. That is most calls, and such a line costs a third of one that is built as a
  * text (line.ts, which writes all others; both have the same bytes).
  *
- *     {"time":"..."          of this millisecond
- *     ,"user":...,"method":  of this client and method, remembered
- *     ,"keys":[...]...       of this call
+ *     {"time":"..."                               of this millisecond
+ *     ,"user":...,"method":...,"verdict":...,"keys"  of this client and method, remembered
+ *     ..."revision":...,"ms":...}                 of this call
  */
 import { fromUtf8 } from "@quorate/proto";
-import { type AuditedCaller, callerText, MAX_SHOWN_BYTES, timeText } from "./line.ts";
-import type { LineSpace } from "./settings.ts";
+import type { KeyPlaces } from "./key-places.ts";
+import { type AuditedCaller, callerText, MAX_SHOWN_BYTES, timeText, verdictText } from "./line.ts";
+import type { AuditSink, ProvedIdentity } from "./settings.ts";
 import type { KeyAccess } from "./subjects.ts";
 
 /** Beginnings of lines that are remembered; then all are made again. */
@@ -21,136 +22,185 @@ const MAX_NUMBER = 1e15;
 const MAX_MICROSECONDS = 1e12;
 
 const TEXTS = {
-  openKeys: fromUtf8(',"keys":[{"op":"'),
-  key: fromUtf8('","key":"'),
-  end: fromUtf8('","end":"'),
-  closeKeys: fromUtf8('"}]'),
-  revision: fromUtf8(',"revision":'),
-  verdict: fromUtf8(',"verdict":"ok","code":"OK","ms":'),
+  end: fromUtf8('","end":"').slice(),
+  revision: fromUtf8('"}],"revision":').slice(),
+  noRevision: fromUtf8('"}]').slice(),
+  took: fromUtf8(',"ms":').slice(),
 };
-const OPS = new Map<KeyAccess["op"], Uint8Array>(
-  (["get", "put", "delete", "watch", "compare", "grant", "revoke", "use"] as const).map((op) => [
-    op,
-    fromUtf8(op),
-  ]),
-);
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7d;
 const ZERO = 0x30;
 const POINT = 0x2e;
 
-/** A plain call that has ended with OK. */
+/** A plain call that has ended with OK. One object serves many calls. */
 export interface PlainCall {
-  readonly wallMs: number;
-  readonly tookMs: number;
-  readonly caller: AuditedCaller;
-  readonly path: string;
-  readonly access: KeyAccess;
-  readonly revision: number;
+  /** When it ended, by the monotonic clock, and how long it took. */
+  endMs: number;
+  tookMs: number;
+  identity: ProvedIdentity | undefined;
+  address: string;
+  certificate: string | undefined;
+  /** The request, and where its key and range end are in it. */
+  readonly keys: KeyPlaces;
+  revision: number;
 }
 
 interface Known {
-  readonly caller: AuditedCaller;
+  readonly identity: ProvedIdentity | undefined;
+  readonly certificate: string | undefined;
   readonly bytes: Uint8Array;
 }
 
-/** Whether bytes are shown in JSON as they are: ASCII that needs no escape. */
-function isPlain(bytes: Uint8Array): boolean {
-  if (bytes.length > MAX_SHOWN_BYTES) return false;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c) return false;
-  }
-  return true;
+/** The party of a call, for its line. */
+export function callerOfLine({
+  identity,
+  address,
+  certificate,
+}: Pick<PlainCall, "identity" | "address" | "certificate">): AuditedCaller {
+  const { user = "", provedBy: proof = "", roles } = identity ?? {};
+  return { user, proof, roles, address, certificate };
 }
 
-/** True for a call whose line can be written as bytes. */
-export function isPlainCall(access: KeyAccess, revision: number, tookMs: number): boolean {
-  return (
-    isPlain(access.key) &&
-    isPlain(access.end) &&
-    revision <= MAX_NUMBER &&
-    tookMs >= 0 &&
-    tookMs * 1000 < MAX_MICROSECONDS
-  );
-}
-
+/** The lines of plain calls of all methods. */
 export class LineWriter {
-  /** By address, then by method. */
-  readonly #known = new Map<string, Map<string, Known>>();
+  readonly #methods = new Map<string, MethodLines>();
+  readonly #time: LineTime;
   #knownCount = 0;
-  #timeMs = Number.NaN;
-  #time: Uint8Array = new Uint8Array(0);
+
+  /** @param wallMs the wall-clock time of now */
+  constructor(wallMs: () => number) {
+    this.#time = new LineTime(wallMs);
+  }
 
   /** Beginnings that are remembered. */
   get knownCount(): number {
     return this.#knownCount;
   }
 
-  /** The bytes that a line may take, at most. */
-  mostBytes({ caller, path, access }: PlainCall): number {
-    const begin = this.#beginning(caller, path).length;
-    return begin + access.key.length + access.end.length + MOST_OTHER_BYTES;
+  /** The lines of one method, whose calls have one key or range. */
+  of(path: string, op: KeyAccess["op"]): MethodLines {
+    let lines = this.#methods.get(path);
+    if (lines === undefined) {
+      lines = new MethodLines(path, op, this.#time, () => this.#makeSpace());
+      this.#methods.set(path, lines);
+    }
+    return lines;
   }
 
-  /** Writes a line and its end. @returns the place behind it */
-  write({ bytes, at }: LineSpace, call: PlainCall): number {
-    const { access, revision, tookMs } = call;
-    let next = copy(bytes, at, this.#timeBytes(call.wallMs));
-    next = copy(bytes, next, this.#beginning(call.caller, call.path));
-    next = copy(bytes, next, TEXTS.openKeys);
-    next = copy(bytes, next, OPS.get(access.op)!);
-    next = copy(bytes, next, TEXTS.key);
-    next = copy(bytes, next, access.key);
-    if (access.end.length > 0) {
-      next = copy(bytes, next, TEXTS.end);
-      next = copy(bytes, next, access.end);
+  #makeSpace(): void {
+    if (this.#knownCount >= MAX_KNOWN_CALLERS) {
+      for (const lines of this.#methods.values()) lines.forget();
+      this.#knownCount = 0;
     }
-    next = copy(bytes, next, TEXTS.closeKeys);
+    this.#knownCount++;
+  }
+}
+
+export class MethodLines {
+  readonly #path: string;
+  readonly #op: KeyAccess["op"];
+  readonly #time: LineTime;
+  readonly #makeSpace: () => void;
+  /** By address. */
+  readonly #known = new Map<string, Known>();
+
+  /** @param makeSpace called before a beginning is remembered */
+  constructor(path: string, op: KeyAccess["op"], time: LineTime, makeSpace: () => void) {
+    this.#path = path;
+    this.#op = op;
+    this.#time = time;
+    this.#makeSpace = makeSpace;
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+
+  /**
+   * Writes the line of a call.
+   * @returns false where it is not plain; true where it is written, or dropped for want of space
+   */
+  write(call: PlainCall, sink: Pick<AuditSink, "space" | "wrote">): boolean {
+    const { keys, revision, tookMs } = call;
+    if (revision > MAX_NUMBER || tookMs < 0 || tookMs * 1000 >= MAX_MICROSECONDS) return false;
+    const keyBytes = keys.keyEnd - keys.keyAt;
+    const endBytes = keys.endEnd - keys.endAt;
+    if (keyBytes > MAX_SHOWN_BYTES || endBytes > MAX_SHOWN_BYTES) return false;
+    const beginning = this.#beginning(call);
+    const space = sink.space(beginning.length + keyBytes + endBytes + MOST_OTHER_BYTES);
+    if (space === undefined) return true;
+    const { bytes } = space;
+    let next = copy(bytes, space.at, this.#time.bytes(call.endMs));
+    bytes.set(beginning, next);
+    next = copyPlain(bytes, next + beginning.length, keys.bytes, keys.keyAt, keys.keyEnd);
+    if (next < 0) return false;
+    if (endBytes > 0) {
+      next = copy(bytes, next, TEXTS.end);
+      next = copyPlain(bytes, next, keys.bytes, keys.endAt, keys.endEnd);
+      if (next < 0) return false;
+    }
     if (revision > 0) next = writeInteger(bytes, copy(bytes, next, TEXTS.revision), revision);
-    next = writeThousandths(bytes, copy(bytes, next, TEXTS.verdict), Math.round(tookMs * 1000));
+    else next = copy(bytes, next, TEXTS.noRevision);
+    next = writeThousandths(bytes, copy(bytes, next, TEXTS.took), Math.round(tookMs * 1000));
     bytes[next++] = BRACE;
     bytes[next++] = NEWLINE;
-    return next;
+    sink.wrote(next);
+    return true;
   }
 
-  #timeBytes(wallMs: number): Uint8Array {
-    const ms = Math.floor(wallMs);
-    if (ms !== this.#timeMs) {
-      this.#timeMs = ms;
-      this.#time = fromUtf8(`{"time":"${timeText(ms)}"`);
-    }
-    return this.#time;
-  }
-
-  #beginning(caller: AuditedCaller, path: string): Uint8Array {
-    let ofAddress = this.#known.get(caller.address);
-    const found = ofAddress?.get(path);
-    if (found !== undefined && isSame(found.caller, caller)) return found.bytes;
-    if (this.#knownCount >= MAX_KNOWN_CALLERS) {
-      this.#known.clear();
-      this.#knownCount = 0;
-      ofAddress = undefined;
-    }
-    if (ofAddress === undefined) {
-      ofAddress = new Map();
-      this.#known.set(caller.address, ofAddress);
-    }
-    const bytes = fromUtf8(callerText(caller, path));
-    if (!ofAddress.has(path)) this.#knownCount++;
-    ofAddress.set(path, { caller, bytes });
+  #beginning(call: PlainCall): Uint8Array {
+    const { address } = call;
+    const known = this.#known.get(address);
+    if (known !== undefined && isSame(known, call)) return known.bytes;
+    if (known === undefined) this.#makeSpace();
+    const caller = callerText(callerOfLine(call), this.#path);
+    const text = `${caller}${verdictText("ok", "OK")},"keys":[{"op":"${this.#op}","key":"`;
+    const bytes = fromUtf8(text).slice();
+    this.#known.set(address, { identity: call.identity, certificate: call.certificate, bytes });
     return bytes;
   }
 }
 
-function isSame(a: AuditedCaller, b: AuditedCaller): boolean {
+function isSame(known: Known, { identity, certificate }: PlainCall): boolean {
+  const before = known.identity;
+  if (known.certificate !== certificate) return false;
+  if (before === identity) return true;
   return (
-    a.user === b.user &&
-    a.proof === b.proof &&
-    a.roles === b.roles &&
-    a.certificate === b.certificate
+    before?.user === identity?.user &&
+    before?.provedBy === identity?.provedBy &&
+    before?.roles === identity?.roles
   );
+}
+
+/** The beginning of all lines of one millisecond: the wall clock is not asked for each call. */
+class LineTime {
+  readonly #wallMs: () => number;
+  #untilMs = Number.NEGATIVE_INFINITY;
+  #bytes: Uint8Array = new Uint8Array(0);
+
+  constructor(wallMs: () => number) {
+    this.#wallMs = wallMs;
+  }
+
+  /** @param nowMs the monotonic time of now */
+  bytes(nowMs: number): Uint8Array {
+    if (nowMs < this.#untilMs) return this.#bytes;
+    this.#untilMs = nowMs + 1;
+    this.#bytes = fromUtf8(`{"time":"${timeText(this.#wallMs())}"`).slice();
+    return this.#bytes;
+  }
+}
+
+/** Copies what is shown in JSON as it is: ASCII that needs no escape. Negative for other bytes. */
+function copyPlain(into: Uint8Array, at: number, from: Uint8Array, start: number, end: number) {
+  let next = at;
+  for (let i = start; i < end; i++) {
+    const byte = from[i];
+    if (byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c) return -1;
+    into[next++] = byte;
+  }
+  return next;
 }
 
 /** Copies some bytes; of so few, a loop is as fast as `set`. */

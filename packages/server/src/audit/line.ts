@@ -3,8 +3,8 @@
  * it is bounded and escaped, so that a client cannot write lines of its own.
  *
  *     {"time":"2026-03-01T12:00:00.123Z","user":"ann","proof":"token","address":"10.0.0.7:41234",
- *      "method":"etcdserverpb.KV/Put","keys":[{"op":"put","key":"app/1"}],"revision":17,
- *      "verdict":"ok","code":"OK","ms":0.42}
+ *      "method":"etcdserverpb.KV/Put","verdict":"ok","code":"OK",
+ *      "keys":[{"op":"put","key":"app/1"}],"revision":17,"ms":0.42}
  *
  * (one line in the file)
  */
@@ -68,13 +68,19 @@ export function timeText(wallMs: number): string {
  */
 export function auditLine(call: AuditedCall, hashValue: HashValue | undefined): string {
   let line = `{"time":"${timeText(call.wallMs)}"${callerText(call.caller, call.path)}`;
+  line += verdictText(call.verdict, call.code);
   const { accesses, fields } = call.subject;
   if (accesses.length > 0) line += `,"keys":${keysText(accesses, hashValue)}`;
   if (accesses.length > MAX_LISTED_KEYS) line += `,"moreKeys":${accesses.length - MAX_LISTED_KEYS}`;
   if (fields.length > 0 && (hashValue !== undefined || areShown(accesses)))
     line += `,"request":${fieldsText(fields)}`;
   if (call.revision > 0) line += `,"revision":${call.revision}`;
-  return `${line},"verdict":"${call.verdict}","code":"${call.code}","ms":${Math.round(call.tookMs * 1000) / 1000}}`;
+  return `${line},"ms":${Math.round(call.tookMs * 1000) / 1000}}`;
+}
+
+/** The fields of how a call ended. */
+export function verdictText(verdict: Verdict, code: string): string {
+  return `,"verdict":"${verdict}","code":"${code}"`;
 }
 
 /** The fields of the caller and the method. */

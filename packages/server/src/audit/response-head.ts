@@ -10,6 +10,8 @@ const HEADER_REVISION = 0x18;
 const WATCH_ID = 0x10;
 const WATCH_CREATED = 0x18;
 const WATCH_CANCELED = 0x20;
+/** Bytes below are the last ones of a varint. */
+const SMALL = 0x80;
 
 /** A place in bytes, moved by reading. */
 interface Cursor {
@@ -20,7 +22,7 @@ interface Cursor {
 /** The beginning of a message that may be in pieces. */
 function headOf(message: MessageBytes): Uint8Array {
   if (message instanceof Uint8Array) return message;
-  const [first] = message;
+  const first = message[0];
   if (first === undefined || first.length >= HEAD_BYTES || message.length === 1)
     return first ?? new Uint8Array(0);
   const head = new Uint8Array(HEAD_BYTES);
@@ -70,6 +72,33 @@ export function peekRevision(response: UnaryResponse): [revision: number, UnaryR
     return piece;
   };
   return [revision, { sizeBytes: response.sizeBytes, next }];
+}
+
+/**
+ * The revision in the header of a response whose first piece has it, found without making objects;
+ * undefined where that does not do.
+ */
+export function revisionAtHand(response: UnaryResponse): number | undefined {
+  let bytes: Uint8Array;
+  if (response instanceof Uint8Array) bytes = response;
+  else if (isPieceSource(response) || response.length === 0) return undefined;
+  else bytes = response[0];
+  if (bytes.length < 2 || bytes[0] !== HEADER || bytes[1] >= SMALL) return undefined;
+  const end = 2 + bytes[1];
+  if (end > bytes.length) return undefined;
+  for (let at = 2; at < end; ) {
+    const isRevision = bytes[at++] === HEADER_REVISION;
+    let value = 0;
+    let scale = 1;
+    let byte = SMALL;
+    // The ids before it have ten bytes each, which no number is made of.
+    for (; byte >= SMALL && at < end; scale *= SMALL) {
+      byte = bytes[at++];
+      if (isRevision) value += (byte & 0x7f) * scale;
+    }
+    if (isRevision) return value;
+  }
+  return undefined;
 }
 
 /** The revision in the header of a response; 0 where there is none. */

@@ -2,16 +2,17 @@
 import type { CallContext } from "@quorate/rpc";
 import type { Authority } from "../member/authority.ts";
 import { callerOf } from "../member/caller.ts";
-import type { ProvedIdentity } from "./audit.ts";
+import type { ProvedIdentity } from "./settings.ts";
 
 /**
  * The identity by which a call was served. It was found out when the call was admitted, so it is
  * at hand; undefined where it is not any more: the token has ended, the user is deleted.
  */
 export function servedIdentity(
-  authority: Pick<Authority, "identify">,
+  authority: Pick<Authority, "identify" | "isEnforced">,
   context: CallContext,
 ): ProvedIdentity | undefined {
+  if (!authority.isEnforced) return undefined;
   try {
     const identity = authority.identify(callerOf(context));
     if (!(identity instanceof Promise)) return identity;

@@ -11,6 +11,14 @@ export interface AuditSettings {
   readonly onFailure: "drop" | "refuse";
 }
 
+/** The proved identity of a call's party; undefined for none. */
+export interface ProvedIdentity {
+  readonly user: string;
+  readonly provedBy: string;
+  /** The roles that a token lists. */
+  readonly roles?: readonly string[] | undefined;
+}
+
 /** Where the bytes of a line are written. */
 export interface LineSpace {
   readonly bytes: Uint8Array;

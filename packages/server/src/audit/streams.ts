@@ -4,6 +4,7 @@ import {
   GrpcCode,
   KVService,
   type WatchCreateRequest,
+  type WatchId,
   WatchRequest,
   WatchResponse,
   WatchService,
@@ -154,7 +155,7 @@ interface PendingWatch {
 class WatchLog extends StreamLog {
   /** In the order of the requests, which is that of the responses. */
   readonly #pending: PendingWatch[] = [];
-  readonly #known = new Map<number, Subject>();
+  readonly #known = new Map<WatchId, Subject>();
 
   override received(bytes: Uint8Array): void {
     try {

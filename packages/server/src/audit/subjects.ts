@@ -17,6 +17,7 @@ import {
   TxnRequest,
   type WatchCreateRequest,
 } from "@quorate/proto";
+import { KeyPlaces } from "./key-places.ts";
 
 /** Keys that a call reads or writes. */
 export interface KeyAccess {
@@ -137,49 +138,18 @@ function plainReader({ requestType }: MethodDescriptor): ReadSubject {
 }
 
 /** Requests whose first fields are a key and, but for a put, the end of a range. */
-const KEYS_FIRST: ReadonlyMap<string, KeyAccess["op"]> = new Map<string, KeyAccess["op"]>([
+export const KEYS_FIRST: ReadonlyMap<string, KeyAccess["op"]> = new Map<string, KeyAccess["op"]>([
   [KVService.methods.Put.path, "put"],
   [KVService.methods.Range.path, "get"],
   [KVService.methods.RangeStream.path, "get"],
   [KVService.methods.DeleteRange.path, "delete"],
 ]);
 
-const SMALL = 0x80;
-const KEY_TAG = 0x0a;
-const RANGE_END_TAG = 0x12;
-const LENGTH_DELIMITED = 2;
-
-/**
- * The keys of a request, read without decoding the rest; undefined for bytes that are not as simple
- * as clients write them. A field that comes twice is left to the decoder: the last one counts.
- */
+/** The keys of a request, read without decoding the rest; undefined where that does not do. */
 function keysFirst(op: KeyAccess["op"], request: Uint8Array): KeyAccess | undefined {
-  let key: Uint8Array | undefined;
-  let end: Uint8Array | undefined;
-  for (let at = 0; at < request.length; ) {
-    const tag = request[at++];
-    if (tag >= SMALL || (tag & 7) === 1 || (tag & 7) > LENGTH_DELIMITED) return undefined;
-    let value = 0;
-    let scale = 1;
-    let byte = SMALL;
-    for (; byte >= SMALL && at < request.length; scale *= SMALL) {
-      byte = request[at++];
-      value += (byte & 0x7f) * scale;
-    }
-    if (byte >= SMALL) return undefined;
-    if ((tag & 7) !== LENGTH_DELIMITED) continue;
-    const next = at + value;
-    if (next > request.length) return undefined;
-    if (tag === KEY_TAG) {
-      if (key !== undefined) return undefined;
-      key = request.subarray(at, next);
-    } else if (tag === RANGE_END_TAG && op !== "put") {
-      if (end !== undefined) return undefined;
-      end = request.subarray(at, next);
-    }
-    at = next;
-  }
-  return key === undefined ? undefined : { op, key, end: end ?? NO_END };
+  const places = new KeyPlaces();
+  if (!places.read(request, op !== "put")) return undefined;
+  return { op, key: places.key(), end: places.rangeEnd() };
 }
 
 /**

@@ -1,17 +1,20 @@
 /** How a call ended, in the words of the audit log. */
 import { errorOf, GrpcCode } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../auth/login-texts.ts";
 
 export type Verdict = "ok" | "denied" | "failed";
 
 export const OK: Status = { code: GrpcCode.OK, message: "" };
 
-/** Errors with which etcd refuses an identity, whatever their code. */
-const DENIALS: ReadonlySet<string> = new Set(
-  (
+/** Errors with which an identity is refused, whatever their code. */
+const DENIALS: ReadonlySet<string> = new Set([
+  ...(
     ["PermissionDenied", "UserEmpty", "AuthFailed", "InvalidAuthToken", "AuthOldRevision"] as const
   ).map((name) => errorOf(name).message),
-);
+  NO_PASSWORD_TEXT,
+  TOO_MANY_FAILURES,
+]);
 
 /** Whether a call was served, refused for want of an identity or a permission, or failed. */
 export function verdictOf({ code, message }: Status): Verdict {

@@ -10,6 +10,7 @@
  */
 import { EMPTY, type ErrorName, EtcdError, errorOf, fromLatin1, toLatin1 } from "@quorate/proto";
 import {
+  type AttachedKeys,
   type AuthIdentity,
   authorize,
   type KeyRange,
@@ -306,10 +307,7 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
       if (access.request.keys) yield* leaseOperations("read", access.request.ID, leases);
       break;
     case "leaseKeys":
-      for (let at = 0; at < access.request.length; at += STEP_KEYS) {
-        const keys = access.request.slice(at, at + STEP_KEYS).map((key) => toLatin1(key));
-        yield { kind: "lease", access: "read", keys };
-      }
+      yield { kind: "lease", access: "read", keys: listedKeys(access.request) };
       break;
     case "leaseKeepAlive":
       yield { kind: "authenticated" };
@@ -329,8 +327,22 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
   }
 }
 
+/** Keys that are known otherwise than by their lease. */
+function listedKeys(keys: readonly Uint8Array[]): AttachedKeys {
+  return {
+    isEmpty: keys.length === 0,
+    *areCovered(permissions, access) {
+      for (let at = 0; at < keys.length; at++) {
+        if (at % STEP_KEYS === STEP_KEYS - 1) yield;
+        if (!permissions.coversKey(access, toLatin1(keys[at]))) return false;
+      }
+      return true;
+    },
+  };
+}
+
 function isShort(access: Access, leases: LeaseKeys & { readonly count: number }): boolean {
-  const keyCount = (id: bigint) => leases.get(id)?.keyCount ?? 0;
+  const keyCount = (id: bigint) => leases.mostKeysOf(id);
   if (access.kind === "leaseLeases") return leases.count === 0;
   if (access.kind === "leaseKeys") return access.request.length <= MAX_KEYS_NOW;
   if (access.kind === "leaseKeepAlive") return keyCount(access.request) <= MAX_KEYS_NOW;

@@ -37,8 +37,6 @@ export class Passwords {
   readonly #hasher: PasswordHasher;
   readonly #cost: number;
   readonly #limiter: FairLimiter;
-  /** The hash for users that do not exist; made at the first need. */
-  #decoy: Promise<string> | undefined;
 
   /** @param threads hashes that the hasher computes at once */
   constructor(
@@ -77,21 +75,28 @@ export class Passwords {
 
   /**
    * Whether a password is right.
-   * @param hash of the user; undefined: there is no such user, which takes as long and is false
+   * @param hash of the user; undefined: there is none, which takes as long and is false
+   * @param like a hash of another user, whose cost counts where there is none
    * @throws EtcdError TooManyRequests, Canceled
    */
-  verify(password: string, hash: Uint8Array | undefined, caller: HashCaller): Promise<boolean> {
+  verify(
+    password: string,
+    hash: Uint8Array | undefined,
+    caller: HashCaller,
+    like?: Uint8Array,
+  ): Promise<boolean> {
     return this.#turn(caller, async () => {
-      const wanted = hash === undefined ? await this.#decoyHash() : String.fromCharCode(...hash);
+      const wanted = hash === undefined ? this.#decoy(like) : textOf(hash);
       const isRight = await this.#hasher.verify(password, wanted);
       return isRight && hash !== undefined;
     });
   }
 
-  /** A hash of the cost that new users have, of a text that is no user's password. */
-  #decoyHash(): Promise<string> {
-    this.#decoy ??= this.#hasher.hash("no user has this password", this.#cost);
-    return this.#decoy;
+  /** A hash that is none of a password, of the cost that users' hashes have. */
+  #decoy(like: Uint8Array | undefined): string {
+    const found = like === undefined ? undefined : /^\$2.?\$(\d\d)\$/.exec(textOf(like))?.[1];
+    const cost = found ?? String(this.#cost).padStart(2, "0");
+    return `$2a$${cost}$${DECOY}`;
   }
 
   /** Runs `work` when it is the client's turn. */
@@ -119,6 +124,13 @@ export class Passwords {
   close(): void {
     this.#hasher.close();
   }
+}
+
+/** Salt and hash of no password: bcrypt computes the hash of a salt before it compares. */
+const DECOY = ".".repeat(22) + ".".repeat(31);
+
+function textOf(hash: Uint8Array): string {
+  return String.fromCharCode(...hash);
 }
 
 /** The stored form of a hash. */

@@ -3,8 +3,9 @@
  * descriptors that its process may use.
  *
  *     memory:  requests | open streams | answers being built | answers waiting | sockets | watches
- *              | events waiting   at most 60 %
- *              the rest is for the index, the log, the store's batch and the collector
+ *              | events waiting   at most 60 %, chosen by clients
+ *              the log | entries not committed | proposals not accepted   at most 16 %
+ *              the rest is for the index, the store's batch and the collector
  *     files:   LevelDB, the log, snapshots | the peer port | HTTP-only ports | client ports
  *
  * On a large machine each budget ends at a ceiling of its own, so that one member never plans for
@@ -46,6 +47,13 @@ export interface Budgets {
   readonly contestsClientBytes: number;
   /** Events that wait for clients that read more slowly than they come. */
   readonly watchBacklogTotalBytes: number;
+  /** Applied entries that stay in memory, and those of them kept for slow followers. */
+  readonly logTotalBytes: number;
+  readonly logCatchUpBytes: number;
+  /** Entries that are proposed and not committed. */
+  readonly uncommittedTotalBytes: number;
+  /** Payloads of proposals that no leader has accepted. */
+  readonly queuedProposalsTotalBytes: number;
   /**
    * Connections on the client ports, on the ports for HTTP alone (metrics, health), and on the peer
    * port.
@@ -73,10 +81,13 @@ const MEMORY_SHARES = {
   watches: { thousandths: 50, maxBytes: 1024 * MIB },
   contests: { thousandths: 20, maxBytes: 256 * MIB },
   watchBacklog: { thousandths: 60, maxBytes: 256 * MIB },
+  log: { thousandths: 80, maxBytes: 256 * MIB },
+  uncommitted: { thousandths: 40, maxBytes: 256 * MIB },
+  queuedProposals: { thousandths: 40, maxBytes: 256 * MIB },
 } as const;
 
 /** What all shares together may be. */
-export const MAX_BUDGETED_THOUSANDTHS = 600;
+export const MAX_BUDGETED_THOUSANDTHS = 760;
 
 /**
  * LevelDB keeps up to a fifth of the files open, at most so many; the log, snapshots and outgoing
@@ -109,6 +120,7 @@ export function budgetsFor(machine: MachineLimits): Budgets {
   const answers = share("answers");
   const watches = share("watches");
   const contests = share("contests");
+  const log = share("log");
   return {
     requestsTotalBytes: requests,
     requestsConnectionBytes: Math.min(64 * MIB, requests >>> 2),
@@ -124,6 +136,10 @@ export function budgetsFor(machine: MachineLimits): Budgets {
     contestsTotalBytes: contests,
     contestsClientBytes: contests >>> 1,
     watchBacklogTotalBytes: share("watchBacklog"),
+    logTotalBytes: log,
+    logCatchUpBytes: log >>> 2,
+    uncommittedTotalBytes: share("uncommitted"),
+    queuedProposalsTotalBytes: share("queuedProposals"),
     ...connectionsFor(machine.openFiles > 0 ? machine.openFiles : UNKNOWN_OPEN_FILES),
   };
 }

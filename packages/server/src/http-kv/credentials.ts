@@ -11,11 +11,10 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Clock } from "@quorate/host";
-import { AuthService, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
+import { AuthService, fromBase64, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
 import { clientOf } from "@quorate/rpc";
 import type { ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
-import { Problem } from "./problems.ts";
-import { bytesOfBase64 } from "./records.ts";
+import { Problem, problemOf } from "./problems.ts";
 
 /** Logins that are kept; beyond, the one that was used longest ago is forgotten. */
 export const MAX_KEPT_LOGINS = 1024;
@@ -54,6 +53,25 @@ export class Credentials {
   /** Logins that are kept. */
   get size(): number {
     return this.#logins.size;
+  }
+
+  /**
+   * Runs work for the user that a password proves; once more where the kept token has ended.
+   * Nothing has been changed then, as the token was refused.
+   * @returns a promise. Rejects as `work` does, with a Problem, or as Auth/Authenticate does
+   */
+  async proved<T>(caller: ExchangeCaller, work: () => Promise<T>): Promise<T> {
+    const sent = caller.authorization;
+    await this.prove(caller);
+    try {
+      return await work();
+    } catch (error) {
+      const isRefused = problemOf(error).code === "unauthenticated";
+      if (!isRefused || !this.forget(sent, caller)) throw error;
+      caller.authorization = sent;
+      await this.prove(caller);
+      return work();
+    }
   }
 
   /**
@@ -128,7 +146,7 @@ export class Credentials {
 /** @throws Problem unauthenticated */
 function parsed(sent: string): { readonly name: string; readonly password: string } {
   const bytes =
-    sent.length <= MAX_CREDENTIAL_CHARS ? bytesOfBase64(sent.replace(BASIC, "").trim()) : undefined;
+    sent.length <= MAX_CREDENTIAL_CHARS ? fromBase64(sent.replace(BASIC, "").trim()) : undefined;
   const text = bytes === undefined ? "" : toUtf8(bytes);
   const colon = text.indexOf(":");
   if (colon > 0) return { name: text.slice(0, colon), password: text.slice(colon + 1) };

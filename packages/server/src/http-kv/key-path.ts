@@ -96,16 +96,16 @@ export class Query {
     );
   }
 
-  /** A whole number of at least `least`; undefined where it is not given. */
-  integer(name: string, least: number): number | undefined {
+  /** A whole number from `least` to `most`; undefined where it is not given. */
+  integer(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
     const value = this.#values.get(name);
     if (value === undefined) return undefined;
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
-    if (Number.isSafeInteger(number) && number >= least) return number;
+    if (Number.isSafeInteger(number) && number >= least && number <= most) return number;
     throw new Problem(
       "bad-parameter",
       `?${name}=${cut(value)} is not a number that can be used`,
-      `write a whole number from ${least} to ${Number.MAX_SAFE_INTEGER}`,
+      `write a whole number from ${least} to ${most}`,
     );
   }
 

@@ -4,8 +4,13 @@
  *
  *     head -> data* -> ended -> action(exchange) -> response, or the problem that the action throws
  */
-import type { HttpExchange, HttpExchangeListener, HttpHead } from "@quorate/host";
-import { concat, EMPTY, fromUtf8 } from "@quorate/proto";
+import {
+  HeldBody,
+  type HttpExchange,
+  type HttpExchangeListener,
+  type HttpHead,
+} from "@quorate/host";
+import { EMPTY, fromUtf8 } from "@quorate/proto";
 import { ExchangeCaller } from "../http/exchange-call.ts";
 import { Problem, problemOf } from "./problems.ts";
 
@@ -26,8 +31,7 @@ export class KvExchange implements HttpExchangeListener {
   onDrain: (() => void) | undefined;
   readonly #exchange: HttpExchange;
   readonly #deps: KvExchangeDeps;
-  #chunks: Uint8Array[] = [];
-  #size = 0;
+  readonly #body: HeldBody;
   #isOver = false;
   #hasStarted = false;
   #waiting: (() => void) | undefined;
@@ -35,6 +39,7 @@ export class KvExchange implements HttpExchangeListener {
   constructor(exchange: HttpExchange, deps: KvExchangeDeps) {
     this.#exchange = exchange;
     this.#deps = deps;
+    this.#body = new HeldBody(exchange, deps.maxBodyBytes);
     this.caller = new ExchangeCaller(exchange.head);
     const announced = Number(this.head.headers.get("content-length") ?? 0);
     if (deps.maxBodyBytes > 0 && announced > deps.maxBodyBytes) this.fail(this.#tooLarge());
@@ -60,13 +65,11 @@ export class KvExchange implements HttpExchangeListener {
   // --- The request ---
 
   data(bytes: Uint8Array): void {
-    const { maxBodyBytes } = this.#deps;
-    if (this.#isOver || maxBodyBytes === 0) return;
-    this.#size += bytes.length;
-    if (this.#size > maxBodyBytes) this.fail(this.#tooLarge());
-    else if (!this.#exchange.hold(bytes.length))
+    if (this.#isOver || this.#deps.maxBodyBytes === 0) return;
+    const why = this.#body.push(bytes);
+    if (why === "too long") this.fail(this.#tooLarge());
+    else if (why === "no memory")
       this.fail(new Problem("unavailable", "requests being received hold too much memory"));
-    else this.#chunks.push(bytes);
   }
 
   ended(): void {
@@ -81,7 +84,7 @@ export class KvExchange implements HttpExchangeListener {
 
   aborted(): void {
     this.#isOver = true;
-    this.#chunks = [];
+    this.#body.drop();
     this.caller.cancel();
     this.onGone?.();
     this.#release();
@@ -89,10 +92,7 @@ export class KvExchange implements HttpExchangeListener {
 
   /** The whole body. To be called once. */
   takeBody(): Uint8Array {
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    if (chunks.length === 0) return EMPTY;
-    return chunks.length === 1 ? chunks[0] : concat(chunks);
+    return this.#body.take();
   }
 
   #tooLarge(): Problem {
@@ -110,7 +110,7 @@ export class KvExchange implements HttpExchangeListener {
   ): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#chunks = [];
+    this.#body.drop();
     this.#exchange.respond({ status, headers, body });
   }
 

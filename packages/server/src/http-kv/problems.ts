@@ -90,7 +90,8 @@ export const PROBLEMS = {
   compacted: {
     status: 410,
     title: "The revision has been compacted",
-    advice: "read without ?rev=, or begin a watch at the revision of the header Quorate-Revision",
+    advice:
+      "read without ?rev=; a watch goes on behind the header Quorate-Revision of that response",
   },
   "precondition-failed": {
     status: 412,

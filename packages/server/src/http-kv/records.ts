@@ -7,15 +7,7 @@
  * Bytes are a text where they are UTF-8, else an object with their base64. A lease is the text of
  * a decimal number, as it may be beyond 2^53; no lease, no field.
  */
-import {
-  alloc,
-  equals,
-  fromUtf8,
-  type KeyValue,
-  toBase64,
-  toUtf8,
-  writeFromBase64,
-} from "@quorate/proto";
+import { equals, fromUtf8, type KeyValue, toBase64, toUtf8 } from "@quorate/proto";
 import { etagOf } from "./preconditions.ts";
 
 /** What malformed UTF-8 is decoded to. */
@@ -32,15 +24,6 @@ export function utf8Of(bytes: Uint8Array): string | undefined {
 export function jsonOfBytes(bytes: Uint8Array): string {
   const text = utf8Of(bytes);
   return text === undefined ? `{"base64":"${toBase64(bytes)}"}` : JSON.stringify(text);
-}
-
-/** The bytes of base64 with padding (RFC 4648 section 4); undefined for other texts. */
-export function bytesOfBase64(text: string): Uint8Array | undefined {
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  if (text.length % 4 !== 0) return undefined;
-  const bytes = alloc((text.length / 4) * 3 - padding);
-  const isWhole = writeFromBase64(bytes, text, 0) === bytes.length;
-  return isWhole && toBase64(bytes) === text ? bytes : undefined;
 }
 
 /** A pair as a JSON object. */

@@ -11,7 +11,7 @@ import { Credentials, type CredentialsDeps } from "./credentials.ts";
 import { EventLines } from "./event-stream.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { type KvAction, KvExchange } from "./kv-exchange.ts";
-import { Problem, problemOf } from "./problems.ts";
+import { Problem } from "./problems.ts";
 import { read } from "./read.ts";
 import { txn } from "./txn.ts";
 import { KEEP_ALIVE_MS, watch } from "./watch.ts";
@@ -73,10 +73,14 @@ export function httpKvRoutes(deps: HttpKvDeps): ReadonlyMap<string, HttpExchange
     actions: { POST: (exchange) => txn(exchange, { calls, turns, maxOps: deps.maxTxnOps }) },
     withBody: new Set(["POST"]),
   };
+  const [ofKeys, ofEvents] = [keys, events].map((route) => handlerOf(route, credentials, deps));
   return new Map([
     [TXN, handlerOf(transactions, credentials, deps)],
-    [KV, handlerOf(keys, credentials, deps)],
-    [WATCH, handlerOf(events, credentials, deps)],
+    [KV, ofKeys],
+    [WATCH, ofEvents],
+    // Without the slash the key is the empty one.
+    [KV.slice(0, -1), ofKeys],
+    [WATCH.slice(0, -1), ofEvents],
   ]);
 }
 
@@ -85,9 +89,10 @@ function handlerOf(route: Route, credentials: Credentials, deps: HttpKvDeps): Ht
   return (exchange) => {
     const { method } = exchange.head;
     const action = Object.hasOwn(route.actions, method) ? route.actions[method] : undefined;
+    const serve = action ?? noMethod(method, allow);
     const why = deps.crossOrigin(exchange.head);
     const served = new KvExchange(exchange, {
-      action: withCredentials(action ?? noMethod(method, allow), credentials),
+      action: (it) => credentials.proved(it.caller, () => serve(it)),
       maxBodyBytes: route.withBody.has(method) ? deps.maxRequestBytes : 0,
     });
     if (why !== undefined) served.fail(new Problem("cross-site", why));
@@ -99,26 +104,5 @@ function noMethod(method: string, allow: string): KvAction {
   return async () => {
     const what = `the method ${method.slice(0, 20)} is not one of this path`;
     throw new Problem("method-not-allowed", what, `use one of ${allow}`, { headers: { allow } });
-  };
-}
-
-/**
- * Runs an action for a user that a password proves. A kept token may have ended: then the password
- * is checked again, once. Nothing has been changed, as the token was refused.
- */
-function withCredentials(action: KvAction, credentials: Credentials): KvAction {
-  return async (exchange) => {
-    const { caller } = exchange;
-    const sent = caller.authorization;
-    await credentials.prove(caller);
-    try {
-      await action(exchange);
-    } catch (error) {
-      const isRefused = problemOf(error).code === "unauthenticated";
-      if (!isRefused || !credentials.forget(sent, caller)) throw error;
-      caller.authorization = sent;
-      await credentials.prove(caller);
-      await action(exchange);
-    }
   };
 }

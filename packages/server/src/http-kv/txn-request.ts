@@ -14,6 +14,7 @@ import {
   DeleteRangeRequest,
   EMPTY,
   errorOf,
+  fromBase64,
   fromUtf8,
   PutRequest,
   RangeRequest,
@@ -29,7 +30,6 @@ import {
   parsePlainJson,
 } from "./plain-json.ts";
 import { Problem } from "./problems.ts";
-import { bytesOfBase64 } from "./records.ts";
 import { leaseIdOf } from "./write.ts";
 
 const RESULTS: ReadonlyMap<string, Compare_CompareResult> = new Map([
@@ -135,7 +135,7 @@ class Fields {
     if (typeof value === "string") return fromUtf8(value);
     if (value instanceof Map && value.size === 1) {
       const base64 = value.get("base64") as JsonValue | undefined;
-      const bytes = typeof base64 === "string" ? bytesOfBase64(base64) : undefined;
+      const bytes = typeof base64 === "string" ? fromBase64(base64) : undefined;
       if (bytes !== undefined) return bytes;
     }
     throw this.#wrong(name, 'write a text, or {"base64":"..."}');

@@ -16,6 +16,7 @@ import {
   type RequestOp,
   type ResponseOp,
 } from "@quorate/proto";
+import { MAX_LEASE_TTL_SECONDS } from "@quorate/store";
 import type { ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
 import { keyOfPath, prefixEnd, prefixStart, Query, shown } from "./key-path.ts";
 import type { KvExchange } from "./kv-exchange.ts";
@@ -73,7 +74,7 @@ export async function put(exchange: KvExchange, prefix: string, deps: WriteDeps)
 
 /** @throws Problem bad-parameter */
 function leaseOf(query: Query): LeaseOfPut {
-  const seconds = query.integer("ttl", 1);
+  const seconds = query.integer("ttl", 1, MAX_LEASE_TTL_SECONDS);
   const text = query.text("lease");
   if (text === undefined)
     return seconds === undefined ? { kind: "lease", id: 0n } : { kind: "ttl", seconds };

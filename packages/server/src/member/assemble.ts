@@ -40,8 +40,8 @@ import { Flusher } from "./flusher.ts";
 import { LeaderView } from "./leader-view.ts";
 import { Lifetime } from "./lifetime.ts";
 import {
-  LOG_LIMITS,
-  MAX_QUEUED_PROPOSAL_BYTES,
+  DEFAULT_LOG_MEMORY,
+  MAX_SNAPSHOT_FILES,
   MAX_WAITING_PROPOSALS,
   MAX_WAITING_READS,
   RAFT_LIMITS,
@@ -108,6 +108,7 @@ function foundation(inputs: MemberInputs) {
     /** How long a request may take (etcd: ServerConfig.ReqTimeout). */
     timeoutMs: 5000 + 2 * config.electionTimeoutMs,
     requestLimits: { maxTxnOps: config.maxTxnOps, versionProblem },
+    logMemory: deps.logMemory ?? DEFAULT_LOG_MEMORY,
     lifetime: new Lifetime(),
     signal: new WakeSignal(),
     leader: new LeaderView(ids.memberId),
@@ -121,10 +122,10 @@ function foundation(inputs: MemberInputs) {
 
 function consensus(base: Base) {
   const { config, deps, metrics, ids, clock, logger, timeoutMs, requestLimits: limits } = base;
-  const { store, leader, signal, transport, lifetime, state } = base;
+  const { store, leader, signal, transport, lifetime, state, logMemory } = base;
   const requestIds = new RequestIds(ids.memberId, clock.wallMs());
   const proposals = new Proposals<AppliedEntry>(
-    { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: MAX_QUEUED_PROPOSAL_BYTES, timeoutMs },
+    { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: logMemory.maxQueuedBytes, timeoutMs },
     {
       clock,
       wake: signal.wake,
@@ -162,7 +163,7 @@ function consensus(base: Base) {
   return { requestIds, proposals, reads, raft, loop, requests, peerMessages };
 }
 
-function raftOf({ config, deps, ids, state }: Base): Raft {
+function raftOf({ config, deps, ids, state, logMemory }: Base): Raft {
   const raftLogger = deps.logger.child("raft");
   const { index: applied, confState } = state.store.position;
   const raft = new Raft(
@@ -175,6 +176,7 @@ function raftOf({ config, deps, ids, state }: Base): Raft {
       checkQuorum: true,
       readOnly: "quorum",
       ...RAFT_LIMITS,
+      maxUncommittedBytes: logMemory.maxUncommittedBytes,
       logger: (level, message, fields) =>
         raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),
     },
@@ -301,7 +303,8 @@ function clusterParts(core: Stateful) {
       snapshotCount: config.snapshotCount,
       catchUpEntries: config.snapshotCatchUpEntries,
       maxWalFiles: config.maxWalFiles,
-      ...LOG_LIMITS,
+      ...core.logMemory,
+      maxSnapshotFiles: MAX_SNAPSHOT_FILES,
     },
     {
       ...{ memberId: ids.memberId, config, clock, store, wal: core.wal, files: core.files },

@@ -4,7 +4,7 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { type ErrorName, errorOf, idToHex, raftpb } from "@quorate/proto";
-import { confChangeOf, type Raft } from "@quorate/raft";
+import { confChangeOf, confStateAfter, type Raft } from "@quorate/raft";
 import {
   type AppliedEntry,
   decodeChangeContext,
@@ -81,16 +81,20 @@ export class Configuration {
 
   /**
    * Applies such an entry once more, to a store that lacks it: Raft and the links to peers have
-   * followed it already.
+   * followed it already. The store records the configuration as of this entry, which may be older
+   * than Raft's.
    */
   replay(store: Store, entry: raftpb.Entry): void {
-    const { raft, maxLearners } = this.#parts;
+    const { maxLearners } = this.#parts;
+    const { confState } = store.position;
     const change = readConfChange(entry);
     const ofMember =
       change instanceof InvalidRequestError || "changes" in change ? undefined : change;
     const isRefused =
-      ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined;
-    store.applyConfChange(entry, isRefused ? undefined : ofMember, raft.confState);
+      change instanceof InvalidRequestError ||
+      (ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined);
+    const next = isRefused ? confState : confStateAfter(confState, confChangeOf(entry)!);
+    store.applyConfChange(entry, isRefused ? undefined : ofMember, next);
   }
 
   #follow(change: raftpb.ConfChange, index: number): void {

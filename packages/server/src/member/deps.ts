@@ -12,6 +12,7 @@ import type { SliceLimits } from "../reads/slices.ts";
 import type { WatchLimits } from "../watch/index.ts";
 import type { ApplyLimits } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
+import type { LogMemory } from "./limits.ts";
 
 /** A transport that is opened when the rest of the member is there. */
 export interface MemberTransport extends Transport {
@@ -51,6 +52,8 @@ export interface MemberDeps {
   readonly sliceLimits?: SliceLimits | undefined;
   /** What answers may take of the memory while they are built. */
   readonly answerLimits?: AnswerLimits | undefined;
+  /** What proposals and the log may take of the memory. */
+  readonly logMemory?: LogMemory | undefined;
   /** StoreOptions.sha256. */
   readonly sha256?: (() => Sha256) | undefined;
   /** For passwords and tokens; without it none are taken or made. */

@@ -16,16 +16,14 @@ import {
   toBase64,
 } from "@quorate/proto";
 import { type CallContext, GrpcCode, StatusError, type UnaryHandler } from "@quorate/rpc";
-import { isBase64, type RequestKind } from "@quorate/store";
+import { isBase64, type RequestKind, ROOT } from "@quorate/store";
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../auth/login-texts.ts";
 import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { completed } from "./completed.ts";
 
 /** Logins are tried so often while users and roles change under them. */
 const MAX_LOGIN_ROUNDS = 8;
-
-const NO_PASSWORD_TEXT = "auth: authentication failed, password was given for no password user";
-const TOO_MANY_FAILURES = "etcdserver: too many failed logins: try again later";
 
 /** The kinds of request that calls become as they are. */
 const KINDS = {
@@ -141,7 +139,10 @@ async function checkPassword(
   const user = auth.user(name);
   const { revision } = auth;
   const noPassword = user?.options?.noPassword === true;
-  const isRight = await passwords.verify(password, noPassword ? undefined : user?.password, caller);
+  const hash = noPassword ? undefined : user?.password;
+  // An unknown user must take as long as others, whatever cost their hashes were made with.
+  const like = auth.user(ROOT)?.password;
+  const isRight = await passwords.verify(password, hash, caller, like);
   if (isRight) {
     logins.succeeded(name, caller.client);
     return revision;

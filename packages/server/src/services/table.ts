@@ -22,7 +22,7 @@ import { rangeStreams } from "./range-stream.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
-import { toStatusError, unimplemented } from "./status.ts";
+import { unimplemented, withStatuses } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
 
@@ -50,20 +50,12 @@ function unary(
   check: RequestCheck,
 ): UnaryHandler {
   const permitted = ruled(member, handler);
-  const failed = (error: unknown): never => {
-    throw toStatusError(error);
-  };
-  return (request, context) => {
-    try {
-      admit(member, context);
-      versions.counted("unary", context).add();
-      check(request);
-      const response = permitted(request, context);
-      return response instanceof Promise ? response.then(undefined, failed) : response;
-    } catch (error) {
-      throw toStatusError(error);
-    }
-  };
+  return withStatuses((request, context) => {
+    admit(member, context);
+    versions.counted("unary", context).add();
+    check(request);
+    return permitted(request, context);
+  });
 }
 
 /** Of the streams, learners offer the snapshot alone. */

@@ -79,23 +79,9 @@ export class HttpCaller {
     this.#caller = new ExchangeCaller(head);
   }
 
-  /**
-   * Runs work for the user that a password proves, once more where the token of a login that was
-   * kept has ended. Work that was refused for its token has changed nothing.
-   */
-  async proved<T>(work: () => Promise<T>): Promise<T> {
-    const { credentials } = this.#to;
-    const sent = this.#caller.authorization;
-    await credentials.prove(this.#caller);
-    try {
-      return await work();
-    } catch (error) {
-      const isToken = error instanceof Error && /invalid auth token/.test(error.message);
-      if (!isToken || !credentials.forget(sent, this.#caller)) throw error;
-      this.#caller.authorization = sent;
-      await credentials.prove(this.#caller);
-      return work();
-    }
+  /** Runs work for the user that a password proves, as Credentials.proved. */
+  proved<T>(work: () => Promise<T>): Promise<T> {
+    return this.#to.credentials.proved(this.#caller, work);
   }
 
   /** The client is gone. */

@@ -1,9 +1,11 @@
 /** What the handlers of /v2/ have in common: bodies, methods, clean paths, errors of calls. */
-import type {
-  HttpExchange,
-  HttpExchangeHandler,
-  HttpExchangeListener,
-  HttpResponse,
+import {
+  type BodyRefusal,
+  HeldBody,
+  type HttpExchange,
+  type HttpExchangeHandler,
+  type HttpExchangeListener,
+  type HttpResponse,
 } from "@quorate/host";
 import { EtcdError, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
@@ -24,6 +26,11 @@ export interface V2Exchange {
   listen(listener: Pick<HttpExchangeListener, "drained" | "aborted">): void;
 }
 
+const BODY_REFUSALS: Readonly<Record<BodyRefusal, HttpResponse>> = {
+  "too long": plainError(413, "request body too large"),
+  "no memory": plainError(503, "requests being received hold too much memory"),
+};
+
 /**
  * Serves requests with their bodies.
  * @param maxBodyBytes a longer body gets 413
@@ -42,45 +49,23 @@ export function served(
     }
     const { path } = pathOf(exchange);
     let own: Pick<HttpExchangeListener, "drained" | "aborted"> = {};
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    let isRefused = false;
-    const refuse = (status: number, text: string) => {
-      isRefused = true;
-      chunks.length = 0;
-      exchange.respond(plainError(status, text));
-    };
+    const body = new HeldBody(exchange, maxBodyBytes);
     return {
       data(bytes) {
-        if (isRefused) return;
-        size += bytes.length;
-        if (size > maxBodyBytes) refuse(413, "request body too large");
-        else if (!exchange.hold(bytes.length))
-          refuse(503, "requests being received hold too much memory");
-        else chunks.push(bytes);
+        const why = body.push(bytes);
+        if (why !== undefined) exchange.respond(BODY_REFUSALS[why]);
       },
       ended() {
-        if (isRefused) return;
-        const body = joined(chunks, size);
+        if (body.isRefused) return;
         const listen: V2Exchange["listen"] = (listener) => {
           own = listener;
         };
-        handler({ exchange, path, body, listen });
+        handler({ exchange, path, body: body.take(), listen });
       },
       drained: () => own.drained?.(),
       aborted: () => own.aborted?.(),
     };
   };
-}
-
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const body = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
 }
 
 /** The path, decoded; `clean` is what Go's mux would make of it. */

@@ -2,7 +2,7 @@
  * WatchResponse on the wire, in pieces that are shared between responses, and how events are cut
  * into responses.
  */
-import { EMPTY, type ResponseHeader, WatchResponse, Writer } from "@quorate/proto";
+import { EMPTY, type ResponseHeader, type WatchId, WatchResponse, Writer } from "@quorate/proto";
 
 const WATCH_ID_TAG = 16;
 const FRAGMENT_FIELD = new Uint8Array([0x38, 1]);
@@ -13,14 +13,14 @@ const idFields: Uint8Array[] = [EMPTY];
 const writer = new Writer();
 
 /** The field watch_id. */
-export function idField(id: number): Uint8Array {
-  const kept = idFields[id];
+export function idField(id: WatchId): Uint8Array {
+  const kept = idFields[id as number];
   if (kept !== undefined) return kept;
   writer.reset();
   writer.uint32(WATCH_ID_TAG);
-  writer.int64(id);
+  writer.int64Wide(id);
   const made = writer.finish().slice();
-  if (id > 0 && id < KEPT_IDS) idFields[id] = made;
+  if (typeof id === "number" && id > 0 && id < KEPT_IDS) idFields[id] = made;
   return made;
 }
 

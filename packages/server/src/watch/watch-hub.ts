@@ -39,7 +39,7 @@ const MIN_PROGRESS_INTERVAL_MS = 100;
  * Reading history, or sending what is queued, goes on for so long in one turn of the event loop.
  */
 const MAX_SLICE_MS = 4;
-const EVENTS_BETWEEN_LOOKS = 64;
+const EVENTS_BETWEEN_LOOKS = 8;
 /**
  * Watchers of one stream whose events are sent in a row, and how many of all before a look at the
  * time.

@@ -74,7 +74,7 @@ export interface StreamOwner {
 export class WatchStream {
   readonly #call: StreamCall;
   readonly #owner: StreamOwner;
-  readonly #watchers = new Map<number, StreamWatcher>();
+  readonly #watchers = new Map<StreamWatcher["id"], StreamWatcher>();
   /** Watchers with a queue, in the order of their first event. */
   #ready: StreamWatcher[] = [];
   #queuedBytes = 0;
@@ -193,7 +193,7 @@ export class WatchStream {
   }
 
   /** A watch that is not there is none of its concern, as in etcd. */
-  cancel(id: number): void {
+  cancel(id: StreamWatcher["id"]): void {
     const watcher = this.#watchers.get(id);
     if (watcher !== undefined) this.#end(watcher, undefined);
   }
@@ -221,7 +221,7 @@ export class WatchStream {
     }
   }
 
-  #progress(id: number): void {
+  #progress(id: StreamWatcher["id"]): void {
     this.flush();
     this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
   }

@@ -8,7 +8,7 @@
  *                  It catches up when there is space.
  *     ended        cancelled, or its revision was compacted
  */
-import { WatchCreateRequest_FilterType } from "@quorate/proto";
+import { WatchCreateRequest_FilterType, type WatchId } from "@quorate/proto";
 import type { KeyRange } from "@quorate/store";
 import type { WatchEvent } from "./event.ts";
 import type { EventList } from "./event-list.ts";
@@ -37,7 +37,7 @@ export interface WatchRequest {
 
 export class Watcher<S> {
   readonly stream: S;
-  readonly id: number;
+  readonly id: WatchId;
   readonly range: KeyRange;
   readonly startRevision: number;
   readonly prevKv: boolean;
@@ -70,7 +70,7 @@ export class Watcher<S> {
   /** True: send a progress notification at the next tick; undefined: none are wanted. */
   progressDue: boolean | undefined;
 
-  constructor(stream: S, id: number, request: WatchRequest, nextRevision: number) {
+  constructor(stream: S, id: WatchId, request: WatchRequest, nextRevision: number) {
     this.stream = stream;
     this.id = id;
     this.range = request.range;

@@ -175,7 +175,7 @@ export class Follower {
       for (const watch of this.#watches) if (watch.created) this.#completeThrough(watch, revision);
       return;
     }
-    const watch = this.#watches[response.watchId - 1];
+    const watch = this.#watches[Number(response.watchId) - 1];
     if (response.created) {
       watch.created = true;
       if (watch.through === undefined) this.#begin(watch, revision + 1);

@@ -4,6 +4,7 @@
  * member, and for the same entry always.
  */
 import { EMPTY, type ErrorName } from "@quorate/proto";
+import { runSteps, type Steps } from "../steps.ts";
 import { type AuthState, ROOT } from "./auth-state.ts";
 import type { KeyAccess, PermissionSet } from "./permission-set.ts";
 
@@ -43,7 +44,14 @@ export type Operation =
       readonly rangeEnd: Uint8Array;
     }
   /** A permission for every key that is attached to a lease. */
-  | { readonly kind: "lease"; readonly access: KeyAccess; readonly keys: Iterable<string> };
+  | { readonly kind: "lease"; readonly access: KeyAccess; readonly keys: AttachedKeys };
+
+/** The keys of a lease, which may be many. */
+export interface AttachedKeys {
+  readonly isEmpty: boolean;
+  /** Whether permissions cover all of them, in steps. */
+  readonly areCovered: (permissions: PermissionSet, access: KeyAccess) => Steps<boolean>;
+}
 
 /** What permission depends on: the part of AuthState that a verdict reads. */
 export type Authorities = Pick<
@@ -80,7 +88,7 @@ export function authorize(
     case "keys":
       return keysVerdict(state, identity, operation.access, operation.key, operation.rangeEnd);
     case "lease":
-      return leaseVerdict(state, identity, operation.access, operation.keys);
+      return runSteps(leaseVerdict(state, identity, operation));
   }
 }
 
@@ -132,21 +140,20 @@ function keysVerdict(
 }
 
 /** For a lease without keys nothing is needed (etcd: checkLeasePutsKeys). */
-function leaseVerdict(
+export function* leaseVerdict(
   state: Authorities,
   identity: AuthIdentity,
-  access: KeyAccess,
-  keys: Iterable<string>,
-): ErrorName | undefined {
-  if (rootVerdict(state, identity) === undefined) return undefined;
-  const { authRevision } = identity;
+  { access, keys }: Operation & { readonly kind: "lease" },
+): Steps<ErrorName | undefined> {
+  if (!state.isEnabled || keys.isEmpty || rootVerdict(state, identity) === undefined)
+    return undefined;
+  if (identity.authRevision === 0) return "UserEmpty";
+  if (identity.authRevision < state.revision) return "AuthOldRevision";
   const permitted = permissions(state, identity);
-  for (const key of keys) {
-    if (authRevision === 0) return "UserEmpty";
-    if (authRevision < state.revision) return "AuthOldRevision";
-    if (permitted?.coversKey(access, key) !== true) return "PermissionDenied";
-  }
-  return undefined;
+  if (permitted === undefined || !(yield* keys.areCovered(permitted, access)))
+    return "PermissionDenied";
+  // Users and roles may have changed between two steps.
+  return identity.authRevision < state.revision ? "AuthOldRevision" : undefined;
 }
 
 /** A permission for one range. */

@@ -2,6 +2,7 @@
 export { type AuthObserver, AuthState, ROOT, type User } from "./auth-state.ts";
 export {
   ANONYMOUS,
+  type AttachedKeys,
   type AuthIdentity,
   authorize,
   keysOperation,

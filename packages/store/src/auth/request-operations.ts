@@ -15,14 +15,17 @@ import {
   type RangeRequest,
   type TxnRequest,
 } from "@quorate/proto";
+import { MAX_FORGOTTEN_KEYS } from "../lease/lease-coverage.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { RequestKind } from "../requests/request-table.ts";
 import { STEP_KEYS, type Steps } from "../steps.ts";
 import {
+  type AttachedKeys,
   type AuthIdentity,
   type Authorities,
   authorize,
   keysOperation,
+  leaseVerdict,
   type Operation,
 } from "./authorize.ts";
 import type { KeyAccess } from "./permission-set.ts";
@@ -31,7 +34,7 @@ import type { KeyAccess } from "./permission-set.ts";
 export type Operations = Iterable<Operation>;
 
 /** The leases, as far as permission depends on them. */
-export type LeaseKeys = Pick<Lessor, "get" | "keysOf">;
+export type LeaseKeys = Pick<Lessor, "mostKeysOf" | "coversKeysOf">;
 
 type OperationsOf = (request: never, leases: LeaseKeys) => Operations;
 
@@ -103,14 +106,18 @@ export function* txnOperations(request: TxnRequest, leases: LeaseKeys): Operatio
   }
 }
 
-/** The keys attached to a lease, a step's worth in each operation; nothing for no such lease. */
+/** What the keys attached to a lease need; nothing for no such lease. */
 export function* leaseOperations(access: KeyAccess, id: bigint, leases: LeaseKeys): Operations {
-  const lease = leases.get(id);
-  if (lease === undefined || lease.keyCount === 0) return;
-  const keys = leases.keysOf(id);
-  for (let at = 0; at < keys.length; at += STEP_KEYS) {
-    yield { kind: "lease", access, keys: keys.slice(at, at + STEP_KEYS) };
-  }
+  if (leases.mostKeysOf(id) === 0) return;
+  yield { kind: "lease", access, keys: attachedKeys(id, leases) };
+}
+
+function attachedKeys(id: bigint, leases: LeaseKeys): AttachedKeys {
+  return {
+    isEmpty: false,
+    areCovered: (permissions, access) =>
+      leases.coversKeysOf(id, permissions, access, (key) => permissions.coversKey(access, key)),
+  };
 }
 
 /**
@@ -135,7 +142,7 @@ export function verdictNow(
   return undefined;
 }
 
-/** As verdictNow, with a pause after each STEP_KEYS keys of leases and operations. */
+/** As verdictNow, with a pause after each STEP_KEYS keys of a lease, and as many operations. */
 export function* verdictInSteps(
   state: Authorities,
   identity: AuthIdentity,
@@ -144,9 +151,15 @@ export function* verdictInSteps(
   if (!state.isEnabled) return undefined;
   let count = 0;
   for (const operation of operations) {
-    const refused = authorize(state, identity, operation);
+    const refused =
+      operation.kind === "lease"
+        ? yield* leaseVerdict(state, identity, operation)
+        : authorize(state, identity, operation);
     if (refused !== undefined) return refused;
-    if (operation.kind === "lease" || ++count % STEP_KEYS === 0) yield;
+    count += operation.kind === "lease" ? MAX_FORGOTTEN_KEYS : 1;
+    if (count < STEP_KEYS) continue;
+    count = 0;
+    yield;
   }
   return undefined;
 }
@@ -163,7 +176,7 @@ export function isShortVerdict(kind: RequestKind, request: unknown, leases: Leas
 }
 
 function isShortLease(id: bigint, leases: LeaseKeys): boolean {
-  return id === 0n || (leases.get(id)?.keyCount ?? 0) <= MAX_SHORT_LEASE_KEYS;
+  return id === 0n || leases.mostKeysOf(id) <= MAX_SHORT_LEASE_KEYS;
 }
 
 function isShortTxnVerdict(request: TxnRequest, leases: LeaseKeys): boolean {
@@ -174,9 +187,7 @@ function isShortTxnVerdict(request: TxnRequest, leases: LeaseKeys): boolean {
       if (op?.case === "requestTxn") return false;
       // Many puts with one lease would look at its keys many times.
       if (op?.case === "requestPut" && op.value.lease !== 0n) {
-        if ((leases.get(op.value.lease)?.keyCount ?? 0) * ops.length > MAX_SHORT_LEASE_KEYS) {
-          return false;
-        }
+        if (leases.mostKeysOf(op.value.lease) * ops.length > MAX_SHORT_LEASE_KEYS) return false;
       }
     }
   }

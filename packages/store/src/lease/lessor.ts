@@ -11,10 +11,12 @@
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
 import { STEP_KEYS, type Steps } from "../steps.ts";
+import { LeaseCoverages, MAX_FORGOTTEN_KEYS } from "./lease-coverage.ts";
+import { UnfinishedChanges } from "./unfinished-changes.ts";
 
 /** The longest time to live, in seconds (etcd: MaxLeaseTTL). */
 export const MAX_LEASE_TTL_SECONDS = 9_000_000_000;
@@ -49,6 +51,8 @@ class LeaseRecord implements Lease {
   remainingSeconds: number;
   /** Most leases have one key or none. */
   keys: Set<string> | undefined = undefined;
+  /** Which permissions cover the keys, once this was asked. */
+  coverages: LeaseCoverages | undefined = undefined;
   /** Counts changes of `keys`. */
   changes = 0;
   /** Size of its record. */
@@ -80,11 +84,8 @@ export class Lessor implements LeaseBook {
   readonly #leases = new Map<bigint, LeaseRecord>();
   /** The lease of each attached key. */
   readonly #leaseOf = new Map<string, LeaseRecord>();
-  /**
-   * While an entry is applied in several turns: the leases, before it, of the keys that it has
-   * changed; 0n for none.
-   */
-  #before: Map<string, bigint> | undefined;
+  /** While an entry is applied in several turns: what it has changed. */
+  #unfinished: UnfinishedChanges | undefined;
 
   private constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
     this.#backend = backend;
@@ -134,29 +135,64 @@ export class Lessor implements LeaseBook {
    * changes of an unfinished entry.
    */
   keysOf(id: bigint): string[] {
-    const keys = [...(this.#leases.get(id)?.keys ?? [])];
-    const before = this.#before;
-    if (before === undefined || before.size === 0) return keys;
-    const unchanged = keys.filter((key) => !before.has(key));
-    for (const [key, lease] of before) if (lease === id) unchanged.push(key);
-    return unchanged;
+    return [...this.#keys(id)];
+  }
+
+  /** At least the number of keys that `keysOf` returns. */
+  mostKeysOf(id: bigint): number {
+    const now = this.#leases.get(id)?.keyCount ?? 0;
+    return now + (this.#unfinished?.attachedBefore(id).size ?? 0);
+  }
+
+  *#keys(id: bigint): Generator<string> {
+    const unfinished = this.#unfinished;
+    for (const key of this.#leases.get(id)?.keys ?? [])
+      if (unfinished?.has(key) !== true) yield key;
+    if (unfinished !== undefined) yield* unfinished.attachedBefore(id);
   }
 
   /** Like keysOf, in steps: the keys as they are when the last step ends. */
   *keysInSteps(id: bigint): Steps<string[]> {
-    for (let attempt = 0; attempt < MAX_COPIES && this.#before === undefined; attempt++) {
-      const lease = this.#leases.get(id);
+    for (let attempt = 0; attempt < MAX_COPIES; attempt++) {
+      const [unfinished, lease] = [this.#unfinished, this.#leases.get(id)];
       const before = lease?.changes;
+      const isSame = (): boolean =>
+        this.#unfinished === unfinished &&
+        lease === this.#leases.get(id) &&
+        lease?.changes === before;
       const keys: string[] = [];
-      for (const key of lease?.keys ?? []) {
+      for (const key of this.#keys(id)) {
         if (keys.push(key) % STEP_KEYS !== 0) continue;
         yield;
-        if (lease !== this.#leases.get(id) || lease?.changes !== before) break;
+        if (!isSame()) break;
       }
-      if (lease === this.#leases.get(id) && lease?.changes === before) return keys;
+      if (isSame()) return keys;
     }
-    // It changes all the time, or an entry is being applied.
+    // It changes all the time.
     return this.keysOf(id);
+  }
+
+  /**
+   * Whether permissions cover every key of a lease, in steps; it is remembered. While an entry is
+   * unfinished, before it and with what it has changed so far.
+   * @param permissions what does not change; `covers` asks it
+   * @param kind what is asked of the permissions
+   */
+  *coversKeysOf(
+    id: bigint,
+    permissions: object,
+    kind: string,
+    covers: (key: string) => boolean,
+  ): Steps<boolean> {
+    const lease = this.#leases.get(id);
+    if (lease?.keys !== undefined) {
+      if (lease.keys.size > MAX_FORGOTTEN_KEYS) lease.coverages ??= new LeaseCoverages(lease.keys);
+      const coverage = lease.coverages?.by(permissions, kind, covers);
+      const isWhole = coverage === undefined ? every(lease.keys, covers) : coverage.isWhole();
+      if (!(yield* isWhole)) return false;
+    }
+    const unfinished = this.#unfinished;
+    return unfinished === undefined || (yield* every(unfinished.attachedBefore(id), covers));
   }
 
   exists(id: bigint): boolean {
@@ -176,27 +212,33 @@ export class Lessor implements LeaseBook {
         `its lease ${id} does not exist`,
       );
     }
-    if (this.#before?.has(key) === false) this.#before.set(key, 0n);
+    this.#unfinished?.note(key, 0n);
     lease.keys ??= new Set();
     lease.keys.add(key);
+    lease.coverages?.attached(key);
     lease.changes++;
     this.#leaseOf.set(key, lease);
   }
 
   detach(id: bigint, key: string): void {
     const lease = this.#leases.get(id);
-    assert(lease?.keys?.delete(key) === true, "STORE-7", `lease ${id}`);
+    if (lease?.keys?.delete(key) !== true) violated("STORE-7", `lease ${id}`);
+    lease.coverages?.detached(key);
     lease.changes++;
-    if (this.#before?.has(key) === false) this.#before.set(key, id);
+    this.#unfinished?.note(key, id);
+    this.#leaseOf.delete(key);
+  }
+
+  release(key: string): void {
     this.#leaseOf.delete(key);
   }
 
   beginLong(): void {
-    this.#before = new Map();
+    this.#unfinished = new UnfinishedChanges();
   }
 
   endLong(): void {
-    this.#before = undefined;
+    this.#unfinished = undefined;
   }
 
   /**
@@ -238,7 +280,7 @@ export class Lessor implements LeaseBook {
       if (++count % mvcc.stepKeys === 0) yield;
     }
     const txn = mvcc.beginLong(this);
-    yield* txn.deleteAll(keys);
+    yield* txn.deleteOfLease(keys);
     this.#end(lease, txn);
   }
 
@@ -273,6 +315,15 @@ export class Lessor implements LeaseBook {
     if (lease.sizeBytes > 0) this.#liveBytes.removed(lease.sizeBytes);
     lease.sizeBytes = this.#liveBytes.added(key, record);
   }
+}
+
+function* every(keys: Iterable<string>, covers: (key: string) => boolean): Steps<boolean> {
+  let count = 0;
+  for (const key of keys) {
+    if (!covers(key)) return false;
+    if (++count % STEP_KEYS === 0) yield;
+  }
+  return true;
 }
 
 function readRecord(path: string, key: Uint8Array, value: Uint8Array): leasepb.Lease {

@@ -81,6 +81,22 @@ export class Membership {
     return membership;
   }
 
+  /**
+   * Compares the records with the configuration of the log at the same index, which names the same
+   * members. @param path the store's directory, for error texts @throws StoreDamageError
+   */
+  check({ voters, votersOutgoing, learners }: raftpb.ConfState, path: string): void {
+    const configured = new Set([...voters, ...votersOutgoing, ...learners]);
+    const wrong =
+      [...configured].find((id) => !this.#members.has(id)) ??
+      [...this.#members.keys()].find((id) => !configured.has(id));
+    if (wrong === undefined) return;
+    const problem = configured.has(wrong)
+      ? "the record of a member of the configuration is missing"
+      : "a member is not in the configuration";
+    throw new StoreDamageError(path, `bucket members, key ${idToHex(wrong)}`, problem);
+  }
+
   /** All members by ascending id. */
   members(): Member[] {
     return [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -12,10 +12,11 @@
  * etcd 3.7).
  *
  * Most keys have one event, which is stored in the object itself; `older` is created with the
- * second one. Each event has the size of its record, so that a compaction knows the bytes it frees
+ * second one: an object for one event, which is made in half the time of a list, a list for more.
+ * Each event has the size of its record, so that a compaction knows the bytes it frees
  * without reading the records.
  */
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 
 /** Place of the last event; places of older ones are 0 and more. */
 export const LATEST = -1;
@@ -34,7 +35,24 @@ function pack(sub: number, tombstone: boolean, leased: boolean): number {
   return sub * FLAGS + (tombstone ? TOMBSTONE : 0) + (leased ? LEASED : 0);
 }
 
-/** Numbers of one event in `older`: main, packed, size of its record. */
+function isTombstone(packed: number): boolean {
+  return (packed & TOMBSTONE) !== 0;
+}
+
+/** The only event before the last. */
+class OneOlder {
+  readonly main: number;
+  readonly packed: number;
+  readonly sizeBytes: number;
+
+  constructor(main: number, packed: number, sizeBytes: number) {
+    this.main = main;
+    this.packed = packed;
+    this.sizeBytes = sizeBytes;
+  }
+}
+
+/** Numbers of one event in a list of older ones: main, packed, size of its record. */
 const STRIDE = 3;
 
 /** The main revision of an event that is dropped and not removed yet: below all others. */
@@ -61,8 +79,8 @@ export class KeyIndex {
   #sizeBytes = 0;
   #created: number;
   #version: number;
-  /** Events before the last, in order: main, packed, size, main, packed, size, ... */
-  #older: number[] | undefined = undefined;
+  /** Events before the last; a list has them in order: main, packed, size, main, packed, ... */
+  #older: OneOlder | number[] | undefined = undefined;
 
   private constructor(main: number, packed: number, created: number, version: number) {
     this.#main = main;
@@ -131,18 +149,28 @@ export class KeyIndex {
 
   /** Adds a deletion, later than the last event. The key must exist. */
   delete(main: number, sub: number): void {
-    assert(this.exists, "MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
+    if (!this.exists)
+      violated("MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
     this.#push(main, pack(sub, true, false));
   }
 
   #push(main: number, packed: number): void {
-    assert(
-      main > this.#main || (main === this.#main && packed > this.#packed),
-      "MVCC-1",
-      `change ${main}.${packed / FLAGS} of a key follows ${this.#main}.${this.#packed / FLAGS}`,
-    );
-    if (this.#older === undefined) this.#older = [this.#main, this.#packed, this.#sizeBytes];
-    else this.#older.push(this.#main, this.#packed, this.#sizeBytes);
+    if (main < this.#main || (main === this.#main && packed <= this.#packed)) {
+      const last = `${this.#main}.${this.#packed / FLAGS}`;
+      violated("MVCC-1", `change ${main}.${packed / FLAGS} of a key follows ${last}`);
+    }
+    const older = this.#older;
+    if (older === undefined) this.#older = new OneOlder(this.#main, this.#packed, this.#sizeBytes);
+    else if (older instanceof OneOlder)
+      this.#older = [
+        older.main,
+        older.packed,
+        older.sizeBytes,
+        this.#main,
+        this.#packed,
+        this.#sizeBytes,
+      ];
+    else older.push(this.#main, this.#packed, this.#sizeBytes);
     this.#main = main;
     this.#packed = packed;
   }
@@ -158,7 +186,9 @@ export class KeyIndex {
 
   /** Main revision of the event at a place. */
   mainAt(place: number): number {
-    return place === LATEST ? this.#main : this.#older![place];
+    if (place === LATEST) return this.#main;
+    const older = this.#older!;
+    return older instanceof OneOlder ? older.main : older[place];
   }
 
   /** Sub revision of the event at a place. */
@@ -168,7 +198,9 @@ export class KeyIndex {
 
   /** Size of the record of the event at a place. */
   sizeAt(place: number): number {
-    return place === LATEST ? this.#sizeBytes : this.#older![place + 2];
+    if (place === LATEST) return this.#sizeBytes;
+    const older = this.#older!;
+    return older instanceof OneOlder ? older.sizeBytes : older[place + 2];
   }
 
   /**
@@ -187,20 +219,26 @@ export class KeyIndex {
   compact(at: number, most: number, drop: DropEvent): boolean {
     const place = this.#eventAt(at);
     if (place === NONE) return false;
-    const gone = (this.#packedAt(place) & TOMBSTONE) !== 0 && this.mainAt(place) < at;
+    const gone = isTombstone(this.#packedAt(place)) && this.mainAt(place) < at;
     const older = this.#older;
     let left = most;
-    if (older !== undefined) {
+    if (older instanceof OneOlder) {
+      if (most > 0 && (place === LATEST || gone)) {
+        drop(
+          older.main,
+          Math.floor(older.packed / FLAGS),
+          isTombstone(older.packed),
+          older.sizeBytes,
+        );
+        this.#older = undefined;
+        left--;
+      }
+    } else if (older !== undefined) {
       const superseded = place === LATEST ? older.length : gone ? place + STRIDE : place;
       const start = STRIDE * countUpTo(older, DROPPED);
       const end = Math.min(superseded, start + most * STRIDE);
       for (let i = start; i < end; i += STRIDE) {
-        drop(
-          older[i],
-          Math.floor(older[i + 1] / FLAGS),
-          (older[i + 1] & TOMBSTONE) !== 0,
-          older[i + 2],
-        );
+        drop(older[i], Math.floor(older[i + 1] / FLAGS), isTombstone(older[i + 1]), older[i + 2]);
         older[i] = DROPPED;
       }
       // A long history is not moved for each part that is dropped.
@@ -217,11 +255,15 @@ export class KeyIndex {
   #eventAt(at: number): number {
     if (this.#main <= at) return LATEST;
     const older = this.#older;
-    if (older === undefined || older[0] > at) return NONE;
+    if (older === undefined) return NONE;
+    if (older instanceof OneOlder) return older.main <= at ? 0 : NONE;
+    if (older[0] > at) return NONE;
     return (countUpTo(older, at) - 1) * STRIDE;
   }
 
   #packedAt(place: number): number {
-    return place === LATEST ? this.#packed : this.#older![place + 1];
+    if (place === LATEST) return this.#packed;
+    const older = this.#older!;
+    return older instanceof OneOlder ? older.packed : older[place + 1];
   }
 }

@@ -10,7 +10,7 @@
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../invariants.ts";
+import { violated } from "../invariants.ts";
 import { liveSizeBytes } from "../live-bytes.ts";
 import type { Steps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
@@ -142,8 +142,8 @@ export class WriteTxn extends ReadView {
     return true;
   }
 
-  /** Deletes keys in order. All of them exist. For a long transaction. */
-  *deleteAll(keys: KeyTree<unknown>): Steps<void> {
+  /** Deletes the keys of a lease that ends, in order. All of them exist. For a long transaction. */
+  *deleteOfLease(keys: KeyTree<unknown>): Steps<void> {
     this.state.counts.deletes += keys.size;
     for (let from: string | undefined = ""; from !== undefined; ) {
       let first: string | undefined;
@@ -151,7 +151,7 @@ export class WriteTxn extends ReadView {
       from = keys.scanPart(from, undefined, this.state.stepKeys, (key) => {
         first ??= key;
         last = key;
-        this.#delete(key, this.state.index.get(key)!);
+        this.#delete(key, this.state.index.getNext(key)!, true);
         return true;
       });
       if (first !== undefined) this.#touched.push({ single: false, key: first, to: `${last}\0` });
@@ -177,14 +177,14 @@ export class WriteTxn extends ReadView {
     }
   }
 
-  /** The key must exist. */
-  #delete(key: string, index: KeyIndex): void {
+  /** The key must exist. @param leaseEnds with the transaction */
+  #delete(key: string, index: KeyIndex, leaseEnds = false): void {
     const main = this.#main;
     const sub = this.#count++;
-    const lease = this.#leaseOf(key, index);
+    if (leaseEnds) this.#leases.release(key);
+    else if (index.leased) this.#leases.detach(this.#leases.leaseOf(key), key);
     index.delete(main, sub);
     this.#addedKeys--;
-    if (lease !== 0n) this.#leases.detach(lease, key);
     this.#account(index, liveSizeBytes(TOMBSTONE_BYTES, tombstoneBytes(key.length)));
     if (this.#isLong) {
       this.#stageTombstone(key, sub);
@@ -235,11 +235,8 @@ export class WriteTxn extends ReadView {
    */
   commit(): number {
     const { state } = this;
-    assert(
-      state.currentRevision === this.#main - 1,
-      "MVCC-3",
-      `transaction ${this.#main} commits at revision ${state.currentRevision}`,
-    );
+    if (state.currentRevision !== this.#main - 1)
+      violated("MVCC-3", `transaction ${this.#main} commits at ${state.currentRevision}`);
     if (this.#isLong) {
       this.#stageTombstones();
       state.backend.commitStaged();

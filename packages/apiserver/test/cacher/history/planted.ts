@@ -1,8 +1,7 @@
 /** Bugs of the Cacher's source that random histories have to find, as text before and after. */
 import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { countPlaces, replacePlaces } from "@quorate/host/testing";
+import { changeSource, countPlaces, replacePlaces } from "@quorate/host/testing";
 import type { Below } from "./below.ts";
 
 interface PlantedBug {
@@ -127,15 +126,5 @@ export function placesOf(bug: PlantedBug): number {
 
 /** This thread loads the Cacher with the bug from now on. */
 export function plant(bug: PlantedBug): void {
-  const path = pathOf(bug);
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context);
-      if (!url.startsWith("file:") || fileURLToPath(url) !== path) return loaded;
-      const { source } = loaded;
-      const text =
-        typeof source === "string" ? source : new TextDecoder().decode(source as Uint8Array);
-      return { ...loaded, source: replacePlaces(text, bug.before, bug.after) };
-    },
-  });
+  changeSource(pathOf(bug), (source) => replacePlaces(source, bug.before, bug.after));
 }

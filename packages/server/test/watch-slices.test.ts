@@ -1,0 +1,36 @@
+/** Reading history for a watch returns to the event loop in time, however slow the disk is. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromLatin1 } from "@quorate/proto";
+import { WATCH_LIMITS } from "../src/watch/index.ts";
+import { textsOf, WatchBench } from "./support/watching.ts";
+
+const EVENTS = 200;
+
+test("with prev_kv from a slow disk, a slice is a few events", async () => {
+  const bench = await new WatchBench({ ...WATCH_LIMITS, maxRecentEvents: 1 }).open();
+  for (let i = 0; i < EVENTS; i++) bench.write({ k: `${i}` });
+  await bench.run();
+  const { clock, store } = bench;
+  let readingMs = 0;
+  const now = clock.monotonicMs.bind(clock);
+  clock.monotonicMs = () => now() + readingMs;
+  const recordAt = store.mvcc.recordAt.bind(store.mvcc);
+  store.mvcc.recordAt = (key, revision) => {
+    readingMs += 1;
+    return recordAt(key, revision);
+  };
+  const { call } = bench.call();
+  call.create({ key: fromLatin1("k"), startRevision: 3, prevKv: true });
+  await bench.run();
+  const sizes = call.read().map(({ events }) => events.length);
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    EVENTS - 1,
+  );
+  // What is sent together was read in one slice: 4 ms, and the events between two looks.
+  assert.ok(Math.max(...sizes) <= 12, `${sizes}`);
+  bench.write({ k: "last" });
+  await bench.run();
+  assert.deepEqual(textsOf(call.read()), [`put k=last@${EVENTS + 2}<${EVENTS - 1}`]);
+});
