@@ -1,7 +1,7 @@
 /**
  * Hostile calls while users and roles are enforced, by clients without a user and by a user without
- * permission: malformed, huge, in crowds, over each way in. Nothing is served, nothing stays behind,
- * and users with permission go on.
+ * permission: malformed, huge, in crowds, over each way in. Nothing is served, nothing stays
+ * behind, and users with permission go on.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -86,7 +86,7 @@ describe("hostile clients without permission", () => {
     });
   }
 
-  test("malformed requests of every method are refused, whoever sends them", async () => {
+  test("malformed requests of every method are refused, with a user and without", async () => {
     const channel = openChannel(address, {});
     const methods = services.flatMap((one) => Object.values(one.methods) as MethodDescriptor[]);
     const garbage = [Buffer.alloc(64, 0xff), Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f])];
