@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	authPause       = 200 * time.Millisecond
+	authPause       = 500 * time.Millisecond
 	authCallTimeout = 5 * time.Second
 	// Keys that are in no history: the judges know nothing of them.
 	guestKey = "quorate-guest"
