@@ -30,8 +30,6 @@ import { residentMib } from "./resident.ts";
 /** Something that must not be. */
 export class Found extends Error {}
 
-/** How long a cluster that is left alone may take until it serves. */
-const HEAL_LIMIT_MS = 120_000;
 const CALL_LIMIT_MS = 4000;
 const COMPARE_LIMIT_MS = 60_000;
 /**
@@ -325,7 +323,8 @@ export class Fuzzer {
 
   /** Every member serves a write again, and no alarm is left. */
   async #serves(): Promise<void> {
-    const endMs = this.#clock.nowMs + HEAL_LIMIT_MS;
+    const { healMs } = this.#options;
+    const endMs = this.#clock.nowMs + healMs;
     for (;;) {
       this.#assertAlive();
       try {
@@ -353,7 +352,7 @@ export class Fuzzer {
         if (!(error instanceof CallError)) throw error;
         if (this.#clock.nowMs > endMs)
           throw new Found(
-            `the cluster does not serve ${HEAL_LIMIT_MS} ms after it was left alone: ${error.message}`,
+            `the cluster does not serve ${healMs} ms after it was left alone: ${error.message}`,
           );
         await delay(200);
       }

@@ -26,6 +26,11 @@ const DECLARED = {
       initial: "1024",
       doc: "limit of a member's resident memory; more is a failure",
     },
+    "heal-seconds": {
+      value: "S",
+      initial: "120",
+      doc: "time for the cluster to serve after it was left alone; more on a machine with other work",
+    },
     "log-every-seconds": {
       value: "S",
       initial: "30",
@@ -47,6 +52,7 @@ export interface FuzzOptions {
   readonly callers: number;
   readonly peerStreams: number;
   readonly maxResidentMib: number;
+  readonly healMs: number;
   readonly logEveryMs: number;
   readonly tls: boolean;
   readonly keep: boolean;
@@ -71,6 +77,7 @@ export function readOptions(args: readonly string[]): FuzzOptions | undefined {
     callers: values.number("callers", 1, 1000),
     peerStreams: values.number("peer-streams", 1, 1000),
     maxResidentMib: values.number("max-resident-mib", 1, 1_000_000),
+    healMs: values.number("heal-seconds", 1, 36_000, false) * 1000,
     logEveryMs: values.number("log-every-seconds", 0.1, 3600, false) * 1000,
     tls: values.isSet("tls"),
     keep: values.isSet("keep"),

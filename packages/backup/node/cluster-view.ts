@@ -1,8 +1,10 @@
 /**
- * The calls that a backup makes to the cluster: its revision, its history, its leases, its hashes.
+ * The calls that a backup makes to the cluster: its revision, its history, its leases, its users
+ * and roles, its hashes.
  */
 import type { Client } from "@quorate/client";
 import {
+  AuthService,
   equals,
   KeyValue,
   KVService,
@@ -10,10 +12,11 @@ import {
   MaintenanceService,
   RangeRequest,
 } from "@quorate/proto";
+import type { LaterUsers } from "@quorate/store";
 import type { RevisionChange } from "../src/format.ts";
 
-/** Concurrent LeaseTimeToLive calls. */
-const LEASES_AT_ONCE = 16;
+/** Concurrent calls for leases, users and roles. */
+const CALLS_AT_ONCE = 16;
 
 /** The identity and the newest revision of a cluster. */
 export interface ClusterState {
@@ -72,8 +75,8 @@ export class ClusterView {
   /** The granted times to live, in seconds, of those leases that exist. */
   async timesToLive(ids: readonly bigint[]): Promise<Map<bigint, number>> {
     const found = new Map<bigint, number>();
-    for (let at = 0; at < ids.length; at += LEASES_AT_ONCE) {
-      const some = ids.slice(at, at + LEASES_AT_ONCE);
+    for (let at = 0; at < ids.length; at += CALLS_AT_ONCE) {
+      const some = ids.slice(at, at + CALLS_AT_ONCE);
       const responses = await Promise.all(
         some.map((ID) => this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true)),
       );
@@ -82,6 +85,36 @@ export class ClusterView {
       }
     }
     return found;
+  }
+
+  /**
+   * Users and roles, where they are others than at an auth revision.
+   * @returns undefined where they are the same, change meanwhile, or this client may not see them
+   */
+  async usersSince(authRevision: number): Promise<LaterUsers | undefined> {
+    const before = await this.#client.call(AuthService.methods.AuthStatus, {}, true);
+    if (before.authRevision === authRevision) return undefined;
+    try {
+      const { users } = await this.#client.call(AuthService.methods.UserList, {}, true);
+      const { roles } = await this.#client.call(AuthService.methods.RoleList, {}, true);
+      const rolesOf = await inParts(users, (name) =>
+        this.#client.call(AuthService.methods.UserGet, { name }, true),
+      );
+      const permissions = await inParts(roles, (role) =>
+        this.#client.call(AuthService.methods.RoleGet, { role }, true),
+      );
+      const after = await this.#client.call(AuthService.methods.AuthStatus, {}, true);
+      if (after.authRevision !== before.authRevision) return undefined;
+      return {
+        isEnabled: after.enabled,
+        authRevision: after.authRevision,
+        users: new Map(rolesOf.map(([name, one]) => [name, one.roles])),
+        roles: new Map(permissions.map(([name, one]) => [name, one.perm])),
+      };
+    } catch (error) {
+      if (HIDDEN.has(codeOf(error))) return undefined;
+      throw error;
+    }
   }
 
   /** The hash of a revision; undefined where the member has compacted it or not applied it yet. */
@@ -93,6 +126,25 @@ export class ClusterView {
       throw error;
     }
   }
+}
+
+/** Answers to a client that may not see users, and for those that were deleted meanwhile. */
+const HIDDEN: ReadonlySet<string> = new Set([
+  ...["PermissionDenied", "UserEmpty", "UserNotFound", "RoleNotFound"],
+]);
+
+/** What is called for each name, some at a time. */
+async function inParts<T>(
+  names: readonly string[],
+  call: (name: string) => Promise<T>,
+): Promise<(readonly [name: string, T])[]> {
+  const found: (readonly [string, T])[] = [];
+  for (let at = 0; at < names.length; at += CALLS_AT_ONCE) {
+    const some = names.slice(at, at + CALLS_AT_ONCE);
+    const responses = await Promise.all(some.map(call));
+    for (const [i, name] of some.entries()) found.push([name, responses[i]]);
+  }
+  return found;
 }
 
 function codeOf(error: unknown): string {

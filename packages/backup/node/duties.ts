@@ -1,7 +1,7 @@
 /**
  * The periodic work of a run, beside following changes: detects a watch that lags, records leases,
- * hashes and progress, takes new bases and prunes old files. One task at a time; a task that fails
- * because the cluster does not respond runs again when it is next due.
+ * users and roles, hashes and progress, takes new bases and prunes old files. One task at a time; a
+ * task that fails because the cluster does not respond runs again when it is next due.
  */
 import type { Disk } from "@quorate/host";
 import { readCatalog } from "../src/catalog.ts";
@@ -13,6 +13,10 @@ import type { ClusterView } from "./cluster-view.ts";
 const LEASE_INTERVAL_MS = 5000;
 const PROGRESS_INTERVAL_MS = 60_000;
 const LAG_INTERVAL_MS = 3000;
+/** Interval between looks whether users or roles have changed. */
+const USERS_INTERVAL_MS = 5000;
+/** A list of them may take a part of the time: so many times what it took passes until the next. */
+const USERS_PAUSE = 20;
 /** A watch that lags, or whose member does not respond, for this long moves to another member. */
 export const MAX_BEHIND_MS = 10_000;
 /** Delay before a base that failed is taken again. */
@@ -29,8 +33,10 @@ export interface DutyOptions {
 
 export interface DutyDeps {
   readonly disk: Disk;
-  readonly view: Pick<ClusterView, "state" | "leaseIds" | "timesToLive" | "hashAt">;
+  readonly view: Pick<ClusterView, "state" | "leaseIds" | "timesToLive" | "usersSince" | "hashAt">;
   readonly journal: Journal;
+  /** The wall-clock time. */
+  nowMs(): number;
   /** Takes a base; returns its time (TakenBase.timeMs). */
   takeBase(): Promise<number>;
   /** Reopens the watch at another member. */
@@ -42,10 +48,11 @@ export interface DutyDeps {
 export class Duties {
   readonly #options: DutyOptions;
   readonly #deps: DutyDeps;
-  readonly #dueMs = { leases: 0, progress: 0, hash: 0, lag: 0, base: 0 };
+  readonly #dueMs = { leases: 0, progress: 0, hash: 0, lag: 0, base: 0, users: 0 };
   #baseTimeMs: number;
   #behindSinceMs: number | undefined;
   #hashedRevision = 0;
+  #authRevision = 0;
 
   /** @param baseTimeMs time of the newest base */
   constructor(options: DutyOptions, deps: DutyDeps, baseTimeMs: number) {
@@ -75,6 +82,10 @@ export class Duties {
       this.#dueMs.leases = nowMs + LEASE_INTERVAL_MS;
       await this.#recordLeases();
     }
+    if (nowMs >= this.#dueMs.users) {
+      this.#dueMs.users = nowMs + USERS_INTERVAL_MS;
+      await this.#recordUsers(nowMs);
+    }
     if (nowMs >= this.#dueMs.progress && this.#behindSinceMs === undefined) {
       this.#dueMs.progress = nowMs + PROGRESS_INTERVAL_MS;
       const { journal } = this.#deps;
@@ -92,9 +103,10 @@ export class Duties {
     }
   }
 
-  /** Records leases and a hash once more before the run ends. Rejects as tick does. */
+  /** Records leases, users and a hash once more before the run ends. Rejects as tick does. */
   async finish(nowMs: number): Promise<void> {
     await this.#recordLeases();
+    await this.#recordUsers(nowMs);
     await this.#recordHash(nowMs);
   }
 
@@ -129,6 +141,19 @@ export class Duties {
     const changed = await view.timesToLive([...ids].filter((id) => !journal.leases.has(id)));
     for (const id of journal.leases.keys()) if (!ids.has(id)) changed.set(id, 0);
     journal.appendLeases(changed);
+  }
+
+  /** Where they have changed, and the credential of the backup shows them. */
+  async #recordUsers(nowMs: number): Promise<void> {
+    const { view, journal, nowMs: now } = this.#deps;
+    // A member of etcd 3.4 has no such call; that must not hold up what else is due.
+    const users = await view.usersSince(this.#authRevision).catch((error: Error) => {
+      if (error.name !== "ClientError") throw error;
+    });
+    if (users === undefined) return;
+    journal.append({ kind: "users", timeMs: now(), users });
+    this.#authRevision = users.authRevision;
+    this.#dueMs.users = Math.max(this.#dueMs.users, now() + USERS_PAUSE * (now() - nowMs));
   }
 
   async #recordHash(nowMs: number): Promise<void> {

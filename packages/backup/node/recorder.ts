@@ -127,6 +127,7 @@ export class Recorder {
       disk,
       view: this.#view,
       journal: this.#journal,
+      nowMs: () => this.#deps.clock.wallMs(),
       takeBase: async () => (await this.#takeBase()).timeMs,
       switchMember: () => this.#follower?.abandon(),
       report,

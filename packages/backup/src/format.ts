@@ -23,6 +23,9 @@
  *         4 progress  time u64, revision u64   no further change up to that time
  *         5 hash      time u64, revision u64, compact revision i64, hash u32   from HashKV
  *         6 synced    time u64, offset u64   all bytes before that offset were durable
+ *         7 users     time u64, auth revision u64, flags u8 (1: enforced), { kind u8 (1 user, 2
+ *                     role), length u32, authpb.User or authpb.Role }*   all of them, as the API
+ *                     shows them: users without passwords
  *
  * The first record is a head. Times are milliseconds since 1970 by the clock of the machine that
  * records the backup: when a change was received. The record of a deletion has only the key, as in
@@ -38,6 +41,8 @@ import {
   writeU32BE,
   writeU64BE,
 } from "@quorate/proto";
+import type { LaterUsers } from "@quorate/store";
+import { readUsersList, usersList } from "./users-list.ts";
 
 export const MAGIC = "QRMBKUP1";
 /** Bytes of length, checksum and kind of a record. */
@@ -46,11 +51,16 @@ export const RECORD_HEAD_BYTES = 9;
 export const MAX_RECORD_BYTES = 1024 * 1024 * 1024;
 /** Size of the payload of a "synced" record. */
 export const SYNCED_BYTES = 16;
+/** Size of the payload of a "users" record before its list. */
+const USERS_BYTES = 17;
 /** Leases in one record; longer lists take several. */
 export const MAX_LEASES_PER_RECORD = 10_000;
 
 /** The kinds of records. */
-export const Kind = { head: 1, changes: 2, leases: 3, progress: 4, hash: 5, synced: 6 } as const;
+export const Kind = {
+  ...{ head: 1, changes: 2, leases: 3, progress: 4, hash: 5 },
+  ...{ synced: 6, users: 7 },
+} as const;
 
 /** One change of a revision, in the order of its transaction. */
 export interface RevisionChange {
@@ -87,7 +97,8 @@ export type BackupRecord =
       readonly compactRevision: number;
       readonly hash: number;
     }
-  | { readonly kind: "synced"; readonly timeMs: number; readonly offset: number };
+  | { readonly kind: "synced"; readonly timeMs: number; readonly offset: number }
+  | { readonly kind: "users"; readonly timeMs: number; readonly users: LaterUsers };
 
 /** The file name of a base. */
 export function baseName(revision: number, timeMs: number): string {
@@ -190,6 +201,14 @@ function payloadOf(record: BackupRecord): Uint8Array {
         .u32(record.hash).bytes;
     case "synced":
       return new Payload(SYNCED_BYTES).u64(record.timeMs).u64(record.offset).bytes;
+    case "users": {
+      const list = usersList(record.users);
+      return new Payload(USERS_BYTES + list.length)
+        .u64(record.timeMs)
+        .u64(record.users.authRevision)
+        .u8(record.users.isEnabled ? 1 : 0)
+        .raw(list).bytes;
+    }
   }
 }
 
@@ -212,6 +231,7 @@ const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
   [Kind.progress, 16],
   [Kind.hash, 28],
   [Kind.synced, SYNCED_BYTES],
+  [Kind.users, USERS_BYTES],
 ]);
 
 /** Decodes a record whose checksum has been verified. Throws RangeError if it is malformed. */
@@ -259,6 +279,12 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
     }
     case Kind.synced:
       return { kind: "synced", timeMs, offset: readU64BE(payload, 8) };
+    case Kind.users: {
+      const authRevision = readU64BE(payload, 8);
+      const isEnabled = payload[16] === 1;
+      const lists = readUsersList(payload.subarray(USERS_BYTES));
+      return { kind: "users", timeMs, users: { isEnabled, authRevision, ...lists } };
+    }
     default:
       throw new RangeError(`a record has the unknown kind ${kind}: a newer version wrote it`);
   }

@@ -4,18 +4,25 @@
  *
  * Leases are not part of the history of keys: they are as last recorded before the next change,
  * with their full time to live. A lease that existed only between two records of leases, but had a
- * key at that revision, gets UNSEEN_LEASE_TTL_SECONDS.
+ * key at that revision, gets UNSEEN_LEASE_TTL_SECONDS. Users and roles are as last recorded, too,
+ * where that is later than the base; passwords are the base's.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
-import { importEtcdFile, type LaterChange, type NewCluster } from "@quorate/store";
+import { importEtcdFile, type LaterChange, type LaterUsers, type NewCluster } from "@quorate/store";
 import type { Chain } from "./catalog.ts";
 import { applyLeases } from "./follow-state.ts";
+import type { BackupRecord } from "./format.ts";
 import { readSegment } from "./segment-reader.ts";
 
 /** The time to live of an unrecorded lease. */
 export const UNSEEN_LEASE_TTL_SECONDS = 60;
 /** Changes are imported in slices of about this size. */
 const SLICE_BYTES = 1024 * 1024;
+
+/** Records that say what was when. */
+const HISTORY: ReadonlySet<BackupRecord["kind"]> = new Set<BackupRecord["kind"]>([
+  ...(["changes", "leases", "users"] as const),
+]);
 
 /** The end: a revision, or the changes recorded up to a time. */
 export type RebuildPoint = { readonly revision: number } | { readonly timeMs: number };
@@ -26,6 +33,8 @@ export interface RebuildTarget {
   readonly bumpRevision?: number;
   /** Called with the progress in bytes: of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
+  /** Called with the users that came after the base: they have no password that fits. */
+  readonly onUsersWithoutPassword?: (users: readonly string[]) => void;
 }
 
 /**
@@ -42,6 +51,7 @@ export async function rebuild(
   const leases = new Map<bigint, number>();
   /** Times to live of all leases in the chain, including ended ones. */
   const everSeen = new Map<bigint, number>();
+  let users: LaterUsers | undefined;
   let revision = base.revision;
   let listed = false;
   const totalBytes = base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -57,13 +67,14 @@ export async function rebuild(
           for (const [id, ttlSeconds] of record.leases)
             if (ttlSeconds > 0) everSeen.set(id, ttlSeconds);
         }
-        if (record.kind === "changes" || record.kind === "leases") {
+        if (HISTORY.has(record.kind)) {
           isOver ||=
             "timeMs" in point
               ? record.timeMs > point.timeMs
               : record.kind === "changes" && record.revision > point.revision;
         }
         if (isOver) continue;
+        if (record.kind === "users") users = record.users;
         if (record.kind === "leases") {
           applyLeases(leases, record);
           listed ||= record.all;
@@ -92,6 +103,8 @@ export async function rebuild(
       target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {
       changes: later,
+      users: () => users,
+      withoutPassword: (names) => target.onUsersWithoutPassword?.(names),
       leases(inFile, inUse) {
         // Without a list of all leases, those of the base stay.
         const result = new Map(listed ? leases : [...inFile, ...leases]);

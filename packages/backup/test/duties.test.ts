@@ -7,7 +7,8 @@ import { describe, test } from "node:test";
 import { readSegment } from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import { MemoryDisk } from "@quorate/host/testing";
-import { LeaseService } from "@quorate/proto";
+import { AuthService, errorOf, fromUtf8, LeaseService } from "@quorate/proto";
+import type { LaterUsers } from "@quorate/store";
 import { ClusterView } from "../node/cluster-view.ts";
 import { Duties, type DutyOptions, MAX_BEHIND_MS } from "../node/duties.ts";
 import { Journal } from "../src/journal.ts";
@@ -24,7 +25,12 @@ async function setUp(options: Partial<DutyOptions> = {}) {
   disk.makeDir(DIR);
   const journal = new Journal(disk, DIR, () => START_MS);
   await journal.begin({ clusterId: 1n, revision: 10, leases: new Map() });
-  const cluster = { revision: 10, leases: new Map<bigint, number>(), isSilent: false };
+  const cluster = {
+    revision: 10,
+    leases: new Map<bigint, number>(),
+    isSilent: false,
+    users: undefined as LaterUsers | undefined,
+  };
   const seen = { warnings: [] as string[], elsewhere: 0, bases: 0, nowMs: START_MS };
   const answer = <T>(value: T): Promise<T> =>
     cluster.isSilent
@@ -38,9 +44,12 @@ async function setUp(options: Partial<DutyOptions> = {}) {
         leaseIds: () => answer([...cluster.leases.keys()]),
         timesToLive: (ids) => answer(new Map(ids.map((id) => [id, cluster.leases.get(id)!]))),
         hashAt: (revision) => answer({ hash: revision, compactRevision: -1 }),
+        usersSince: (revision) =>
+          answer(cluster.users?.authRevision === revision ? undefined : cluster.users),
       },
       disk,
       journal,
+      nowMs: () => seen.nowMs,
       takeBase: async () => {
         seen.bases++;
         if (cluster.isSilent) throw new ClientError("context deadline exceeded");
@@ -101,6 +110,30 @@ describe("periodic work", () => {
     assert.deepEqual([...journal.leases], []);
   });
 
+  test("users and roles are recorded within five seconds of a change, and not where they are hidden", async () => {
+    const { cluster, run, recorded } = await setUp();
+    const seen = () =>
+      recorded().flatMap((record) => (record.kind === "users" ? [record.users] : []));
+    await run(0, 11_000);
+    assert.deepEqual(seen(), []);
+    const perm = { permType: 2, key: fromUtf8("a"), rangeEnd: fromUtf8("b") };
+    cluster.users = {
+      ...{ isEnabled: true, authRevision: 7 },
+      users: new Map([
+        ["ann", ["r"]],
+        ["root", ["root"]],
+      ]),
+      roles: new Map([["r", [perm]]]),
+    };
+    await run(11_000, 16_500);
+    assert.deepEqual(seen(), [cluster.users]);
+    await run(16_500, 40_000);
+    assert.equal(seen().length, 1);
+    cluster.users = { ...cluster.users, authRevision: 8, users: new Map() };
+    await run(40_000, 46_000);
+    assert.deepEqual(seen().at(-1), cluster.users);
+  });
+
   test("progress is recorded once a minute, a revision's hash once, a base each interval or a minute after a failure", async () => {
     const { cluster, seen, run, recorded } = await setUp({
       hashIntervalMs: 10_000,
@@ -140,4 +173,36 @@ test("at most sixteen leases are requested concurrently", async () => {
   const found = await new ClusterView(client as unknown as Client).timesToLive(ids);
   assert.equal(found.size, 90);
   assert.equal(most, 16);
+});
+
+test("users are asked for sixteen at a time, as of one auth revision, by those that may", async () => {
+  const { AuthStatus, UserList, UserGet, RoleList, RoleGet } = AuthService.methods;
+  const users = Array.from({ length: 100 }, (_, i) => `u${i}`);
+  const cluster = { authRevision: 7, pending: 0, most: 0, isHidden: false, isChanging: false };
+  const client = {
+    async call(method: unknown, { name }: { name?: string }) {
+      if (method === AuthStatus) {
+        if (cluster.isChanging) cluster.authRevision++;
+        return { enabled: true, authRevision: cluster.authRevision };
+      }
+      if (cluster.isHidden) throw errorOf("PermissionDenied");
+      if (method === UserList) return { users };
+      if (method === RoleList) return { roles: ["r"] };
+      if (method === RoleGet) return { perm: [] };
+      assert.equal(method, UserGet);
+      cluster.most = Math.max(cluster.most, ++cluster.pending);
+      await new Promise((resolve) => setImmediate(resolve));
+      cluster.pending--;
+      return { roles: [name] };
+    },
+  };
+  const view = new ClusterView(client as unknown as Client);
+  assert.equal(await view.usersSince(7), undefined);
+  const found = await view.usersSince(6);
+  assert.deepEqual([found?.authRevision, found?.users.size, cluster.most], [7, 100, 16]);
+  assert.deepEqual(found?.users.get("u7"), ["u7"]);
+  cluster.isChanging = true;
+  assert.equal(await view.usersSince(6), undefined);
+  cluster.isHidden = true;
+  assert.equal(await view.usersSince(6), undefined);
 });

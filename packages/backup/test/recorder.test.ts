@@ -72,7 +72,7 @@ describe("a run", () => {
         if (method === KVService.methods.Range) {
           return { header: { clusterId: 9n, revision }, kvs: [] };
         }
-        return { leases: [], hash: 1, compactRevision: -1 };
+        return { leases: [], hash: 1, compactRevision: -1, authRevision: 0 };
       },
       async stream() {
         watches++;
@@ -99,6 +99,7 @@ describe("a run", () => {
     const { bytes, revision } = await snapshotFile();
     const client = {
       call: async () => ({
+        authRevision: 0,
         header: { clusterId: 9n, revision },
         kvs: [],
         leases: [],
@@ -124,7 +125,9 @@ describe("a run", () => {
 
   test("that is stopped while it takes its first base leaves no base", async () => {
     const stop = new AbortController();
-    const client = { call: async () => ({ header: { clusterId: 9n, revision: 3 }, kvs: [] }) };
+    const client = {
+      call: async () => ({ header: { clusterId: 9n, revision: 3 }, kvs: [], authRevision: 0 }),
+    };
     const { deps, disk } = setUp(client, async (_path, signal) => {
       stop.abort();
       signal.throwIfAborted();

@@ -12,7 +12,7 @@
  *
  *     meta 0 | meta 1 | freelist (empty) | for each bucket: leaves, branches, root | root of all
  */
-import { compare, EMPTY, fromUtf8 } from "@quorate/proto";
+import { compare, copyBytes, EMPTY, fromUtf8 } from "@quorate/proto";
 import {
   BUCKET_BYTES,
   BUCKET_FLAG,
@@ -144,7 +144,7 @@ class Tree {
     const data = this.#data;
     let to = this.#dataBytes;
     for (let i = keyStart; i < keyEnd; i++) data[to++] = key[i];
-    data.set(value.subarray(valueStart, valueEnd), to);
+    copyBytes(value, valueStart, valueEnd, data, to);
     this.#dataBytes = end;
   }
 
@@ -199,7 +199,7 @@ class Tree {
     const fill = (page: Uint8Array): void => {
       const view = viewOf(page);
       let at = HEADER_BYTES + count * ELEMENT_BYTES;
-      page.set(this.#data.subarray(0, this.#dataBytes), at);
+      copyBytes(this.#data, 0, this.#dataBytes, page, at);
       for (let i = 0; i < count; i++) {
         const element = HEADER_BYTES + i * ELEMENT_BYTES;
         view.setUint32(element, lengths[3 * i], true);

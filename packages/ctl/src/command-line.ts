@@ -9,13 +9,17 @@ import { type Flag, FlagValues, readFlags } from "./flags.ts";
 
 /** A word in the place of a command that names no command. */
 export class UnknownCommand extends CodedError<"UnknownCommand"> {
-  constructor(program: Program, word: string) {
-    const similar = similarCommands(program, word).map((name) => `\t${name}\n`);
-    const hint = similar.length === 0 ? "" : `\n\nDid you mean this?\n${similar.join("")}`;
+  constructor(program: Program, path: readonly Command[], word: string) {
+    const names = path.map(commandName);
+    const elsewhere = program.elsewhere?.get([...names, word].join(" "));
+    const similar =
+      elsewhere === undefined ? similarCommands(choicesAfter(program, path), word) : [elsewhere];
+    const lines = similar.map((name) => `\t${name}\n`);
+    const hint = lines.length === 0 ? "" : `\n\nDid you mean this?\n${lines.join("")}`;
     super(
       "UnknownCommand",
       "UnknownCommand",
-      `unknown command ${JSON.stringify(word)} for ${JSON.stringify(program.name)}${hint}`,
+      `unknown command ${JSON.stringify(word)} for ${JSON.stringify([program.name, ...names].join(" "))}${hint}`,
     );
   }
 }
@@ -32,8 +36,8 @@ export function readCommandLine(
   for (;;) {
     const at = commandIndex(words, flagsOf(program, path));
     const next = at < 0 ? undefined : commandCalled(words[at], choicesAfter(program, path));
-    if (next === undefined && at >= 0 && path.length === 0)
-      throw new UnknownCommand(program, words[at]);
+    if (next === undefined && at >= 0 && isRefused(path, words))
+      throw new UnknownCommand(program, path, words[at]);
     if (next === undefined) break;
     path.push(next);
     words = words.toSpliced(at, 1);
@@ -51,6 +55,16 @@ export function readCommandLine(
     },
   });
   return { flags, args, dash };
+}
+
+/**
+ * Whether a word that names no command is an error: at the top, and in a group of commands, where
+ * etcdctl prints the group's help and succeeds.
+ */
+function isRefused(path: readonly Command[], words: readonly string[]): boolean {
+  const group = path.at(-1);
+  if (group === undefined) return true;
+  return group.run === undefined && !words.includes("--help") && !words.includes("-h");
 }
 
 function choicesAfter(program: Program, path: readonly Command[]): readonly Command[] {
@@ -102,8 +116,8 @@ export function commandCalled(word: string, choices: readonly Command[]): Comman
 const MAX_TYPOS = 2;
 
 /** The commands to suggest for a word that names none. */
-function similarCommands(program: Program, word: string): string[] {
-  const names = choicesAfter(program, []).map(commandName);
+function similarCommands(choices: readonly Command[], word: string): string[] {
+  const names = choices.map(commandName);
   const typed = word.toLowerCase();
   return names
     .filter((name) => name.startsWith(typed) || distance(typed, name) <= MAX_TYPOS)

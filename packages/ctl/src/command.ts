@@ -48,6 +48,8 @@ export interface Program {
   readonly envPrefix?: string;
   /** Variables with the prefix that are no flags and cause no warning. */
   readonly otherVariables?: ReadonlySet<string>;
+  /** What another program has in place of a command, such as "snapshot restore". */
+  readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
 const HELP: Flag = {

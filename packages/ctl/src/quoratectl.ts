@@ -78,4 +78,8 @@ export const quoratectl: Program = {
   globals: globalFlags,
   envPrefix: "ETCDCTL",
   otherVariables: new Set(["ETCDCTL_API", "ETCDCTL_WATCH_KEY", "ETCDCTL_WATCH_RANGE_END"]),
+  // etcdctl had them before 3.6.
+  elsewhere: new Map(
+    ["snapshot restore", "snapshot status"].map((name) => [name, `quorateutl ${name}`]),
+  ),
 };

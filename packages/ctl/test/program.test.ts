@@ -62,6 +62,7 @@ const program: Program = {
     wait: { kind: "duration", defaultText: "5s", doc: "a time" },
   },
   envPrefix: "TOOL",
+  elsewhere: new Map([["group old", "other group old"]]),
   otherVariables: new Set(["TOOL_API"]),
 };
 
@@ -169,6 +170,18 @@ test("errors have pflag's texts, with exit code 1", async () => {
     out: "",
     err: 'Error: unknown command "nosuch" for "tool"\nRun \'tool --help\' for usage.\n',
   });
+});
+
+test("a group refuses a word that names none of its commands", async () => {
+  const { code, out, err } = await run(["group", "laef"]);
+  assert.deepEqual([code, out], [1, ""]);
+  assert.equal(
+    err,
+    'Error: unknown command "laef" for "tool group"\n\nDid you mean this?\n\tleaf\n\nRun \'tool group --help\' for usage.\n',
+  );
+  assert.equal((await run(["group", "laef", "--help"])).code, 0);
+  assert.equal((await run(["group"])).code, 0);
+  assert.match((await run(["group", "old"])).err, /Did you mean this\?\n\tother group old\n/);
 });
 
 test("an unambiguous prefix names a command, and flags may come before it", async () => {

@@ -184,6 +184,11 @@ export function commonName(certificate: X509Certificate): string {
   return (Array.isArray(names) ? names.at(-1) : names) ?? "";
 }
 
+/** A certificate's whole subject on one line, such as "O=shop,CN=ann". */
+function subjectOf(certificate: X509Certificate): string {
+  return (certificate.subject ?? "").split("\n").join(",");
+}
+
 /** The organizations of a certificate's subject, in its order. */
 export function organizations(certificate: X509Certificate): readonly string[] {
   const names: string | string[] | undefined = certificate.toLegacyObject().subject?.O;
@@ -199,6 +204,7 @@ export function certifiedPeer(
   certificate: X509Certificate | undefined,
 ): {
   readonly peerCommonName: string | undefined;
+  readonly peerSubject?: string;
   readonly peerOrganizations?: readonly string[];
   readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;
@@ -211,6 +217,7 @@ export function certifiedPeer(
   }
   return {
     peerCommonName: commonName(certificate),
+    peerSubject: subjectOf(certificate),
     peerOrganizations: organizations(certificate),
     peerCertificateSha256: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
   };

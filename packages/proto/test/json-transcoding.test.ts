@@ -25,7 +25,7 @@ import {
 
 const typeOf = (name: string): JsonMessage => jsonTypes().get(`etcdserverpb.${name}`)!;
 /** What a piece or a slice may exceed its size by: one field of these tests. */
-const MAX_PIECE_BYTES = (64 << 10) + 1024;
+const MAX_PIECE_BYTES = (16 << 10) + 1024;
 
 function drain(pieces: WirePieces): Uint8Array[] {
   const all: Uint8Array[] = [];

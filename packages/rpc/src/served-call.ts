@@ -55,6 +55,7 @@ export abstract class ServedCall<Shared extends CallShared> implements CallConte
   abstract metadata(key: string): string | undefined;
   abstract get peerAddress(): string;
   abstract get peerCommonName(): string | undefined;
+  abstract get peerSubject(): string | undefined;
 
   onCancel(listener: () => void): void {
     if (this.cancelled) listener();

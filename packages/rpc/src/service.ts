@@ -62,6 +62,8 @@ export interface CallContext {
   readonly peerAddress: string;
   /** The common name of the client's certificate that the TLS layer verified, or undefined. */
   readonly peerCommonName: string | undefined;
+  /** The whole subject of that certificate on one line, such as "O=shop,CN=ann". */
+  readonly peerSubject?: string | undefined;
   /** True once the caller cancelled, the deadline passed or the connection ended. */
   readonly cancelled: boolean;
   /**

@@ -246,6 +246,26 @@ test("a long response goes in pieces, as the client takes them", async () => {
   assert.ok(exchange.pieces.every(({ length }) => length <= 100_000));
 });
 
+test("a turn writes pieces of a long response for some milliseconds, however slow that is", () => {
+  const kvs = Array.from({ length: 500 }, (_, i) => keyValue(bytes(`${i}`), "v".repeat(1000)));
+  for (const [msPerPiece, most] of [
+    [0, 8],
+    [1, 2],
+    [50, 1],
+  ] as const) {
+    const { gateway, clock } = gatewayOf(unary(() => RangeResponse.encode({ kvs })));
+    const exchange = exchangeOf("/v3/kv/range");
+    const now = clock.monotonicMs.bind(clock);
+    clock.monotonicMs = () => now() + msPerPiece * exchange.pieces.length;
+    exchange.sendBudgetBytes = Number.POSITIVE_INFINITY;
+    exchange.serve(gateway.handler);
+    assert.equal(exchange.pieces.length, most);
+    for (let turn = 0; exchange.state === "started" && turn < 100; turn++) clock.advance(1);
+    assert.equal(exchange.state, "ended");
+    assert.ok(exchange.pieces.every(({ length }) => length <= 20_000));
+  }
+});
+
 test("the calls that wait for a slot have a bound", () => {
   const slots = new CallSlots(1, 2);
   const ran: number[] = [];

@@ -183,6 +183,28 @@ test("headers that cannot change: each response has its own status, length, Date
   assert.equal(ask(old, 200, "end"), `${head("200 OK", 3, "01", "connection: close\r\n")}end`);
 });
 
+test("a connection streams from the head of a response in pieces to its end, and as a tunnel", () => {
+  const { client, exchange } = silent();
+  const states: boolean[] = [];
+  const note = () => void states.push(client.connection.isStreaming);
+  note();
+  client.send(GET);
+  note();
+  exchange().respond({ status: 200, headers: {}, body: "whole" });
+  note();
+  client.send(GET);
+  exchange().start(200, {});
+  note();
+  exchange().send(fromLatin1("piece"));
+  note();
+  exchange().end();
+  note();
+  client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+  exchange().upgrade({});
+  note();
+  assert.deepEqual(states, [false, false, false, true, true, false, true]);
+});
+
 describe("requests on one connection", () => {
   test("are served one after the other, however they arrive, and beyond a limit not read", () => {
     const { client, calls, exchange } = silent();

@@ -189,6 +189,14 @@ describe("mutual TLS", () => {
     );
   });
 
+  it("passes the whole subject of a certificate", async (t) => {
+    const server = await startServer(t, {
+      tls: MUTUAL,
+      unary: { "/test.Echo/Who": (_bytes, context) => Buffer.from(String(context.peerSubject)) },
+    });
+    assert.equal(await who(server, CLIENT), "CN=client-one");
+  });
+
   it("passes no name if no certificate was requested", async (t) => {
     const server = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem });
     assert.equal(await who(server, undefined), "undefined");

@@ -49,6 +49,7 @@ interface Case {
   readonly identity: PlainCall["identity"];
   readonly address: string;
   readonly certificate: string | undefined;
+  readonly subject: string | undefined;
   readonly method: (typeof METHODS)[number];
   readonly key: Uint8Array;
   readonly end: Uint8Array;
@@ -68,9 +69,9 @@ function keysOf({ method, key, end }: Case): KeyPlaces {
 
 /** @returns the line as bytes; undefined where the call is not plain */
 function written(writer: LineWriter, one: Case, sink = new OneLine()): string | undefined {
-  const { tookMs, identity, address, certificate, method, revision } = one;
-  const keys = keysOf(one);
-  const call: PlainCall = { endMs: 0, tookMs, identity, address, certificate, keys, revision };
+  const { tookMs, identity, address, certificate, subject, method, revision } = one;
+  const caller = { identity, address, certificate, subject };
+  const call: PlainCall = { endMs: 0, tookMs, ...caller, keys: keysOf(one), revision };
   const isPlain = writer.of(method.path, method.op).write(call, sink);
   assert.equal(isPlain, sink.line !== undefined);
   return sink.line;
@@ -106,6 +107,7 @@ const call: fc.Arbitrary<Case> = fc.record({
   ),
   address: fc.constantFrom("10.0.0.7:41234", "[::1]:9", '"'),
   certificate: fc.option(text, { nil: undefined }),
+  subject: fc.option(fc.constantFrom("O=shop,CN=ann", "CN=ann", 'O="'), { nil: undefined }),
   method: fc.constantFrom(...METHODS),
   key: key.filter(({ length }) => length > 0),
   end: key,
@@ -140,6 +142,7 @@ const PUT: Case = {
   identity: { user: "ann", provedBy: "token" },
   address: "a:1",
   certificate: undefined,
+  subject: undefined,
   method: METHODS[0],
   key: fromUtf8("k"),
   end: fromUtf8(""),
@@ -185,7 +188,7 @@ test("beginnings are remembered by client and method, up to a bound, and never t
     const one = { ...PUT, identity: { user, provedBy: "token" } };
     assert.equal(written(writer, one), textOf(one));
   }
-  for (const other of [{ identity: undefined }, { certificate: "cn" }, {}])
+  for (const other of [{ identity: undefined }, { certificate: "cn" }, { subject: "O=x" }, {}])
     assert.equal(written(writer, { ...PUT, ...other }), textOf({ ...PUT, ...other }));
   assert.equal(writer.knownCount, 1);
   for (let i = 0; i < MAX_KNOWN_CALLERS + 10; i++) {

@@ -94,7 +94,10 @@ test("a password is checked once a while for a client, and again when its token 
   assert.equal(await ask("10.0.0.1:1"), 401);
   const renewed = { headers: basic("ann", "new"), peerAddress: "10.0.0.1:1", body: "2" };
   assert.equal((await kv.ask("PUT", "/kv/ann/k", renewed)).status, 204);
-  // Any change of users and roles can end a token; the client does not see it.
+  // The same password, set again, ends the token that is kept; the client does not see it.
+  await world.settled(callAs(member, root, UserChangePassword, { name: "ann", password: "new" }));
+  assert.equal((await kv.ask("PUT", "/kv/ann/k", renewed)).status, 204);
+  // So may any change of users and roles.
   const { UserAdd } = AuthService.methods;
   await world.settled(callAs(member, root, UserAdd, { name: "eve", password: PASSWORD }));
   assert.equal((await kv.ask("PUT", "/kv/ann/k", renewed)).status, 204);

@@ -152,4 +152,7 @@ test("a wait whose permission is taken ends; a kept login that has ended is made
   assert.equal((await app.get("/app/f")).status, 401);
   const renewed = new V2Client(world, member, { headers: basic("app", "another") });
   assert.equal((await renewed.get("/app/f")).json.node.value, "3");
+  // The same password, set again, ends the token that is kept.
+  await world.settled(callAs(member, admin, UserChangePassword, change));
+  assert.equal((await renewed.get("/app/f")).json.node.value, "3");
 });

@@ -174,17 +174,21 @@ test("a client that does not read holds no more than the budget of its watch", a
 test("waits of one connection, and of all, are bounded, and end with it", async () => {
   const limits = { maxConnectionWaits: 20, maxWaits: 30 };
   const one = new V2Client(world, member, { limits });
-  const waits = Array.from({ length: 30 }, (_, i) => {
-    one.peerAddress = `127.0.0.1:${i < 20 ? 1 : 2}`;
-    return one.wait("/bound");
-  });
+  const from = (peerAddress: string, count: number) => {
+    one.peerAddress = peerAddress;
+    return Array.from({ length: count }, () => one.wait("/bound"));
+  };
+  const refused = async (peerAddress: string) => {
+    one.peerAddress = peerAddress;
+    const { status, json } = await one.get("/bound", { wait: true });
+    assert.deepEqual([status, json.cause], [500, "too many waits"]);
+  };
+  const waits = from("127.0.0.1:1", 20);
+  await refused("127.0.0.1:1");
+  waits.push(...from("127.0.0.1:2", 10));
+  await refused("127.0.0.1:3");
   await world.run(10);
   assert.ok(waits.every(({ status }) => status === 200));
-  for (const peerAddress of ["127.0.0.1:1", "127.0.0.1:3"]) {
-    one.peerAddress = peerAddress;
-    const refused = await one.get("/bound", { wait: true });
-    assert.deepEqual([refused.status, refused.json.cause], [500, "too many waits"]);
-  }
   waits.pop()!.listener.aborted?.();
   const other = one.wait("/bound");
   await world.run(10);

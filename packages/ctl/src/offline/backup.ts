@@ -8,6 +8,7 @@ import {
   verifyChain,
 } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
+import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
 import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
@@ -220,11 +221,26 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
           cluster: target.cluster,
           bumpRevision,
           onProgress,
+          onUsersWithoutPassword: (users) => {
+            if (users.length > 0) io.stderr(withoutPassword(users));
+          },
         }),
       );
     });
   },
 };
+
+/** Users whose passwords no backup has. */
+function withoutPassword(users: readonly string[]): string {
+  const named = users.slice(0, MAX_NAMED_USERS).map(escapeControls).join(", ");
+  const more = users.length > MAX_NAMED_USERS ? ` and ${users.length - MAX_NAMED_USERS} more` : "";
+  return (
+    `Warning: these users came after the base snapshot, so their passwords are unknown: ${named}${more}; ` +
+    "set them with quoratectl user passwd\n"
+  );
+}
+
+const MAX_NAMED_USERS = 20;
 
 export const backupFilesCommand: Command = {
   use: "backup <subcommand>",

@@ -16,7 +16,7 @@ import type { JsonField, JsonMessage } from "./schema.ts";
 import { WireInput } from "./wire-input.ts";
 
 /** Output of one call. A field begins only below it: a piece is longer by one value at most. */
-const PIECE_BYTES: number = 64 << 10;
+const PIECE_BYTES: number = 16 << 10;
 /** Space beyond, for the fields around a boundary. */
 const SPARE_BYTES = 4096;
 const FIRST_BYTES = 4096;

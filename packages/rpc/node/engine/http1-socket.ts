@@ -12,7 +12,7 @@ import { LINGER_MS, type SocketContext } from "./engine-socket.ts";
 import type { Flushable } from "./flusher.ts";
 
 const NOTHING = new Uint8Array(0);
-/** With more connections their output is written at the end of the turn. */
+/** With more connections whole responses are written at the end of the turn. */
 const MANY_CONNECTIONS = 8;
 
 export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
@@ -58,9 +58,10 @@ export class Http1Socket implements Http1Owner, Flushable, ServedSocket {
 
   wake(): void {
     const { flusher } = this.#context;
-    const { openConnections } = this.connection.shared.counters;
-    if (openConnections > MANY_CONNECTIONS) flusher.addToTurn(this);
-    else flusher.add(this);
+    const { isStreaming, shared } = this.connection;
+    // Events of streams have been collected over a turn already.
+    if (isStreaming || shared.counters.openConnections <= MANY_CONNECTIONS) flusher.add(this);
+    else flusher.addToTurn(this);
   }
 
   read(on: boolean): void {

@@ -51,6 +51,10 @@ export abstract class GatewayCall
     return this.exchange.head.peerCommonName;
   }
 
+  get peerSubject(): string | undefined {
+    return this.exchange.head.peerSubject;
+  }
+
   abstract data(bytes: Uint8Array): void;
   abstract ended(): void;
   abstract drained(): void;

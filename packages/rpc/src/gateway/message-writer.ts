@@ -13,10 +13,11 @@ import {
 import { joinMessage, messageSize } from "../messages.ts";
 import type { UnaryResponse } from "../service.ts";
 
-/** A message up to this size is written at once: under 1 ms. */
-export const NOW_BYTES: number = 128 << 10;
-/** Pieces of about 64 KiB in one turn. */
-const PIECES_A_TURN = 2;
+/** A message up to this size is written at once: 0.2 ms, and 2 ms before V8 has compiled it. */
+export const NOW_BYTES: number = 32 << 10;
+/** How long pieces of about 16 KiB are written in one turn, and how many at most. */
+const TURN_MS = 2;
+const PIECES_A_TURN = 8;
 
 export class MessageWriter {
   readonly #exchange: HttpExchange;
@@ -96,8 +97,11 @@ export class MessageWriter {
   #work(): void {
     if (this.#isScheduled || this.#isStopped) return;
     try {
-      for (let pieces = 0; pieces < PIECES_A_TURN && !this.#isFull; pieces++)
+      const startMs = this.#clock.monotonicMs();
+      for (let pieces = 0; pieces < PIECES_A_TURN && !this.#isFull; pieces++) {
         if (!this.#writePiece()) return;
+        if (this.#clock.monotonicMs() - startMs >= TURN_MS) break;
+      }
     } catch (error) {
       this.stop();
       this.#failed(error);

@@ -59,6 +59,10 @@ export abstract class Call extends ServedCall<GrpcShared> implements StreamConsu
     return this.connection.peer.peerCommonName;
   }
 
+  get peerSubject(): string | undefined {
+    return this.connection.peer.peerSubject;
+  }
+
   abstract data(bytes: Uint8Array, start: number, end: number): void;
   abstract ended(): void;
   abstract drained(): void;

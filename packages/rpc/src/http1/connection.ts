@@ -107,6 +107,12 @@ export class Http1Connection implements Carrier {
     return this.#exchange === undefined && this.#tunnel === undefined ? this.#begunMs : undefined;
   }
 
+  /** A response goes in pieces, or the connection was taken over. */
+  get isStreaming(): boolean {
+    const one = this.#exchange;
+    return one === undefined ? this.#tunnel !== undefined : one.hasBegun && !one.isResponded;
+  }
+
   get unsentBytes(): number {
     return this.#unsent.sizeBytes;
   }

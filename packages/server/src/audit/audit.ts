@@ -86,6 +86,7 @@ export class Audit {
     identity: undefined,
     address: "",
     certificate: undefined,
+    subject: undefined,
     keys: new KeyPlaces(),
     revision: 0,
   };
@@ -177,6 +178,7 @@ export class Audit {
     plain.identity = identityOf(context);
     plain.address = context.peerAddress;
     plain.certificate = context.peerCommonName;
+    plain.subject = context.peerSubject;
     plain.endMs = clock.monotonicMs();
     plain.tookMs = plain.endMs - startMs;
     return lines.write(plain, sink);
@@ -192,10 +194,11 @@ export class Audit {
   ): void {
     if (!this.#filter.admits(subject.accesses)) return;
     const { clock, sink, identityOf, hashValue } = this.#dependencies;
-    const { path, peerAddress: address, peerCommonName: certificate } = context;
+    const { path, peerAddress: address, peerCommonName: certificate, peerSubject } = context;
+    const identity = identityOf(context);
     const call: AuditedCall = {
       wallMs: clock.wallMs(),
-      caller: callerOfLine({ identity: identityOf(context), address, certificate }),
+      caller: callerOfLine({ identity, address, certificate, subject: peerSubject }),
       path,
       subject,
       revision,

@@ -41,6 +41,7 @@ export interface PlainCall {
   identity: ProvedIdentity | undefined;
   address: string;
   certificate: string | undefined;
+  subject: string | undefined;
   /** The request, and where its key and range end are in it. */
   readonly keys: KeyPlaces;
   revision: number;
@@ -49,6 +50,7 @@ export interface PlainCall {
 interface Known {
   readonly identity: ProvedIdentity | undefined;
   readonly certificate: string | undefined;
+  readonly subject: string | undefined;
   readonly bytes: Uint8Array;
 }
 
@@ -57,9 +59,10 @@ export function callerOfLine({
   identity,
   address,
   certificate,
-}: Pick<PlainCall, "identity" | "address" | "certificate">): AuditedCaller {
+  subject,
+}: Pick<PlainCall, "identity" | "address" | "certificate" | "subject">): AuditedCaller {
   const { user = "", provedBy: proof = "", roles } = identity ?? {};
-  return { user, proof, roles, address, certificate };
+  return { user, proof, roles, address, certificate, subject };
 }
 
 /** The lines of plain calls of all methods. */
@@ -157,14 +160,15 @@ export class MethodLines {
     const caller = callerText(callerOfLine(call), this.#path);
     const text = `${caller}${verdictText("ok", "OK")},"keys":[{"op":"${this.#op}","key":"`;
     const bytes = fromUtf8(text).slice();
-    this.#known.set(address, { identity: call.identity, certificate: call.certificate, bytes });
+    const { identity, certificate, subject } = call;
+    this.#known.set(address, { identity, certificate, subject, bytes });
     return bytes;
   }
 }
 
-function isSame(known: Known, { identity, certificate }: PlainCall): boolean {
+function isSame(known: Known, { identity, certificate, subject }: PlainCall): boolean {
   const before = known.identity;
-  if (known.certificate !== certificate) return false;
+  if (known.certificate !== certificate || known.subject !== subject) return false;
   if (before === identity) return true;
   return (
     before?.user === identity?.user &&

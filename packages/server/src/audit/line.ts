@@ -29,6 +29,8 @@ export interface AuditedCaller {
   readonly address: string;
   /** The name of the client's certificate. */
   readonly certificate: string | undefined;
+  /** The whole subject of it. */
+  readonly subject?: string | undefined;
 }
 
 /** A call that has ended. */
@@ -91,6 +93,9 @@ export function callerText(caller: AuditedCaller, path: string): string {
     text += `,"roles":[${caller.roles.slice(0, MAX_LISTED_KEYS).map(quoted).join(",")}]`;
   text += `,"address":${quoted(caller.address)}`;
   if (caller.certificate !== undefined) text += `,"certificate":${quoted(caller.certificate)}`;
+  // A subject that is a name alone is shown by it.
+  if (caller.subject !== undefined && caller.subject !== `CN=${caller.certificate}`)
+    text += `,"subject":${quoted(caller.subject)}`;
   return `${text},"method":"${path.slice(1)}"`;
 }
 

@@ -24,16 +24,18 @@ const PASSED_FIELDS: ReadonlySet<string> = new Set(["authorization", "traceparen
 export class ExchangeCaller {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
+  readonly peerSubject: string | undefined;
   /** In place of the request's header Authorization, once a password has been checked. */
   authorization: string | undefined;
   readonly #headers: ReadonlyMap<string, string>;
   readonly #cancelled = new Set<() => void>();
   isCancelled = false;
 
-  constructor({ headers, peerAddress, peerCommonName }: HttpHead) {
+  constructor({ headers, peerAddress, peerCommonName, peerSubject }: HttpHead) {
     this.#headers = headers;
     this.peerAddress = peerAddress;
     this.peerCommonName = peerCommonName;
+    this.peerSubject = peerSubject;
     this.authorization = headers.get("authorization");
   }
 
@@ -44,9 +46,10 @@ export class ExchangeCaller {
 
   /** The same client for a call that needs no identity, such as a login. It is not cancelled. */
   withoutEvidence(): ExchangeCaller {
-    const { peerAddress, peerCommonName } = this;
+    const { peerAddress, peerCommonName, peerSubject: subject } = this;
+    const peerSubject = subject === undefined ? {} : { peerSubject: subject };
     const head = { method: "", path: "", query: "", headers: new Map<string, string>() };
-    return new ExchangeCaller({ ...head, peerAddress, peerCommonName });
+    return new ExchangeCaller({ ...head, peerAddress, peerCommonName, ...peerSubject });
   }
 
   /** The client is gone: calls that are under way end. */
@@ -90,6 +93,10 @@ class ExchangeContext implements CallContext {
 
   get peerCommonName(): string | undefined {
     return this.#caller.peerCommonName;
+  }
+
+  get peerSubject(): string | undefined {
+    return this.#caller.peerSubject;
   }
 
   get cancelled(): boolean {

@@ -51,6 +51,14 @@ export class TracedContext implements CallContext, CallTrace {
     return this.#context.peerCommonName;
   }
 
+  get peerSubject(): string | undefined {
+    return this.#context.peerSubject;
+  }
+
+  get startedMs(): number | undefined {
+    return this.#context.startedMs;
+  }
+
   get cancelled(): boolean {
     return this.#context.cancelled;
   }

@@ -13,6 +13,7 @@ import { putMember } from "../membership/membership.ts";
 import { type Position, writePosition } from "../meta.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
+import { addLaterUsers, type LaterUsers } from "./later-users.ts";
 import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
 
 /** Records are written in batches of about this size. */
@@ -50,6 +51,10 @@ export interface LaterHistory {
     inFile: ReadonlyMap<bigint, number>,
     inUse: ReadonlySet<bigint>,
   ): ReadonlyMap<bigint, number>;
+  /** Called after all changes: users and roles, where they are known. */
+  users?(): LaterUsers | undefined;
+  /** Called with the users that have no password that fits. */
+  withoutPassword?(users: readonly string[]): void;
 }
 
 export interface ImportOptions {
@@ -218,7 +223,11 @@ async function addLater(
       leasepb.Lease.encode({ ID: id, TTL: ttlSeconds, RemainingTTL: 0 }),
     );
   }
+  const users = later.users?.();
+  const put = batches.put.bind(batches);
+  const strange = users === undefined ? undefined : await addLaterUsers(keyspace, users, put);
   await batches.end();
+  if (strange !== undefined) later.withoutPassword?.(strange);
   return newest;
 }
 

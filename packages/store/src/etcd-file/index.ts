@@ -13,5 +13,6 @@ export {
   type LaterHistory,
   type NewCluster,
 } from "./import.ts";
+export type { LaterUsers } from "./later-users.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./schema.ts";
 export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./status.ts";

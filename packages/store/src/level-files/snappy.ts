@@ -4,6 +4,8 @@
  * earlier output (1 to 3).
  */
 
+import { copyBytes } from "@quorate/proto";
+
 /** Literals up to so many bytes are copied one by one: that is faster than a call. */
 const FEW_BYTES = 24;
 
@@ -56,7 +58,7 @@ export function uncompressInto(
       }
       if (at + size > end || to + size > length) return false;
       if (size > FEW_BYTES) {
-        content.set(bytes.subarray(at, at + size), to);
+        copyBytes(bytes, at, at + size, content, to);
         at += size;
         to += size;
       } else for (let i = 0; i < size; i++) content[to++] = bytes[at++];
@@ -64,9 +66,16 @@ export function uncompressInto(
     }
     const width = kind === 3 ? 4 : kind;
     if (at + width > end) return false;
-    const size = kind === 1 ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1;
+    let size = kind === 1 ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1;
     const back = kind === 1 ? bytes[at] + (tag >>> 5) * 256 : littleEndian(bytes, at, width);
     at += width;
+    // A long copy is stored as several of 64 bytes from one distance: one call copies them all.
+    while (kind === 2 && isSameCopy(bytes, at, end)) {
+      const more = (bytes[at] >>> 2) + 1;
+      if (size + more > back) break;
+      size += more;
+      at += 1 + width;
+    }
     if (back === 0 || back > to || to + size > length) return false;
     if (size > FEW_BYTES && back >= size) {
       content.copyWithin(to, to - back, to - back + size);
@@ -77,6 +86,16 @@ export function uncompressInto(
     for (let i = 0; i < size; i++, to++) content[to] = content[to - back];
   }
   return to === length;
+}
+
+/** Whether a copy follows at `at` that has the kind and the distance of the one before it. */
+function isSameCopy(bytes: Uint8Array, at: number, end: number): boolean {
+  return (
+    at + 3 <= end &&
+    (bytes[at] & 3) === 2 &&
+    bytes[at + 1] === bytes[at - 2] &&
+    bytes[at + 2] === bytes[at - 1]
+  );
 }
 
 function littleEndian(bytes: Uint8Array, at: number, width: number): number {
