@@ -106,12 +106,6 @@ export const REQUESTS: readonly Mutant[] = [
     "      return compared <= 0;",
   ),
   mutant(
-    "a comparison of versions compares created revisions where a record is read",
-    COMPARE,
-    'return (kv ?? index).version - wantedNumber(one, "version");',
-    'return (kv?.createRevision ?? index.version) - wantedNumber(one, "version");',
-  ),
-  mutant(
     "a nested transaction runs the branch of the outer one",
     TXN,
     "  return { succeeded, ops, nested };\n}\n\n/** The number of ranges",
