@@ -168,8 +168,11 @@ test("a long string with escapes is decoded in slices, and so is its error", () 
   assert.match(sliced(`{"value":"${escaped}`).result as string, /unexpected EOF/);
 });
 
-test("a number of a million digits is refused", () => {
+test("a number of a million digits is refused, also where it is an integer", () => {
   const type = typeOf("CompactionRequest");
+  const one = (zeros: number) => fromLatin1(`{"revision":1.${"0".repeat(zeros)}}`).slice();
+  assert.deepEqual([...jsonToWire(type, one(65_534))], [8, 1]);
+  assert.throws(() => jsonToWire(type, one(65_535)), /invalid value for int64 field revision: 1.0/);
   const digits = `1.${"0".repeat(500_000)}1${"0".repeat(500_000)}`;
   assert.throws(() => jsonToWire(type, fromLatin1(`{"revision":${digits}}`)), JsonError);
   assert.throws(() => jsonToWire(type, fromLatin1(`{"revision":"${digits}"}`)), JsonError);

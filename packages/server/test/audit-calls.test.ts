@@ -1,7 +1,6 @@
 /** Calls in the audit log whose response is waited for, and logins. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ManualClock } from "@quorate/host/testing";
 import {
   AuthService,
   errorOf,
@@ -12,50 +11,13 @@ import {
   PutResponse,
   ResponseHeader,
 } from "@quorate/proto";
-import {
-  type CallContext,
-  LOCAL_CALL,
-  type MessageBytes,
-  type ServiceTable,
-  StatusError,
-} from "@quorate/rpc";
-import { Audit } from "../src/audit/audit.ts";
+import { type MessageBytes, StatusError } from "@quorate/rpc";
 import { MAX_SPARE_CALLS, PendingCalls } from "../src/audit/pending-calls.ts";
-import type { AuditSettings } from "../src/audit/settings.ts";
 import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../src/auth/login-texts.ts";
 import { toStatusError, withStatuses } from "../src/services/status.ts";
-import { lineSink } from "./support/audit-lines.ts";
-
-type Line = Readonly<Record<string, unknown>>;
-
-function auditOf(more: Partial<AuditSettings> = {}) {
-  const lines: Line[] = [];
-  const sink = lineSink((line) => void lines.push(JSON.parse(line)));
-  const settings: AuditSettings = {
-    level: "metadata",
-    prefixes: [],
-    readSampling: 1,
-    onFailure: "drop",
-    ...more,
-  };
-  const audit = new Audit(settings, {
-    clock: new ManualClock(),
-    sink,
-    identityOf: () => ({ user: "ann", provedBy: "certificate" }),
-    hashValue: (value) => `hash of ${value.length}`,
-  });
-  return { audit, lines, sink };
-}
-
-function contextOf(path: string): CallContext {
-  return { ...LOCAL_CALL, path, peerAddress: "10.0.0.7:1", peerCommonName: "ann" };
-}
+import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
 
 const { Put } = KVService.methods;
-
-function tableOf(path: string, handler: () => MessageBytes | Promise<MessageBytes>): ServiceTable {
-  return { unary: new Map([[path, handler]]), stream: new Map() };
-}
 
 describe("calls that are waited for", () => {
   test("calls that end in another order, some with errors, have lines of their own", async () => {

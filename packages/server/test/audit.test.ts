@@ -1,7 +1,6 @@
 /** Lines of the audit log: what is shown, what is not, whatever a client sends. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ManualClock } from "@quorate/host/testing";
 import {
   errorOf,
   fromUtf8,
@@ -18,55 +17,22 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import {
-  type CallContext,
-  LOCAL_CALL,
-  type MessageBytes,
-  type ServiceTable,
-  type Status,
-  type StreamHandler,
-  type StreamListener,
+import type {
+  MessageBytes,
+  ServiceTable,
+  Status,
+  StreamHandler,
+  StreamListener,
 } from "@quorate/rpc";
-import { Audit } from "../src/audit/audit.ts";
 import { KeyFilter } from "../src/audit/key-filter.ts";
 import { auditLine, MAX_LISTED_KEYS, MAX_SHOWN_BYTES } from "../src/audit/line.ts";
 import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
-import type { AuditSettings } from "../src/audit/settings.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
 import { toStatusError } from "../src/services/status.ts";
-import { lineSink } from "./support/audit-lines.ts";
-
-type Line = Readonly<Record<string, unknown>>;
-
-function auditOf(more: Partial<AuditSettings> = {}) {
-  const lines: Line[] = [];
-  const sink = lineSink((line) => void lines.push(JSON.parse(line)));
-  const settings: AuditSettings = {
-    level: "metadata",
-    prefixes: [],
-    readSampling: 1,
-    onFailure: "drop",
-    ...more,
-  };
-  const audit = new Audit(settings, {
-    clock: new ManualClock(),
-    sink,
-    identityOf: () => ({ user: "ann", provedBy: "certificate" }),
-    hashValue: (value) => `hash of ${value.length}`,
-  });
-  return { audit, lines, sink };
-}
-
-function contextOf(path: string): CallContext {
-  return { ...LOCAL_CALL, path, peerAddress: "10.0.0.7:1", peerCommonName: "ann" };
-}
+import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
 
 const { Range, Put, Txn } = KVService.methods;
-
-function tableOf(path: string, handler: () => MessageBytes | Promise<MessageBytes>): ServiceTable {
-  return { unary: new Map([[path, handler]]), stream: new Map() };
-}
 
 describe("subjects", () => {
   test("no field of any request is shown that may be a secret, whatever the level", () => {

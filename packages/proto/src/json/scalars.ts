@@ -27,6 +27,8 @@ const MAX_PREFIX_BYTES = 20;
 /** extraWork of an enum's name, and of a number that is not a plain integer. */
 const ENUM_WORK = 16;
 const NUMBER_WORK = 64;
+/** A longer number is none: it would be read in one step, millions of digits in 10 ms. */
+const MAX_NUMBER_CHARS: number = 64 << 10;
 
 const TRUE = "true";
 const FALSE = "false";
@@ -248,6 +250,7 @@ export class ScalarReader {
     const { json, pos } = this;
     this.extraWork += NUMBER_WORK;
     const end = this.tokenEnd();
+    if (end - pos > MAX_NUMBER_CHARS) throw this.#invalid(field);
     const value =
       json[pos] === QUOTE
         ? integerOfString(toUtf8(this.#decodedText(pos, end - 1)))
