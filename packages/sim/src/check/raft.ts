@@ -12,8 +12,8 @@
  *   LOG-7 nothing impossible   no member refuses another's message as one that no member sends
  *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all
  *   before it
- *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it,
- *                              whenever that commits something
+ *   LOG-9 honest matches       a new leader counts no entry as another member's; who follows it has
+ *                              the entry up to which it is counted, whenever that commits something
  *
  * An entry's content is seen when a member is given it to write, before anybody else can know of it
  * there.
@@ -160,6 +160,12 @@ export class RaftCheck {
       violate("LOG-1", `${known} and ${name} lead in term ${term}`);
     if (known === undefined) this.counts.leaders++;
     this.#leaders.set(term, name);
+    for (const { id, match } of raft.status().progress)
+      if (id !== raft.id && match > 0)
+        violate(
+          "LOG-9",
+          `${name} begins to lead in term ${term} and counts entry ${match} as that of ${idToHex(id)}, which has acknowledged nothing in it`,
+        );
     for (let index = this.#committed.length - 1; index >= raft.firstIndex; index--) {
       const committed = this.#committed[index];
       if (committed === undefined || committed.inTerm >= term) continue;
