@@ -164,7 +164,7 @@ export class RaftCheck {
       if (id !== raft.id && match > 0)
         violate(
           "LOG-9",
-          `${name} begins to lead in term ${term} and counts entry ${match} as that of ${idToHex(id)}, which has acknowledged nothing in it`,
+          `${name} begins to lead in term ${term} and counts entry ${match} as that of ${idToHex(id)}, which acknowledged none`,
         );
     for (let index = this.#committed.length - 1; index >= raft.firstIndex; index--) {
       const committed = this.#committed[index];
