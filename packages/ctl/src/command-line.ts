@@ -36,7 +36,7 @@ export function readCommandLine(
   for (;;) {
     const at = commandIndex(words, flagsOf(program, path));
     const next = at < 0 ? undefined : commandCalled(words[at], choicesAfter(program, path));
-    if (next === undefined && at >= 0 && isRefused(path, words))
+    if (next === undefined && at >= 0 && isRefused(path, words, words[at]))
       throw new UnknownCommand(program, path, words[at]);
     if (next === undefined) break;
     path.push(next);
@@ -61,10 +61,11 @@ export function readCommandLine(
  * Whether a word that names no command is an error: at the top, and in a group of commands, where
  * etcdctl prints the group's help and succeeds.
  */
-function isRefused(path: readonly Command[], words: readonly string[]): boolean {
+function isRefused(path: readonly Command[], words: readonly string[], word: string): boolean {
   const group = path.at(-1);
   if (group === undefined) return true;
-  return group.run === undefined && !words.includes("--help") && !words.includes("-h");
+  if (word === "help" || words.includes("--help") || words.includes("-h")) return false;
+  return group.run === undefined;
 }
 
 function choicesAfter(program: Program, path: readonly Command[]): readonly Command[] {

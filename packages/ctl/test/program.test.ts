@@ -180,6 +180,7 @@ test("a group refuses a word that names none of its commands", async () => {
     'Error: unknown command "laef" for "tool group"\n\nDid you mean this?\n\tleaf\n\nRun \'tool group --help\' for usage.\n',
   );
   assert.equal((await run(["group", "laef", "--help"])).code, 0);
+  assert.equal((await run(["group", "help"])).code, 0);
   assert.equal((await run(["group"])).code, 0);
   assert.match((await run(["group", "old"])).err, /Did you mean this\?\n\tother group old\n/);
 });
