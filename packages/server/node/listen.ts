@@ -30,15 +30,23 @@ export function listenAddresses(
   serves: ListenAddress["serves"],
   reusePort: boolean,
 ): ListenAddress[] {
-  const byPlace = Map.groupBy(
-    urls.map((url) => listenAddress(url, serves, reusePort)),
-    ({ host, port, path }) => (port === 0 ? Symbol() : JSON.stringify([host, port, path])),
+  // Each URL with port 0 gets a port of its own.
+  const byPlace = Map.groupBy(urls, (url) =>
+    url.path === "" && url.port === 0 ? Symbol() : placeOf(url),
   );
-  return [...byPlace.values()].map((same) => ({
-    ...same[0],
-    secure: same.some(({ secure }) => secure),
-    alsoPlain: same.some(({ secure }) => !secure),
-  }));
+  return [...byPlace.values()].map((same) => {
+    const addresses = same.map((url) => listenAddress(url, serves, reusePort));
+    return {
+      ...addresses[0],
+      secure: addresses.some(({ secure }) => secure),
+      alsoPlain: addresses.some(({ secure }) => !secure),
+    };
+  });
+}
+
+/** What a URL listens on, whatever its scheme. */
+function placeOf(url: MemberUrl): string {
+  return JSON.stringify(listenAddress({ ...url, scheme: "http" }));
 }
 
 /** The certificates and keys that a configuration names. */
@@ -71,10 +79,8 @@ export async function checkFree(
   otherUrls: readonly MemberUrl[],
   reusePort: boolean,
 ): Promise<void> {
-  const place = (url: MemberUrl): string =>
-    JSON.stringify(listenAddress({ ...url, scheme: "http" }));
   const shared = otherUrls.find(
-    (url) => url.port !== 0 && peerUrls.some((peer) => place(peer) === place(url)),
+    (url) => url.port !== 0 && peerUrls.some((peer) => placeOf(peer) === placeOf(url)),
   );
   if (shared !== undefined)
     throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
