@@ -10,7 +10,7 @@ import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments } from "./arguments.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
-import { align } from "./report.ts";
+import { align, median } from "./report.ts";
 import { ground, preparation, rows } from "./rows.ts";
 
 const help = `npm run bench:logins -- [options]: what logins cost other clients' puts, ours and etcd's in turn
@@ -122,10 +122,6 @@ async function measure(program: Executable, cost: string, figures: Figure[]): Pr
     client.close();
     await cluster.destroy();
   }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 const COLUMNS = ["p50Ms", "p99Ms", "p999Ms", "longestMs", "loginsPerS", "missed"] as const;
