@@ -19,7 +19,7 @@ import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { count, readArguments } from "./arguments.ts";
 import type { Target } from "./calls.ts";
 import { runCount, runLoad } from "./load.ts";
-import { align } from "./report.ts";
+import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
 
@@ -160,11 +160,6 @@ async function measure(program: Executable, setting: Setting, figures: Figure[])
 }
 
 /** The middle of the figures of a place in the table. */
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
 function table(figures: readonly Figure[]): string {
   const programs = [...new Set(figures.map(({ program }) => program))];
   const lines = [["load", "setting", ...programs.flatMap((one) => [`${one}, per s`, "us CPU"])]];
