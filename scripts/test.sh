@@ -3,4 +3,8 @@
 # scripts/test.sh --test-name-pattern=snapshot
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"
+# Variables of the shell, as .quorate/env sets them, are for other members than the tests'.
+for name in "${!ETCDCTL_@}" "${!ETCD_@}"; do
+  unset "$name"
+done
 exec npm test -- "$@"
