@@ -40,6 +40,12 @@ export const REQUESTS: readonly Mutant[] = [
     "return { revision, more: limit > 0 && rows.total > limit + 1, count };",
   ),
   mutant(
+    "beyond the limit, the latest creation of a key is taken for the one of the past",
+    RANGE,
+    "if (isCreatedAsked && given >= most) return !isLatest(index, at);",
+    "if (isCreatedAsked && given >= most) return false;",
+  ),
+  mutant(
     "keys alone come with their values where a record is read",
     RANGE,
     "    else into.push(keysOnly ? withoutValue(record) : record);\n    return true;",

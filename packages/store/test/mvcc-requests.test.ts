@@ -97,6 +97,18 @@ test("a sort without an order sorts only the first limit + 1 keys, one with an o
   assert.deepEqual(pairs(mvcc, rangeOf("a", "z", { ...all, sortOrder: 2 })), ["a=3"]);
 });
 
+test("a limited range of the past says that there is more, where the next key was made again since", async () => {
+  const { mvcc } = await open();
+  for (const key of ["a", "b"]) applyPut(mvcc, noLeases, putOf(key, "1"));
+  applyDeleteRange(mvcc, noLeases, deleteOf("b"));
+  applyPut(mvcc, noLeases, putOf("b", "2"));
+  const first = rangeOf("a", "z", { revision: 3, limit: 1, maxCreateRevision: 3 });
+  for (const keysOnly of [false, true]) {
+    const { kvs, more, count } = applyRange(mvcc, { ...first, keysOnly });
+    assert.deepEqual([kvs.length, more, count], [1, true, 2]);
+  }
+});
+
 test("keys_only keeps everything but the value, the lease too", async () => {
   const { mvcc } = await open();
   const leases: LeaseBook = { ...noLeases, exists: () => true };

@@ -176,8 +176,11 @@ function* inKeyOrder(
   let last: string | undefined;
   const needs = (index: KeyIndex): boolean => {
     if (isFiltered && !isWithinModBounds(request, index, at)) return false;
+    // Beyond the limit, a record decides at most whether there is more: the index has the created
+    // revision of the latest change alone.
+    if (isCreatedAsked && given >= most) return !isLatest(index, at);
     // Without a filter by created revision, every visited key is returned.
-    if (isCreatedAsked ? given >= most : asked++ >= most) return false;
+    if (!isCreatedAsked && asked++ >= most) return false;
     return !keysOnly || !isKnown(index, at);
   };
   const visit: VisitKey = (key, index, record) => {
