@@ -345,7 +345,7 @@ export class Registrar {
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
     // A member that no peer can dial learns of a new address only by its log.
-    if (this.#options.oneWayDials) return;
+    if (this.#options.oneWayDials || this.#replacer.hasAdded(node.url)) return;
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 

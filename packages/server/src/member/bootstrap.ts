@@ -175,7 +175,9 @@ async function begin(
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
     const store = await openStore(config, deps);
-    const begun = joining === undefined ? await writeFirstEntries(wal, members) : emptyLog();
+    const begun = await (joining === undefined
+      ? writeFirstEntries(wal, members)
+      : writeEmptyLog(wal));
     return {
       memberId: ids.memberId,
       clusterId: ids.clusterId,
@@ -234,13 +236,16 @@ async function remotesOf(
 
 type Begun = Pick<Bootstrapped, "hardState" | "snapshot" | "entries">;
 
-/** What a joining member has: nothing. The leader sends it all there is. */
-function emptyLog(): Begun {
-  return {
-    hardState: raftpb.HardState.create(),
-    snapshot: raftpb.SnapshotMetadata.create(),
-    entries: [],
-  };
+/**
+ * What a joining member has: no entries. The leader sends it all there is. Its state is durable
+ * before it takes part: the others soon know its name, and a member whose name they know is not
+ * begun again. The term is the one that members of a new cluster begin with, below every leader's.
+ */
+async function writeEmptyLog(wal: Wal): Promise<Begun> {
+  const hardState = { term: 1, vote: 0n, commit: 0 };
+  wal.append(hardState, []);
+  await wal.sync();
+  return { hardState, snapshot: raftpb.SnapshotMetadata.create(), entries: [] };
 }
 
 async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Begun> {
@@ -433,7 +438,7 @@ async function beginAgain(
   }
   return joining === undefined
     ? { ...(await writeFirstEntries(wal, members)), remotes: [] }
-    : { ...emptyLog(), remotes: joining.members };
+    : { ...(await writeEmptyLog(wal)), remotes: joining.members };
 }
 
 function checkTogether(
