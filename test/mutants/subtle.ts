@@ -177,8 +177,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a member that joins takes part before its log is begun",
     file: "server/src/member/bootstrap.ts",
-    before: "  wal.append(hardState, []);\n  await wal.sync();\n",
-    after: "",
+    before: "  wal.append(hardState, entries);\n  await wal.sync();\n",
+    after: "  if (entries.length > 0) wal.append(hardState, entries);\n  await wal.sync();\n",
     tests: ["packages/server/test/membership-starts.test.ts"],
     sim: "no",
   },

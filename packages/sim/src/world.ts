@@ -152,7 +152,7 @@ export class World {
     });
     this.registrar = new Registrar(options, {
       ...shared,
-      random: random.fork("registrar"),
+      ...{ random: random.fork("registrar"), links: network.links },
       makeNode: async (name, url, cluster) =>
         makeNode(await configOf(options, name, url, cluster, "existing")),
       reconfigure: async (node, url, cluster) => {

@@ -175,9 +175,7 @@ async function begin(
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
     const store = await openStore(config, deps);
-    const begun = await (joining === undefined
-      ? writeFirstEntries(wal, members)
-      : writeEmptyLog(wal));
+    const begun = await writeFirstEntries(wal, members);
     return {
       memberId: ids.memberId,
       clusterId: ids.clusterId,
@@ -237,17 +235,10 @@ async function remotesOf(
 type Begun = Pick<Bootstrapped, "hardState" | "snapshot" | "entries">;
 
 /**
- * What a joining member has: no entries. The leader sends it all there is. Its state is durable
- * before it takes part: the others soon know its name, and a member whose name they know is not
- * begun again. The term is the one that members of a new cluster begin with, below every leader's.
+ * A joining member has no entries; the leader sends it all there is. Its state too is durable
+ * before it takes part: the others soon know its name, and do not let one of that name join again.
+ * The term is below that of every leader.
  */
-async function writeEmptyLog(wal: Wal): Promise<Begun> {
-  const hardState = { term: 1, vote: 0n, commit: 0 };
-  wal.append(hardState, []);
-  await wal.sync();
-  return { hardState, snapshot: raftpb.SnapshotMetadata.create(), entries: [] };
-}
-
 async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Begun> {
   const entries = firstEntries(members);
   const hardState = { term: 1, vote: 0n, commit: entries.length };
@@ -436,9 +427,8 @@ async function beginAgain(
         "directory away",
     );
   }
-  return joining === undefined
-    ? { ...(await writeFirstEntries(wal, members)), remotes: [] }
-    : { ...(await writeEmptyLog(wal)), remotes: joining.members };
+  const begun = await writeFirstEntries(wal, joining === undefined ? members : []);
+  return { ...begun, remotes: joining?.members ?? [] };
 }
 
 function checkTogether(
