@@ -4,7 +4,7 @@
  * order. A broken record that was synced is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
-import { crc32c, readU32BE, toUtf8 } from "@quorate/proto";
+import { crc32c, KeyValue, readU32BE, toUtf8, WireError } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
 import {
   type BackupRecord,
@@ -97,13 +97,26 @@ function recordAt(
   return { kind: head[8], payload, end };
 }
 
-/** A record, or what is wrong with it. */
+/** A record, or what is wrong with it: its checksum is right, its content need not be. */
 function decoded(kind: number, payload: Uint8Array): BackupRecord | RangeError {
   try {
-    return decodeRecord(kind, payload);
+    const record = decodeRecord(kind, payload);
+    if (record.kind === "changes") checkChanges(record);
+    return record;
   } catch (error) {
     if (error instanceof RangeError) return error;
+    if (error instanceof WireError) return new RangeError(error.message);
     throw error;
+  }
+}
+
+/** @throws RangeError, WireError for a change that a store would not have made */
+function checkChanges({ revision, changes }: BackupRecord & { kind: "changes" }): void {
+  for (const { deleted, record } of changes) {
+    const { key, modRevision } = KeyValue.decode(record);
+    if (key.length === 0) throw new RangeError("a change has no key");
+    if (!deleted && modRevision !== revision)
+      throw new RangeError(`a change of revision ${modRevision} is in revision ${revision}`);
   }
 }
 

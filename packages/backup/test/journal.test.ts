@@ -14,6 +14,7 @@ import {
   rebuild,
 } from "@quorate/backup";
 import { SeededRandom } from "@quorate/host";
+import { fromUtf8, KeyValue } from "@quorate/proto";
 import { Store } from "@quorate/store";
 import {
   addBase,
@@ -176,9 +177,10 @@ describe("a journal", () => {
     journal.appendLeases(
       new Map(Array.from({ length: MAX_LEASES_PER_RECORD + 1 }, (_, i) => [BigInt(1000 + i), 60])),
     );
-    const big = new Uint8Array(MAX_SEGMENT_BYTES / 2);
+    const big = { key: fromUtf8("k"), value: new Uint8Array(MAX_SEGMENT_BYTES / 2) };
     for (let i = 1; i <= 3; i++) {
-      journal.appendRevision(0, base + i, [{ deleted: false, record: big }]);
+      const record = KeyValue.encode(KeyValue.create({ ...big, modRevision: base + i }));
+      journal.appendRevision(0, base + i, [{ deleted: false, record }]);
       await journal.rollIfFull();
     }
     await journal.close();

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  BackupError,
   chainFor,
   chainsOf,
   prunable,
@@ -13,6 +14,7 @@ import {
   SegmentWriter,
   verifyChain,
 } from "@quorate/backup";
+import { fromUtf8, KeyValue } from "@quorate/proto";
 import { Store } from "@quorate/store";
 import {
   addBase,
@@ -25,6 +27,7 @@ import {
   timeOf,
 } from "../../../test/support/memory-backup.ts";
 import { SeededRandom } from "../../../test/support/random.ts";
+import { encodeRecord } from "../src/format.ts";
 
 /** Three runs, with a base at the start and another after the second. */
 async function backupOf(seed: number): Promise<Backup> {
@@ -74,6 +77,50 @@ describe("rebuilding", () => {
     assert.equal(store.mvcc.currentRevision, revision);
     equalsModel(store, backup.model, []);
     await store.close({ flush: false });
+  });
+
+  test("a record with a right checksum that is no change is named, with what to do", async () => {
+    const make = (revision: number, modRevision: number, key: string) =>
+      KeyValue.encode(
+        KeyValue.create({ key: fromUtf8(key), modRevision, createRevision: revision }),
+      );
+    const wrong: [of: (revision: number) => Uint8Array, problem: RegExp][] = [
+      [() => new Uint8Array([0xff]), /mvccpb\.KeyValue/],
+      [(revision) => make(revision, revision, ""), /a change has no key/],
+      [(revision) => make(revision, revision - 1, "k"), /a change of revision \d+ is in revision/],
+    ];
+    for (const [of, problem] of wrong) {
+      const backup = emptyBackup(5);
+      const { model, disk } = backup;
+      await addBase(backup);
+      record(backup, 1, 20);
+      const last = model.revision;
+      const chain = chainFor(readCatalog(disk, DIR), last);
+      const path = `${DIR}/segment-00000001.qbk`;
+      const at = disk.stat(path)!.sizeBytes;
+      const revision = last + 1;
+      const changes = [{ deleted: false, record: of(revision) }];
+      const bytes = encodeRecord({ kind: "changes", timeMs: timeOf(revision), revision, changes });
+      const file = disk.open(path, "write");
+      file.write([bytes], at);
+      file.dataSyncNow();
+      const isClear = (error: unknown): boolean => {
+        assert.ok(error instanceof BackupError && error.code === "Damaged", String(error));
+        assert.match(error.message, problem);
+        assert.ok(error.message.startsWith(`${path}: damaged at byte ${at}: `), error.message);
+        assert.ok(error.message.includes(`truncate -s ${at} ${path}`), error.message);
+        return true;
+      };
+      assert.throws(() => readCatalog(disk, DIR), isClear);
+      const target = { storeDir: "/other", cluster };
+      disk.makeDir(target.storeDir);
+      await assert.rejects(rebuild(backup, chain, { revision }, target), isClear);
+      file.truncate(at);
+      file.close();
+      const store = await storeAt(backup, { revision: last }, last);
+      equalsModel(store, model, [last]);
+      await store.close({ flush: false });
+    }
   });
 
   test("an unrecorded lease is made for the keys attached to it", async () => {

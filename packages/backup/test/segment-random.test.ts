@@ -23,8 +23,12 @@ function made(random: SeededRandom): Uint8Array {
   const payload = some(random, random.below(60));
   // Numbers near 0 and lengths within the payload get further.
   for (let i = 0; i < payload.length; i++) if (random.below(4) > 0) payload[i] = 0;
+  return recordOf(random.below(8), payload);
+}
+
+function recordOf(kind: number, payload: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(RECORD_HEAD_BYTES + payload.length);
-  bytes[8] = random.below(8);
+  bytes[8] = kind;
   bytes.set(payload, RECORD_HEAD_BYTES);
   writeU32BE(bytes, payload.length, 0);
   writeU32BE(bytes, crc32c(0, bytes, 8), 4);
@@ -71,4 +75,19 @@ test("random bytes and random records with right checksums", () => {
     }
   }
   for (const [what, count] of Object.entries(seen)) assert.ok(count > 300, `${what}: ${count}`);
+});
+
+test("a list of users with a right checksum that holds none is damage, with its place", () => {
+  const disk = new MemoryDisk();
+  disk.makeDir(DIR);
+  // Behind times and a flag: a user of one byte, which is no authpb.User.
+  const list = Uint8Array.from([...new Uint8Array(17), 1, 0, 0, 0, 1, 0xff]);
+  const file = disk.open(PATH, "create");
+  file.write([fromLatin1(MAGIC), HEAD, recordOf(7, list)], 0);
+  file.close();
+  const at = MAGIC.length + HEAD.length;
+  assert.throws(() => [...readSegment(disk, PATH)], {
+    name: "BackupError",
+    message: new RegExp(`^${PATH}: damaged at byte ${at}: authpb.User: .*truncate -s ${at} `),
+  });
 });

@@ -25,7 +25,7 @@ import { TokenEnds } from "../src/auth/token-ends.ts";
 import type { TokenProvider } from "../src/auth/token-provider.ts";
 import { type Caller, MEMBER_CALLER } from "../src/member/caller.ts";
 import type { Member } from "../src/member/member.ts";
-import { MAX_RECHECKED_LEASES } from "../src/services/lease.ts";
+import { MAX_RECHECKED_LEASES } from "../src/services/keep-alives.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { callAs, enableAuth, login, openAs, PASSWORD } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";

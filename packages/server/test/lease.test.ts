@@ -3,6 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LeaseKeepAliveResponse } from "@quorate/proto";
+import type { MessageBytes } from "@quorate/rpc";
 import type { Member } from "../src/member/member.ts";
 import {
   answers,
@@ -205,6 +207,77 @@ test("what is left of a long lease survives a restart of all; a renewal takes it
   assert.ok(seven.TTL >= 99 && seven.TTL <= 101, `${seven.TTL} s are left`);
   assert.equal(seven.grantedTTL, 400);
   assert.ok((await world.settled(timeToLive(leader, 8n))).TTL >= 399);
+  await world.stopAll();
+});
+
+/** The pieces of a response: the header's, and the rest. */
+const pieces = (message: MessageBytes | undefined): readonly Uint8Array[] =>
+  message === undefined || message instanceof Uint8Array ? [] : message;
+
+const headerOf = (bytes: Uint8Array) => LeaseKeepAliveResponse.decode(bytes).header!;
+
+test("renewals of one lease on a stream encode nothing, until the answer changes", async () => {
+  const world = await started(1);
+  const member = leaderOf(world);
+  await world.settled(grant(member, 7n, 5));
+  const stream = openKeepAlive(member);
+  const next = async () => {
+    const had = stream.sent.length;
+    sendKeepAlive(stream, 7n);
+    await world.until(() => stream.sent.length > had);
+    return pieces(stream.sent.at(-1));
+  };
+  await next();
+  await next();
+  const [header, rest] = await next();
+  assert.ok(header !== undefined && rest !== undefined);
+  const again = await next();
+  assert.ok(again[0] === header && again[1] === rest);
+  assert.equal(stream.turns, 0, "neither paused nor resumed");
+  const { revision } = headerOf(stream.messages.at(-1)!);
+  // A new revision is in the header at once; the rest is as it was.
+  await world.settled(put(member, "a", "v"));
+  const behindPut = await next();
+  assert.equal(headerOf(stream.messages.at(-1)!).revision, revision + 1);
+  assert.ok(behindPut[0] !== header && behindPut[1] === rest);
+  assert.equal(member.metrics.leasesRenewed.value, 5);
+  // A request of more than 16 bytes is decoded each time: here, by a field that nothing reads.
+  const long = Uint8Array.from([8, 7, 0x1a, 15, ...new Uint8Array(15)]);
+  for (let i = 0; i < 3; i++) stream.listener.message!(long);
+  const behindLong = stream.sent.slice(-2).map((message) => pieces(message)[1]);
+  assert.deepEqual(behindLong[0], behindLong[1]);
+  assert.ok(behindLong[0] !== behindLong[1]);
+  // A lease of the same id is another one.
+  await world.settled(revoke(member, 7n));
+  await next();
+  await world.settled(grant(member, 7n, 9));
+  await next();
+  await next();
+  await next();
+  assert.deepEqual(answers(stream).slice(-4), [
+    [7n, 0],
+    [7n, 9],
+    [7n, 9],
+    [7n, 9],
+  ]);
+  await world.stopAll();
+});
+
+test("a repeated renewal is not answered by a member that has stopped leading", async () => {
+  const world = await started(3);
+  const leader = leaderOf(world);
+  await world.settled(grant(leader, 7n, 60));
+  const stream = openKeepAlive(leader);
+  for (let sent = 1; sent <= 3; sent++) {
+    sendKeepAlive(stream, 7n);
+    await world.until(() => stream.sent.length === sent);
+  }
+  const renewed = leader.metrics.leasesRenewed.value;
+  await world.settled(leader.leadership.move(followerOf(world).id));
+  sendKeepAlive(stream, 7n);
+  await world.until(() => stream.sent.length === 4);
+  assert.deepEqual(answers(stream).at(-1), [7n, 60]);
+  assert.equal(leader.metrics.leasesRenewed.value, renewed, "the new leader renewed it");
   await world.stopAll();
 });
 

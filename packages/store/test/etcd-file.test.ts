@@ -322,6 +322,12 @@ describe("files that are refused", () => {
       meta: [],
     });
     assert.throws(() => etcdFileStatus(disk, FILE), /the record does not decode/);
+    // Changes that follow need its records read.
+    const later = { changes: () => [], leases: () => new Map<bigint, number>() };
+    await assert.rejects(importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, { later }), {
+      name: "EtcdFileError",
+      message: /\/.*: bucket key, key 00000000000000025f0000000000000000: mvccpb.KeyValue: /,
+    });
     const bytes = disk.readAll(FILE).slice();
     bytes[4096 * 3 + 8] = 77;
     writeBytes(disk, bytes);

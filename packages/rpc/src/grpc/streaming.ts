@@ -1,4 +1,5 @@
 /** A streaming call: any number of messages in both directions. */
+import { readU32BE } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
@@ -117,11 +118,41 @@ export class StreamingCall extends Call implements StreamCall {
 
   override data(bytes: Uint8Array, start: number, end: number): void {
     const size = end - start;
-    if (this.isEnded || !this.hold(size)) return;
+    if (this.isEnded) return;
+    if (this.#isMessage(bytes, start, size)) {
+      this.connection.credit(this.stream, size);
+      this.#deliverAtOnce(bytes.subarray(start + PREFIX_BYTES, end));
+      return;
+    }
+    if (!this.hold(size)) return;
     if (this.#isHeldUp) this.#owedBytes += size;
     else this.connection.credit(this.stream, size);
     this.#assembler.push(bytes.subarray(start, end));
     this.#deliver();
+  }
+
+  /** Whether these bytes are one message as it is, and the next one for the service. */
+  #isMessage(bytes: Uint8Array, start: number, size: number): boolean {
+    return (
+      size >= PREFIX_BYTES &&
+      bytes[start] === 0 &&
+      readU32BE(bytes, start + 1) === size - PREFIX_BYTES &&
+      size - PREFIX_BYTES <= this.shared.limits.maxRequestBytes &&
+      this.#assembler.bufferedBytes === 0 &&
+      !this.#isHeldUp &&
+      !this.#delivering
+    );
+  }
+
+  /** Most messages of a stream arrive alone and whole: nothing is kept of them, or held. */
+  #deliverAtOnce(message: Uint8Array): void {
+    this.#delivering = true;
+    try {
+      this.#hand(message);
+    } catch (error) {
+      this.finish(statusOf(error));
+    }
+    this.#delivering = false;
   }
 
   override ended(): void {

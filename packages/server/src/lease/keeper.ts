@@ -31,7 +31,8 @@ import {
 } from "@quorate/store";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
-import { Deadlines, type Due } from "./deadlines.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { CountedLease, Epoch, LeaseTime } from "./epoch.ts";
 import type { KeeperDeps, KeeperOptions } from "./keeper-deps.ts";
 import { spread } from "./spread.ts";
 
@@ -76,43 +77,6 @@ export class NotPrimaryError extends CodedError<"NotPrimary"> {
   constructor() {
     super("NotPrimaryError", "NotPrimary", "not a primary lessor");
   }
-}
-
-/**
- * A lease whose time is counted. `dueMs` is when to look at it; a renewal leaves it behind where it
- * can.
- */
-interface Counted extends Due {
-  readonly id: bigint;
-  readonly ttlSeconds: number;
-  expiryMs: number;
-  /** When to note what is left of it. */
-  checkpoint: CheckpointDue | undefined;
-  /** Checkpoints of what is left that may be in the log and were not taken back; counts up. */
-  checkpoints: number;
-  /** Callbacks of the requests that wait for its revocation. */
-  waiters: (() => void)[] | undefined;
-}
-
-interface CheckpointDue extends Due {
-  readonly lease: Counted;
-}
-
-/** The time from an election to the next. */
-interface Epoch {
-  readonly term: number;
-  readonly leases: Map<bigint, Counted>;
-  readonly expiries: Deadlines<Counted>;
-  readonly checkpoints: Deadlines<CheckpointDue>;
-  readonly ended: Promise<void>;
-  readonly end: () => void;
-  /** The leases are being counted, or all are: what is granted counts from now on. */
-  counting: boolean;
-  /** All leases are counted. */
-  promoted: boolean;
-  /** When the last successful confirmation was requested. */
-  confirmedMs: number;
-  confirming: Promise<void> | undefined;
 }
 
 export class LeaseKeeper implements LeaseObserver {
@@ -222,7 +186,7 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #count(epoch: Epoch, lease: Lease, expiryMs: number): void {
-    const counted: Counted = {
+    const counted: LeaseTime = {
       id: lease.id,
       ttlSeconds: this.ttlOf(lease),
       expiryMs,
@@ -273,10 +237,37 @@ export class LeaseKeeper implements LeaseObserver {
     if (epoch?.promoted !== true) throw new NotPrimaryError();
     const now = this.#deps.clock.monotonicMs();
     const lease = epoch.leases.get(id);
-    const isConfirmed = now - epoch.confirmedMs < this.#options.confirmedForMs;
-    if (lease !== undefined && isConfirmed && lease.checkpoints === 0 && lease.expiryMs > now)
+    if (lease !== undefined && this.#isRenewable(epoch, lease, now))
       return this.#refresh(epoch, lease, now);
-    return this.#renewSlowly(epoch, id, isConfirmed);
+    return this.#renewSlowly(epoch, id, this.#isConfirmed(epoch, now));
+  }
+
+  /** A lease whose time is counted here now, for `renewAgain`; undefined for any other. */
+  counted(id: bigint): CountedLease | undefined {
+    const epoch = this.#epoch;
+    const lease = epoch?.leases.get(id);
+    return epoch?.promoted === true && lease !== undefined ? { epoch, lease } : undefined;
+  }
+
+  /**
+   * Renews a lease without looking it up, if that can be done at once. False, with nothing done,
+   * where it cannot: it takes `renew`.
+   */
+  renewAgain({ epoch, lease }: CountedLease): boolean {
+    const now = this.#deps.clock.monotonicMs();
+    // A revoked lease has left the heap.
+    if (epoch !== this.#epoch || lease.place < 0 || !this.#isRenewable(epoch, lease, now))
+      return false;
+    this.#refresh(epoch, lease, now);
+    return true;
+  }
+
+  #isConfirmed(epoch: Epoch, now: number): boolean {
+    return now - epoch.confirmedMs < this.#options.confirmedForMs;
+  }
+
+  #isRenewable(epoch: Epoch, lease: LeaseTime, now: number): boolean {
+    return this.#isConfirmed(epoch, now) && lease.checkpoints === 0 && lease.expiryMs > now;
   }
 
   /** True while a lease has expired and is not revoked yet. */
@@ -311,7 +302,7 @@ export class LeaseKeeper implements LeaseObserver {
     }
   }
 
-  #refresh(epoch: Epoch, lease: Counted, now: number): number {
+  #refresh(epoch: Epoch, lease: LeaseTime, now: number): number {
     lease.expiryMs = now + lease.ttlSeconds * 1000;
     // Mostly it is due later than the heap thinks, which is put right when its time comes.
     if (lease.expiryMs < lease.dueMs) epoch.expiries.move(lease, lease.expiryMs);
@@ -339,7 +330,7 @@ export class LeaseKeeper implements LeaseObserver {
     return epoch.confirming;
   }
 
-  async #takeCheckpointBack(epoch: Epoch, lease: Counted): Promise<void> {
+  async #takeCheckpointBack(epoch: Epoch, lease: LeaseTime): Promise<void> {
     const { checkpoints } = lease;
     const request = LeaseCheckpointRequest.encode({
       checkpoints: [{ ID: lease.id, remaining_TTL: 0 }],
@@ -383,7 +374,7 @@ export class LeaseKeeper implements LeaseObserver {
 
   #revokeExpired(epoch: Epoch, now: number): void {
     if (this.#epoch !== epoch) return;
-    const due: Counted[] = [];
+    const due: LeaseTime[] = [];
     const most = Math.min(
       Math.floor(this.#allowance),
       MAX_INFLIGHT_REVOKES - this.#inflightRevokes,
@@ -420,8 +411,8 @@ export class LeaseKeeper implements LeaseObserver {
     }
   }
 
-  #revoke(epoch: Epoch, due: readonly Counted[]): void {
-    const ready: Counted[] = [];
+  #revoke(epoch: Epoch, due: readonly LeaseTime[]): void {
+    const ready: LeaseTime[] = [];
     for (const lease of due) {
       const before = this.#deps.beforeRevoke?.(lease.id);
       if (before === undefined) ready.push(lease);
@@ -431,7 +422,7 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   /** Revokes a lease when a transaction is applied. */
-  #revokeAfter(epoch: Epoch, lease: Counted, before: Uint8Array): void {
+  #revokeAfter(epoch: Epoch, lease: LeaseTime, before: Uint8Array): void {
     const [result] = this.#deps.propose(epoch.term, "txn", [before]);
     result.then(
       ({ error }) => {
@@ -448,7 +439,7 @@ export class LeaseKeeper implements LeaseObserver {
     );
   }
 
-  #revokeNow(epoch: Epoch, due: readonly Counted[]): void {
+  #revokeNow(epoch: Epoch, due: readonly LeaseTime[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
     this.#deps.propose(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(
@@ -471,14 +462,14 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   /** False where there is nothing left to revoke, or to this member. */
-  #revokeAgain(epoch: Epoch, lease: Counted, afterMs: number): boolean {
+  #revokeAgain(epoch: Epoch, lease: LeaseTime, afterMs: number): boolean {
     if (this.#epoch !== epoch || !epoch.leases.has(lease.id)) return false;
     lease.dueMs = this.#deps.clock.monotonicMs() + afterMs;
     epoch.expiries.add(lease);
     return true;
   }
 
-  #scheduleCheckpoint(epoch: Epoch, lease: Counted): void {
+  #scheduleCheckpoint(epoch: Epoch, lease: LeaseTime): void {
     const { checkpointIntervalMs } = this.#options;
     const now = this.#deps.clock.monotonicMs();
     if (checkpointIntervalMs === undefined || lease.expiryMs - now <= checkpointIntervalMs) return;
@@ -522,7 +513,7 @@ export class LeaseKeeper implements LeaseObserver {
   }
 }
 
-function wake(lease: Counted): void {
+function wake(lease: LeaseTime): void {
   const { waiters } = lease;
   lease.waiters = undefined;
   if (waiters !== undefined) for (const waiter of waiters) waiter();

@@ -17,6 +17,7 @@ import type { PeerCall } from "@quorate/transport";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import type { StoreRef } from "../store-ref.ts";
+import type { CountedLease } from "./epoch.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
 import { decodeInternal, encodeInternal, sortedKeys } from "./long-responses.ts";
 import { answerBatch, RENEW_PATH, RETRY, RenewBatches } from "./renew-batches.ts";
@@ -73,6 +74,16 @@ export class Leases {
       if (error instanceof NotPrimaryError) return this.#renewSomewhere(id);
       throw error;
     });
+  }
+
+  /** As LeaseKeeper.counted. */
+  counted(id: bigint): CountedLease | undefined {
+    return this.#deps.keeper.counted(id);
+  }
+
+  /** As LeaseKeeper.renewAgain. */
+  renewAgain(lease: CountedLease): boolean {
+    return this.#deps.keeper.renewAgain(lease);
   }
 
   #renewSomewhere(id: bigint): Promise<number> {

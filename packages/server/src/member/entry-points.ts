@@ -180,6 +180,11 @@ export class EntryPoints {
     return admission instanceof Promise ? admission.then(run) : run();
   }
 
+  /** False while every caller may do everything. */
+  get needsPermission(): boolean {
+    return this.#deps.authority.isEnforced;
+  }
+
   /** Undefined while callers need no permission. */
   #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
     const { authority } = this.#deps;

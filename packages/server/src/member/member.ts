@@ -17,6 +17,7 @@ import type { Applied, RequestKind, RequestOf, Store } from "@quorate/store";
 import type { AccessControl } from "../auth/access-control.ts";
 import type { ServerConfig } from "../config/index.ts";
 import type { Corruption } from "../corruption/index.ts";
+import type { CountedLease } from "../lease/epoch.ts";
 import type { Leases } from "../lease/leases.ts";
 import type { Leadership, Reconfiguration } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -122,6 +123,14 @@ export class Member {
   /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
   renewLease(caller: Caller, id: bigint): number | Promise<number> {
     return this.#parts.entry.renew(caller, id, () => this.leases.renew(id));
+  }
+
+  /**
+   * Renews a lease that `leases.counted` has found, at once and for any caller. False, with nothing
+   * done, where permission is needed or something has to be waited for: it takes `renewLease`.
+   */
+  renewAgain(lease: CountedLease): boolean {
+    return !this.#parts.entry.needsPermission && this.leases.renewAgain(lease);
   }
 
   /** Resolves when users and roles of the store are those of the cluster and may be shown. */

@@ -58,6 +58,10 @@ export function putLeased(member: Member, key: string, lease: bigint): Promise<U
 export interface ClientStream {
   readonly listener: StreamListener;
   readonly messages: Uint8Array[];
+  /** The same as they were sent, in one piece or several. */
+  readonly sent: MessageBytes[];
+  /** How often the call was paused or resumed. */
+  turns: number;
   status: Status | undefined;
   /** What `send` returns. */
   canSend: boolean;
@@ -82,6 +86,7 @@ export function openStream(
       onCancel() {},
     },
     send: (message: MessageBytes) => {
+      stream.sent.push(message);
       stream.messages.push(message instanceof Uint8Array ? message : Buffer.concat(message));
       return stream.canSend;
     },
@@ -90,15 +95,19 @@ export function openStream(
       stream.status = status ?? { code: 0, message: "" };
     },
     pause: () => {
+      stream.turns++;
       stream.isPaused = true;
     },
     resume: () => {
+      stream.turns++;
       stream.isPaused = false;
     },
   };
   const stream: { -readonly [K in keyof ClientStream]: ClientStream[K] } = {
     listener: {},
     messages: [],
+    sent: [],
+    turns: 0,
     status: undefined,
     canSend: true,
     isPaused: false,

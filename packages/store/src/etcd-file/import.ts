@@ -4,7 +4,15 @@
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
-import { concat, KeyValue, leasepb, toHex, toLatin1 } from "@quorate/proto";
+import {
+  concat,
+  KeyValue,
+  leasepb,
+  type MessageType,
+  toHex,
+  toLatin1,
+  WireError,
+} from "@quorate/proto";
 import { Backend, Bucket } from "../backend.ts";
 import { currentDirectory } from "../directories.ts";
 import { leaseKey } from "../lease/lessor.ts";
@@ -117,7 +125,9 @@ export async function importEtcdFile(
         options.onProgress ?? (() => {}),
       );
       const newest =
-        options.later === undefined ? inFile : await addLater(keyspace, options.later, inFile);
+        options.later === undefined
+          ? inFile
+          : await addLater(keyspace, options.later, inFile, path);
       const bump = options.bumpRevision ?? 0;
       await finish(
         keyspace,
@@ -196,11 +206,12 @@ async function copyBuckets(
   return newest;
 }
 
-/** Adds the history after the file was taken; returns the newest revision. */
+/** Adds the history after the file at `path` was taken; returns the newest revision. */
 async function addLater(
   keyspace: Keyspace,
   later: LaterHistory,
   newestInFile: number,
+  path: string,
 ): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = newestInFile;
@@ -211,8 +222,8 @@ async function addLater(
     }
   }
   await batches.end();
-  const inFile = await leasesIn(keyspace);
-  const leases = later.leases(inFile, await leasesInUse(keyspace));
+  const inFile = await leasesIn(keyspace, path);
+  const leases = later.leases(inFile, await leasesInUse(keyspace, path));
   for (const id of inFile.keys())
     if (!leases.has(id)) await batches.put(Bucket.lease, leaseKey(id), undefined);
   for (const [id, ttlSeconds] of leases) {
@@ -231,14 +242,30 @@ async function addLater(
   return newest;
 }
 
-async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
+/** A record of the file. @throws EtcdFileError */
+function decodeOf<T>(
+  path: string,
+  bucket: string,
+  type: MessageType<T>,
+  [key, value]: readonly [Uint8Array, Uint8Array],
+): T {
+  try {
+    return type.decode(value);
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    const name = toHex(key.subarray(1));
+    throw new EtcdFileError(path, `bucket ${bucket}, key ${name}: ${error.message}`);
+  }
+}
+
+async function leasesIn(keyspace: Keyspace, path: string): Promise<Map<bigint, number>> {
   const leases = new Map<bigint, number>();
   for await (const slice of keyspace.scan({
     from: new Uint8Array([Bucket.lease]),
     to: new Uint8Array([Bucket.lease + 1]),
   })) {
-    for (const [, value] of slice) {
-      const { ID, TTL } = leasepb.Lease.decode(value);
+    for (const record of slice) {
+      const { ID, TTL } = decodeOf(path, "lease", leasepb.Lease, record);
       leases.set(ID, TTL);
     }
   }
@@ -246,14 +273,14 @@ async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
 }
 
 /** The leases that the last values of keys are attached to. */
-async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
+async function leasesInUse(keyspace: Keyspace, path: string): Promise<Set<bigint>> {
   const leaseOf = new Map<string, bigint>();
   for await (const slice of keyspace.scan({
     from: new Uint8Array([Bucket.key]),
     to: new Uint8Array([Bucket.key + 1]),
   })) {
-    for (const [, value] of slice) {
-      const { key, lease } = KeyValue.decode(value);
+    for (const record of slice) {
+      const { key, lease } = decodeOf(path, "key", KeyValue, record);
       if (lease !== 0n) leaseOf.set(toLatin1(key), lease);
       else if (leaseOf.size > 0) leaseOf.delete(toLatin1(key));
     }
