@@ -1,10 +1,10 @@
 /** From a member's URLs to addresses that sockets listen on. */
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import type { TlsFiles } from "@quorate/host/node";
 import type { ListenAddress } from "@quorate/rpc/node";
-import type { MemberUrl, TlsConfig } from "../src/config/index.ts";
+import { listenHost, type MemberUrl, type TlsConfig } from "../src/config/index.ts";
 
-/** Where to listen for a URL. "localhost" is the IPv4 loopback, as in Go. */
+/** Where to listen for a URL. */
 export function listenAddress(
   url: MemberUrl,
   serves: ListenAddress["serves"] = "all",
@@ -13,7 +13,7 @@ export function listenAddress(
   const secure = url.scheme === "https" || url.scheme === "unixs";
   if (url.path !== "") return { path: url.path, secure, serves };
   return {
-    host: url.host === "localhost" ? "127.0.0.1" : url.host,
+    host: listenHost(url),
     port: url.port,
     reusePort,
     secure,
@@ -71,8 +71,10 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 
 /**
  * Finds out whether all addresses are free, before anything is written, and no client is to come to
- * a port for peers. Rejects with Go's words for the first that is not. Another process may still
- * take one between this and the real listening, which then fails likewise.
+ * a port for peers. All are taken at once, as the member does: two of its own URLs may exclude each
+ * other, such as 0.0.0.0 and 127.0.0.1 with one port. Rejects with Go's words for the first that is
+ * not free. Another process may still take one between this and the real listening, which then
+ * fails likewise.
  */
 export async function checkFree(
   peerUrls: readonly MemberUrl[],
@@ -84,25 +86,48 @@ export async function checkFree(
   );
   if (shared !== undefined)
     throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
-  for (const url of [...peerUrls, ...otherUrls]) {
-    const { host, port, path } = listenAddress(url);
-    if (path !== undefined || port === 0) continue;
-    await new Promise<void>((resolve, reject) => {
-      const server = createServer();
-      server.once("error", (error: NodeJS.ErrnoException) => {
-        const reason =
-          error.code === "EADDRINUSE"
-            ? "address already in use"
-            : error.code === "EADDRNOTAVAIL"
-              ? "cannot assign requested address"
-              : error.code === "EACCES"
-                ? "permission denied"
-                : error.message;
-        reject(new Error(`listen tcp ${host}:${port}: bind: ${reason} (for ${url.text})`));
-      });
-      server.listen({ host, port, exclusive: true, reusePort }, () =>
-        server.close(() => resolve()),
-      );
-    });
+  const taken = new Map<string, { url: MemberUrl; server: Server }>();
+  try {
+    for (const url of [...peerUrls, ...otherUrls]) {
+      const { port, path } = listenAddress(url);
+      if (path !== undefined || port === 0 || taken.has(placeOf(url))) continue;
+      const own = [...taken.values()].find(
+        (one) =>
+          one.url.port === port && (ALL_ADDRESSES.has(one.url.host) || ALL_ADDRESSES.has(url.host)),
+      )?.url;
+      taken.set(placeOf(url), { url, server: await taking(url, reusePort, own) });
+    }
+  } finally {
+    await Promise.all(
+      [...taken.values()].map(
+        ({ server }) => new Promise<void>((resolve) => server.close(() => resolve())),
+      ),
+    );
   }
 }
+
+/** Hosts that stand for all addresses of the machine, so that none is left for another URL. */
+const ALL_ADDRESSES: ReadonlySet<string> = new Set(["", "0.0.0.0", "::"]);
+
+/** Listens for a URL. @param own a URL of this member that excludes it; it is listened on */
+function taking(url: MemberUrl, reusePort: boolean, own: MemberUrl | undefined): Promise<Server> {
+  const { host, port } = listenAddress(url);
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", ({ code, message }: NodeJS.ErrnoException) => {
+      const reason = (code === undefined ? undefined : GO_REASONS.get(code)) ?? message;
+      const clash =
+        own !== undefined && code === "EADDRINUSE"
+          ? `, and this member listens on ${own.text} too`
+          : "";
+      reject(new Error(`listen tcp ${host}:${port}: bind: ${reason} (for ${url.text}${clash})`));
+    });
+    server.listen({ host, port, exclusive: true, reusePort }, () => resolve(server));
+  });
+}
+
+const GO_REASONS: ReadonlyMap<string, string> = new Map([
+  ["EADDRINUSE", "address already in use"],
+  ["EADDRNOTAVAIL", "cannot assign requested address"],
+  ["EACCES", "permission denied"],
+]);

@@ -35,6 +35,11 @@ const STEPS: readonly (readonly [
     () => "raise the limit of open files: LimitNOFILE in the unit, or ulimit -n",
   ],
   [
+    /\(for (\S+), and this member listens on (\S+) too\)/,
+    ([, one, other]) =>
+      `give ${one} and ${other} different ports: 0.0.0.0 and :: are all addresses`,
+  ],
+  [
     /address already in use|EADDRINUSE/i,
     ({ input }) => `something listens there already: ss -ltnp 'sport = :${portOf(input)}' names it`,
   ],

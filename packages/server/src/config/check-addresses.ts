@@ -2,7 +2,7 @@
 import { checked, contradiction } from "./contradiction.ts";
 import type { OptionValues } from "./options.ts";
 import type { Settings } from "./settings.ts";
-import { checkBindUrls, checkHostUrls, urlsText } from "./url.ts";
+import { checkBindUrls, checkHostUrls, listenHost, urlsText } from "./url.ts";
 import { quote, ValueError } from "./values.ts";
 
 const LISTENERS = [
@@ -71,7 +71,7 @@ function checkPlaces(values: OptionValues): void {
   for (const name of LISTENERS) {
     for (const url of values[name]) {
       if (url.path === "" && url.port === 0) continue;
-      const place = url.path === "" ? `${url.host}:${url.port}` : url.path;
+      const place = url.path === "" ? `${listenHost(url)}:${url.port}` : url.path;
       const other = listeners.get(place);
       if (other === "listen-client-urls" && name === "listen-client-http-urls")
         contradiction(`cannot bind both --${other} and --${name} on the same url ${url.text}`);

@@ -36,6 +36,7 @@ export {
   hostPort,
   type InitialCluster,
   initialClusterText,
+  listenHost,
   type MemberUrl,
   parseInitialCluster,
   parseUrl,

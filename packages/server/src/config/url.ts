@@ -24,6 +24,11 @@ export interface MemberUrl {
   readonly text: string;
 }
 
+/** The host that a URL's socket listens on: "localhost" is the IPv4 loopback, as in Go. */
+export function listenHost({ host }: Pick<MemberUrl, "host">): string {
+  return host === "localhost" ? "127.0.0.1" : host;
+}
+
 const SHAPE = /^([a-zA-Z][a-zA-Z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)([?#].*)?$/s;
 const HOST_PORT = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]*)$/s;
 
