@@ -64,6 +64,6 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "lease-of-a-put-unchecked": 4,
   "branch-not-taken-unchecked": 2,
   "range-end-ignored": 4,
-  "lease-keys-of-the-leader-unchecked": 3,
+  "lease-keys-of-the-leader-unchecked": 22,
   "previous-key-unchecked": 5,
 };
