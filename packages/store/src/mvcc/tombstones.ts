@@ -8,8 +8,8 @@ import { Bucket, prefixed } from "../backend.ts";
 import type { BulkRecords } from "../staged-changes.ts";
 import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 
-/** Maximum keys of one run: growing a longer array would copy for too long. */
-export const MAX_RUN_KEYS = 65_536;
+/** Maximum keys of one run: a longer array would be copied, and collected, as it grows. */
+export const MAX_RUN_KEYS = 4_096;
 
 /** Bytes of a deletion's record: an mvccpb.KeyValue with the key alone. */
 export function tombstoneBytes(keyLength: number): number {
@@ -21,11 +21,14 @@ export class Tombstones implements BulkRecords {
   readonly #main: number;
   readonly #firstSub: number;
   readonly #keys: string[] = [];
+  readonly #written: ((key: string) => void) | undefined;
   #sizeBytes = 0;
 
-  constructor(main: number, firstSub: number) {
+  /** @param written called with each key while the records are written, which is soon */
+  constructor(main: number, firstSub: number, written?: (key: string) => void) {
     this.#main = main;
     this.#firstSub = firstSub;
+    this.#written = written;
   }
 
   get count(): number {
@@ -49,6 +52,7 @@ export class Tombstones implements BulkRecords {
 
   *[Symbol.iterator](): Generator<KeyspaceWrite> {
     for (let i = 0; i < this.#keys.length; i++) {
+      this.#written?.(this.#keys[i]);
       const revision = encodeRevision(this.#main, this.#firstSub + i, true);
       yield {
         key: prefixed(Bucket.key, revision),
