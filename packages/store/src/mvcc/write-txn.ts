@@ -206,7 +206,8 @@ export class WriteTxn extends ReadView {
   #stageTombstone(key: string, sub: number): void {
     if (this.#tombstones?.continuesWith(sub) !== true) {
       this.#stageTombstones();
-      this.#tombstones = new Tombstones(this.#main, sub, this.#written);
+      const isFirst = this.#tombstones === undefined;
+      this.#tombstones = new Tombstones(this.#main, sub, isFirst, this.#written);
     }
     this.#tombstones!.push(key);
   }
