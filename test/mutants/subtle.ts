@@ -167,6 +167,22 @@ export const SUBTLE: readonly Mutant[] = [
     sim: "default",
   },
   {
+    name: "a snapshot that is not ahead is refused without a response of Raft's",
+    file: "server/src/member/snapshots.ts",
+    before: "      this.#parts.loop.received([message]);\n      throw new Error(",
+    after: "      throw new Error(",
+    tests: ["packages/server/test/marks.test.ts"],
+    sim: "no",
+  },
+  {
+    name: "a member that joins takes part before its log is begun",
+    file: "server/src/member/bootstrap.ts",
+    before: "  wal.append(hardState, entries);\n  await wal.sync();\n",
+    after: "  if (entries.length > 0) wal.append(hardState, entries);\n  await wal.sync();\n",
+    tests: ["packages/server/test/membership-starts.test.ts"],
+    sim: "no",
+  },
+  {
     name: "reads are released before a snapshot is installed",
     file: "server/src/member/loop.ts",
     before:

@@ -47,8 +47,10 @@ function setUp() {
     },
     release: (index: number) => released.push(index),
   } as unknown as Wal;
+  const stepped: raftpb.Message[] = [];
   const loop = {
     appliedIndex: 56,
+    received: (messages: readonly raftpb.Message[]) => stepped.push(...messages),
     writeHardState() {},
     withRaft: () => compacted.push(0),
   } as unknown as MemberLoop<AppliedEntry>;
@@ -84,7 +86,7 @@ function setUp() {
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
-  return { disk, snapshots, marks, released, compacted, views, sent, ...ended, settle };
+  return { disk, snapshots, marks, released, compacted, views, sent, stepped, ...ended, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
@@ -167,4 +169,23 @@ test("a store that came for an attempt at healing that failed is removed when th
     ["db", "db.99.recv"],
     "one that is ahead may be about to be installed",
   );
+});
+
+test("a snapshot that is not ahead is left unread, and Raft answers its message", async () => {
+  for (const index of [55, 56]) {
+    const { disk, snapshots, stepped } = setUp();
+    const metadata = { index, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
+    const message = { ...TO_PEER, to: 1n, from: 2n, snapshot: { data: EMPTY, metadata } };
+    let chunks = 0;
+    const body = (async function* () {
+      chunks++;
+      yield EMPTY;
+    })();
+    await assert.rejects(
+      snapshots.receive({ message, body }),
+      new RegExp(`index ${index} is not ahead`),
+    );
+    // Where the response to an earlier one was lost, the leader learns the position from this one.
+    assert.deepEqual([stepped, chunks, disk.list("/store")], [[message], 0, []]);
+  }
 });

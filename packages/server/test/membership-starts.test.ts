@@ -47,6 +47,29 @@ test("a learner that was started with --auto-promote becomes a voter by itself; 
   }
 });
 
+test("a learner that loses power as soon as the others know its name starts again on its log", async () => {
+  const world = new World(3);
+  await world.startAll();
+  await world.run(HEALTHY_MS);
+  const node = await addLearner(world);
+  const { id } = await world.start(node);
+  // From here on nothing that it writes becomes durable.
+  node.syncMs = 1_000_000;
+  const { membership } = world.leader()!.member!.store;
+  await world.until(() => membership.member(id)!.name === node.name);
+  world.cutOff.add(id);
+  node.member = undefined;
+  node.disk.crash(world.random.fork(node.name));
+  world.cutOff.clear();
+  node.syncMs = 0;
+  const again = await world.start(node);
+  assert.equal(again.id, id);
+  await world.settled(again.ready);
+  await world.settled(put(world.leader()!.member!, "k", "v"));
+  await world.until(() => again.appliedIndex === world.leader()!.member!.appliedIndex);
+  await world.stopAll();
+});
+
 for (const survivorIsLearner of [false, true]) {
   test(`--force-new-cluster: a ${survivorIsLearner ? "learner" : "voter"} that is left alone goes on with all it has`, async () => {
     const world = new World(3);

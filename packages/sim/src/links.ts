@@ -24,16 +24,24 @@ export class Links {
   readonly #links = new Map<string, Map<string, Link>>();
   /** While false, links do what they are there for. */
   faulty = true;
+  /** No member can dial the first one. */
+  #isOneWay: boolean;
 
   constructor(options: SimOptions, deps: { scheduler: Scheduler; random: Random }) {
     this.#options = options;
     this.#scheduler = deps.scheduler;
     this.#random = deps.random;
+    this.#isOneWay = options.oneWayDials;
   }
 
   /** Whether members can dial this one. One that they cannot dial can dial them all the same. */
   canDial(name: string): boolean {
-    return !this.#options.oneWayDials || name !== "m0";
+    return !this.#isOneWay || name !== "m0";
+  }
+
+  /** From now on members can dial each other. */
+  openDials(): void {
+    this.#isOneWay = false;
   }
 
   /** That from one member to another. */

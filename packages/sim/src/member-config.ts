@@ -1,7 +1,7 @@
 /** The flags that a member of a run is started with. */
 import { loadConfig, type ServerConfig } from "@quorate/server";
 import type { SimOptions } from "./options.ts";
-import { urlOf } from "./registrar.ts";
+import { urlOf } from "./peer-urls.ts";
 
 /**
  * The configuration of a member, of the flags that the options come to.

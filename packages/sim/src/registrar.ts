@@ -18,8 +18,10 @@ import {
   type Member as WireMember,
 } from "@quorate/proto";
 import type { Exchanges } from "./exchanges.ts";
+import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
+import { nameAt, nextUrl, urlOf } from "./peer-urls.ts";
 import { Removals } from "./removals.ts";
 import { Replacer } from "./replacer.ts";
 import type { Story } from "./report/story.ts";
@@ -40,29 +42,6 @@ const HURRIED_TIMEOUT_MS = 250;
 const UNKNOWN_MS = 8000;
 /** A removed member that no peer notifies is ended after this long. */
 const MAX_REMOVAL_NOTICE_MS = 5000;
-const FIRST_PORT = 12_380;
-/** Ports of each machine: it may move from one to the next. */
-const PORTS = 10;
-
-/** The peer URL of the machine with this number. @param port which of its ports */
-export function urlOf(number: number, port = 0): string {
-  return `http://127.0.0.1:${FIRST_PORT + PORTS * number + port}`;
-}
-
-function portOf(url: string): number {
-  return Number(url.slice(url.lastIndexOf(":") + 1)) - FIRST_PORT;
-}
-
-/** The name of the machine at a peer URL. */
-function nameAt(url: string): string {
-  return `m${Math.floor(portOf(url) / PORTS)}`;
-}
-
-/** The next address of a machine. */
-function nextUrl(url: string): string {
-  const port = portOf(url);
-  return urlOf(Math.floor(port / PORTS), ((port % PORTS) + 1) % PORTS);
-}
 
 /** A member that is on its way to another address. */
 interface Move {
@@ -79,6 +58,7 @@ export interface RegistrarDeps {
   readonly story: Story;
   readonly random: Random;
   readonly network: Exchanges;
+  readonly links: Links;
   /**
    * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
    */
@@ -267,6 +247,7 @@ export class Registrar {
         nodes.splice(nodes.indexOf(node), 1);
         node = undefined;
       }
+      if (node?.hasNotJoined !== false) this.#openWay(members);
       if (node === undefined) {
         node = await this.#deps.makeNode(nameAt(url), url, cluster);
         this.#deps.nodes.push(node);
@@ -276,6 +257,21 @@ export class Registrar {
         if (node.down) node.start();
       }
     }
+  }
+
+  /**
+   * A member that joins dials those that are there. Where it can dial none of them, an operator
+   * opens the way.
+   */
+  #openWay(members: readonly WireMember[]): void {
+    const { links, story } = this.#deps;
+    const canDial = members.some((member) => {
+      const node = this.#nodeOf(member);
+      return node?.hasRun === true && !node.refused && links.canDial(node.name);
+    });
+    if (canDial) return;
+    story.record("registrar", "lets members dial each other");
+    links.openDials();
   }
 
   #isEverybodyThere(members: readonly WireMember[]): boolean {
@@ -345,7 +341,7 @@ export class Registrar {
     // where it is.
     const announcedFirst = more.below(3) > 0 || !this.#removals.isSafe(member, members);
     // A member that no peer can dial learns of a new address only by its log.
-    if (this.#options.oneWayDials) return;
+    if (this.#options.oneWayDials || this.#replacer.hasAdded(node.url)) return;
     this.#move = { id: member.ID, url: nextUrl(node.url), announcedFirst };
   }
 

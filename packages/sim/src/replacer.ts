@@ -40,11 +40,21 @@ export interface ReplacerDeps {
 
 export class Replacer {
   readonly #deps: ReplacerDeps;
+  /** Where members were added, or may still be: a request may take effect late. */
+  readonly #urls = new Set<string>();
   #stopped = false;
   readonly counts = { runs: 0, replaced: 0 };
 
   constructor(deps: ReplacerDeps) {
     this.#deps = deps;
+  }
+
+  /**
+   * Whether it has asked for a member at this URL. The tool finds its member by that URL. Had the
+   * member moved, a repeated run would add it there once more.
+   */
+  hasAdded(url: string): boolean {
+    return this.#urls.has(url);
   }
 
   /** Whatever was begun is left as it is. */
@@ -60,6 +70,7 @@ export class Replacer {
       if (this.#stopped || members === undefined || members.length === 0) continue;
       const { ID } = members[random.below(members.length)];
       const url = newUrl();
+      this.#urls.add(url);
       for (let run = 0; run < MAX_RUNS && !this.#stopped; run++) {
         this.counts.runs++;
         if (await this.#run(ID, url)) break;

@@ -1,4 +1,5 @@
 /** Runs one seed, and says what came of it. */
+import type { Explains } from "./check/judge.ts";
 import type { GuestFactory } from "./guests.ts";
 import { configsOf } from "./member-config.ts";
 import type { SimOptions } from "./options.ts";
@@ -8,11 +9,12 @@ import { World } from "./world.ts";
 /**
  * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
  * @param explains the last events of each member are kept, to be printed, and a history that fails
- * is made small and drawn, which takes longer than the run.
+ * is made small and drawn, which takes longer than the run. A function is called with what is wrong
+ * before that begins.
  */
 export async function runSeed(
   options: SimOptions,
-  explains = true,
+  explains: Explains = true,
   guests?: GuestFactory,
 ): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains, guests);

@@ -10,7 +10,7 @@ import { Archivist } from "./archivist.ts";
 import { ArchiveCheck } from "./check/archives.ts";
 import { CorruptionCheck } from "./check/corruption.ts";
 import { HashCheck } from "./check/hashes.ts";
-import { type Judgement, judgeHistory } from "./check/judge.ts";
+import { type Explains, type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
 import { checkRefusedWrites } from "./check/refused.ts";
@@ -81,18 +81,18 @@ export class World {
   survived = false;
   #failure: unknown;
 
-  readonly #explains: boolean;
+  readonly #explains: Explains;
 
   constructor(
     options: SimOptions,
     configs: readonly ServerConfig[],
-    explains: boolean,
+    explains: Explains,
     guests: GuestFactory | undefined,
   ) {
     this.options = options;
     this.#explains = explains;
     const { scheduler } = this;
-    const story = new Story(() => scheduler.nowMs, explains ? STORY_LINES : 0);
+    const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
     this.safety = new Safety(this.leaseCheck, this.corruptionCheck);
@@ -152,7 +152,7 @@ export class World {
     });
     this.registrar = new Registrar(options, {
       ...shared,
-      random: random.fork("registrar"),
+      ...{ random: random.fork("registrar"), links: network.links },
       makeNode: async (name, url, cluster) =>
         makeNode(await configOf(options, name, url, cluster, "existing")),
       reconfigure: async (node, url, cluster) => {

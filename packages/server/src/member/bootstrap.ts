@@ -175,7 +175,7 @@ async function begin(
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
     const store = await openStore(config, deps);
-    const begun = joining === undefined ? await writeFirstEntries(wal, members) : emptyLog();
+    const begun = await writeFirstEntries(wal, members);
     return {
       memberId: ids.memberId,
       clusterId: ids.clusterId,
@@ -234,15 +234,11 @@ async function remotesOf(
 
 type Begun = Pick<Bootstrapped, "hardState" | "snapshot" | "entries">;
 
-/** What a joining member has: nothing. The leader sends it all there is. */
-function emptyLog(): Begun {
-  return {
-    hardState: raftpb.HardState.create(),
-    snapshot: raftpb.SnapshotMetadata.create(),
-    entries: [],
-  };
-}
-
+/**
+ * A joining member has no entries; the leader sends it all there is. Its state too is durable
+ * before it takes part: the others soon know its name, and do not let one of that name join again.
+ * The term is below that of every leader.
+ */
 async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Begun> {
   const entries = firstEntries(members);
   const hardState = { term: 1, vote: 0n, commit: entries.length };
@@ -431,9 +427,8 @@ async function beginAgain(
         "directory away",
     );
   }
-  return joining === undefined
-    ? { ...(await writeFirstEntries(wal, members)), remotes: [] }
-    : { ...emptyLog(), remotes: joining.members };
+  const begun = await writeFirstEntries(wal, joining === undefined ? members : []);
+  return { ...begun, remotes: joining?.members ?? [] };
 }
 
 function checkTogether(

@@ -264,7 +264,11 @@ export class Snapshots {
 
   /**
    * Takes a snapshot from a peer into a directory of its own and then hands its message to Raft,
-   * which decides whether to use it.
+   * which decides whether to use it. Of one that is not ahead the message alone goes to Raft, whose
+   * response names this member's commit index: without it the leader would send the same snapshot
+   * for ever where the response to the first one was lost.
+   *
+   * @throws Error where the snapshot was not taken
    */
   async receive(stream: SnapshotStream): Promise<void> {
     const { logger, disk, keyspaces } = this.#parts;
@@ -272,8 +276,10 @@ export class Snapshots {
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
-    if (this.#expecting === undefined && index <= this.#parts.loop.appliedIndex)
+    if (this.#expecting === undefined && index <= this.#parts.loop.appliedIndex) {
+      this.#parts.loop.received([message]);
       throw new Error(`the snapshot's index ${index} is not ahead of this member`);
+    }
     this.#receiving = true;
     const startMs = this.#parts.clock.monotonicMs();
     this.#expecting?.begins();

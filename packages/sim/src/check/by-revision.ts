@@ -30,6 +30,8 @@ export interface Verdict {
   readonly answered: number;
   readonly unknown: number;
   readonly lastRevision: number;
+  /** Requests applied to the model, as a measure of the work. */
+  readonly steps: number;
   /** Where writes of unknown outcome can stand, if all is well. */
   readonly placed: ReadonlyMap<Operation, number>;
   /** The revisions at which leases ended, as far as the hints show, if all is well. */
@@ -39,14 +41,17 @@ export interface Verdict {
 /**
  * Judges a history that has ended. `fits` says what watchers, say, have seen of revisions whose
  * write no client received an answer for.
+ * @param maxSteps requests applied to the model before it gives up: undecided
  */
 export function checkHistory(
   operations: readonly Operation[],
   compactions: readonly CompactionCall[] = [],
   hint: Hint = () => undefined,
   fits: Fits = () => true,
+  maxSteps: number = Number.POSITIVE_INFINITY,
 ): Verdict {
   let decided = true;
+  let steps = 0;
   let violation: string | undefined;
   let placed: ReadonlyMap<Operation, number> = new Map();
   let leaseEnds: ReadonlyMap<string, number> = new Map();
@@ -63,12 +68,12 @@ export function checkHistory(
     last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
   violation = realTime(operations, parts) ?? compacted(operations, compactions);
   if (violation === undefined) {
-    const found = place({ ...parts, last }, hint, fits);
+    const found = place({ ...parts, last }, hint, fits, maxSteps);
     violation = found.violation;
-    ({ decided, placed, leaseEnds } = found);
+    ({ decided, placed, leaseEnds, steps } = found);
   }
   const counts = { answered: answered.length, unknown: parts.unknown.length, lastRevision: last };
-  return { violation, decided, ...counts, placed, leaseEnds };
+  return { violation, decided, ...counts, steps, placed, leaseEnds };
 }
 
 /** HIST-1, and sorts the operations by their revisions. */

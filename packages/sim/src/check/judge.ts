@@ -8,13 +8,16 @@ import { checkHistory } from "./by-revision.ts";
 import { checkLinearizable } from "./linearizable.ts";
 import { type CompactionCall, type Operation, words } from "./operation.ts";
 import type { Hint } from "./places.ts";
-import { shrinkHistory } from "./shrink.ts";
+import { type Judge, type Shrunk, shrinkHistory } from "./shrink.ts";
 
 /** What clients did and saw, in plain data: it can be written down as JSON. */
 export interface RecordedHistory {
   readonly operations: readonly Operation[];
   readonly compactions?: readonly CompactionCall[];
 }
+
+/** Whether a history that fails is made small, and what is called before. */
+export type Explains = boolean | ((violation: string) => void);
 
 /** How to judge. */
 export interface JudgeOptions {
@@ -30,9 +33,9 @@ export interface JudgeOptions {
   readonly searches?: boolean;
   /**
    * Makes what fails small and draws it, which takes far longer than to judge it; true if not
-   * given.
+   * given. A function is called with what is wrong before that begins.
    */
-  readonly explains?: boolean;
+  readonly explains?: Explains;
 }
 
 /** What the judges found. */
@@ -53,10 +56,19 @@ export interface Judgement {
    */
   readonly failing: readonly Operation[] | undefined;
   readonly picture: string | undefined;
+  /** The search for the smallest part ended at its bound. */
+  readonly isBounded: boolean;
 }
 
-/** States entered for each history that is tried on the way to a small one. */
-const MAX_SHRINK_STATES = 20_000;
+/** States entered to find where the smallest part gets stuck. */
+const MAX_EXPLAIN_STATES = 20_000;
+
+const NOT_EXPLAINED = { failing: undefined, picture: undefined, isBounded: false } as const;
+
+const bySearching: Judge = (some, maxSteps) => {
+  const { result, states } = checkLinearizable(some, { maxStates: maxSteps });
+  return { fails: result === "not-linearizable", steps: states };
+};
 
 /** Judges a history that has ended. */
 export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {}): Judgement {
@@ -75,29 +87,32 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
   const counts = { undecided, answered, unknown, lastRevision };
   const isWrong = bySearch.result === "not-linearizable";
   if (byRevision.violation === undefined && !isWrong)
-    return { violation: undefined, ...counts, failing: undefined, picture: undefined };
+    return { violation: undefined, ...counts, ...NOT_EXPLAINED };
 
-  if (!explains) {
-    const words = byRevision.violation ?? "not linearizable, whatever the revisions";
-    return { violation: words, ...counts, failing: undefined, picture: undefined };
-  }
+  const verdict = byRevision.violation ?? "not linearizable, whatever the revisions";
+  if (explains === false) return { violation: verdict, ...counts, ...NOT_EXPLAINED };
+  if (explains !== true) explains(verdict);
 
-  const found: { failing: Operation[]; revisions: "ignored" | "compared" }[] = [];
-  if (isWrong) {
-    const fails = (some: readonly Operation[]) =>
-      checkLinearizable(some, { maxStates: MAX_SHRINK_STATES }).result === "not-linearizable";
-    found.push({ failing: shrinkHistory(bySearch.part, fails), revisions: "ignored" });
-  }
+  const found: { shrunk: Shrunk; revisions: "ignored" | "compared" }[] = [];
+  if (isWrong)
+    found.push({ shrunk: shrinkHistory(bySearch.part, bySearching), revisions: "ignored" });
   if (byRevision.violation !== undefined) {
-    const fails = (some: readonly Operation[]) => {
-      const verdict = checkHistory(some, compactions, hint);
-      return verdict.decided && verdict.violation !== undefined;
+    const byComparing: Judge = (some, maxSteps) => {
+      const { decided, violation, steps } = checkHistory(
+        some,
+        compactions,
+        hint,
+        undefined,
+        maxSteps,
+      );
+      return { fails: decided && violation !== undefined, steps };
     };
-    found.push({ failing: shrinkHistory(operations, fails), revisions: "compared" });
+    found.push({ shrunk: shrinkHistory(operations, byComparing), revisions: "compared" });
   }
-  found.sort((a, b) => a.failing.length - b.failing.length);
-  const [{ failing, revisions }] = found;
-  const explained = checkLinearizable(failing, { revisions, maxStates: MAX_SHRINK_STATES });
+  found.sort((a, b) => a.shrunk.operations.length - b.shrunk.operations.length);
+  const [{ shrunk, revisions }] = found;
+  const { operations: failing, isBounded } = shrunk;
+  const explained = checkLinearizable(failing, { revisions, maxStates: MAX_EXPLAIN_STATES });
   const stuck = explained.stuck.map((op) => `\n  ${words(op)}`).join("");
   const violation =
     byRevision.violation ??
@@ -113,7 +128,7 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
     prefix: explained.prefix,
     stuck: explained.stuck,
   });
-  return { violation, ...counts, failing, picture };
+  return { violation, ...counts, failing, picture, isBounded };
 }
 
 /** A history as text, one operation a line. */

@@ -145,7 +145,11 @@ export function checkLinearizable(
     states += found.states;
     if (found.result === "linearizable") continue;
     const again = modelOf();
-    const explained = search(again.ops, again, { maxStates: MAX_EXPLAIN_STATES, prunes: false });
+    const explained = search(again.ops, again, {
+      maxStates: Math.min(MAX_EXPLAIN_STATES, maxStates),
+      prunes: false,
+    });
+    states += explained.states;
     const { prefix, stuck } = explained.prefix.length >= found.prefix.length ? explained : found;
     const verdict: Linearizability = {
       result: found.result,

@@ -54,6 +54,8 @@ interface Choice {
 export interface Places {
   readonly violation: string | undefined;
   readonly decided: boolean;
+  /** Requests applied to the model, as a measure of the work. */
+  readonly steps: number;
   /**
    * The revisions found for writes of unknown outcome, if all is well; those that are not in it had
    * no effect.
@@ -65,9 +67,12 @@ export interface Places {
 
 const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
 
-/** HIST-2 and HIST-3: assigns every revision its write, and looks at every answer. */
-export function place(parts: Parts, hint: Hint, mayBe: Fits): Places {
-  return new PlaceSearch(parts, hint, mayBe).run();
+/**
+ * HIST-2 and HIST-3: assigns every revision its write, and looks at every answer.
+ * @param maxSteps after so many requests applied to the model it gives up: undecided
+ */
+export function place(parts: Parts, hint: Hint, mayBe: Fits, maxSteps: number): Places {
+  return new PlaceSearch(parts, hint, mayBe).run(maxSteps);
 }
 
 /**
@@ -88,6 +93,7 @@ class PlaceSearch {
   readonly #tried = new Set<string>();
   readonly #nameOf = stateNamer();
   #tries = 0;
+  #steps = 0;
   #deepest = { revision: 0, reason: () => "" };
   #state = new ModelState();
   #revision = 1;
@@ -105,13 +111,16 @@ class PlaceSearch {
     );
   }
 
-  run(): Places {
+  run(maxSteps: number): Places {
     let fits = this.#readsAgree();
     for (;;) {
-      if (this.#tries > MAX_TRIES) return { violation: undefined, decided: false, ...NO_PLACES };
+      if (this.#tries > MAX_TRIES || this.#steps > maxSteps)
+        return { violation: undefined, decided: false, steps: this.#steps, ...NO_PLACES };
       if (!fits) {
-        if (!this.#goBack())
-          return { violation: this.#deepest.reason(), decided: true, ...NO_PLACES };
+        if (!this.#goBack()) {
+          const violation = this.#deepest.reason();
+          return { violation, decided: true, steps: this.#steps, ...NO_PLACES };
+        }
         fits = this.#readsAgree();
       } else if (this.#revision === this.#parts.last) return this.#found();
       else fits = this.#advance();
@@ -122,9 +131,16 @@ class PlaceSearch {
     return {
       violation: undefined,
       decided: true,
+      steps: this.#steps,
       placed: new Map(this.#used.map((op, i) => [op, this.#choices[i].revision])),
       leaseEnds: this.#leaseEnds,
     };
+  }
+
+  /** Applies a request to a state of the model. */
+  #apply(state: ModelState, request: ModelRequest): ReturnType<ModelState["apply"]> {
+    this.#steps++;
+    return state.apply(request);
   }
 
   /** Goes on to the next revision. False if what is known of it does not fit. */
@@ -147,7 +163,7 @@ class PlaceSearch {
 
   #applyKnown(write: Operation): boolean {
     const at = this.#revision;
-    const { answer, next } = this.#state.apply(write.request);
+    const { answer, next } = this.#apply(this.#state, write.request);
     const wrong = difference(answer, answerOf(write));
     if (wrong !== undefined || next === this.#state) {
       this.#fail(
@@ -163,7 +179,7 @@ class PlaceSearch {
   #endLease(own: Extract<ModelRequest, { kind: "revoke" }>): boolean {
     const at = this.#revision;
     this.#leaseEnds.set(own.lease, at);
-    const { next } = this.#state.apply(own);
+    const { next } = this.#apply(this.#state, own);
     if (next === this.#state)
       this.#fail(
         () =>
@@ -177,7 +193,7 @@ class PlaceSearch {
     const at = this.#revision;
     for (const op of this.#parts.reads.get(at) ?? []) {
       const answer = answerOf(op);
-      const expected = this.#state.apply(op.request).answer;
+      const expected = this.#apply(this.#state, op.request).answer;
       const wrong = difference(
         op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected,
         answer,
@@ -200,7 +216,7 @@ class PlaceSearch {
       const { request } = op;
       if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= this.#firstSeen[at]) continue;
       if (request.kind === "put" && !this.#shown.mayBeAt(request.key, request.value, at)) continue;
-      const { next } = before.apply(request);
+      const { next } = this.#apply(before, request);
       if (next === before || !this.#mayBe(at, before, next) || !this.#shown.fits(at, next))
         continue;
       if (likely !== undefined && JSON.stringify(request) === likely)

@@ -17,11 +17,42 @@ import { opsOf } from "./parts.ts";
 
 /** Histories judged before shrinking ends with what it has. */
 export const MAX_SHRINK_RUNS = 1500;
+/**
+ * Steps of the judge of all of them together: some seconds. A write whose answer is forgotten has
+ * many places, so a part of a history can take a thousand times as long as the whole.
+ */
+export const MAX_SHRINK_STEPS = 2_000_000;
+/** Steps of the judge for one history, after which that one counts as one that does not fail. */
+const MAX_STEPS_OF_ONE = 20_000;
 
 const FORGOTTEN = { kind: "unknown", error: "its answer does not matter here" } as const;
 
-/** True if a history is wrong for sure. */
-export type Fails = (operations: readonly Operation[]) => boolean;
+/** What came of one history. */
+export interface Tried {
+  /** It is wrong for sure. */
+  readonly fails: boolean;
+  /** The work that it was to judge it. */
+  readonly steps: number;
+}
+
+/** Judges a history, and gives up soon after `maxSteps`. */
+export type Judge = (operations: readonly Operation[], maxSteps: number) => Tried;
+
+/** Bounds of all attempts together. */
+export interface ShrinkLimits {
+  /** MAX_SHRINK_RUNS if not given. */
+  readonly maxRuns?: number;
+  /** MAX_SHRINK_STEPS if not given. */
+  readonly maxSteps?: number;
+}
+
+/** The smallest part found. */
+export interface Shrunk {
+  /** In the order of calls. */
+  readonly operations: readonly Operation[];
+  /** Shrinking ended at a bound: a smaller part may fail too. */
+  readonly isBounded: boolean;
+}
 
 function isRead({ request, outcome }: Operation): boolean {
   return outcome?.kind === "answered"
@@ -88,25 +119,25 @@ function explainsNothing(operations: readonly Operation[]): (op: Operation) => b
   };
 }
 
-/**
- * A small part of `operations` that still fails, in the order of calls; all of them if they do not
- * fail.
- */
+/** A small part of `operations` that still fails; all of them if they do not fail. */
 export function shrinkHistory(
   operations: readonly Operation[],
-  fails: Fails,
-  maxRuns: number = MAX_SHRINK_RUNS,
-): Operation[] {
+  judge: Judge,
+  { maxRuns = MAX_SHRINK_RUNS, maxSteps = MAX_SHRINK_STEPS }: ShrinkLimits = {},
+): Shrunk {
   let runs = 0;
+  let stepsLeft = maxSteps;
   let best = [...operations].sort((a, b) => a.calledAt - b.calledAt);
+  const isSpent = () => runs >= maxRuns || stepsLeft <= 0;
   const attempt = (candidate: Operation[]): boolean => {
-    if (runs >= maxRuns) return false;
+    if (isSpent()) return false;
     runs++;
-    if (!fails(candidate)) return false;
-    best = candidate;
-    return true;
+    const { fails, steps } = judge(candidate, Math.min(MAX_STEPS_OF_ONE, stepsLeft));
+    stepsLeft -= steps;
+    if (fails) best = candidate;
+    return fails;
   };
-  if (!attempt(best)) return best;
+  if (!attempt(best)) return { operations: best, isBounded: isSpent() };
 
   const moments = best.flatMap(({ calledAt, returnedAt }) =>
     returnedAt === undefined ? [calledAt] : [calledAt, returnedAt],
@@ -130,7 +161,7 @@ export function shrinkHistory(
       let from = 0;
       for (;;) {
         const chosen = best.filter(applies).slice(from, from + size);
-        if (chosen.length === 0 || runs >= maxRuns) break;
+        if (chosen.length === 0 || isSpent()) break;
         const set = new Set(chosen);
         if (!attempt(best.flatMap((op) => (set.has(op) ? change(op) : [op])))) from += size;
       }
@@ -142,5 +173,5 @@ export function shrinkHistory(
   reduce(isRead, () => []);
   const isOfNoUse = explainsNothing(best);
   reduce(isOfNoUse, () => []);
-  return best;
+  return { operations: best, isBounded: isSpent() };
 }

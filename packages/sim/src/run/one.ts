@@ -1,6 +1,6 @@
 /** One seed, in this thread: its options first, what came of it, and its hash over all events. */
 import { writeFileSync } from "node:fs";
-import { formatHistory } from "../check/judge.ts";
+import { type Explains, formatHistory } from "../check/judge.ts";
 import type { SimOptions } from "../options.ts";
 import type { RunResult } from "../result.ts";
 
@@ -17,13 +17,15 @@ export interface OneOptions {
 /** Runs a seed's options. Returns true if all promises held. */
 export async function runOne(
   options: SimOptions,
-  run: (options: SimOptions) => Promise<RunResult>,
+  run: (options: SimOptions, explains: Explains) => Promise<RunResult>,
   how: OneOptions,
 ): Promise<boolean> {
   const { print } = how;
   print(`options ${JSON.stringify(options, undefined, 1)}`);
   const start = process.cpuUsage();
-  const { story, violation, verdict, history, hash, ...rest } = await run(options);
+  const { story, violation, verdict, history, hash, ...rest } = await run(options, (what) =>
+    print(`VIOLATION, and now the failing part of the history is made small\n${what}`),
+  );
   const { user, system } = process.cpuUsage(start);
   if (how.storyLines > 0) print(story.last(how.storyLines));
   print(JSON.stringify(rest, undefined, 1));
@@ -44,6 +46,8 @@ export async function runOne(
       `a picture of the ${verdict.failing!.length} operations that fail is in ${how.pictureFile}`,
     );
   }
+  if (verdict?.isBounded === true)
+    print(`${verdict.failing!.length} operations fail; the search for fewer ended at its bound`);
   const cpuMs = (user + system) / 1000;
   const speed = (rest.simulatedMs / cpuMs).toFixed(0);
   print(

@@ -148,15 +148,19 @@ export class PermissionCheck {
   }
 
   /** The indexes at which verdicts may differ. */
-  #points({ hasLeases }: CallRules, { session }: Identity, first: number, last: number): number[] {
-    const { users } = this.#safety;
-    if (!hasLeases) {
-      const points = users.changedBetween(first, last);
-      // A token is one from its entry on.
-      const made = session?.index ?? 0;
-      return made > first && made <= last ? [...points, made] : points;
-    }
+  #points({ hasLeases }: CallRules, identity: Identity, first: number, last: number): number[] {
+    if (!hasLeases) return this.turns(identity, first, last);
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  }
+
+  /**
+   * The indexes from `first` to `last` at which an identity may be permitted something else than
+   * before, and `first`: users or roles change, or the identity's token is made.
+   */
+  turns({ session }: Identity, first: number, last: number): number[] {
+    const points = this.#safety.users.changedBetween(first, last);
+    const made = session?.index ?? 0;
+    return made > first && made <= last ? [...points, made] : points;
   }
 
   /** The leases' keys after an entry. */

@@ -188,10 +188,10 @@ class UserWatch {
 
   /** Whether it was permitted after some entry from `first` on. */
   #isEver(first: number, of: (index: number, state: AuthModel) => boolean): boolean {
-    const { users, lastIndex } = this.#deps.safety;
-    return users
-      .changedBetween(first, Math.max(first, lastIndex))
-      .some((index) => of(index, users.at(index)));
+    const { check, safety } = this.#deps;
+    return check
+      .turns(this.#identity, first, Math.max(first, safety.lastIndex))
+      .some((index) => of(index, safety.users.at(index)));
   }
 
   #heard(response: WatchResponse): void {

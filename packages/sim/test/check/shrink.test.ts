@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import {
+  checkHistory,
   checkLinearizable,
   formatHistory,
   judgeHistory,
@@ -18,6 +19,7 @@ import { randomHistory } from "./random-history.ts";
 
 const fails = (operations: readonly Operation[]) =>
   checkLinearizable(operations).result === "not-linearizable";
+const judge = (operations: readonly Operation[]) => ({ fails: fails(operations), steps: 1 });
 const shape = { operations: 60, keys: 3, clients: 5, lost: 0.1, uniqueValues: true };
 
 test("what fails gets small and goes on failing", () => {
@@ -27,12 +29,13 @@ test("what fails gets small and goes on failing", () => {
   for (let i = 0; i < 40; i++) {
     const history = randomHistory(random, { ...shape, wrong: 1 });
     if (!fails(history)) {
-      assert.equal(shrinkHistory(history, fails).length, history.length);
+      assert.equal(shrinkHistory(history, judge).operations.length, history.length);
       continue;
     }
     failed++;
-    const least = shrinkHistory(history, fails);
+    const { operations: least, isBounded } = shrinkHistory(history, judge);
     assert.ok(fails(least));
+    assert.equal(isBounded, false);
     // Nothing that stays is something else than it was, but for answers that were forgotten.
     for (const op of least) {
       const was = history.find(({ calledAt }) => calledAt === op.calledAt)!;
@@ -48,16 +51,40 @@ test("what fails gets small and goes on failing", () => {
 test("at its bound it returns the smallest it has", () => {
   const history = randomHistory(new SeededRandom(12n), { ...shape, wrong: 1 });
   let runs = 0;
-  const least = shrinkHistory(
+  const { operations, isBounded } = shrinkHistory(
     history,
     (some) => {
       runs++;
-      return some.length > 10;
+      return { fails: some.length > 10, steps: 1 };
     },
-    20,
+    { maxRuns: 20 },
   );
   assert.equal(runs, 20);
-  assert.ok(least.length > 10 && least.length <= history.length);
+  assert.ok(isBounded && operations.length > 10 && operations.length <= history.length);
+});
+
+test("the work of all attempts together is bounded, and that of each", () => {
+  const history = randomHistory(new SeededRandom(12n), { ...shape, wrong: 1 });
+  const steps: number[] = [];
+  const { operations, isBounded } = shrinkHistory(
+    history,
+    (some, maxSteps) => {
+      steps.push(maxSteps);
+      return { fails: some.length > 10, steps: maxSteps };
+    },
+    { maxSteps: 50_000 },
+  );
+  assert.deepEqual(steps, [20_000, 20_000, 10_000]);
+  assert.ok(isBounded && operations.length < history.length);
+});
+
+test("a judge that gives up at its bound says how much it did", () => {
+  const history = randomHistory(new SeededRandom(12n), { ...shape, lost: 0.5, wrong: 0 });
+  const whole = checkHistory(history);
+  assert.ok(whole.decided && whole.steps > 40, `${whole.steps} steps`);
+  const part = checkHistory(history, [], undefined, undefined, 20);
+  assert.deepEqual([part.decided, part.violation], [false, undefined]);
+  assert.ok(part.steps > 20 && part.steps < whole.steps, `${part.steps} of ${whole.steps} steps`);
 });
 
 test("all judges together: a violation with the smallest part and its picture", () => {
@@ -87,7 +114,10 @@ test("all judges together: a violation with the smallest part and its picture", 
       answer: { revision: 2, succeeded: true, answers: [{ kind: "range", kvs }] },
     },
   });
-  const judgement = judgeHistory({ operations }, { title: "stale read" });
+  const said: string[] = [];
+  const explains = (violation: string) => void said.push(violation);
+  const judgement = judgeHistory({ operations }, { title: "stale read", explains });
+  assert.deepEqual(said, [judgement.violation], "what is wrong, before it is made small");
   assert.match(judgement.violation ?? "", /HIST-1: revision 3 had been answered/);
   assert.deepEqual(judgement.undecided, []);
   assert.equal(judgement.failing?.length, 3);
