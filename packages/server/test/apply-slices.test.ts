@@ -8,6 +8,7 @@ import { test } from "node:test";
 import {
   DeleteRangeRequest,
   DeleteRangeResponse,
+  errorOf,
   fromUtf8,
   KVService,
   LeaseGrantRequest,
@@ -57,6 +58,7 @@ async function filled(
   size: number,
   flags: readonly string[] = [],
   slow: (node: Node) => boolean = () => true,
+  turnMs = 1,
 ): Promise<World> {
   const world = await started(size, flags);
   const leader = world.leader()!.member!;
@@ -78,6 +80,7 @@ async function filled(
   }
   await world.until(() => world.nodes.every((node) => node.member!.store.mvcc.keyCount === KEYS));
   await world.stopAll();
+  world.turnMs = turnMs;
   for (const node of world.nodes) if (slow(node)) node.applyLimits = EACH_KEY;
   for (const node of world.nodes) await world.start(node);
   await world.until(() => world.leader() !== undefined);
@@ -184,6 +187,24 @@ test("a lease with many keys is revoked at one revision, in slices", async () =>
   assert.equal(member.store.lessor.get(7n), undefined);
   assert.equal(member.store.mvcc.currentRevision, revision + 1);
   await agree(world, 0);
+  await world.stopAll();
+});
+
+test("a revocation that takes longer than a request may wait is answered all the same", async () => {
+  // 2,000 keys are sorted and deleted, one a turn: some 12 s, and a request waits for 7.
+  const world = await filled(1, [], () => true, 3);
+  const { member } = world.nodes[0];
+  const beganMs = world.clock.monotonicMs();
+  const revoked = call(
+    member!,
+    LeaseService.methods.LeaseRevoke.path,
+    LeaseRevokeRequest.encode({ ID: 7n }),
+  );
+  const behind = put(member!, "behind", "1");
+  await assert.rejects(world.settled(behind), { message: errorOf("Timeout").message });
+  await world.settled(revoked);
+  assert.ok(world.clock.monotonicMs() - beganMs > 7000);
+  await world.until(() => member!.store.mvcc.keyCount === 1);
   await world.stopAll();
 });
 

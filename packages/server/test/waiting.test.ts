@@ -65,6 +65,28 @@ test("proposals: each ends when its time is up, and what waited for a leader is 
   assert.equal(queue.failed, 2);
 });
 
+test("proposals: one whose entry is being applied is waited for, unless that is given up", async () => {
+  const { clock, queue } = proposals();
+  const results = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(1)));
+  const ends = results.map((result) => result.catch((error: Error) => error.message));
+  assert.deepEqual([queue.applies(9n), queue.applies(2n)], [false, true]);
+  clock.advance(1000);
+  queue.expire();
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(60_000);
+  queue.expire();
+  queue.settle(2n, "done");
+  assert.deepEqual(await Promise.all(ends), [late.message, "done", late.message]);
+  // A snapshot takes the place of the entry: there is no result.
+  const fourth = queue.propose(4n, new Uint8Array(1));
+  assert.ok(queue.applies(4n));
+  queue.abandons();
+  clock.advance(1000);
+  queue.expire();
+  await assert.rejects(fourth, late);
+  assert.deepEqual([queue.failed, queue.waitingCount], [3, 0]);
+});
+
 test("proposals: so many entries may be applied later, and more before a revocation with PriorityRequest", async () => {
   const refused = async (
     kind: "put" | "leaseRevoke",

@@ -161,7 +161,7 @@ export class Lifecycle {
 
   #applier(): Applier {
     const { clock, deps, faults, store, proposals, metrics, logger, config } = this.#parts;
-    const isAwaited = (requestId: bigint) => proposals.awaits(requestId);
+    const isAwaited = (requestId: bigint) => proposals.applies(requestId);
     const applied = new AppliedEntries({
       ...{ metrics, logger, warningMs: config.warningApplyDurationMs },
       malformed: this.#parts.malformed,

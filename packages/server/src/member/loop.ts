@@ -367,11 +367,11 @@ export class MemberLoop<R> {
   }
 
   #install(ready: Ready, snapshot: raftpb.Snapshot): void {
-    const { wal, raft, reads } = this.#parts;
-    const { applier } = this.#handlers;
+    const { wal, raft, reads, proposals } = this.#parts;
     this.#installing = true;
     // The snapshot holds what these would have done.
-    applier.clear();
+    this.#handlers.applier.clear();
+    proposals.abandons();
     this.#entryEnded?.();
     this.#send(ready.messages);
     for (const read of ready.readStates) reads.answered(read.context, read.index);

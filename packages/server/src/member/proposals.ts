@@ -1,6 +1,7 @@
 /**
  * Requests on their way through Raft: each waits under its id until the entry that carries it has
- * been applied here, or its time is up.
+ * been applied here, or its time is up. Once that entry is being applied, its result is certain and
+ * bounded by the work that an entry may have: then it is waited for.
  *
  * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no
  * leader). Beyond, TooManyRequests.
@@ -36,6 +37,8 @@ export class Proposals<R> {
   readonly #waiting = new Map<bigint, Waiter<R>>();
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  /** The request whose entry is being applied, where a caller waits for it; 0n for none. */
+  #applying = 0n;
   /** Why nothing is taken any more. */
   #closed: Error | undefined;
   /** Called when the queue gets its first payload. */
@@ -119,13 +122,24 @@ export class Proposals<R> {
     const waiter = this.#waiting.get(id);
     if (waiter === undefined) return undefined;
     this.#waiting.delete(id);
+    this.#applying = 0n;
     waiter.resolve(result);
     return waiter.startedMs;
   }
 
-  /** Whether a caller on this member waits for `id`. */
-  awaits(id: bigint): boolean {
-    return this.#waiting.has(id);
+  /**
+   * The entry with the request `id` begins to be applied, after the one before. Returns whether a
+   * caller on this member waits for it.
+   */
+  applies(id: bigint): boolean {
+    const isAwaited = this.#waiting.has(id);
+    this.#applying = isAwaited ? id : 0n;
+    return isAwaited;
+  }
+
+  /** The entry that is being applied is given up: its result will not come. */
+  abandons(): void {
+    this.#applying = 0n;
   }
 
   /** Ends the waiters whose time is up. Call it about every tick. */
@@ -133,6 +147,7 @@ export class Proposals<R> {
     const now = this.#clock.monotonicMs();
     for (const [id, waiter] of this.#waiting) {
       if (waiter.deadlineMs > now) return;
+      if (id === this.#applying) continue;
       this.#waiting.delete(id);
       this.failed++;
       waiter.reject(this.#timeoutReason(waiter.startedMs));

@@ -57,6 +57,7 @@ class LeaseRecord implements Lease {
   changes = 0;
   /** Size of its record. */
   sizeBytes = 0;
+  hasEnded = false;
 
   constructor(id: bigint, ttlSeconds: number, remainingSeconds: number) {
     this.id = id;
@@ -82,7 +83,10 @@ export class Lessor implements LeaseBook {
   readonly #path: string;
   readonly #liveBytes: LiveBytes;
   readonly #leases = new Map<bigint, LeaseRecord>();
-  /** The lease of each attached key. */
+  /**
+   * The lease of each attached key; and one that has ended, until the deletion of the key is
+   * written.
+   */
   readonly #leaseOf = new Map<string, LeaseRecord>();
   /** While an entry is applied in several turns: what it has changed. */
   #unfinished: UnfinishedChanges | undefined;
@@ -119,6 +123,14 @@ export class Lessor implements LeaseBook {
   /** Number of leases. */
   get count(): number {
     return this.#leases.size;
+  }
+
+  /**
+   * Keys whose lease is in memory: all that are attached, and those of leases that have ended until
+   * their deletion is written.
+   */
+  get knownKeys(): number {
+    return this.#leaseOf.size;
   }
 
   get(id: bigint): Lease | undefined {
@@ -200,7 +212,8 @@ export class Lessor implements LeaseBook {
   }
 
   leaseOf(key: string): bigint {
-    return this.#leaseOf.get(key)?.id ?? 0n;
+    const lease = this.#leaseOf.get(key);
+    return lease === undefined || lease.hasEnded ? 0n : lease.id;
   }
 
   attach(id: bigint, key: string): void {
@@ -226,10 +239,6 @@ export class Lessor implements LeaseBook {
     lease.coverages?.detached(key);
     lease.changes++;
     this.#unfinished?.note(key, id);
-    this.#leaseOf.delete(key);
-  }
-
-  release(key: string): void {
     this.#leaseOf.delete(key);
   }
 
@@ -280,11 +289,15 @@ export class Lessor implements LeaseBook {
       if (++count % mvcc.stepKeys === 0) yield;
     }
     const txn = mvcc.beginLong(this);
-    yield* txn.deleteOfLease(keys);
+    yield* txn.deleteOfLease(keys, (key) => {
+      if (this.#leaseOf.get(key) === lease) this.#leaseOf.delete(key);
+    });
     this.#end(lease, txn);
   }
 
-  #end({ id, sizeBytes }: LeaseRecord, txn: WriteTxn): void {
+  #end(lease: LeaseRecord, txn: WriteTxn): void {
+    const { id, sizeBytes } = lease;
+    lease.hasEnded = true;
     this.#leases.delete(id);
     this.#backend.delete(Bucket.lease, leaseKey(id));
     this.#liveBytes.removed(sizeBytes);

@@ -11,8 +11,15 @@
  * everything before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as in
  * etcd 3.7).
  *
- * Most keys have one event, which is stored in the object itself; `older` is created with the
- * second one: an object for one event, which is made in half the time of a list, a list for more.
+ * Most keys have one event, which is stored in the object itself. With the second one there is an
+ * older event, in one of three forms:
+ *
+ *     put, deletion        a number, the size of the put's record; the rest of the put is where the
+ *                          created revision and version of an existing key are. So a deletion of a
+ *                          million keys makes no objects, which would have to be collected
+ *     put, put             an object, which is made in half the time of a list
+ *     any three or more    a list
+ *
  * Each event has the size of its record, so that a compaction knows the bytes it frees
  * without reading the records.
  */
@@ -77,10 +84,11 @@ export class KeyIndex {
   #main: number;
   #packed: number;
   #sizeBytes = 0;
+  /** Of the last generation; with a number as #older, main and packed of the older event. */
   #created: number;
   #version: number;
   /** Events before the last; a list has them in order: main, packed, size, main, packed, ... */
-  #older: OneOlder | number[] | undefined = undefined;
+  #older: number | OneOlder | number[] | undefined = undefined;
 
   private constructor(main: number, packed: number, created: number, version: number) {
     this.#main = main;
@@ -151,15 +159,29 @@ export class KeyIndex {
   delete(main: number, sub: number): void {
     if (!this.exists)
       violated("MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
-    this.#push(main, pack(sub, true, false));
+    const packed = pack(sub, true, false);
+    if (this.#older !== undefined) {
+      this.#push(main, packed);
+      return;
+    }
+    this.#checkOrder(main, packed);
+    this.#created = this.#main;
+    this.#version = this.#packed;
+    this.#older = this.#sizeBytes;
+    this.#main = main;
+    this.#packed = packed;
   }
 
-  #push(main: number, packed: number): void {
+  #checkOrder(main: number, packed: number): void {
     if (main < this.#main || (main === this.#main && packed <= this.#packed)) {
       const last = `${this.#main}.${this.#packed / FLAGS}`;
       violated("MVCC-1", `change ${main}.${packed / FLAGS} of a key follows ${last}`);
     }
-    const older = this.#older;
+  }
+
+  #push(main: number, packed: number): void {
+    this.#checkOrder(main, packed);
+    const older = this.#onlyOlder() ?? this.#older;
     if (older === undefined) this.#older = new OneOlder(this.#main, this.#packed, this.#sizeBytes);
     else if (older instanceof OneOlder)
       this.#older = [
@@ -170,9 +192,16 @@ export class KeyIndex {
         this.#packed,
         this.#sizeBytes,
       ];
-    else older.push(this.#main, this.#packed, this.#sizeBytes);
+    else (older as number[]).push(this.#main, this.#packed, this.#sizeBytes);
     this.#main = main;
     this.#packed = packed;
+  }
+
+  /** The older event where there is one and no list. */
+  #onlyOlder(): OneOlder | undefined {
+    const older = this.#older;
+    if (typeof older === "number") return new OneOlder(this.#created, this.#version, older);
+    return older instanceof OneOlder ? older : undefined;
   }
 
   /**
@@ -188,6 +217,7 @@ export class KeyIndex {
   mainAt(place: number): number {
     if (place === LATEST) return this.#main;
     const older = this.#older!;
+    if (typeof older === "number") return this.#created;
     return older instanceof OneOlder ? older.main : older[place];
   }
 
@@ -200,6 +230,7 @@ export class KeyIndex {
   sizeAt(place: number): number {
     if (place === LATEST) return this.#sizeBytes;
     const older = this.#older!;
+    if (typeof older === "number") return older;
     return older instanceof OneOlder ? older.sizeBytes : older[place + 2];
   }
 
@@ -220,7 +251,7 @@ export class KeyIndex {
     const place = this.#eventAt(at);
     if (place === NONE) return false;
     const gone = isTombstone(this.#packedAt(place)) && this.mainAt(place) < at;
-    const older = this.#older;
+    const older = this.#onlyOlder() ?? this.#older;
     let left = most;
     if (older instanceof OneOlder) {
       if (most > 0 && (place === LATEST || gone)) {
@@ -233,7 +264,7 @@ export class KeyIndex {
         this.#older = undefined;
         left--;
       }
-    } else if (older !== undefined) {
+    } else if (older !== undefined && typeof older !== "number") {
       const superseded = place === LATEST ? older.length : gone ? place + STRIDE : place;
       const start = STRIDE * countUpTo(older, DROPPED);
       const end = Math.min(superseded, start + most * STRIDE);
@@ -256,6 +287,7 @@ export class KeyIndex {
     if (this.#main <= at) return LATEST;
     const older = this.#older;
     if (older === undefined) return NONE;
+    if (typeof older === "number") return this.#created <= at ? 0 : NONE;
     if (older instanceof OneOlder) return older.main <= at ? 0 : NONE;
     if (older[0] > at) return NONE;
     return (countUpTo(older, at) - 1) * STRIDE;
@@ -264,6 +296,7 @@ export class KeyIndex {
   #packedAt(place: number): number {
     if (place === LATEST) return this.#packed;
     const older = this.#older!;
+    if (typeof older === "number") return this.#version;
     return older instanceof OneOlder ? older.packed : older[place + 1];
   }
 }

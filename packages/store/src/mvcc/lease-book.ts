@@ -9,8 +9,6 @@ export interface LeaseBook {
   attach(id: bigint, key: string): void;
   /** Detaches the key from the lease. */
   detach(id: bigint, key: string): void;
-  /** The key's lease ends with the present entry, and keeps its keys until then. */
-  release(key: string): void;
   /**
    * An entry begins that is applied in several turns: until `endLong` other readers do not see
    * which keys it attaches and detaches.
@@ -25,7 +23,6 @@ export const noLeases: LeaseBook = {
   leaseOf: () => 0n,
   attach: () => {},
   detach: () => {},
-  release: () => {},
   beginLong: () => {},
   endLong: () => {},
 };

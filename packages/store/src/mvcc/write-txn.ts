@@ -53,6 +53,7 @@ export class WriteTxn extends ReadView {
   #addedBytes = 0;
   #addedKeys = 0;
   #tombstones: Tombstones | undefined;
+  #written: ((key: string) => void) | undefined;
   readonly #touched: KeyRange[] = [];
 
   /**
@@ -142,9 +143,14 @@ export class WriteTxn extends ReadView {
     return true;
   }
 
-  /** Deletes the keys of a lease that ends, in order. All of them exist. For a long transaction. */
-  *deleteOfLease(keys: KeyTree<unknown>): Steps<void> {
+  /**
+   * Deletes the keys of a lease that ends, in order. All of them exist. For a long transaction that
+   * does nothing else. @param written called with each key while the batch of the transaction is
+   * written: the lease book need not forget the keys one by one before that
+   */
+  *deleteOfLease(keys: KeyTree<unknown>, written: (key: string) => void): Steps<void> {
     this.state.counts.deletes += keys.size;
+    this.#written = written;
     for (let from: string | undefined = ""; from !== undefined; ) {
       let first: string | undefined;
       let last = "";
@@ -181,8 +187,7 @@ export class WriteTxn extends ReadView {
   #delete(key: string, index: KeyIndex, leaseEnds = false): void {
     const main = this.#main;
     const sub = this.#count++;
-    if (leaseEnds) this.#leases.release(key);
-    else if (index.leased) this.#leases.detach(this.#leases.leaseOf(key), key);
+    if (index.leased && !leaseEnds) this.#leases.detach(this.#leases.leaseOf(key), key);
     index.delete(main, sub);
     this.#addedKeys--;
     this.#account(index, liveSizeBytes(TOMBSTONE_BYTES, tombstoneBytes(key.length)));
@@ -201,7 +206,8 @@ export class WriteTxn extends ReadView {
   #stageTombstone(key: string, sub: number): void {
     if (this.#tombstones?.continuesWith(sub) !== true) {
       this.#stageTombstones();
-      this.#tombstones = new Tombstones(this.#main, sub);
+      const isFirst = this.#tombstones === undefined;
+      this.#tombstones = new Tombstones(this.#main, sub, isFirst, this.#written);
     }
     this.#tombstones!.push(key);
   }
