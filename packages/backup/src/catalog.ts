@@ -109,16 +109,7 @@ function readSegmentFile(
       };
       continue;
     }
-    if (record.kind === "changes") {
-      if (record.revision !== found!.last + 1) {
-        throw new BackupError(
-          "Damaged",
-          path,
-          `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`,
-        );
-      }
-      found!.last = record.revision;
-    }
+    if (record.kind === "changes") found!.last = record.revision;
     found!.lastTimeMs = Math.max(found!.lastTimeMs, record.timeMs);
   }
   return found;

@@ -49,6 +49,7 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
     damaged(0, `a segment of a backup begins with ${MAGIC}`);
   }
   let isFirst = true;
+  let last = 0;
   for (let at = MAGIC.length; at < sizeBytes; ) {
     const found = recordAt(file, at, sizeBytes);
     if (found === undefined) {
@@ -61,6 +62,15 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
     if (isFirst !== (record.kind === "head"))
       damaged(at, isFirst ? "a segment begins with a head" : "a head stands in the middle");
     isFirst = false;
+    if (record.kind === "head") last = record.revision;
+    if (record.kind === "changes") {
+      if (record.revision !== last + 1)
+        return damaged(
+          at,
+          `revision ${record.revision} follows ${last}, and the changes between are missing`,
+        );
+      last = record.revision;
+    }
     yield record;
     at = end;
   }

@@ -176,11 +176,16 @@ describe("segments", () => {
       revision: 6,
       timeMs: 0,
     });
-    writer.append({ kind: "changes", timeMs: 0, revision: 8, changes: [] });
+    const path = `${DIR}/segment-00000002.qbk`;
+    const later = { kind: "changes", timeMs: 0, revision: 8, changes: [] } as const;
+    writer.append(later);
     writer.close();
+    const at = disk.stat(path)!.sizeBytes - encodeRecord(later).length;
     assert.throws(
       () => readCatalog(disk, DIR),
-      /revision 8 follows 6: changes are missing within a segment/,
+      new RegExp(
+        `${path}: damaged at byte ${at}: revision 8 follows 6, and the changes between are missing; .*truncate -s ${at} ${path}`,
+      ),
     );
   });
 
