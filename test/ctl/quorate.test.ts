@@ -72,7 +72,7 @@ test("mistakes are refused by name, with etcd's codes, and leave nothing behind"
         "--listen-peer-urls=http://localhost:7",
       ],
       1,
-      /http:\/\/127\.0\.0\.1:7 is a peer URL of this member: give its clients another port/,
+      /--listen-client-urls and --listen-peer-urls both want to listen on http:\/\/127\.0\.0\.1:7: give one of them another port/,
     ],
     [
       ["--config-file=absent.yaml"],

@@ -70,25 +70,16 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 }
 
 /**
- * Finds out whether all addresses are free, before anything is written, and no client is to come to
- * a port for peers. All are taken at once, as the member does: two of its own URLs may exclude each
- * other, such as 0.0.0.0 and 127.0.0.1 with one port. Rejects with Go's words for the first that is
+ * Finds out whether all addresses are free, before anything is written. All are taken at once, as
+ * the member does: two of its own URLs may exclude each other, such as 0.0.0.0 and 127.0.0.1 with one
+ * port. Rejects with Go's words for the first that is
  * not free. Another process may still take one between this and the real listening, which then
  * fails likewise.
  */
-export async function checkFree(
-  peerUrls: readonly MemberUrl[],
-  otherUrls: readonly MemberUrl[],
-  reusePort: boolean,
-): Promise<void> {
-  const shared = otherUrls.find(
-    (url) => url.port !== 0 && peerUrls.some((peer) => placeOf(peer) === placeOf(url)),
-  );
-  if (shared !== undefined)
-    throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
+export async function checkFree(urls: readonly MemberUrl[], reusePort: boolean): Promise<void> {
   const taken = new Map<string, { url: MemberUrl; server: Server }>();
   try {
-    for (const url of [...peerUrls, ...otherUrls]) {
+    for (const url of urls) {
       const { port, path } = listenAddress(url);
       if (path !== undefined || port === 0 || taken.has(placeOf(url))) continue;
       const own = [...taken.values()].find(

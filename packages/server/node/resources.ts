@@ -44,7 +44,7 @@ export async function acquire(
     config.listenClientHttpUrls,
     config.listenMetricsUrls,
   ];
-  await checkFree(config.listenPeerUrls, clientUrls.flat(), config.socketReusePort);
+  await checkFree([...config.listenPeerUrls, ...clientUrls.flat()], config.socketReusePort);
   closeDirectories(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],

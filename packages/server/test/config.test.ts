@@ -509,7 +509,7 @@ test("address contradictions are refused", async () => {
   ]);
   await refused(
     "Contradiction",
-    "--listen-client-urls and --listen-peer-urls both want to listen on http://localhost:2380",
+    "--listen-client-urls and --listen-peer-urls both want to listen on http://localhost:2380: give one of them another port",
     ["--listen-client-urls=http://localhost:2380", advertise],
   );
   await refused("Contradiction", "--listen-peer-urls must not be empty", ["--listen-peer-urls="]);

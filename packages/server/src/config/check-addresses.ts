@@ -75,8 +75,11 @@ function checkPlaces(values: OptionValues): void {
       const other = listeners.get(place);
       if (other === "listen-client-urls" && name === "listen-client-http-urls")
         contradiction(`cannot bind both --${other} and --${name} on the same url ${url.text}`);
-      if (other !== undefined && !(other === name && SHARED.has(name)))
-        contradiction(`--${name} and --${other} both want to listen on ${url.text}`);
+      if (other !== undefined && !(other === name && SHARED.has(name))) {
+        const who = other === name ? `two URLs of --${name}` : `--${name} and --${other} both`;
+        const what = url.path === "" ? "port" : "path";
+        contradiction(`${who} want to listen on ${url.text}: give one of them another ${what}`);
+      }
       listeners.set(place, name);
     }
   }
