@@ -220,4 +220,13 @@ export const SUBTLE: readonly Mutant[] = [
     tests: ["packages/transport/test/frames.test.ts"],
     sim: "default",
   },
+  {
+    name: "a full member waits for compactions for ever",
+    file: "server/src/space/space-keeper.ts",
+    before:
+      "return store.current.mvcc.isCompacting && nowMs - this.#scarceSinceMs < COMPACTION_WAITS_MS;",
+    after: "return store.current.mvcc.isCompacting && nowMs > 0;",
+    tests: ["packages/server/test/space.test.ts"],
+    sim: "no",
+  },
 ];

@@ -175,6 +175,35 @@ test("without --quota-auto-disarm an operator ends the alarm; raised over a full
   await world.stopAll();
 });
 
+test("a store that compactions never empty raises the alarm, while they run", async () => {
+  const slow = ["--compaction-batch-limit", "1", "--compaction-sleep-interval", "1s"];
+  const world = await started(1, [...QUOTA, ...slow]);
+  const member = world.nodes[0].member!;
+  const isAlarmed = (): boolean => member.store.alarms.noSpace;
+  for (let i = 0; i < 20; i++) await world.settled(put(member, "hot", VALUE));
+  let refusedS = 0;
+  for (let second = 0; second < 100 && !isAlarmed(); second++) {
+    // What the compaction frees is used up at once, and there is always another compaction.
+    await errorOf(world, compact(member, false));
+    for (let i = 0; i < 30; i++) {
+      const error = await errorOf(world, put(member, "hot", VALUE));
+      if (error === "") continue;
+      assert.equal(error, textOf("NoSpace"));
+      refusedS++;
+      break;
+    }
+    assert.ok(member.store.mvcc.isCompacting || isAlarmed());
+    await world.run(1000);
+  }
+  assert.ok(isAlarmed(), `refused for ${refusedS} s without an alarm`);
+  assert.ok(refusedS >= 10, `a compaction had ${refusedS} s to free space`);
+  // Nothing is added under the alarm, so the compaction is done one day, and ends it.
+  await world.until(() => !isAlarmed());
+  assert.ok(!member.store.mvcc.isCompacting);
+  assert.equal(await errorOf(world, put(member, "hot", VALUE)), "");
+  await world.stopAll();
+});
+
 test("an alarm that an operator raised stays until a compaction or the operator ends it", async () => {
   const world = await started(1, QUOTA);
   const member = world.nodes[0].member!;

@@ -46,6 +46,11 @@ export interface SpaceKeeperParts {
 const LOOK_EVERY_MS = 500;
 /** A follower that is full leaves it to the leader for this long to say so: one alarm is enough. */
 const FOLLOWER_WAITS_MS = 2000;
+/**
+ * A full member leaves it to a running compaction for this long to free space. Where requests and
+ * compactions follow each other as fast as they come, it never does: then only the alarm lets it.
+ */
+const COMPACTION_WAITS_MS = 10_000;
 /** Shares of the quota at which a warning is due. */
 const WARNINGS = [0.8, 0.9] as const;
 /** An alarm ends by itself below this share of the quota. */
@@ -63,6 +68,10 @@ export class SpaceKeeper {
   #nextWarning: number = WARNINGS[0];
   /** Since when this member has been over its quota without an alarm. */
   #fullSinceMs: number | undefined;
+  /** Since when there was not enough space; until there is as much as ends an alarm. */
+  #scarceSinceMs: number | undefined;
+  /** The compact revision of a compaction that ran while an alarm held: its end is the alarm's. */
+  #runsUnderAlarm: number | undefined;
   #raising: Promise<void> | undefined;
   #disarming = false;
 
@@ -125,14 +134,16 @@ export class SpaceKeeper {
    */
   look(): void {
     this.#warn();
-    const { alarms, mvcc } = this.#parts.store.current;
+    this.#noteCompaction();
+    const { alarms } = this.#parts.store.current;
+    if (this.usedShare < DISARM_BELOW) this.#scarceSinceMs = undefined;
     if (alarms.noSpace) {
       this.#fullSinceMs = undefined;
       if (this.#options.autoDisarm && this.#parts.isLeader())
         this.#disarm(alarms.list(AlarmType.NOSPACE));
       return;
     }
-    if (this.usedShare < 1 || mvcc.isCompacting) {
+    if (this.usedShare < 1 || this.#isLeftToCompaction()) {
       this.#fullSinceMs = undefined;
       return;
     }
@@ -147,6 +158,7 @@ export class SpaceKeeper {
    */
   applied(): void {
     if (this.#options.quotaBytes === undefined) return;
+    this.#noteCompaction();
     const share = this.usedShare;
     if (share >= this.#nextWarning) this.#warn();
     if (share >= 1 && this.#fullSinceMs === undefined) this.look();
@@ -173,13 +185,27 @@ export class SpaceKeeper {
     this.#nextWarning = WARNINGS.find((warning) => warning > due) ?? Number.POSITIVE_INFINITY;
   }
 
+  #noteCompaction(): void {
+    const { alarms, mvcc } = this.#parts.store.current;
+    if (!alarms.noSpace) this.#runsUnderAlarm = undefined;
+    else if (mvcc.isCompacting) this.#runsUnderAlarm = mvcc.compactRevision;
+  }
+
+  /** For a member without space: whether a running compaction may still free some. */
+  #isLeftToCompaction(): boolean {
+    const { clock, store } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    this.#scarceSinceMs ??= nowMs;
+    return store.current.mvcc.isCompacting && nowMs - this.#scarceSinceMs < COMPACTION_WAITS_MS;
+  }
+
   /**
-   * Raises NOSPACE for this member, unless it is raised. A running compaction may free space: then
-   * nothing is raised yet. Never rejects.
+   * Raises NOSPACE for this member, unless it is raised or a running compaction may free space.
+   * Never rejects.
    */
   #raise(): Promise<void> {
     const { store, logger } = this.#parts;
-    if (store.current.alarms.noSpace || store.current.mvcc.isCompacting) return Promise.resolve();
+    if (store.current.alarms.noSpace || this.#isLeftToCompaction()) return Promise.resolve();
     this.#raising ??= this.#proposeRaise()
       .catch((error: Error) =>
         logger.warn("failed to raise an alarm", { alarm: "NOSPACE", error: error.message }),
@@ -211,7 +237,10 @@ export class SpaceKeeper {
   #disarm(alarms: readonly Alarm[]): void {
     const { mvcc, liveBytes } = this.#parts.store.current;
     if (this.#disarming || mvcc.isCompacting || this.usedShare >= DISARM_BELOW) return;
-    const helped = alarms.filter(({ compactRevision }) => mvcc.compactedRevision > compactRevision);
+    const helped = alarms.filter(
+      ({ compactRevision }) =>
+        mvcc.compactedRevision > compactRevision || mvcc.compactedRevision === this.#runsUnderAlarm,
+    );
     if (helped.length === 0) return;
     this.#disarming = true;
     const { logger } = this.#parts;
