@@ -71,10 +71,9 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 
 /**
  * Finds out whether all addresses are free, before anything is written. All are taken at once, as
- * the member does: two of its own URLs may exclude each other, such as 0.0.0.0 and 127.0.0.1 with one
- * port. Rejects with Go's words for the first that is
- * not free. Another process may still take one between this and the real listening, which then
- * fails likewise.
+ * the member does: two of its own URLs may exclude each other, such as 0.0.0.0 and 127.0.0.1 with
+ * one port. Rejects with Go's words for the first that is not free. Another process may still take
+ * one between this and the real listening, which then fails likewise.
  */
 export async function checkFree(urls: readonly MemberUrl[], reusePort: boolean): Promise<void> {
   const taken = new Map<string, { url: MemberUrl; server: Server }>();
