@@ -159,7 +159,6 @@ async function measure(program: Executable, setting: Setting, figures: Figure[])
   }
 }
 
-/** The middle of the figures of a place in the table. */
 function table(figures: readonly Figure[]): string {
   const programs = [...new Set(figures.map(({ program }) => program))];
   const lines = [["load", "setting", ...programs.flatMap((one) => [`${one}, per s`, "us CPU"])]];
