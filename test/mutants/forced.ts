@@ -158,6 +158,7 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "parts-beyond-the-limit": STREAMS,
   "advance-despite-a-leader": FIRST_ELECTIONS,
   "roles-of-a-token-lost-in-the-log": { ...USERS, signedTokens: true },
+  "watch-waits-for-no-signature": { ...USERS, signedTokens: true },
   "snapshot-without-users": { ...USERS, snapshotCount: 3, catchUpEntries: 1 },
   // Entries of one turn are applied in one turn.
   "watch-takes-what-came-after": { ...USERS, applySteps: 0 },

@@ -111,6 +111,11 @@ export const USER_BUGS = {
     before: "if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;",
     after: "",
   },
+  "watch-waits-for-no-signature": {
+    file: "server/src/auth/authority.ts",
+    before: "return identity instanceof Promise ? identity.then(() => {}) : undefined;",
+    after: "return undefined;",
+  },
   "login-by-an-old-password": {
     file: "server/src/services/auth.ts",
     before: "if (checkedRevision !== revision) continue;",

@@ -209,8 +209,10 @@ class UserWatch {
       this.#say(`refused: ${reason}`);
       this.isOver = true;
       const forbidden = (index: number, state: AuthModel) => !this.#isPermitted(index, state);
-      const isToken = this.#identity.session !== undefined && /invalid auth token/.test(reason);
-      if (!isToken && !this.#isEver(lowest, forbidden))
+      const isExplained = /invalid auth token/.test(reason)
+        ? this.#mayLackToken(lowest)
+        : this.#isEver(lowest, forbidden);
+      if (!isExplained)
         violate("AUTH-5", `${this.#who()} is refused with "${reason}", and was permitted`);
       return;
     }
@@ -233,19 +235,18 @@ class UserWatch {
     this.#counts.revoked++;
     if (reason === "") return;
     const forbidden = (index: number, state: AuthModel) => !this.#isPermitted(index, state);
-    const isExplained = this.#isEver(this.#madeAt ?? 0, forbidden) || this.#mayHaveLostToken();
+    // A watch from before enforcement may have had its user's token looked at for the first time
+    // when that token had ended.
+    const madeAt = this.#madeAt ?? 0;
+    const isExplained = this.#isEver(madeAt, forbidden) || this.#mayLackToken(madeAt);
     if (!/PermissionDenied/.test(reason) || !isExplained)
       violate("AUTH-6", `${this.#who()} ends with "${reason}", and was permitted`);
   }
 
-  /**
-   * A watch from before enforcement may have had its user's token looked at for the first time when
-   * that token had ended.
-   */
-  #mayHaveLostToken(): boolean {
+  /** Whether its user's token may have been none, from an entry on. */
+  #mayLackToken(lowest: number): boolean {
     const { check, safety } = this.#deps;
     const call = { identity: this.#identity, begin: this.#begin, usedMs: this.#usedMs };
-    const lowest = this.#madeAt ?? 0;
     const span = { first: lowest, lowest, last: safety.lastIndex };
     return check.explains({ ...call, rules: undefined }, "InvalidAuthToken", span, () => []);
   }
