@@ -62,6 +62,12 @@ const FIRST_ELECTIONS = {
   ...{ electionAdvance: true, members: 5, clients: 1, faultEveryMs: 150, faultPhaseMs: 6000 },
   ...{ heartbeatMs: 10, electionMs: 100, loss: 0.1, jitterMs: 25, maxDownMs: 300 },
 };
+/** One of two members is removed, little is written, and the other crashes soon. */
+const REMOVALS = {
+  ...{ members: 2, maxMembers: 2, membershipEveryMs: 300, batchIntervalMs: 1000 },
+  ...{ clients: 1, thinkMs: 500, leaseClients: 0, hostileEveryMs: 0, poisonEveryMs: 0 },
+  ...{ faultEveryMs: 500, faultPhaseMs: 3000 },
+};
 const USER_FORCED = Object.fromEntries(Object.keys(USER_BUGS).map((bug) => [bug, USERS])) as Record<
   keyof typeof USER_BUGS,
   Changes["set"]
@@ -131,6 +137,7 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   // What a failed sync left is lost where nothing is written behind it in the same sector.
   "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
   "flip-taken-for-tear": HARSH_DISKS,
+  "last-voter-forgets": REMOVALS,
   "lowered-position-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
   "lost-member-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
   "refused-put-leaves-its-lease": { leasedShare: 0.5, leaseClients: 3, faultPhaseMs: 3000 },

@@ -39,7 +39,8 @@ export interface Ready {
   readonly entries: readonly raftpb.Entry[];
   /**
    * The write must be durable before persisted(number) is called. If false, only the commit index
-   * changed, and losing that is harmless.
+   * changed. Losing that is harmless while a quorum remembers it; a driver whose members leave when
+   * their removal is committed has to see to that.
    */
   readonly mustSync: boolean;
   /**

@@ -280,6 +280,11 @@ export const SOURCE_BUGS = {
     before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
     after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
   },
+  "last-voter-forgets": {
+    file: "server/src/member/loop.ts",
+    before: "if (ready.hardState !== undefined && this.#mustSaveFirst(ready.hardState)) {",
+    after: "if (ready.number < 0 && ready.hardState !== undefined) {",
+  },
   "lowered-position-unnoticed": {
     file: "store/src/live-bytes.ts",
     before: "if (savedIndex > index) throw problem(",

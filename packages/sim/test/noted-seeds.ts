@@ -56,6 +56,7 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "quota-unchecked": 60,
   "new-leader-keeps-lease-times": 14,
   "lowered-position-unnoticed": 3,
+  "last-voter-forgets": 31,
   "advance-despite-a-leader": 3,
   "previous-keys-of-a-deletion-unchecked": 4,
   "merged-permissions-outlive-a-role": 5,

@@ -17,33 +17,19 @@
 import type { Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { Raft, Ready } from "@quorate/raft";
+import { LastVoter } from "./last-voter.ts";
 import type { LoopHandlers, LoopParts } from "./loop-parts.ts";
+import { handProposals } from "./proposal-batches.ts";
+import { type Unsynced, UnsyncedReadys } from "./unsynced-readys.ts";
 
 /** Readys handled before the event loop gets its turn back. */
 const MAX_READYS_PER_TURN = 8;
-/** Payload bytes that go into Raft as one append; a batch above it is split. */
-const MAX_BATCH_BYTES = 1024 * 1024;
-/**
- * Payload bytes that go into Raft in one turn, and one batch more: to write them and their
- * checksums takes some milliseconds.
- */
-const MAX_TURN_BYTES = 4 * 1024 * 1024;
-
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with
  * nothing else to do meanwhile it saves the way to another thread and back, a third of what one
  * client's write takes.
  */
 const MAX_BLOCKING_SYNC_MS = 1;
-
-/** A Ready whose persistence is under way. */
-interface Unsynced {
-  readonly number: number;
-  readonly messages: readonly raftpb.Message[];
-  durable: boolean;
-  /** Of the last entry that is written; undefined if there is none. */
-  readonly lastIndex: number | undefined;
-}
 
 export class MemberLoop<R> {
   readonly #parts: LoopParts<R>;
@@ -54,6 +40,7 @@ export class MemberLoop<R> {
   #turnIsSet = false;
   /** Before `start` and after `stop` nothing happens. */
   #stopped = true;
+  /** A snapshot is being installed, or a commit has to be durable before anybody hears of it. */
   #installing = false;
   /** When this turn began to apply; undefined: it has not. */
   #sliceStartMs: number | undefined;
@@ -62,13 +49,16 @@ export class MemberLoop<R> {
   #appliedIndex: number;
   /**
    * A hard state whose only news is the commit index; it travels with the next append, because
-   * no member depends on it being durable.
+   * no member depends on it being durable, but for #lastVoter.
    */
   #lazyHardState: raftpb.HardState | undefined;
-  #unsynced: Unsynced[] = [];
+  readonly #unsynced = new UnsyncedReadys();
+  readonly #lastVoter: LastVoter;
 
   constructor(parts: LoopParts<R>, options: { tickMs: number; appliedIndex: number }) {
     this.#parts = parts;
+    const { commitIndex, lastIndex } = parts.raft;
+    this.#lastVoter = new LastVoter(commitIndex, lastIndex);
     this.#tickMs = options.tickMs;
     this.#appliedIndex = options.appliedIndex;
   }
@@ -125,7 +115,7 @@ export class MemberLoop<R> {
    * are.
    */
   get unsyncedIndex(): number | undefined {
-    return this.#unsynced.find((step) => step.lastIndex !== undefined && !step.durable)?.lastIndex;
+    return this.#unsynced.oldestIndex;
   }
 
   /** Runs `change` on Raft (a transfer, a report) and sees to what follows from it. */
@@ -137,7 +127,8 @@ export class MemberLoop<R> {
 
   /**
    * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry
-   * that is being applied is finished before. Rejects while a snapshot is being installed.
+   * that is being applied is finished before. Rejects while a snapshot is being installed, or the
+   * commit of a removal saved.
    */
   async standStill(task: () => Promise<void>): Promise<void> {
     const { applier } = this.#handlers;
@@ -152,7 +143,7 @@ export class MemberLoop<R> {
       applier.isHeld = false;
     }
     if (this.#installing || this.#stopped)
-      throw new Error("the member is installing a snapshot, or ending");
+      throw new Error("the member is installing a snapshot, saving a commit, or ending");
     this.#installing = true;
     try {
       await task();
@@ -194,8 +185,9 @@ export class MemberLoop<R> {
   }
 
   #turn(): void {
+    const { proposals, raft } = this.#parts;
     this.#sliceStartMs = undefined;
-    this.#takeProposals();
+    if (handProposals(proposals, raft)) this.wake();
     this.#parts.reads.startRound((context) => this.#askReadIndex(context));
     for (let i = 0; this.#canProceed(); i++) {
       if (i === MAX_READYS_PER_TURN) {
@@ -217,42 +209,6 @@ export class MemberLoop<R> {
     return !this.#installing && !this.#stopped && this.#parts.raft.hasReady();
   }
 
-  /**
-   * Hands the queued proposals to Raft in batches. What it does not take stays queued: there may be
-   * a leader, or capacity, in a later turn.
-   */
-  #takeProposals(): void {
-    const { proposals, raft } = this.#parts;
-    if (proposals.queuedCount === 0 || raft.leader === 0n) return;
-    const queue = proposals.takeQueue();
-    let start = 0;
-    let takenBytes = 0;
-    while (start < queue.length) {
-      if (takenBytes >= MAX_TURN_BYTES) {
-        proposals.putBack(queue.slice(start));
-        this.wake();
-        return;
-      }
-      let end = start;
-      let bytes = 0;
-      for (
-        ;
-        end < queue.length && (end === start || bytes + queue[end].length <= MAX_BATCH_BYTES);
-        end++
-      )
-        bytes += queue[end].length;
-      if (
-        raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !==
-        "accepted"
-      ) {
-        proposals.putBack(queue.slice(start));
-        return;
-      }
-      start = end;
-      takenBytes += bytes;
-    }
-  }
-
   #askReadIndex(context: Uint8Array): boolean {
     return this.#parts.raft.readIndex(context) === "accepted";
   }
@@ -263,18 +219,59 @@ export class MemberLoop<R> {
       this.#install(ready, ready.snapshot);
       return;
     }
+    this.#lastVoter.wrote(ready.entries);
+    if (ready.hardState !== undefined && this.#mustSaveFirst(ready.hardState)) {
+      this.#saveFirst(ready, ready.hardState);
+      return;
+    }
     const unsynced = this.#persist(ready);
     this.#send(ready.messages);
     if (unsynced !== undefined) {
       this.#parts.wal.syncNow();
       this.#synced(unsynced);
     }
+    this.#handOn(ready);
+  }
+
+  /** Has what is committed applied, and confirmed reads answered. */
+  #handOn(ready: Ready): void {
     if (ready.committed.length > 0) {
       this.#handlers.applier.push(ready.committed);
       this.#apply();
     }
     for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
     this.#parts.reads.release(this.#appliedIndex);
+  }
+
+  #mustSaveFirst({ commit }: raftpb.HardState): boolean {
+    const { voters } = this.#parts.raft.confState;
+    return this.#lastVoter.mustSave(commit, this.#parts.raft.appliedIndex, voters.length);
+  }
+
+  /**
+   * The commit index is made durable before anything is sent and applied. Meanwhile Raft goes on
+   * hearing its peers.
+   */
+  #saveFirst(ready: Ready, hardState: raftpb.HardState): void {
+    const { wal, faults } = this.#parts;
+    this.#installing = true;
+    this.#lazyHardState = undefined;
+    faults("before-wal-append");
+    wal.append(hardState, ready.entries);
+    faults("after-wal-append");
+    wal.sync().then(
+      () =>
+        this.#guard(() => {
+          if (this.#stopped) return;
+          this.#installing = false;
+          this.#lastVoter.saved(hardState.commit);
+          this.#send(ready.messages);
+          this.#synced(this.#unsynced.push(ready));
+          this.#handOn(ready);
+          this.wake();
+        }),
+      (error: unknown) => this.#fail(error),
+    );
   }
 
   /**
@@ -285,14 +282,7 @@ export class MemberLoop<R> {
   #persist(ready: Ready): Unsynced | undefined {
     const { wal, faults } = this.#parts;
     const hardState = ready.hardState ?? this.#lazyHardState;
-    const lastIndex = ready.entries.at(-1)?.index;
-    const step: Unsynced = {
-      number: ready.number,
-      messages: ready.messagesAfterSync,
-      durable: false,
-      lastIndex,
-    };
-    this.#unsynced.push(step);
+    const step = this.#unsynced.push(ready);
     if (ready.mustSync || ready.entries.length > 0) {
       this.#lazyHardState = undefined;
       faults("before-wal-append");
@@ -328,8 +318,9 @@ export class MemberLoop<R> {
   #synced(step: Unsynced): void {
     if (this.#stopped) return;
     step.durable = true;
-    while (this.#unsynced[0]?.durable === true) {
-      const first = this.#unsynced.shift()!;
+    for (;;) {
+      const first = this.#unsynced.takeDurable();
+      if (first === undefined) return;
       this.#parts.faults("after-wal-sync");
       this.#send(first.messages);
       this.#parts.raft.persisted(first.number);
@@ -383,6 +374,8 @@ export class MemberLoop<R> {
       wal.append(hardState, ready.entries);
       this.#lazyHardState = undefined;
       await wal.sync();
+      this.#lastVoter.wrote(ready.entries);
+      this.#lastVoter.saved(hardState?.commit ?? 0);
       await this.#handlers.install(snapshot);
     };
     install().then(
@@ -392,14 +385,7 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
-          const step: Unsynced = {
-            number: ready.number,
-            messages: ready.messagesAfterSync,
-            durable: true,
-            lastIndex: undefined,
-          };
-          this.#unsynced.push(step);
-          this.#synced(step);
+          this.#synced(this.#unsynced.push(ready));
           reads.release(this.#appliedIndex);
           this.wake();
         }),
