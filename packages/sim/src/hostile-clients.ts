@@ -41,8 +41,12 @@ const CALL_TIMEOUT_MS = 2000;
  * A stream that has taken a malformed message is closed after so long, should the member not do it.
  */
 const STREAM_MS = 300;
-/** Ranges and comparisons of a heavy transaction: as many as --max-txn-ops allows. */
+/**
+ * Ranges and comparisons of a heavy transaction: as many as --max-txn-ops allows; fewer where reads
+ * take many small steps, of which each is an event.
+ */
 const HEAVY_OPS = 128;
+const HEAVY_OPS_IN_STEPS = 16;
 
 /**
  * Ends that make any message malformed, whatever stands before: a varint, a length, a tag and a
@@ -169,10 +173,11 @@ export class HostileClients {
       target: Compare_CompareTarget.VALUE,
       targetUnion: undefined,
     };
+    const length = this.#options.readSteps === 0 ? HEAVY_OPS : HEAVY_OPS_IN_STEPS;
     const bytes = TxnRequest.encode({
-      compare: Array.from({ length: HEAVY_OPS }, () => compare),
-      success: Array.from({ length: HEAVY_OPS }, () => range),
-      failure: Array.from({ length: HEAVY_OPS }, () => range),
+      compare: Array.from({ length }, () => compare),
+      success: Array.from({ length }, () => range),
+      failure: Array.from({ length }, () => range),
     });
     await this.#deps.network.exchange(node, Txn.path, bytes, CALL_TIMEOUT_MS);
   }

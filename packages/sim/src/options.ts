@@ -204,7 +204,7 @@ function draw(seed: number, bug: PlantedBug | undefined, forced: Theme | undefin
     // Few in a hurry or many at leisure: what is beyond some hundred operations a second only makes
     // runs long.
     thinkMs: Math.max(one(1, 20, 60, 200), clients * 3),
-    faultPhaseMs: one(3000, 3000, 6000, 6000, 12_000, 25_000),
+    faultPhaseMs: one(1000, 1000, 2000, 2000, 3000, 6000),
     heartbeatMs: tempo,
     electionMs: tempo * one(5, 10, 10),
     preVote: random.below(4) > 0,
@@ -233,7 +233,7 @@ function drawMembers(one: One, isSnapshots: boolean) {
     catchUpEntries: isSnapshots ? 1 : one(1, 5, 20, 5000),
     maxWals: one(1, 1, 2, 5),
     segmentBytes: one(1024, 4096, 16_384, 64_000_000),
-    batchIntervalMs: one(1, 20, 100, 1000),
+    batchIntervalMs: one(4, 20, 100, 1000),
     compactionBatch: one(2, 10, 1000),
   };
 }

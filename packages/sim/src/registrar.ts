@@ -37,9 +37,9 @@ const CALL_TIMEOUT_MS = 8000;
 const HURRIED_TIMEOUT_MS = 250;
 /**
  * A change whose answer was lost may be made so much later still: a member that was asked goes on
- * trying until its own limit (7 s).
+ * trying until its own limit, 5 s and two election timeouts.
  */
-const UNKNOWN_MS = 8000;
+const UNKNOWN_MS = 6000;
 /** A removed member that no peer notifies is ended after this long. */
 const MAX_REMOVAL_NOTICE_MS = 5000;
 
@@ -83,6 +83,7 @@ export class Registrar {
   readonly #removals: Removals;
   /** Until then a change may be made whose outcome is not known. */
   #unknownUntilMs = 0;
+  readonly #unknownMs: number;
   /** After `settle`: all that belong to the cluster run, and no other does. */
   isSettled = false;
   readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
@@ -96,7 +97,8 @@ export class Registrar {
     this.#deps = deps;
     this.#random = deps.random;
     const isSound = (member: WireMember) => this.#isSound(member);
-    this.#removals = new Removals(() => deps.scheduler.nowMs, UNKNOWN_MS, isSound);
+    this.#unknownMs = UNKNOWN_MS + 2 * options.electionMs;
+    this.#removals = new Removals(() => deps.scheduler.nowMs, this.#unknownMs, isSound);
     this.#next = options.members;
     this.#voters = new Set(Array.from({ length: options.members }, (_, i) => nameAt(urlOf(i))));
     this.#replacer = new Replacer({
@@ -195,7 +197,7 @@ export class Registrar {
     this.#deps.story.record("registrar", `${what}: ${reply.error ?? "done"}`);
     const isUnknown =
       reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
-    if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;
+    if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + this.#unknownMs;
     return reply.bytes;
   }
 
