@@ -64,7 +64,7 @@ export const HANDOVER_RUNS = {
   members: 3,
   clients: 1,
   thinkMs: 500,
-  faultPhaseMs: 20_000,
+  faultPhaseMs: 60_000,
   heartbeatMs: 100,
   electionMs: 1000,
   // A lease that is to end early must not be extended by yet another leader.
