@@ -35,10 +35,7 @@ const CALL_TIMEOUT_MS = 8000;
  * one time are what such runs are about.
  */
 const HURRIED_TIMEOUT_MS = 250;
-/**
- * A change whose answer was lost may be made so much later still: a member that was asked goes on
- * trying until its own limit, 5 s and two election timeouts.
- */
+/** A member may go on trying so long, and two election timeouts, after its answer was lost. */
 const UNKNOWN_MS = 6000;
 /** A removed member that no peer notifies is ended after this long. */
 const MAX_REMOVAL_NOTICE_MS = 5000;

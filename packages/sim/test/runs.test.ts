@@ -10,7 +10,7 @@ import { commandOf, optionsOf, runPool, runSeed, seedsFrom, Totals } from "../in
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
 const SEEDS = 240;
 
-/** All but every eighth are short, those of leases too: kinds of runs matter more here than length. */
+/** All but every eighth are short, those of leases too: kinds of runs matter more than length. */
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
 test(`${SEEDS} seeds keep all promises`, async () => {
@@ -67,6 +67,7 @@ const ONCE_BROKEN = [
   { seed: 400001117, changes: SHORT },
   { seed: 421002704, changes: SHORT },
   { seed: 910000096, changes: SHORT },
+  { seed: 433001660, changes: {} },
 ];
 
 for (const { seed, changes } of ONCE_BROKEN) {

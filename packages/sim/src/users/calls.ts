@@ -2,6 +2,8 @@
  * What each method of a member needs permission for, and by which state that is decided:
  *
  *   log     by the state before its entry, on every member alike
+ *   own     the same, and the token counts as the member knew it: what users may see of themselves
+ *           is not compared with the revision of users and roles (etcd's UserGet and RoleGet)
  *   linear  by a state that has everything that was committed at the call
  *   local   by what the member has applied
  */
@@ -41,7 +43,7 @@ import {
 /** A call as it is judged. */
 export interface CallRules {
   /** By which state a success is judged. */
-  readonly served: "log" | "linear" | "local";
+  readonly served: "log" | "own" | "linear" | "local";
   /** By which state a refusal is. */
   readonly refused: "strict" | "local";
   /** Whether what it needs depends on leases' keys. */
@@ -167,14 +169,14 @@ const RULES: ReadonlyMap<string, Rules> = new Map<string, Rules>([
     UserGet.path,
     (bytes) => {
       const { name } = AuthUserGetRequest.decode(bytes);
-      return fixed("log", "strict", [{ kind: "this-user", name }])(bytes);
+      return fixed("own", "strict", [{ kind: "this-user", name }])(bytes);
     },
   ],
   [
     RoleGet.path,
     (bytes) => {
       const { role } = AuthRoleGetRequest.decode(bytes);
-      return fixed("log", "strict", [{ kind: "this-role", name: role }])(bytes);
+      return fixed("own", "strict", [{ kind: "this-role", name: role }])(bytes);
     },
   ],
   ...Object.values(changes).map(({ path }): [string, Rules] => [path, rootLog]),

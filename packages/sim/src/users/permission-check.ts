@@ -127,9 +127,33 @@ export class PermissionCheck {
     if (begin.node.timesAltered > 0 && rules.hasLeases) return;
     // The very state before its entry decides about a request of the log.
     if (this.isEver({ ...call, rules }, first, (keysOf) => rules.needs(keysOf, response))) return;
+    if (rules.served === "own" && this.#isOwn(call, rules)) return;
     violate(
       "AUTH-4",
       `${nameOf(identity)} is served ${path} by ${begin.node.name}, which was permitted nowhere from ${first} to ${last}`,
+    );
+  }
+
+  /**
+   * Whether a member may have recognised the caller's token by what it had applied, and the user
+   * was permitted later, when the entry was applied.
+   */
+  #isOwn(call: CallNote, rules: CallRules): boolean {
+    const { begin, identity } = call;
+    const { session } = identity;
+    if (session === undefined) return false;
+    const { users, lastIndex } = this.#safety;
+    const from = (first: number) => this.turns(identity, first, Math.max(first, lastIndex));
+    const wasRecognised = from(this.lowest(begin)).some(
+      (index) => this.userAt(call, index, users.at(index)).user !== "",
+    );
+    return (
+      wasRecognised &&
+      from(begin.index).some((index) => {
+        const state = users.at(index);
+        const user = { user: session.user, authRevision: state.revision, roles: session.roles };
+        return state.verdict(user, rules.needs(this.keysAt(index))) === undefined;
+      })
     );
   }
 
