@@ -1,40 +1,14 @@
 /** Removals of one of two members: the one that is left must be able to lead, whatever happens. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  ClusterService,
-  MemberListRequest,
-  MemberListResponse,
-  MemberRemoveRequest,
-  raftpb,
-} from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { call, put, textOf, World } from "./support/world.ts";
+import { ClusterService, MemberRemoveRequest, raftpb } from "@quorate/proto";
+import { healthyWorld, list, remove } from "./support/membership.ts";
+import { call, put, textOf } from "./support/world.ts";
 
-const { MemberList, MemberRemove } = ClusterService.methods;
-
-/** Links are healthy once they have been up for so long. */
-const HEALTHY_MS = 5001;
-
-async function twoMembers(flags: readonly string[] = []): Promise<World> {
-  const world = new World(2, flags);
-  await world.startAll();
-  await world.run(HEALTHY_MS);
-  return world;
-}
-
-const remove = (world: World, member: Member, id: bigint) =>
-  world.settled(call(member, MemberRemove.path, MemberRemoveRequest.encode({ ID: id })));
-
-const list = async (world: World, member: Member) =>
-  MemberListResponse.decode(
-    await world.settled(
-      call(member, MemberList.path, MemberListRequest.encode({ linearizable: true })),
-    ),
-  ).members;
+const { MemberRemove } = ClusterService.methods;
 
 test("of two members the leader is removed before the other hears that it was committed: it learns so from the removed one", async () => {
-  const world = await twoMembers();
+  const world = await healthyWorld(2);
   const old = world.leader()!;
   const stays = world.nodes.find((node) => node !== old)!;
   // From the moment that the other has the entry, until the removed member has ended its service,
@@ -54,7 +28,7 @@ test("of two members the leader is removed before the other hears that it was co
 });
 
 test("of two members the leader is removed and stops before the other hears of it: started again, it lets the other lead", async () => {
-  const world = await twoMembers();
+  const world = await healthyWorld(2);
   const old = world.leader()!;
   const stays = world.nodes.find((node) => node !== old)!;
   const oldId = old.member!.id;
@@ -104,7 +78,7 @@ test("of two members the leader is removed and stops before the other hears of i
 for (const removes of ["leader", "follower"] as const) {
   test(`of two members the ${removes} is removed and has ended when the other crashes: started again, it leads alone`, async () => {
     // The store does not have what was committed last.
-    const world = await twoMembers(["--backend-batch-interval", "60s"]);
+    const world = await healthyWorld(2, ["--backend-batch-interval", "60s"]);
     const leader = world.leader()!;
     const follower = world.nodes.find((node) => node !== leader)!;
     const [old, stays] = removes === "leader" ? [leader, follower] : [follower, leader];

@@ -8,10 +8,7 @@ import {
   MaintenanceService,
   MemberAddRequest,
   MemberAddResponse,
-  MemberListRequest,
-  MemberListResponse,
   MemberPromoteRequest,
-  MemberRemoveRequest,
   MemberUpdateRequest,
   MoveLeaderRequest,
   WatchService,
@@ -19,20 +16,11 @@ import {
 import type { Member } from "../src/member/member.ts";
 import { MAX_WAITING_CHANGES } from "../src/membership/reconfiguration.ts";
 import { openStream } from "./support/leases.ts";
+import { HEALTHY_MS, healthyWorld, list, remove } from "./support/membership.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
-const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
+const { MemberAdd, MemberPromote, MemberUpdate } = ClusterService.methods;
 const { MoveLeader } = MaintenanceService.methods;
-
-/** Links are healthy once they have been up for so long. */
-const HEALTHY_MS = 5001;
-
-async function healthyWorld(size: number, flags: readonly string[] = []): Promise<World> {
-  const world = new World(size, flags);
-  await world.startAll();
-  await world.run(HEALTHY_MS);
-  return world;
-}
 
 const add = async (world: World, member: Member, peerUrl: string, isLearner = false) =>
   MemberAddResponse.decode(
@@ -40,18 +28,12 @@ const add = async (world: World, member: Member, peerUrl: string, isLearner = fa
       call(member, MemberAdd.path, MemberAddRequest.encode({ peerURLs: [peerUrl], isLearner })),
     ),
   );
-const remove = (world: World, member: Member, id: bigint) =>
-  world.settled(call(member, MemberRemove.path, MemberRemoveRequest.encode({ ID: id })));
 const promote = (world: World, member: Member, id: bigint) =>
   world.settled(call(member, MemberPromote.path, MemberPromoteRequest.encode({ ID: id })));
 const update = (world: World, member: Member, id: bigint, peerURLs: string[]) =>
   world.settled(call(member, MemberUpdate.path, MemberUpdateRequest.encode({ ID: id, peerURLs })));
 const moveLeader = (world: World, member: Member, targetID: bigint) =>
   world.settled(call(member, MoveLeader.path, MoveLeaderRequest.encode({ targetID })));
-const list = async (world: World, member: Member, linearizable = true) =>
-  MemberListResponse.decode(
-    await world.settled(call(member, MemberList.path, MemberListRequest.encode({ linearizable }))),
-  ).members;
 
 /** Adds a machine to the world and to the cluster, and starts it; resolves when it serves. */
 async function grow(world: World, isLearner: boolean): Promise<Node> {
