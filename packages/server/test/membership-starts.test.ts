@@ -10,10 +10,10 @@ import {
   MemberAddResponse,
 } from "@quorate/proto";
 import { Wal } from "@quorate/wal";
+import { healthyWorld } from "./support/membership.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const { Downgrade } = MaintenanceService.methods;
-const HEALTHY_MS = 5001;
 
 /** Adds a machine to the world and a learner to the cluster; it is not started yet. */
 async function addLearner(world: World): Promise<Node> {
@@ -32,9 +32,7 @@ async function addLearner(world: World): Promise<Node> {
 
 test("a learner that was started with --auto-promote becomes a voter by itself; another one does not", async () => {
   for (const asks of [true, false]) {
-    const world = new World(3);
-    await world.startAll();
-    await world.run(HEALTHY_MS);
+    const world = await healthyWorld(3);
     const node = await addLearner(world);
     if (asks) node.flags = [...node.flags, "--auto-promote"];
     const member = await world.start(node);
@@ -48,9 +46,7 @@ test("a learner that was started with --auto-promote becomes a voter by itself; 
 });
 
 test("a learner that loses power as soon as the others know its name starts again on its log", async () => {
-  const world = new World(3);
-  await world.startAll();
-  await world.run(HEALTHY_MS);
+  const world = await healthyWorld(3);
   const node = await addLearner(world);
   const { id } = await world.start(node);
   // From here on nothing that it writes becomes durable.
@@ -72,9 +68,7 @@ test("a learner that loses power as soon as the others know its name starts agai
 
 for (const survivorIsLearner of [false, true]) {
   test(`--force-new-cluster: a ${survivorIsLearner ? "learner" : "voter"} that is left alone goes on with all it has`, async () => {
-    const world = new World(3);
-    await world.startAll();
-    await world.run(HEALTHY_MS);
+    const world = await healthyWorld(3);
     let survivor = world.nodes.find((node) => node !== world.leader())!;
     if (survivorIsLearner) {
       survivor = await addLearner(world);
