@@ -11,6 +11,8 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
+import { checkRegexes } from "./regexes.ts";
+import pending from "./regexes-pending.json" with { type: "json" };
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
@@ -27,6 +29,10 @@ const rules: readonly (readonly [
   ["each invariant is enforced in one file", checkInvariants],
   ["a package exports a name once", checkExportedNames],
   ["constructors take few parameters", checkConstructors],
+  [
+    "regular expressions are linear",
+    (all) => checkRegexes(all, new Set([...pending.apiserver, ...pending.others])),
+  ],
   ["no import cycles", checkCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],
