@@ -22,6 +22,8 @@ export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
+export { type PemBlock, pemBlocks } from "./src/pem.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export { listItems, trimBlanks, trimEndOf } from "./src/trim.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

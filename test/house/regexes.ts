@@ -23,7 +23,10 @@ process.env.RECHECK_SYNC_BACKEND = "pure";
 
 /** Code whose regular expressions meet text from outside, or run in a release. */
 function isChecked(path: string): boolean {
-  return /^(?:packages|scripts|bench|bin)\//.test(path) && !/^packages\/[\w-]+\/test\//.test(path);
+  return (
+    /^(?:packages|scripts|bench|bin)\//.test(path) &&
+    !/^packages\/[\w-]+\/test(?:ing)?\//.test(path)
+  );
 }
 
 /**
