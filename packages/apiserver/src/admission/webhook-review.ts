@@ -227,9 +227,7 @@ function checkPatchType(hasPatch: boolean, patchType: unknown): void {
   }
   if (hasType && patchType !== "JSONPatch") {
     const shown = goQuote(typeof patchType === "string" ? patchType : JSON.stringify(patchType));
-    throw new BadReviewError(
-      `unsupported patch type ${shown}`,
-    );
+    throw new BadReviewError(`unsupported patch type ${shown}`);
   }
 }
 
