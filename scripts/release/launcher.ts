@@ -46,7 +46,7 @@ export function launcherText(
   for (const [name, value] of Object.entries(program.variables))
     lines.push(`export ${name}="\${${name}:-${value}}"`);
   lines.push(
-    "# SIGUSR1 would open Node's inspector to every local user; whoever wants it names its port.",
+    "# SIGUSR1 would open Node's inspector to every local user; NODE_OPTIONS may name its port.",
     "s=--disable-sigusr1",
     `case "\${NODE_OPTIONS:-}" in *--inspect* | *--debug-port*) s= ;; esac`,
     `exec ${['"$d/lib/node"', "$s", ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`,

@@ -1,7 +1,7 @@
 /**
  * The gateway's TCP proxy (etcd: server/proxy/tcpproxy/userspace.go): each connection goes to an
- * endpoint that can be reached, and tries each once. Bytes of both directions are copied with backpressure; an end of
- * one direction is passed on while the other goes on (etcd ends both).
+ * endpoint that can be reached, and tries each once. Bytes of both directions are copied with
+ * backpressure; an end of one direction is passed on while the other goes on (etcd ends both).
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Clock, Logger, Timer } from "@quorate/host";

@@ -74,7 +74,7 @@ async function listen(t: TestContext, serve: (socket: Socket) => void): Promise<
   return server;
 }
 
-/** A port that takes no connection any more: its queue is full, and nobody accepts. */
+/** A port that takes no connection any more: its queue is full, and no process accepts. */
 async function fullPort(t: TestContext): Promise<number> {
   const worker = new Worker(
     `const { parentPort } = require("node:worker_threads");
