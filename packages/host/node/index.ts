@@ -16,6 +16,7 @@ export {
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
+export { type LogCounts, nonBlockingStream } from "./log-output.ts";
 export {
   formatForTerminal,
   type LogFormat,
