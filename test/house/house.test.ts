@@ -11,6 +11,7 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
 const files = readTree();
@@ -22,6 +23,7 @@ const rules: readonly (readonly [
   ["imports run one way and through entry points", checkDirections],
   ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
+  ["TLS contexts have one maker", checkTlsContexts],
   ["error classes follow the convention", checkErrorClasses],
   ["each invariant is enforced in one file", checkInvariants],
   ["a package exports a name once", checkExportedNames],
