@@ -91,6 +91,7 @@ export class AccessControl implements AuthObserver {
       tokenEnds: this.#tokenEnds,
       store: () => deps.store(),
       tokens: this.tokens,
+      linearizable: () => deps.linearizable(),
       clientCertAuth: deps.clientCertAuth,
       run: (caller, steps) => deps.run(caller, steps),
     });

@@ -60,6 +60,7 @@ export function authService(member: Member): ReadonlyMap<string, UnaryHandler> {
     const hasPassword = request.options?.noPassword !== true;
     const hashedPassword = hasPassword ? await hashOf(member, context, request.password) : "";
     const proposed = AuthUserAddRequest.encode({ ...request, password: "", hashedPassword });
+    await member.noteUserCreations();
     return propose(member, context, "authUserAdd", proposed, methods.UserAdd.responseType);
   });
   const { responseType: changed } = methods.UserChangePassword;
