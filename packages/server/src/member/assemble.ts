@@ -217,6 +217,7 @@ function stateParts(core: Core) {
     clock,
     secrets: deps.secrets,
     bcryptCost: config.bcryptCost,
+    trustedProxies: config.trustedProxies,
     tokenTtlSeconds: config.authTokenTtlSeconds,
     clientCertAuth: config.clientTls?.clientCertAuth ?? false,
     store: () => store.current,
