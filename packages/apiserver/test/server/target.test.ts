@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MAX_QUERY_PARAMETERS, Query } from "../../src/handlers/query.ts";
-import { isLongRunning, requestInfoOf } from "../../src/handlers/request-info.ts";
+import { Target } from "../../src/handlers/target.ts";
 
 /** METHOD TARGET, and what it means: verb group/version namespace resource/subresource name. */
 const CASES: readonly (readonly [string, string])[] = [
@@ -33,39 +33,43 @@ const CASES: readonly (readonly [string, string])[] = [
 
 const PLAIN = ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz", "/metrics"];
 
-function infoOf(line: string) {
+function targetOf(line: string): Target {
   const [method, target] = line.split(" ");
   const [path, query = ""] = target.split("?");
-  return requestInfoOf(method, path, new Query(query));
+  return Target.of(method, path, new Query(query));
 }
 
-describe("request info", () => {
+describe("target", () => {
   for (const [line, expected] of CASES)
     it(line, () => {
-      const info = infoOf(line)!;
-      const { verb, group, version, namespace, resource, subresource, name } = info;
+      const target = targetOf(line);
+      const { verb, group, version, namespace, resource, subresource, name } = target;
       const whole = subresource === "" ? resource : `${resource}/${subresource}`;
       const shown = `${verb} ${group}/${version} ${namespace || "-"} ${whole} ${name || "-"}`;
       assert.equal(shown, expected);
-      assert.equal(info.isResourceRequest, true);
+      assert.equal(target.isResourceRequest, true);
     });
 
   it("knows paths that are no resources", () => {
     for (const path of PLAIN) {
-      const info = infoOf(`GET ${path}`)!;
-      assert.deepEqual([info.isResourceRequest, info.verb], [false, "get"], path);
+      const target = targetOf(`GET ${path}`);
+      assert.deepEqual([target.isResourceRequest, target.verb], [false, "get"], path);
     }
   });
 
-  it("refuses a verb without a resource, and escapes that are broken", () => {
-    assert.equal(infoOf("GET /api/v1/watch"), undefined);
-    assert.equal(infoOf("GET /api/v1/pods/%zz"), undefined);
+  it("has the problem of a verb without a resource, and of escapes that are broken", () => {
+    for (const path of ["/api/v1/watch", "/api/v1/pods/%zz"]) {
+      const target = targetOf(`GET ${path}`);
+      assert.equal(typeof target.problem, "string");
+      assert.deepEqual([target.isResourceRequest, target.path], [false, path]);
+    }
+    assert.equal(targetOf("GET /api/v1/pods").problem, undefined);
   });
 
   it("knows that watches last as long as their clients want", () => {
-    assert.equal(isLongRunning(infoOf("GET /api/v1/pods?watch=1")!), true);
-    assert.equal(isLongRunning(infoOf("GET /api/v1/pods")!), false);
-    assert.equal(isLongRunning(infoOf("GET /watch")!), false);
+    assert.equal(targetOf("GET /api/v1/pods?watch=1").isLongRunning, true);
+    assert.equal(targetOf("GET /api/v1/pods").isLongRunning, false);
+    assert.equal(targetOf("GET /watch").isLongRunning, false);
   });
 });
 
