@@ -11,6 +11,7 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
+import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
@@ -33,6 +34,7 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
+  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {

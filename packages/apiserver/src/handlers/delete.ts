@@ -36,12 +36,7 @@ export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): 
   const selected = listRequestOf(query, resource.kind, "", isWatch, deps.selectors);
   const parsed = await readOptions(given, deps);
   const validate = validateDelete(given, deps, parsed);
-  const list = await resource.storage.deleteCollection!(
-    ctx,
-    validate,
-    parsed.options,
-    selected,
-  );
+  const list = await resource.storage.deleteCollection!(ctx, validate, parsed.options, selected);
   await sendList(call, deps, resource, form, list);
 }
 

@@ -98,10 +98,10 @@ function builtInRoute(target: Target, resources: ServedResources): ServedResourc
   const resource = resources.find(group, version, target.resource, subresource);
   const verbs = resource && routesOf(resource).get(form);
   if (resource === undefined || verbs === undefined) throw resourceNotServed();
-  if (verbs.has(verb) && isMethodOf(verb, method)) return resource;
   const isNameless = form.includes("{name}") && !target.isNamed;
   if (isNameless && [...verbs].some((one) => isMethodOf(one, method))) throw nameRequired();
-  throw methodNotAllowed();
+  if (isNameless || !verbs.has(verb) || !isMethodOf(verb, method)) throw methodNotAllowed();
+  return resource;
 }
 
 /**

@@ -173,7 +173,7 @@ export function dedupedOwners(
 export function apiErrorOf(error: unknown, logger: Logger, call: Call): ApiError {
   if (error instanceof ApiError) return error;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  const { method, path } = call.head;
+  const { method, path } = call.target;
   logger.error("a request failed", { method, path, "audit-id": call.auditId, error: stack ?? "" });
   return new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
     causes: [{ message }],

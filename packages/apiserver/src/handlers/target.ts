@@ -1,7 +1,7 @@
 /**
  * What a request is about: the one value that its path is read into. Access control, admission, the
- * audit log and the handlers all have it from here (apiserver: pkg/endpoints/request/requestinfo.go,
- * and pkg/endpoints/installer.go for the forms of paths).
+ * audit log and the handlers have it from here (apiserver: endpoints/request/requestinfo.go, and
+ * endpoints/installer.go for the forms of paths).
  *
  *     path   /apis/apps/v1/namespaces/foo/deployments/web/scale
  *     value  group "apps", version "v1", namespace "foo", resource "deployments", name "web",
@@ -106,8 +106,7 @@ export class Target {
   /** Reads a request in one pass over its path. @param path as sent, with escapes */
   static of(method: string, path: string, query: Query): Target {
     const decoded = unescapeUrl(path, false);
-    if (decoded === undefined)
-      return new Target(method, path, undefined, "its escapes are broken");
+    if (decoded === undefined) return new Target(method, path, undefined, "its escapes are broken");
     const fields = fieldsOf(method, decoded, query);
     if (fields !== "no resource") return new Target(method, decoded, fields, undefined);
     return new Target(method, decoded, undefined, "no resource follows its verb");

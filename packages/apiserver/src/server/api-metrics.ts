@@ -53,7 +53,8 @@ const VERBS: Readonly<Record<string, string>> = {
 /** The verb as Kubernetes' metrics name it. */
 export function verbOf(call: Call): string {
   const isApply =
-    call.target.verb === "patch" && call.header("content-type").startsWith("application/apply-patch");
+    call.target.verb === "patch" &&
+    call.header("content-type").startsWith("application/apply-patch");
   return isApply ? "APPLY" : (VERBS[call.target.verb] ?? "other");
 }
 

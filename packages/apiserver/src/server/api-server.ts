@@ -171,7 +171,11 @@ export class ApiServer {
   }
 
   async #impersonate(call: Call): Promise<void> {
-    const found = await impersonatedUser(call.head, attributesOf(call.target, call.user), this.#deps.authorizer);
+    const found = await impersonatedUser(
+      call.head,
+      attributesOf(call.target, call.user),
+      this.#deps.authorizer,
+    );
     if (found === undefined) return;
     call.audit?.impersonated(found.user, found.constraint);
     call.user = found.user;

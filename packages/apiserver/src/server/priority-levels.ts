@@ -5,8 +5,8 @@
  */
 import type { Clock } from "@quorate/host";
 import type { UserInfo } from "../authn/user.ts";
-import type { Target } from "../handlers/target.ts";
 import { overloaded } from "../handlers/statuses.ts";
+import type { Target } from "../handlers/target.ts";
 
 /** Requests of one user that may wait at a level. */
 export const MAX_WAITING_PER_USER = 50;
@@ -36,7 +36,8 @@ export function levelOf(user: UserInfo, target: Target): LevelName {
   if (user.groups.includes("system:masters")) return "exempt";
   if (!target.isResourceRequest && HEALTH_PATH.test(target.path)) return "exempt";
   if (!user.groups.includes("system:authenticated")) return "catch-all";
-  if (LEADER_RESOURCES.has(target.resource) && LEADER_VERBS.has(target.verb)) return "leader-election";
+  if (LEADER_RESOURCES.has(target.resource) && LEADER_VERBS.has(target.verb))
+    return "leader-election";
   if (/^system:kube-/.test(user.name) || user.groups.some((group) => SYSTEM_GROUPS.has(group)))
     return "system";
   return "workload";

@@ -91,7 +91,8 @@ export class Documents {
     const { discovery, send, resources } = this.#parts;
     const { path } = call.target;
     if (path === "/apis" || path === "/apis/") return serveRoot(call, send, discovery, false);
-    const [, group, version] = withoutSlashesBehind(path).slice(1).split("/");
+    const trimmed = withoutSlashesBehind(path);
+    const [, group, version] = trimmed.slice(1).split("/");
     if (group === undefined || group === "") return noPage(call);
     const document =
       version === undefined ? discovery.group(group) : discovery.version(group, version);
@@ -100,7 +101,8 @@ export class Documents {
       if (isBuiltIn) throw resourceNotServed();
       return noPage(call);
     }
-    if (version !== undefined && isBuiltIn) return this.#document(call, document);
+    const isGroup = version === undefined && path.length - trimmed.length <= 1;
+    if (isBuiltIn && !isGroup) return this.#document(call, document);
     return sendDocument(call, send, document);
   }
 

@@ -5,8 +5,8 @@ import type { RestList, ServedResource, StoredObject } from "../../index.ts";
 import { kindSource } from "../../index.ts";
 import type { Encoding } from "../../src/handlers/negotiation.ts";
 import { Query } from "../../src/handlers/query.ts";
-import { Target } from "../../src/handlers/target.ts";
 import { sendList } from "../../src/handlers/send-list.ts";
+import { Target } from "../../src/handlers/target.ts";
 import { Call } from "../../src/server/call.ts";
 
 const COUNT = 10_000;

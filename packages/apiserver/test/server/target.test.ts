@@ -73,6 +73,61 @@ describe("target", () => {
   });
 });
 
+describe("the type Target", () => {
+  it("has no maker but its own", () => {
+    const one = targetOf("GET /api/v1/namespaces/foo/pods/a");
+    const takes = (target: Target): boolean => Target.isMade(target);
+    assert.equal(takes(one), true);
+    // @ts-expect-error a changed copy is no Target
+    assert.equal(takes({ ...one, name: "b" }), false);
+    // @ts-expect-error its constructor is private
+    assert.throws(() => new Target("GET", "/", {}, undefined).name.length);
+    // @ts-expect-error its fields are fixed
+    const changed = (): string => (one.name = "b");
+    assert.equal(typeof changed, "function");
+  });
+
+  it("has a form in which each value has its place", () => {
+    const forms = {
+      "/api/v1/namespaces/foo/configmaps/a": "namespaces/{namespace}/configmaps/{name}",
+      "/api/v1/namespaces/foo/namespaces/a": "namespaces/{namespace}/namespaces/{name}",
+      "/api/v1/namespaces/foo/finalize": "namespaces/{name}/finalize",
+      "/api/v1/watch/namespaces/foo": "watch/namespaces/{name}",
+      "/api/v1/configmaps/a/status/more/still": "configmaps/{name}/status/more/still",
+      "/api/v1/%7Bname%7D": "{name}",
+    };
+    for (const [path, form] of Object.entries(forms))
+      assert.equal(targetOf(`GET ${path}`).form, form);
+  });
+
+  it("costs what its path's length costs", () => {
+    const texts: Readonly<Record<string, (count: number) => string>> = {
+      "slashes before": (count) => `${"/".repeat(count)}api/v1/pods`,
+      "slashes behind": (count) => `/api/v1/pods${"/".repeat(count)}`,
+      "slashes within": (count) => `/api/v1/pods${"/".repeat(count)}a`,
+      "slashes between": (count) => `/api/v1/pods${"/a".repeat(count / 2)}`,
+      escapes: (count) => `/api/v1/pods${"%2F".repeat(count / 3)}a`,
+      selector: (count) => `/api/v1/pods?fieldSelector=${"%2C".repeat(count / 3)}`,
+      blanks: (count) => `/api/v1/pods?fieldSelector=${"+".repeat(count)}x`,
+    };
+    const costMs = (line: string): number => {
+      const spent: number[] = [];
+      for (let run = 0; run < 5; run++) {
+        const from = process.cpuUsage();
+        for (let i = 0; i < 20; i++) targetOf(line);
+        const { user, system } = process.cpuUsage(from);
+        spent.push((user + system) / 1000 / 20);
+      }
+      return Math.min(...spent);
+    };
+    for (const [what, textOf] of Object.entries(texts)) {
+      const [short, long] = [8_000, 64_000].map((count) => costMs(`GET ${textOf(count)}`));
+      // Quadratic cost would be 64 times as much, and was 3.5 s.
+      assert.ok(long < 40 * short + 5, `${what}: ${short} ms, 8 times as long ${long} ms`);
+    }
+  });
+});
+
 describe("query", () => {
   it("decodes names and values, and leaves out broken ones as Go does", () => {
     const query = new Query("a=1&a=2&b=x+y%21&c=%zz&d;e=1&f&=g");

@@ -36,10 +36,7 @@ function kubeEvents(etcd: string): Promise<readonly Event[][]> {
     (dir) => {
       writeFileSync(join(dir, "tokens.csv"), TOKENS);
       writeFileSync(join(dir, "policy.yaml"), POLICY);
-      return [
-        `--audit-policy-file=${join(dir, "policy.yaml")}`,
-        `--audit-log-path=${logOf(dir)}`,
-      ];
+      return [`--audit-policy-file=${join(dir, "policy.yaml")}`, `--audit-log-path=${logOf(dir)}`];
     },
   );
 }

@@ -1,8 +1,8 @@
-/** kube-apiserver 1.36.3's answers, as `npm run compare:routes -- --etcd URL --record` stored them. */
+/** kube-apiserver 1.36.3's answers, as `npm run compare:routes -- --record` stored them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { accepted } from "./differences.ts";
+import { accepted, type RouteDifference } from "./differences.ts";
 import type { RouteAnswers } from "./play.ts";
 
 export const keptPath: string = join(import.meta.dirname, "kube-apiserver-1.36.jsonl");
@@ -32,14 +32,6 @@ export function keepAnswers(rows: readonly RouteAnswers[]): void {
     return JSON.stringify([path, user, ...pairs]);
   });
   writeFileSync(keptPath, `${[JSON.stringify([...numbers.keys()]), ...lines].join("\n")}\n`);
-}
-
-/** Where an answer differs, and no accepted difference says why. */
-export interface RouteDifference {
-  readonly request: string;
-  readonly user: string;
-  readonly theirs: string;
-  readonly ours: string;
 }
 
 const byMethod = ({ answers }: RouteAnswers): Map<string, string> =>

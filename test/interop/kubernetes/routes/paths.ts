@@ -34,7 +34,11 @@ const FORMS = [
   ...["namespaces/foo/R/held/nothing", "namespaces/foo/R/held/status/more"],
   ...["namespaces/foo/R/held/finalize", "namespaces/foo/R?watch=1"],
   ...["namespaces/foo/R?fieldSelector=metadata.name%3Dheld", "namespaces/none/R/held"],
-  ...["namespaces/foo/namespaces/foo/R/held", "namespaces/foo/status/R", "namespaces/foo/status/R/held"],
+  ...[
+    "namespaces/foo/namespaces/foo/R/held",
+    "namespaces/foo/status/R",
+    "namespaces/foo/status/R/held",
+  ],
   ...["watch/R", "watch/R/", "watch/R/held", "watch/R/held/status", "watch/namespaces/foo/R"],
   ...["watch/namespaces/foo/R/held", "watch/namespaces/foo/R/held/status", "watch/watch/R"],
   ...["watch/R?watch=0", "proxy/R", "proxy/R/held", "proxy/namespaces/foo/R/held/more"],
@@ -49,7 +53,11 @@ const FORMS = [
 
 /** Namespaces within namespaces, and other paths of one kind. */
 const CORE = [
-  ...["namespaces/foo/namespaces", "namespaces/foo/namespaces/", "namespaces/foo/namespaces/victim"],
+  ...[
+    "namespaces/foo/namespaces",
+    "namespaces/foo/namespaces/",
+    "namespaces/foo/namespaces/victim",
+  ],
   ...["namespaces/foo/namespaces/victim/status", "namespaces/foo/namespaces/victim/finalize"],
   ...["namespaces/victim", "namespaces/victim/status", "namespaces/victim/finalize"],
   ...["namespaces/victim/finalize/more", "namespaces/foo", "namespaces/foo/", "namespaces//"],
@@ -126,7 +134,6 @@ export function requestOf(method: string, path: string): ApiRequest {
 
 const OTHER_KINDS: Readonly<Record<string, readonly [string, string]>> = {
   scale: ["autoscaling/v1", "Scale"],
-  token: ["authentication.k8s.io/v1", "TokenRequest"],
   serviceaccounts: ["v1", "ServiceAccount"],
   nodes: ["v1", "Node"],
   selfsubjectreviews: ["authentication.k8s.io/v1", "SelfSubjectReview"],
@@ -136,7 +143,12 @@ const OTHER_KINDS: Readonly<Record<string, readonly [string, string]>> = {
 
 /** An object of the kind that the last known segment names. */
 function bodyOf(path: string): unknown {
-  for (const segment of path.replace(/\?.*$/, "").split("/").reverse()) {
+  if (path.includes("held/token"))
+    return { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {} };
+  for (const segment of path
+    .split("?", 1)[0]
+    .split(/\/|%2F/)
+    .reverse()) {
     const other = Object.hasOwn(OTHER_KINDS, segment) ? OTHER_KINDS[segment] : undefined;
     const found = KINDS.find(({ resource }) => resource === segment);
     const [apiVersion, kind] =

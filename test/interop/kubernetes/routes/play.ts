@@ -1,14 +1,7 @@
 /** Sends every path with every method as three users, and writes down what came back. */
 import { setTimeout as delay } from "node:timers/promises";
 import { type ApiAccess, type ApiRequest, type ApiResponse, exchange } from "../rest/exchange.ts";
-import {
-  customObjects,
-  GROUP,
-  METHODS,
-  requestOf,
-  routeObjects,
-  routePaths,
-} from "./paths.ts";
+import { customObjects, GROUP, METHODS, requestOf, routeObjects, routePaths } from "./paths.ts";
 
 /** Who asks: nobody may do anything, foo-admin everything in the namespace "foo", root all. */
 export const USERS: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +51,10 @@ async function answersOf(access: ApiAccess, path: string, user: string): Promise
 function as(access: ApiAccess, user: string): ApiAccess {
   const groups = USERS[user].join(", ");
   const headers = { ...access.headers, "impersonate-user": user };
-  return { ...access, headers: groups === "" ? headers : { ...headers, "impersonate-group": groups } };
+  return {
+    ...access,
+    headers: groups === "" ? headers : { ...headers, "impersonate-group": groups },
+  };
 }
 
 /** The status, and of an error its text. */
@@ -78,7 +74,10 @@ async function prepare(access: ApiAccess): Promise<void> {
     await until(access, { method: "GET", path: `/apis/${GROUP}/v1/${path}` });
   await until(access, { method: "GET", path: `/apis/${GROUP}/v1` });
   await create(access, customObjects());
-  await until(as(access, "foo-admin"), { method: "GET", path: "/api/v1/namespaces/foo/configmaps" });
+  await until(as(access, "foo-admin"), {
+    method: "GET",
+    path: "/api/v1/namespaces/foo/configmaps",
+  });
 }
 
 async function create(
