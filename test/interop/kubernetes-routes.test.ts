@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startApiServer } from "@quorate/apiserver/node";
+import { accessOf } from "./kubernetes/rest/exchange.ts";
 import { accepted } from "./kubernetes/routes/differences.ts";
 import { keptAnswers, routeDifferences } from "./kubernetes/routes/kept.ts";
 import { routePaths } from "./kubernetes/routes/paths.ts";
 import { routeAnswers, USERS } from "./kubernetes/routes/play.ts";
-import { accessOf } from "./kubernetes/rest/exchange.ts";
 
 test("Paths and methods have kube-apiserver's answers", async () => {
   await using api = await startApiServer();
@@ -22,8 +22,7 @@ test("Paths and methods have kube-apiserver's answers", async () => {
 test("A path that answers otherwise is found", () => {
   const kept = keptAnswers();
   const at = kept.findIndex(
-    ({ path, user }) =>
-      path === "/api/v1/namespaces/foo/namespaces/victim" && user === "foo-admin",
+    ({ path, user }) => path === "/api/v1/namespaces/foo/namespaces/victim" && user === "foo-admin",
   );
   const opened = { ...kept[at], answers: { "200": "GET HEAD POST PUT PATCH DELETE OPTIONS FOO" } };
   assert.equal(routeDifferences([opened], kept).length, 8);

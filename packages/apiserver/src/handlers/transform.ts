@@ -6,7 +6,7 @@ import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { TableColumn, TableConvertor } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
-import type { Encoding, Offer, MediaTarget } from "./negotiation.ts";
+import type { Encoding, MediaTarget, Offer } from "./negotiation.ts";
 
 const META_GROUP = "meta.k8s.io";
 const META_VERSIONS = new Set(["v1", "v1beta1"]);
