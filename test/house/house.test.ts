@@ -10,6 +10,7 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
+import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -34,6 +35,7 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
+  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {

@@ -9,6 +9,7 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { clean, finds } from "./planted.ts";
 import { codeOnly } from "./scan.ts";
+import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 
@@ -412,5 +413,21 @@ describe("dependencies", () => {
       "docs/dependencies.md",
       /nothing imports it/,
     );
+  });
+});
+
+describe("targets", () => {
+  const at = "packages/apiserver/src/handlers/a.ts";
+  test("a handler that makes a Target, or reads the head of the request", () => {
+    const made = "\nconst other = Target.of(method, path, query);";
+    finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
+    const read = "\nconst { method, path } = call.head;";
+    finds(checkTargets, { [at]: read }, `${at}:2`, /reads the request's head/);
+    finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
+    clean(checkTargets, {
+      [at]: "use(call.target.path); // not call.head.path",
+      "packages/apiserver/src/server/api-server.ts": "Target.of(head.method, head.path, query);",
+      "packages/apiserver/test/a.ts": "Target.of(method, path, query);",
+    });
   });
 });
