@@ -48,6 +48,8 @@ export class MemberLoop<R> {
   /** Waits for the end of the entry that is being applied. */
   #entryEnded: (() => void) | undefined;
   #appliedIndex: number;
+  /** The last entry of the highest term that was handed on to be applied. */
+  #newest = { index: 0, term: 0 };
   /**
    * A hard state whose only news is the commit index; it travels with the next append, because
    * no member depends on it being durable, but for #lastVoter.
@@ -224,6 +226,8 @@ export class MemberLoop<R> {
   /** Has what is committed applied, and confirmed reads answered. */
   #handOn(ready: Ready): void {
     if (ready.committed.length > 0) {
+      const { index, term } = ready.committed.at(-1)!;
+      if (term > this.#newest.term) this.#newest = { index, term };
       this.#handlers.applier.push(ready.committed);
       this.#apply();
     }
@@ -350,7 +354,7 @@ export class MemberLoop<R> {
 
   /** Applies what is queued, until this turn has used up its time for that. */
   #apply(): void {
-    const { raft, clock, faults, reads } = this.#parts;
+    const { raft, clock, faults, reads, proposals } = this.#parts;
     const { applier } = this.#handlers;
     if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
     else if (applier.isSliceOver(this.#sliceStartMs)) return;
@@ -360,6 +364,7 @@ export class MemberLoop<R> {
       this.#appliedIndex = index;
       raft.applied(index);
       reads.release(index);
+      if (index >= this.#newest.index) proposals.succeeded(this.#newest.term);
     }
     faults("after-apply");
     if (!applier.isInEntry) this.#entryEnded?.();
@@ -393,6 +398,7 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
+          proposals.succeeded(snapshot.metadata!.term);
           this.#synced(this.#unsynced.push(ready));
           reads.release(this.#appliedIndex);
           this.wake();
