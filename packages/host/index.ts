@@ -25,5 +25,6 @@ export { parentOf } from "./src/paths.ts";
 export { type PemBlock, pemBlocks } from "./src/pem.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { listItems, trimBlanks, trimEndOf } from "./src/trim.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

@@ -30,7 +30,7 @@ const callOf = (head: HttpHead): unknown =>
 const fillers = [" ", "\t", ",", " ,", ";", "=", "a", "1", "/", "?", ":", "[", '"', "\\", "-"];
 
 describe("growth with the length", () => {
-  const cases: Readonly<Record<string, (text: string) => () => unknown>> = {};
+  const cases: Record<string, (text: string) => () => unknown> = {};
   for (const name of ["Connection", "Upgrade", "Expect", "Host", "X", "Content-Length"]) {
     cases[`HTTP/1 ${name}`] = (text) => {
       const bytes = bytesOf(`GET / HTTP/1.1\r\nHost: x\r\n${name}: ${text}\r\n\r\n`);
