@@ -8,6 +8,7 @@
  *
  * The certificate must be valid for "webhook.operators.svc", as in Kubernetes.
  */
+import { tlsContext } from "@quorate/host";
 import type { Agent, Dispatcher } from "undici";
 import {
   MAX_WEBHOOK_RESPONSE_BYTES,
@@ -116,7 +117,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
       return known;
     }
     const { Agent, buildConnector } = await import("undici");
-    const connector = buildConnector({ ca: caPem, timeout: 30_000 });
+    const connector = buildConnector({ ...tlsContext({ trusted: caPem }), timeout: 30_000 });
     const connect: typeof connector = (options, callback) => {
       if (address === undefined) return connector(options, callback);
       const [hostname, port] = split(address);
