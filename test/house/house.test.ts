@@ -10,7 +10,6 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
-import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
 import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -46,13 +45,6 @@ test("the tree is read", () => {
 for (const [name, rule] of rules) {
   test(name, () => {
     const findings = rule(files);
-    assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
-  });
-}
-
-for (const kind of kinds) {
-  test(`ratchet: ${kind}`, () => {
-    const findings = compareFigures(kind, figuresNow(kind, files), readRatchet(kind));
     assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
   });
 }
