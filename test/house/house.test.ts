@@ -12,6 +12,7 @@ import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
 const files = readTree();
@@ -23,6 +24,7 @@ const rules: readonly (readonly [
   ["imports run one way and through entry points", checkDirections],
   ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
+  ["TLS contexts have one maker", checkTlsContexts],
   ["error classes follow the convention", checkErrorClasses],
   ["each invariant is enforced in one file", checkInvariants],
   ["a package exports a name once", checkExportedNames],

@@ -11,6 +11,7 @@ import { clean, finds } from "./planted.ts";
 import { codeOnly } from "./scan.ts";
 import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkTlsContexts } from "./tls-contexts.ts";
 
 describe("scanner", () => {
   test("blanks comments, strings, templates and regular expressions, and keeps offsets", () => {
@@ -51,6 +52,31 @@ describe("errors", () => {
       /enforced in .*a\.ts, .*b\.ts/,
     );
     clean(checkInvariants, { [list]: text, [at]: use });
+  });
+});
+
+describe("TLS contexts", () => {
+  const at = "packages/proxy/node/a.ts";
+  test("a dial, a request or a context with options of its own", () => {
+    for (const text of [
+      'import { connect } from "node:tls";\nconnect({ ca });',
+      'import { request } from "node:https";',
+      'const { Agent } = await import("undici");',
+      'const { connect } = process.getBuiltinModule("node:tls");',
+    ])
+      finds(checkTlsContexts, { [at]: text }, `${at}:1`, /opens TLS without tlsContext/);
+    finds(
+      checkTlsContexts,
+      { [at]: "let a;\nconst b = { ...tlsContext({}), allowPartialTrustChain: false };" },
+      `${at}:2`,
+      /use packages\/host\/src\/tls-context/,
+    );
+    clean(checkTlsContexts, {
+      [at]: 'import { connect } from "node:tls";\nconnect(tlsContext({ trusted }));',
+      "packages/proxy/node/b.ts": 'import { checkServerIdentity } from "node:tls";',
+      "packages/proxy/node/c.ts": 'import type { TLSSocket } from "node:tls";',
+      "packages/proxy/test/d.ts": 'import { connect } from "node:tls";',
+    });
   });
 });
 

@@ -1,5 +1,6 @@
 /** PATCH of the four types (apiserver: handlers/patch.go). */
 import type { FieldManager, PatchType } from "../apply/patch-types.ts";
+import { jsonKind } from "../codec/go-json-error.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { ApiError, badRequest, conflict, invalid, notFound } from "../meta/status.ts";
 import { unsupportedMediaType } from "../meta/status-errors.ts";
@@ -101,11 +102,14 @@ async function applied(
   old: KubeObject | undefined,
 ): Promise<KubeObject> {
   if (manager === undefined) throw unsupportedMediaType(patchTypesOf(resource).slice(0, -1));
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw badRequest("error decoding YAML: the patch is no object");
+  if (typeof value !== "object" || Array.isArray(value))
+    throw badRequest(
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+        `${jsonKind(value)} into Go value of type map[string]interface {}`,
+    );
   const object = await manager.apply(
     old,
-    value as KubeObject,
+    (value ?? {}) as KubeObject,
     options.fieldManager,
     resource.subresource,
     options.force === true,
