@@ -15,11 +15,7 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   ConnectionSlots,
   LineLimit,
@@ -33,6 +29,7 @@ import {
   commonName,
   createHttp1Server,
   demandsClientCertificate,
+  followingTlsServer,
   type HttpContext,
   type HttpHandler,
   type HttpPeer,
@@ -43,7 +40,6 @@ import {
   removeStaleSocket,
   serveHttp1,
   serveHttp2,
-  serverTlsOptions,
   sniffProtocol,
   type TlsOptions,
   type TlsSource,
@@ -298,13 +294,10 @@ export class PeerServer {
 
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: NO_TIMEOUT_MS,
     });
-    this.#forgetTls.push(
-      source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))),
-    );
+    this.#forgetTls.push(forget);
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#rejected(socket, reason);
       socket.destroy();

@@ -16,11 +16,7 @@ import {
   type Server as NetServer,
   type Socket,
 } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   type Clock,
   ConnectionSlots,
@@ -33,12 +29,12 @@ import {
   alternativeNames,
   certifiedPeer,
   demandsClientCertificate,
+  followingTlsServer,
   handshakeFailure,
   hostOf,
   OpenTlsSockets,
   refuseCertificate,
   removeStaleSocket,
-  serverTlsOptions,
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
@@ -239,13 +235,9 @@ export class Listener implements AcceptedOwner {
     const { serves } = this.address;
     const protocols =
       serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: 2 ** 31 - 1,
     });
-    const forget = source.onChange(() =>
-      server.setSecureContext(serverTlsOptions(source.current, protocols)),
-    );
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#handshakeFailed(socket, addressOf(socket), reason);
       socket.destroy();

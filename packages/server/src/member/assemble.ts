@@ -125,12 +125,18 @@ function consensus(base: Base) {
   const { store, leader, signal, transport, lifetime, state, logMemory } = base;
   const requestIds = new RequestIds(ids.memberId, clock.wallMs());
   const proposals = new Proposals<AppliedEntry>(
-    { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: logMemory.maxQueuedBytes, timeoutMs },
+    {
+      maxWaiting: MAX_WAITING_PROPOSALS,
+      maxQueuedBytes: logMemory.maxQueuedBytes,
+      timeoutMs,
+      successionMs: config.electionTimeoutMs,
+    },
     {
       clock,
       wake: signal.wake,
-      timeoutReason: (startedMs) => {
+      timeoutReason: (startedMs, isSucceeded) => {
         metrics.proposalsFailed.add();
+        if (isSucceeded) return errorOf("TimeoutDueToLeaderFail");
         return errorOf(timeoutReason(startedMs, leader, config, store.current, transport.peers()));
       },
     },
