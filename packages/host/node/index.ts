@@ -6,6 +6,7 @@ export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
 export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
+export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
@@ -41,4 +42,3 @@ export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";
-export { removeStaleSocket } from "./unix-socket.ts";

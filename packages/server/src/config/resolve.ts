@@ -132,7 +132,7 @@ export function resolveConfig(
     defaultHost,
   );
   const initialCluster = resolveCluster(settings, values, advertisePeerUrls);
-  const discovery = resolveDiscovery(values);
+  const discovery = resolveDiscovery(settings, values);
   checkTiming(values);
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
