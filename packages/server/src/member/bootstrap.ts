@@ -310,6 +310,7 @@ async function reopen(
       open,
     });
     checkTogether(config, store, mark, opened.entries);
+    checkName(config, store, ids.NodeID, logger);
     const removal = removalOf(config, store, ids.NodeID);
     if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster))
       throw removal.error;
@@ -431,6 +432,31 @@ async function beginAgain(
   }
   const begun = await writeFirstEntries(wal, joining === undefined ? members : []);
   return { ...begun, remotes: joining?.members ?? [] };
+}
+
+/**
+ * Warns where the data is of a member of another name, as a rename is allowed. Throws
+ * BootstrapError where that name is another member's: the data directory was confused then.
+ */
+function checkName(config: ServerConfig, store: Store, id: bigint, logger: Logger): void {
+  const { name, dataDir } = config;
+  const members = store.membership.members();
+  const known = members.find((member) => member.id === id)?.name ?? "";
+  if (known === "" || known === name) return;
+  const other = members.find((member) => member.name === name && member.id !== id);
+  if (other !== undefined && !config.forceNewCluster) {
+    throw new BootstrapError(
+      `the data directory ${dataDir} is that of the member ${known} (${idToHex(id)}), and --name is ${name}, which is another ` +
+        `member of its cluster (${idToHex(other.id)}): give --data-dir and --name of the same member`,
+    );
+  }
+  logger.warn("the data directory is that of a member with another name, which is renamed", {
+    "data-dir": dataDir,
+    "local-member-id": idToHex(id),
+    "name-before": known,
+    name,
+    advice: "if that is not meant, stop it, and give --data-dir and --name of the same member",
+  });
 }
 
 function checkTogether(

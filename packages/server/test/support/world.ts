@@ -4,7 +4,7 @@
  * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
+import { type Logger, type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   type EtcdError,
@@ -289,7 +289,7 @@ export class World {
     return invocation.config;
   }
 
-  async start(node: Node): Promise<Member> {
+  async start(node: Node, logger: Logger = silentLogger): Promise<Member> {
     node.ended = undefined;
     const { clock, turnMs } = this;
     const starting = Member.start(await this.config(node), {
@@ -297,7 +297,7 @@ export class World {
       random: this.random.fork(node.name),
       disk: node.disk,
       keyspaces: node.keyspaces,
-      logger: silentLogger,
+      logger,
       applyLimits: node.applyLimits,
       faults: (point) => {
         node.passes?.(point);
