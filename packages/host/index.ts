@@ -8,7 +8,7 @@ export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
-export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
+export { type HttpHandler, type HttpRequest, type HttpResponse, plainError } from "./src/http.ts";
 export {
   type HttpExchange,
   type HttpExchangeHandler,

@@ -10,7 +10,6 @@ export {
   checkEndpoints,
   type HealthSource,
   healthEndpoint,
-  plainError,
 } from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
 export { type HttpKvParts, httpKv } from "./src/http-kv/index.ts";

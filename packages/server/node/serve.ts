@@ -4,14 +4,13 @@
  *
  *     acquire (resources.ts) -> start: member, metrics, tracing, server -> ... -> release
  */
-import type { Logger } from "@quorate/host";
+import { type Logger, plainError } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
-import { plainError } from "../src/http/health.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { AUTH_READINGS } from "../src/metrics/auth-table.ts";

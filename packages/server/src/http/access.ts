@@ -20,9 +20,9 @@ import {
   type HttpTunnel,
   LineLimit,
   type Logger,
+  plainError,
 } from "@quorate/host";
 import type { HttpConfig } from "../config/index.ts";
-import { plainError } from "./health.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
