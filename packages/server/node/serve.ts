@@ -17,6 +17,7 @@ import { AUTH_READINGS } from "../src/metrics/auth-table.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
+import { directoryExpiry } from "../src/v2/expiry.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
@@ -73,6 +74,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     walSegmentBytes: deps.walSegmentBytes,
+    beforeRevoke: directoryExpiry,
     onEnd: (error) => {
       resources.release();
       closeAtOnce(opened).finally(() => deps.onEnd(error));

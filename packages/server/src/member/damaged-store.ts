@@ -14,7 +14,7 @@
 import { type Disk, DiskError, type Logger } from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import { type Store, StoreDamageError } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 
 /**
  * Damaged stores that are kept beside the one in use; beyond that the member does not make another
@@ -23,7 +23,7 @@ import type { ServerConfig } from "../config/index.ts";
 export const MAX_DAMAGED_STORES = 9;
 
 export interface DamagedStoreParts {
-  readonly config: Pick<ServerConfig, "name" | "dataDir" | "storeDir" | "selfHeal">;
+  readonly config: Pick<MemberConfig, "name" | "dataDir" | "storeDir" | "selfHeal">;
   readonly disk: Disk;
   readonly logger: Logger;
   readonly memberId: bigint;
