@@ -24,4 +24,5 @@ export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export type { SelfCertConfig } from "./src/self-cert.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

@@ -26,7 +26,6 @@ export type {
   LogOutput,
   LogThreshold,
   Notice,
-  SelfCertConfig,
   ServerConfig,
   TlsConfig,
   TracingConfig,

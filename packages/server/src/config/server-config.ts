@@ -2,6 +2,7 @@
  * What a member is started with: everything read, checked and resolved. It is plain data and never
  * changes.
  */
+import type { SelfCertConfig } from "@quorate/host";
 import type { JwtSettings } from "../auth/jwt/settings.ts";
 import type { HttpAccess } from "../http/access.ts";
 import type { LogRotationConfig } from "./log-rotation.ts";
@@ -50,20 +51,6 @@ export interface TlsConfig {
    * have made it.
    */
   readonly selfCert: SelfCertConfig | undefined;
-}
-
-/**
- * A certificate that signs itself. A client that connects accepts any, since no authority vouches
- * for one.
- */
-export interface SelfCertConfig {
-  /** Where the files are, in the data directory. */
-  readonly dir: string;
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** Names and addresses that it is valid for. */
-  readonly hosts: readonly string[];
-  readonly validityYears: number;
 }
 
 /** The lowest level that is logged; "fatal" leaves only what ends the process. */
