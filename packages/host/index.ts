@@ -25,4 +25,5 @@ export { parentOf } from "./src/paths.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
 export type { SelfCertConfig } from "./src/self-cert.ts";
+export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

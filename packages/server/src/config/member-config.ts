@@ -74,6 +74,8 @@ export interface MemberConfig {
   readonly selfHeal: boolean;
 
   readonly watchProgressNotifyIntervalMs: number;
+  /** Proxies that say whom they serve: addresses, and CN=NAME. */
+  readonly trustedProxies: ReadonlySet<string>;
   readonly bcryptCost: number;
   readonly authTokenTtlSeconds: number;
   readonly metrics: "basic" | "extensive";

@@ -2,9 +2,21 @@
 import type { DiscoveryConfig } from "./discovery-config.ts";
 import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
+import type { Settings } from "./settings.ts";
 
-/** The settings, or undefined without --discovery-endpoints. Throws ConfigError. */
-export function resolveDiscovery(values: OptionValues): DiscoveryConfig | undefined {
+/**
+ * The settings, or undefined without --discovery-endpoints. Throws ConfigError; adds a notice for
+ * the fallback of earlier etcds.
+ */
+export function resolveDiscovery(
+  settings: Settings,
+  values: OptionValues,
+): DiscoveryConfig | undefined {
+  if (values["discovery-fallback"] === "proxy")
+    settings.retired(
+      "discovery-fallback",
+      "a failure ends the start: the proxy to fall back to is gone since etcd 3.6",
+    );
   const endpoints = values["discovery-endpoints"];
   if (endpoints.length === 0) return undefined;
   if (endpoints.some((endpoint) => endpoint.trim() === ""))
