@@ -30,6 +30,7 @@ import { Member } from "../../src/member/member.ts";
 import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
 import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
+import { directoryExpiry } from "../../src/v2/expiry.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
 import { withTurns } from "./turns.ts";
@@ -314,6 +315,7 @@ export class World {
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
+      beforeRevoke: directoryExpiry,
       secrets: { ...plainSecrets(this.random.fork(`${node.name}/secrets`)), ...node.secrets },
       watchLimits: this.#watchLimits,
       sliceLimits: this.sliceLimits,
