@@ -43,7 +43,7 @@ function lineOf(
       const entry = raftpb.Entry.decode(data);
       if (entry.index < fromIndex) return undefined;
       const kind = entry.type === NORMAL ? "" : ` Type:${typeNames[entry.type] ?? entry.type}`;
-      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${entry.data.length === 0 ? "" : ` Data:"${octal(entry.data.subarray(0, maxBytes))}"${entry.data.length > maxBytes ? leftOut(entry.data.length, maxBytes) : ""} `}`;
+      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${dataOf(entry.data, maxBytes)}`;
     }
     case RecordType.Snapshot: {
       const { index, term } = walpb.Snapshot.decode(data);
@@ -75,4 +75,11 @@ function octal(bytes: Uint8Array): string {
       NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
   }
   return out;
+}
+
+/** The field Data of an entry: its first bytes, and how many are left out. */
+function dataOf(data: Uint8Array, maxBytes: number): string {
+  if (data.length === 0) return "";
+  const rest = data.length > maxBytes ? leftOut(data.length, maxBytes) : "";
+  return ` Data:"${octal(data.subarray(0, maxBytes))}"${rest} `;
 }

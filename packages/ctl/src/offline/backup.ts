@@ -190,7 +190,8 @@ function pointOf(
     );
   if (timeMs > chain.lastTimeMs)
     warn(
-      `Warning: the backup ends at ${isoTime(chain.lastTimeMs)} with revision ${chain.last}: changes between that and ${isoTime(timeMs)} are not in it\n`,
+      `Warning: the backup ends at ${isoTime(chain.lastTimeMs)} with revision ${chain.last}: ` +
+        `changes between that and ${isoTime(timeMs)} are not in it\n`,
     );
   return { chain, point: { timeMs } };
 }

@@ -438,7 +438,7 @@ async function beginAgain(
  * Warns where the data is of a member of another name, as a rename is allowed. Throws
  * BootstrapError where that name is another member's: the data directory was confused then.
  */
-function checkName(config: ServerConfig, store: Store, id: bigint, logger: Logger): void {
+function checkName(config: MemberConfig, store: Store, id: bigint, logger: Logger): void {
   const { name, dataDir } = config;
   const members = store.membership.members();
   const known = members.find((member) => member.id === id)?.name ?? "";
