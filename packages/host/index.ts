@@ -25,4 +25,5 @@ export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

@@ -31,6 +31,8 @@ export interface RebuildTarget {
   readonly storeDir: string;
   readonly cluster: NewCluster;
   readonly bumpRevision?: number;
+  /** Users and roles are kept, and not enforced. */
+  readonly disablesAuth?: boolean;
   /** Called with the progress in bytes: of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
   /** Called with the users that came after the base: they have no password that fits. */
@@ -99,6 +101,7 @@ export async function rebuild(
 
   await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
     bumpRevision: target.bumpRevision,
+    disablesAuth: target.disablesAuth,
     onProgress: (bytes, baseBytes) =>
       target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {

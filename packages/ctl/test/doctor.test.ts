@@ -98,6 +98,70 @@ test("a follower that is far behind", () => {
   );
 });
 
+test("members that refuse whoever does not log in: one finding, which says so", () => {
+  const refused = { status: undefined, failure: "etcdserver: user name is empty" };
+  const members = [1, 2, 3].map((n) => member(n, refused));
+  assert.deepEqual(found(members), [
+    "error login client: m1, m2, m3 responded and refused the request: etcdserver: user name is empty",
+  ]);
+  const report = humanReport(view(members), diagnose(view(members)), [], plain);
+  assert.match(
+    report,
+    /^3 members, 0 of them respond; 3 refuse to answer without a user's login\n/,
+  );
+  assert.match(report, /next: {2}the cluster has users: pass --user NAME/);
+  assert.doesNotMatch(report, /systemctl|no leader/);
+  const wrong = {
+    ...refused,
+    failure: "etcdserver: authentication failed, invalid user ID or password",
+  };
+  assert.match(diagnose(view([member(1, wrong)]))[0].next, /^check the name and the password/);
+});
+
+test("endpoints that are of no member are not counted, and named", async () => {
+  const stray = {
+    ...{ label: "http://h9:2379", endpoint: "http://h9:2379", member: undefined },
+    ...{ status: undefined, failure: "connect ECONNREFUSED" },
+  };
+  const members = [...three, member(9, stray)];
+  assert.deepEqual(found(members), [
+    "warning endpoints client: http://h9:2379 is no client URL of a member, and does not respond: connect ECONNREFUSED",
+  ]);
+  assert.match(
+    humanReport(view(members), [], [], plain),
+    /^3 members, 3 of them respond; m1 leads/,
+  );
+  // Nobody knows the members: the endpoint may be one.
+  assert.match(found([member(9, stray)])[0], /^error reachable/);
+});
+
+test("through a grpc-proxy the members are not examined, and the doctor says so", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
+  const proxy = "http://10.0.0.2:2379";
+  const members = prober.members.bind(prober);
+  prober.members = async (endpoint) =>
+    endpoint === proxy
+      ? [Member.create({ name: "host", clientURLs: [proxy] })]
+      : (await members(endpoint)).slice(0, 1);
+  const status = prober.status.bind(prober);
+  prober.status = (endpoint) => status(endpoint === proxy ? endpointOf(1) : endpoint);
+  const lookAt = (endpoints: string[]) => look(prober, { endpoints, tls: undefined, timeoutMs: 1 });
+  const only = view((await lookAt([proxy])).members);
+  assert.deepEqual(
+    diagnose(only).map(({ seen }) => seen),
+    [
+      `${proxy} is a grpc-proxy, which answers for one of the members and lists none of them: they were not examined through it`,
+    ],
+  );
+  assert.match(humanReport(only, diagnose(only), [], plain), /^no member was examined\n/);
+  const both = view((await lookAt([proxy, endpointOf(1)])).members);
+  assert.deepEqual(
+    diagnose(both).map(({ check }) => check),
+    ["endpoints"],
+  );
+  assert.match(humanReport(both, [], [], plain), /^1 member, 1 of them respond; m1 leads/);
+});
+
 test("endpoints of two clusters", () => {
   const header = ResponseHeader.create({ memberId: 3n, clusterId: 10n });
   assert.deepEqual(found([member(1), member(3, {}, { header, leader: 3n })]).slice(0, 1), [

@@ -114,7 +114,7 @@ test("entries before damage are printed, then the file, the offset and the next 
   );
   assert.match(
     err,
-    /^Error: .*damaged\/0{16}-0{16}\.wal: damaged at byte \d+: the checksum does not match; .*quorateutl wal verify .*damaged\n$/,
+    /^Error: .*damaged\/0{16}-0{16}\.wal: damaged at byte \d+: the checksum does not match\. What to do next: .*"quoratectl member replace [0-9a-f]+ NEW-PEER-URL".*"quorateutl backup restore BACKUP .*\n$/,
   );
   const place = Number(/at byte (\d+)/.exec(err)![1]);
   assert.ok(place <= at && at - place < 200);

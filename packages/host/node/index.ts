@@ -17,6 +17,7 @@ export {
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
+export { type LogCounts, nonBlockingStream } from "./log-output.ts";
 export {
   formatForTerminal,
   type LogFormat,
@@ -39,4 +40,5 @@ export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { followingTlsServer } from "./tls-server.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

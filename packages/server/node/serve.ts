@@ -6,6 +6,7 @@
  *     -> clients served, those that waited first -> ... -> release
  */
 import type { Logger } from "@quorate/host";
+import type { LogCounts } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
@@ -24,7 +25,7 @@ import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
-import { processMetrics } from "./process-metrics.ts";
+import { logMetrics, processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
 import { settingMetrics } from "./setting-metrics.ts";
@@ -57,6 +58,8 @@ export interface ServingMember {
 export interface ServeDeps extends ProcessDeps {
   /** Size of a segment of the WAL, a multiple of 8; etcd's 64 MB if absent. */
   readonly walSegmentBytes?: number;
+  /** What the process's log has dropped and holds, where it counts that. */
+  readonly logCounts?: () => LogCounts;
   /**
    * The member has stopped by itself: with an error, or without one after it was removed from the
    * cluster.
@@ -200,7 +203,7 @@ async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise
 
 function addMetrics(
   config: ServerConfig,
-  { clock }: ServeDeps,
+  { clock, logCounts }: ServeDeps,
   resources: Resources,
   member: Member,
   counters: () => ReturnType<EngineServer["counters"]>,
@@ -208,6 +211,7 @@ function addMetrics(
   const { registry } = member.metrics;
   engineMetrics(registry, counters);
   resources.onRelease(processMetrics(registry));
+  if (logCounts !== undefined) logMetrics(registry, logCounts);
   const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
   registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
   registry.gauge(

@@ -10,11 +10,7 @@
 import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   ConnectionSlots,
   LineLimit,
@@ -29,6 +25,7 @@ import {
   createHttp1Server,
   type Door,
   demandsClientCertificate,
+  followingTlsServer,
   type HttpContext,
   type HttpHandler,
   type HttpPeer,
@@ -39,7 +36,6 @@ import {
   refuseClientAddress,
   serveHttp1,
   serveHttp2,
-  serverTlsOptions,
   sniffProtocol,
   type TlsOptions,
   type TlsSource,
@@ -281,13 +277,10 @@ export class PeerServer {
 
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: NO_TIMEOUT_MS,
     });
-    this.#forgetTls.push(
-      source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))),
-    );
+    this.#forgetTls.push(forget);
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#rejected(socket, reason);
       socket.destroy();

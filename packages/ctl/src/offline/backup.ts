@@ -20,7 +20,7 @@ import { Progress } from "../progress.ts";
 import { directoryArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
+import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -206,7 +206,7 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
       doc: "a revision, or a time such as 2026-01-31T12:00:00Z (default the newest)",
     },
     ...newMemberFlags,
-    ...bumpFlags,
+    ...restoreFlags,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -220,6 +220,7 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
           storeDir,
           cluster: target.cluster,
           bumpRevision,
+          disablesAuth: flags.bool("disable-auth"),
           onProgress,
           onUsersWithoutPassword: (users) => {
             if (users.length > 0) io.stderr(withoutPassword(users));

@@ -11,11 +11,7 @@
  * connections have a limited share of the slots and absolute deadlines (ConnectionSlots).
  */
 import type { Socket } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   type Clock,
   ConnectionSlots,
@@ -29,12 +25,12 @@ import {
   certifiedPeer,
   type Door,
   demandsClientCertificate,
+  followingTlsServer,
   handshakeFailure,
   hostOf,
   OpenTlsSockets,
   openDoor,
   refuseCertificate,
-  serverTlsOptions,
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
@@ -214,13 +210,9 @@ export class Listener implements AcceptedOwner {
     const { serves } = this.address;
     const protocols =
       serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: 2 ** 31 - 1,
     });
-    const forget = source.onChange(() =>
-      server.setSecureContext(serverTlsOptions(source.current, protocols)),
-    );
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#handshakeFailed(socket, addressOf(socket), reason);
       socket.destroy();

@@ -173,6 +173,8 @@ export interface ServerConfig extends PlainConfig {
   readonly grpcKeepalive: KeepaliveConfig;
 
   readonly http: HttpConfig;
+  /** Proxies that say whom they serve: addresses, and CN=NAME. */
+  readonly trustedProxies: ReadonlySet<string>;
 
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;

@@ -47,6 +47,6 @@ export function httpKv(
     // As for all paths; here the refusal is a problem document.
     crossOrigin: (head) => crossOrigin(head, writers),
     isEnforced: () => authority.isEnforced,
-    mayLogin: (user, client) => logins.mayTry(user, client, member.clock.monotonicMs()),
+    logins,
   });
 }

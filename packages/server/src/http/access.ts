@@ -137,8 +137,9 @@ export function crossOrigin(
 ): string | undefined {
   const { headers, method } = head;
   if (allowed === undefined) return undefined;
-  const isWebSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
-  if (SAFE_METHODS.has(method) && !isWebSocket) return undefined;
+  // Which of the protocols in an Upgrade is taken is decided later, and pages can send none but
+  // "websocket": any Upgrade counts, however it is written and how often.
+  if (SAFE_METHODS.has(method) && !headers.has("upgrade")) return undefined;
   const origin = headers.get("origin")?.toLowerCase();
   if (origin !== undefined) {
     if (allowed.has(origin) || isOwn(origin, head)) return undefined;

@@ -20,7 +20,7 @@ import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
-import { TokenRolesSupport } from "../membership/features.ts";
+import { FeatureSupport } from "../membership/features.ts";
 import { clusterKeeping } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -125,12 +125,18 @@ function consensus(base: Base) {
   const { store, leader, signal, transport, lifetime, state, logMemory } = base;
   const requestIds = new RequestIds(ids.memberId, clock.wallMs());
   const proposals = new Proposals<AppliedEntry>(
-    { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: logMemory.maxQueuedBytes, timeoutMs },
+    {
+      maxWaiting: MAX_WAITING_PROPOSALS,
+      maxQueuedBytes: logMemory.maxQueuedBytes,
+      timeoutMs,
+      successionMs: config.electionTimeoutMs,
+    },
     {
       clock,
       wake: signal.wake,
-      timeoutReason: (startedMs) => {
+      timeoutReason: (startedMs, isSucceeded) => {
         metrics.proposalsFailed.add();
+        if (isSucceeded) return errorOf("TimeoutDueToLeaderFail");
         return errorOf(timeoutReason(startedMs, leader, config, store.current, transport.peers()));
       },
     },
@@ -217,6 +223,7 @@ function stateParts(core: Core) {
     clock,
     secrets: deps.secrets,
     bcryptCost: config.bcryptCost,
+    trustedProxies: config.trustedProxies,
     tokenTtlSeconds: config.authTokenTtlSeconds,
     clientCertAuth: config.clientTls?.clientCertAuth ?? false,
     store: () => store.current,
@@ -353,13 +360,12 @@ function entryParts(core: Clustered) {
     replayConfChange: (replayed, entry) => core.configuration.replay(replayed, entry),
   });
   const readiness = new Readiness(exchange, corruption);
+  const asking = { memberId: ids.memberId, clock, call, store: () => store.current };
   const entry = new EntryPoints(core.requestLimits, {
     ...{ requests, reads, store, readiness, watches, quota: core.space.keeper },
     authority: core.auth.authority,
-    tokenRoles: new TokenRolesSupport({
-      ...{ memberId: ids.memberId, clock, call },
-      store: () => store.current,
-    }),
+    tokenRoles: new FeatureSupport("token-roles", asking),
+    userCreations: new FeatureSupport("user-creations", asking),
   });
   const leases = new Leases({
     ...{ clock, keeper: core.keeper, call, timeoutMs, store, slices: core.slices },

@@ -35,7 +35,7 @@ import {
   otherMembers,
 } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
-import { openUndamaged } from "./damaged-store.ts";
+import { openUndamaged, openUndamagedLog } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends CodedError<"CannotStart"> {
@@ -285,7 +285,9 @@ async function reopen(
 ): Promise<Bootstrapped> {
   const { disk, logger } = deps;
   makeDirectories(config, disk);
-  const opened = Wal.open(disk, config.walDir, "newest", walOptions);
+  const opened = openUndamagedLog(config, disk, () =>
+    Wal.open(disk, config.walDir, "newest", walOptions),
+  );
   const mark = opened.from;
   let store: Store | undefined;
   try {

@@ -105,6 +105,11 @@ export class Member {
     return this.#parts.entry.propose(caller, kind, request, decoded);
   }
 
+  /** As EntryPoints.noteUserCreations. */
+  noteUserCreations(): Promise<void> {
+    return this.#parts.entry.noteUserCreations();
+  }
+
   /** As EntryPoints.spaceRefusal. */
   spaceRefusal<K extends RequestKind>(kind: K, message: RequestOf<K>): Promise<never> | undefined {
     return this.#parts.entry.spaceRefusal(kind, message);

@@ -53,8 +53,9 @@ export function machinesHandler(deps: MembersDeps): HttpExchangeHandler {
   );
 }
 
-function answer(
-  { to }: MembersDeps,
+/** Answers for the user that a request proves; a refusal is v2's 401. */
+export function answer(
+  { to }: Pick<MembersDeps, "to">,
   { exchange, listen }: V2Exchange,
   respond: (caller: HttpCaller) => Promise<HttpResponse>,
 ): void {

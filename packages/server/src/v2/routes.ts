@@ -44,7 +44,7 @@ export function v2Routes(
     ["/v2/members", members],
     ["/v2/members/", members],
     ["/v2/machines", machinesHandler({ member, to })],
-    ...statsHandlers(member, counters),
+    ...statsHandlers({ member, to }, counters),
     ["/v2/auth/", auth],
     ["/v2/", notFound],
   ]);
