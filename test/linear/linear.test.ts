@@ -12,7 +12,7 @@ import { type Growth, growthOf, isTooMuch, kindsOf, type Parser } from "./measur
 import { allParsers, filesWithTextWork, isLeftOut, LEFT_OUT } from "./parsers.ts";
 import { shown } from "./texts.ts";
 
-const SHARP = Number(process.env["QUORATE_LINEAR_SHARP"] ?? 1);
+const SHARP = Number(process.env["QUORATE_LINEAR_SHARP"] ?? 0.25);
 const TABLE = process.env["QUORATE_LINEAR_TABLE"] ?? "";
 const TABLE_ROWS = 30;
 

@@ -34,7 +34,7 @@ export const LIMIT_MS_PER_KIB = 1;
 export const LIMIT_EXPONENT = 1.5;
 /** The first look is at a text of this length, or with bodies' parsers at the longer one. */
 const LOOK_BYTES = 4096;
-const LOOK_BODY_BYTES = 16_384;
+const LOOK_BODY_BYTES = 8192;
 const BODY_BYTES = 128 * 1024;
 /** What costs less than this at the first look is not looked at again. */
 const SUSPECT_MS = 0.5;
@@ -43,11 +43,14 @@ const SUSPECT_MS_PER_KIB = 0.05;
 const ENOUGH_MS = 60;
 const RUNS = 3;
 
-/** All kinds: each unit alone and, between heads and tails, as often as `sharp` says. */
+/**
+ * All kinds: each unit alone and, between heads and tails, as often as `sharp` says; a fraction is
+ * the share of units that are.
+ */
 export function kindsOf(sharp: number): Kind[] {
   return UNITS.flatMap((unit, i) => [
     { unit, head: "", tail: "" },
-    ...Array.from({ length: sharp }, (_, j) => ({
+    ...Array.from({ length: Math.floor((i + 1) * sharp) - Math.floor(i * sharp) }, (_, j) => ({
       unit,
       head: HEADS[(i * 5 + j * 7 + 1) % HEADS.length]!,
       tail: TAILS[(i * 3 + j * 11 + 1) % TAILS.length]!,
