@@ -39,6 +39,14 @@ const PINNED = {
 const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"];
 const FROM_TERMINAL = ["SIGINT", "SIGQUIT"];
 
+/**
+ * Node's flag against its inspector, which SIGUSR1 would open on a fixed port of 127.0.0.1: every
+ * local user could run code in the process. Who wants it says so with Node's own flags, such as
+ * NODE_OPTIONS=--inspect-port=127.0.0.1:9229.
+ */
+const NO_DEBUG_SIGNAL = "--disable-sigusr1";
+const WANTS_INSPECTOR = /--(?:inspect|debug-port)/;
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
@@ -54,12 +62,20 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 export async function launch(name, target, flags = [], variables = {}) {
   const mark = process.env[MARK];
   delete process.env[MARK];
+  const wantsInspector = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].some((text) =>
+    WANTS_INSPECTOR.test(text),
+  );
+  // A listener takes the place of Node's own: a process that is not started again has no flag.
+  if (!wantsInspector) process.on("SIGUSR1", () => {});
+  const nodeFlags = wantsInspector ? flags : [...flags, NO_DEBUG_SIGNAL];
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
-    const missing = flags.filter(
+    const missing = nodeFlags.filter(
       (flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]),
     );
-    if (missing.length > 0 && mark === undefined) startAgain("flags", missing, variables);
+    // A short command is not started again for the signal alone: it has the listener.
+    const mustRestart = missing.some((flag) => flag !== NO_DEBUG_SIGNAL);
+    if (mustRestart && mark === undefined) startAgain("flags", missing, variables);
     const keepsCode = keepCompiledCode();
     const program = await import(pathToFileURL(resolve(root, target)).href);
     if (program.main === undefined) return;
@@ -77,7 +93,7 @@ export async function launch(name, target, flags = [], variables = {}) {
     process.exitCode = 1;
     return;
   }
-  const args = [...flags, process.argv[1], ...process.argv.slice(2)];
+  const args = [...nodeFlags, process.argv[1], ...process.argv.slice(2)];
   if (typeof process.execve === "function") {
     process.execve(node, [node, ...args], { ...variables, ...process.env, [MARK]: "exec" });
   } else {

@@ -8,7 +8,7 @@ export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
-export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
+export { type HttpHandler, type HttpRequest, type HttpResponse, plainError } from "./src/http.ts";
 export {
   type HttpExchange,
   type HttpExchangeHandler,
@@ -24,4 +24,6 @@ export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export type { SelfCertConfig } from "./src/self-cert.ts";
+export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

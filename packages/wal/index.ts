@@ -11,5 +11,5 @@ export {
   type SaveTiming,
   SnapshotFiles,
 } from "./src/snapshots.ts";
-export { validSnapshotMarks, verifyWal, type WalSummary } from "./src/verify.ts";
+export { memberOf, validSnapshotMarks, verifyWal, type WalSummary } from "./src/verify.ts";
 export { type OpenedWal, Wal, type WalOptions } from "./src/wal.ts";

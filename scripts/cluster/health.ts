@@ -1,4 +1,5 @@
 /** Asks a member whether it can serve, by GET /health. */
+import { tlsContext } from "@quorate/host";
 import { Agent, request } from "undici";
 
 /**
@@ -23,7 +24,9 @@ export interface HealthProbe {
 
 /** A prober that calls with the given identity. */
 export function createHealthProbe(identity: ClientIdentity): HealthProbe {
-  const agent = new Agent({ connect: { ...identity } });
+  const agent = new Agent({
+    connect: tlsContext({ trusted: identity.ca, cert: identity.cert, key: identity.key }),
+  });
   return {
     async trouble(url, timeoutMs = 2000) {
       try {

@@ -33,6 +33,23 @@ export function documents(): Entry[] {
   });
 }
 
+/** The page of the npm package; its README. */
+const LIBRARY_PAGE = "docs/nodejs.md";
+
+/** The pages of the npm package by path: its README, and in docs/ what that links to. */
+export function libraryPages(): ReadonlyMap<string, string> {
+  const page = readFileSync(join(root, LIBRARY_PAGE), "utf8");
+  const linked = new Set(linksOf(LIBRARY_PAGE, page));
+  const readme = page.replace(LINK, (link: string, _mark, _words, target: string) =>
+    target === "" ? link : link.replace(`](${target}`, `](${targetOf(LIBRARY_PAGE, target)}`),
+  );
+  const others = [...linked].map((path): [string, string] => {
+    const text = readFileSync(join(root, path), "utf8");
+    return [path, path.endsWith(".md") ? withoutDeadLinks(path, text, linked) : text];
+  });
+  return new Map([["README.md", readme], ...others]);
+}
+
 function filesIn(directory: string): string[] {
   return readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

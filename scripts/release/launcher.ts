@@ -46,7 +46,10 @@ export function launcherText(
   for (const [name, value] of Object.entries(program.variables))
     lines.push(`export ${name}="\${${name}:-${value}}"`);
   lines.push(
-    `exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`,
+    "# SIGUSR1 would open Node's inspector to every local user; NODE_OPTIONS may name its port.",
+    "s=--disable-sigusr1",
+    `case "\${NODE_OPTIONS:-}" in *--inspect* | *--debug-port*) s= ;; esac`,
+    `exec ${['"$d/lib/node"', "$s", ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`,
     "",
   );
   return lines.join("\n");

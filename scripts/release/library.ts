@@ -3,6 +3,7 @@
  *
  *     index.js, apiserver.js    our code as JavaScript, in a few files
  *     types/                    the declarations of all that these export
+ *     README.md, docs/          docs/nodejs.md, and the pages that it links to
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
@@ -10,6 +11,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join, posix, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
+import { libraryPages } from "./documents.ts";
 import { root } from "./programs.ts";
 import { type Entry, tar, withDirectories } from "./tar.ts";
 
@@ -36,7 +38,7 @@ export async function libraryFiles(version: string): Promise<ReadonlyMap<string,
   const { files, imported } = await bundleLibrary();
   const all = new Map<string, string | Uint8Array>([
     ["package.json", manifest(version, imported)],
-    ["README.md", readFileSync(join(root, "docs/nodejs.md"))],
+    ...libraryPages(),
     ["LICENSE", readFileSync(join(root, "LICENSE"))],
     ...files,
     ...declarations(),

@@ -4,11 +4,21 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
+import { linksOf } from "../../scripts/release/documents.ts";
 import { libraryFiles } from "../../scripts/release/library.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -41,6 +51,19 @@ function programs(): { program: string; output: string }[] {
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
+
+test("every link of the package's pages leads to a file of the package", () => {
+  const home = join(project, "node_modules/quorate");
+  const pages = ["README.md", ...readdirSync(join(home, "docs")).map((name) => `docs/${name}`)];
+  const links = pages.flatMap((page) =>
+    linksOf(page, readFileSync(join(home, page), "utf8")).map((to) => ({ page, to })),
+  );
+  assert.ok(links.filter(({ page }) => page === "README.md").length >= 3, JSON.stringify(links));
+  assert.deepEqual(
+    links.filter(({ to }) => !existsSync(join(home, to))),
+    [],
+  );
+});
 
 test("the page has programs", () => assert.equal(programs().length, 2));
 

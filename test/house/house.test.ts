@@ -10,8 +10,9 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
-import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
+import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
 
 const files = readTree();
@@ -23,6 +24,7 @@ const rules: readonly (readonly [
   ["imports run one way and through entry points", checkDirections],
   ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
+  ["TLS contexts have one maker", checkTlsContexts],
   ["error classes follow the convention", checkErrorClasses],
   ["each invariant is enforced in one file", checkInvariants],
   ["a package exports a name once", checkExportedNames],
@@ -33,6 +35,7 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
+  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {
@@ -44,13 +47,6 @@ test("the tree is read", () => {
 for (const [name, rule] of rules) {
   test(name, () => {
     const findings = rule(files);
-    assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
-  });
-}
-
-for (const kind of kinds) {
-  test(`ratchet: ${kind}`, () => {
-    const findings = compareFigures(kind, figuresNow(kind, files), readRatchet(kind));
     assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
   });
 }

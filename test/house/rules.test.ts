@@ -9,7 +9,9 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { clean, finds } from "./planted.ts";
 import { codeOnly } from "./scan.ts";
+import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkTlsContexts } from "./tls-contexts.ts";
 
 describe("scanner", () => {
   test("blanks comments, strings, templates and regular expressions, and keeps offsets", () => {
@@ -50,6 +52,31 @@ describe("errors", () => {
       /enforced in .*a\.ts, .*b\.ts/,
     );
     clean(checkInvariants, { [list]: text, [at]: use });
+  });
+});
+
+describe("TLS contexts", () => {
+  const at = "packages/proxy/node/a.ts";
+  test("a dial, a request or a context with options of its own", () => {
+    for (const text of [
+      'import { connect } from "node:tls";\nconnect({ ca });',
+      'import { request } from "node:https";',
+      'const { Agent } = await import("undici");',
+      'const { connect } = process.getBuiltinModule("node:tls");',
+    ])
+      finds(checkTlsContexts, { [at]: text }, `${at}:1`, /opens TLS without tlsContext/);
+    finds(
+      checkTlsContexts,
+      { [at]: "let a;\nconst b = { ...tlsContext({}), allowPartialTrustChain: false };" },
+      `${at}:2`,
+      /use packages\/host\/src\/tls-context/,
+    );
+    clean(checkTlsContexts, {
+      [at]: 'import { connect } from "node:tls";\nconnect(tlsContext({ trusted }));',
+      "packages/proxy/node/b.ts": 'import { checkServerIdentity } from "node:tls";',
+      "packages/proxy/node/c.ts": 'import type { TLSSocket } from "node:tls";',
+      "packages/proxy/test/d.ts": 'import { connect } from "node:tls";',
+    });
   });
 });
 
@@ -386,5 +413,21 @@ describe("dependencies", () => {
       "docs/dependencies.md",
       /nothing imports it/,
     );
+  });
+});
+
+describe("targets", () => {
+  const at = "packages/apiserver/src/handlers/a.ts";
+  test("a handler that makes a Target, or reads the head of the request", () => {
+    const made = "\nconst other = Target.of(method, path, query);";
+    finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
+    const read = "\nconst { method, path } = call.head;";
+    finds(checkTargets, { [at]: read }, `${at}:2`, /reads the request's head/);
+    finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
+    clean(checkTargets, {
+      [at]: "use(call.target.path); // not call.head.path",
+      "packages/apiserver/src/server/api-server.ts": "Target.of(head.method, head.path, query);",
+      "packages/apiserver/test/a.ts": "Target.of(method, path, query);",
+    });
   });
 });

@@ -5,9 +5,6 @@ import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 /** Columns a line of code or shell may have. */
 export const maxLineColumns = 100;
 
-/** Lines a code file may have; longer ones stand in ratchets/files.json and may only shrink. */
-export const maxFileLines = 400;
-
 /** Columns that a line may have where the text of a literal makes it wide, and in shell. */
 export const maxLiteralColumns = 140;
 

@@ -103,6 +103,19 @@ function pause(source: FaultSource): Fault {
   };
 }
 
+/** What reads a member's log stops: no reason for the member to do so. */
+function stopLogReader(source: FaultSource): Fault {
+  const node = victim(source);
+  return {
+    text: `SIGSTOP log reader of ${role(node, source)}`,
+    durationMs: between(source.random, 1000, source.maxPauseMs),
+    targets: [`log ${node.name}`],
+    breaks: [],
+    begin: () => node.test.signalLogReader("SIGSTOP"),
+    end: () => node.test.signalLogReader("SIGCONT"),
+  };
+}
+
 /** Sets wires of pairs, and opens them again. */
 function disturbWires(
   source: FaultSource,
@@ -256,6 +269,7 @@ export const FAULTS: Readonly<Record<string, { readonly weight: number; readonly
   throttle: { weight: 2, make: throttle },
   slowDisk: { weight: 2, make: slowDisk },
   fullDisk: { weight: 1.5, make: fullDisk },
+  stopLogReader: { weight: 1, make: stopLogReader },
 };
 
 export const WHOLE_CLUSTER_FAULTS: Readonly<Record<string, Make>> = { killAll, isolateAll };

@@ -208,6 +208,8 @@ async function prepare(
         `--initial-cluster=${initialCluster}`,
         "--initial-cluster-token=robustness",
         "--initial-cluster-state=new",
+        // Many requests are a line of the log, whose reader a fault stops.
+        "--warning-apply-duration=200us",
         ...tlsFlags(certs),
         ...flags,
       ],
@@ -216,6 +218,7 @@ async function prepare(
       peerUrl,
       dataDir,
       logFile: join(dir, `${name}.log`),
+      hasLogReader: true,
       identity,
     });
     return new Node(test, disk, onEnd);

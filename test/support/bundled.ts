@@ -40,7 +40,7 @@ export function bundledMember(): readonly string[] | undefined {
   if (process.env["QUORATE_TEST_BUNDLE"] !== "1" || !existsSync(program)) return undefined;
   const { flags, variables } = releasePrograms().find(({ name }) => name === "quorate")!;
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
-  return ["/usr/bin/env", ...settings, process.execPath, ...flags, program];
+  return ["/usr/bin/env", ...settings, process.execPath, "--disable-sigusr1", ...flags, program];
 }
 
 /** Makes `file` a program that runs the command with its own arguments. */

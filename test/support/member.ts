@@ -15,6 +15,8 @@ export interface MemberOptions {
   readonly peerUrl: string;
   readonly dataDir: string;
   readonly logFile: string;
+  /** Whether a process of its own reads the log from a socket, as journald does. */
+  readonly hasLogReader?: boolean;
   /** For probes over TLS. */
   readonly identity: ClientIdentity;
 }
@@ -28,6 +30,7 @@ export interface Exit {
 export class TestMember {
   readonly options: MemberOptions;
   #child: ChildProcess | undefined;
+  #reader: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
 
   constructor(options: MemberOptions) {
@@ -62,18 +65,37 @@ export class TestMember {
   start(extraFlags: readonly string[] = []): void {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
     const { command, flags, logFile, env } = this.options;
-    const log = openSync(logFile, "a");
+    const file = openSync(logFile, "a");
+    const reader =
+      this.options.hasLogReader === true
+        ? spawn("cat", { stdio: ["pipe", file, "ignore"] })
+        : undefined;
+    const log = reader?.stdin ?? file;
     const child = spawn(command[0], [...command.slice(1), ...flags, ...extraFlags], {
       stdio: ["ignore", log, log],
       env: { ...process.env, ...env },
     });
-    closeSync(log);
+    closeSync(file);
     endsWithUs(child);
+    if (reader !== undefined) {
+      endsWithUs(reader);
+      reader.stdin!.on("error", () => {}).destroy();
+      this.#reader = reader;
+    }
     this.#child = child;
     this.#exit = new Promise((resolve) => {
       const gone = (exit: Exit): void => {
-        if (this.#child === child) this.#child = undefined;
-        resolve(exit);
+        const end = (): void => {
+          if (this.#child === child) this.#child = undefined;
+          resolve(exit);
+        };
+        if (reader === undefined || reader.exitCode !== null) {
+          end();
+          return;
+        }
+        // All that was logged is in the file before the end is known.
+        reader.kill("SIGCONT");
+        reader.once("exit", end);
       };
       child.once("exit", (code, signal) => gone({ code, signal }));
       child.once("error", ({ message }) => {
@@ -87,6 +109,11 @@ export class TestMember {
   signal(signal: NodeJS.Signals): void {
     if (this.#child === undefined) throw new Error(`${this.name} does not run`);
     this.#child.kill(signal);
+  }
+
+  /** Stops what reads the log, and lets it go on; harmless where there is none. */
+  signalLogReader(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#reader?.kill(signal);
   }
 
   /** Resolves when the process has ended. */

@@ -1,4 +1,5 @@
 /** Requests of a program to its own API server, as JSON. For more there are Kubernetes' clients. */
+import { tlsContext } from "@quorate/host";
 import type { Agent } from "undici";
 import type { Pair } from "./certificates.ts";
 
@@ -39,7 +40,7 @@ export class JsonClient {
   ): Promise<JsonResponse> {
     const { Agent, request } = await import("undici");
     const { certPem: cert, keyPem: key } = this.#user;
-    this.#agent ??= new Agent({ connect: { ca: this.#ca, cert, key } });
+    this.#agent ??= new Agent({ connect: tlsContext({ trusted: this.#ca, cert, key }) });
     const response = await request(`${this.#url}${path}`, {
       method: (method ?? (body === undefined ? "GET" : "POST")) as "GET",
       body: body === undefined ? undefined : JSON.stringify(body),

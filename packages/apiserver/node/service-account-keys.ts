@@ -77,8 +77,10 @@ function publicKeyOf({ path, pem }: PemFile): KeyObject {
   }
 }
 
+/** What begins with "-----BEGIN ", each up to the next one; the whole text where none does. */
 function blocksOf(pem: string): readonly string[] {
-  return pem.match(/-----BEGIN [^-]+-----[\s\S]*?-----END [^-]+-----/g) ?? [pem];
+  const [, ...blocks] = pem.split("-----BEGIN ");
+  return blocks.length === 0 ? [pem] : blocks.map((block) => `-----BEGIN ${block}`);
 }
 
 function verificationKeyOf(key: KeyObject): ServiceAccountVerificationKey {

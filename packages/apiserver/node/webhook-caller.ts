@@ -8,6 +8,7 @@
  *
  * The certificate must be valid for "webhook.operators.svc", as in Kubernetes.
  */
+import { tlsContext } from "@quorate/host";
 import type { Agent, Dispatcher } from "undici";
 import {
   MAX_WEBHOOK_RESPONSE_BYTES,
@@ -23,6 +24,11 @@ export const MAX_WEBHOOK_PLACES = 200;
 export const MAX_CONNECTIONS_TO_A_WEBHOOK = 32;
 /** Calls under way in the server. One more fails. */
 export const MAX_RUNNING_WEBHOOK_CALLS = 2048;
+/**
+ * Chunks of one response. Each costs memory and time beside its bytes: 8 MiB in chunks of one byte
+ * would take a gigabyte.
+ */
+export const MAX_WEBHOOK_RESPONSE_PIECES = 16_384;
 const KEEP_ALIVE_MS = 60_000;
 
 export interface WebhookCallerOptions {
@@ -111,7 +117,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
       return known;
     }
     const { Agent, buildConnector } = await import("undici");
-    const connector = buildConnector({ ca: caPem, timeout: 30_000 });
+    const connector = buildConnector({ ...tlsContext({ trusted: caPem }), timeout: 30_000 });
     const connect: typeof connector = (options, callback) => {
       if (address === undefined) return connector(options, callback);
       const [hostname, port] = split(address);
@@ -183,17 +189,20 @@ function caOf(caBundle: string | undefined): string | undefined {
   throw new WebhookCallError("Config", `could not get REST client: ${why}`);
 }
 
-async function wholeBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
+async function wholeBody({ body, headers }: Dispatcher.ResponseData): Promise<Uint8Array> {
+  const refuse = (bound: string): never => {
+    body.destroy();
+    throw new WebhookCallError("TooLarge", `the response has more than ${bound}`);
+  };
+  const tooLarge = `${MAX_WEBHOOK_RESPONSE_BYTES} bytes`;
+  if (Number(headers["content-length"] ?? 0) > MAX_WEBHOOK_RESPONSE_BYTES) refuse(tooLarge);
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += (chunk as Buffer).length;
-    if (size > MAX_WEBHOOK_RESPONSE_BYTES) {
-      body.destroy();
-      const bound = `more than ${MAX_WEBHOOK_RESPONSE_BYTES} bytes`;
-      throw new WebhookCallError("TooLarge", `the response has ${bound}`);
-    }
-    chunks.push(chunk as Buffer);
+    if (size > MAX_WEBHOOK_RESPONSE_BYTES) refuse(tooLarge);
+    if (chunks.push(chunk as Buffer) > MAX_WEBHOOK_RESPONSE_PIECES)
+      refuse(`${MAX_WEBHOOK_RESPONSE_PIECES} pieces`);
   }
   return Buffer.concat(chunks);
 }

@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConnectionOptions, SecureContext } from "node:tls";
+import { tlsContext } from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/client";
 import { Client, type Credentials } from "../src/client.ts";
 import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
@@ -69,12 +70,7 @@ function pem(content: Uint8Array | string | undefined): Buffer | string | undefi
 function contextOf({ ca, cert, key }: TlsOptions): SecureContext {
   // Loaded here: TLS takes a fifth of the time of a short program, with or without a use.
   const { createSecureContext } = process.getBuiltinModule("node:tls");
-  return createSecureContext({
-    ca: pem(ca),
-    cert: pem(cert),
-    key: pem(key),
-    minVersion: "TLSv1.2",
-  });
+  return createSecureContext(tlsContext({ trusted: pem(ca), cert: pem(cert), key: pem(key) }));
 }
 
 /** Options of a handshake. SNI has host names only: TLS allows no addresses there. */

@@ -13,6 +13,7 @@ import { diagnose } from "../src/doctor/diagnose.ts";
 import { probeDisk } from "../src/doctor/disk.ts";
 import { look } from "../src/doctor/look.ts";
 import { humanReport } from "../src/doctor/report.ts";
+import { reasonsAgainstRestart } from "../src/doctor/restart-safe.ts";
 import type { ClusterView, MemberView } from "../src/doctor/view.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
@@ -96,6 +97,104 @@ test("a follower that is far behind", () => {
       "warning lag m3: 8900 entries behind (it has applied 100 of 9000)",
     ],
   );
+});
+
+test("members that refuse whoever does not log in: one finding, which says so", () => {
+  const refused = { status: undefined, failure: "etcdserver: user name is empty" };
+  const members = [1, 2, 3].map((n) => member(n, refused));
+  assert.deepEqual(found(members), [
+    "error login client: m1, m2, m3 responded and refused the request: etcdserver: user name is empty",
+  ]);
+  const report = humanReport(view(members), diagnose(view(members)), [], plain);
+  assert.match(
+    report,
+    /^3 members, 0 of them respond; 3 refuse to answer without a user's login\n/,
+  );
+  assert.match(report, /next: {2}the cluster has users: pass --user NAME/);
+  assert.doesNotMatch(report, /systemctl|no leader/);
+  const wrong = {
+    ...refused,
+    failure: "etcdserver: authentication failed, invalid user ID or password",
+  };
+  assert.match(diagnose(view([member(1, wrong)]))[0].next, /^check the name and the password/);
+});
+
+test("endpoints that are of no member are not counted, and named", async () => {
+  const stray = {
+    ...{ label: "http://h9:2379", endpoint: "http://h9:2379", member: undefined },
+    ...{ status: undefined, failure: "connect ECONNREFUSED" },
+  };
+  const members = [...three, member(9, stray)];
+  assert.deepEqual(found(members), [
+    "warning endpoints client: http://h9:2379 is no client URL of a member, and does not respond: connect ECONNREFUSED",
+  ]);
+  assert.match(
+    humanReport(view(members), [], [], plain),
+    /^3 members, 3 of them respond; m1 leads/,
+  );
+  // Nobody knows the members: the endpoint may be one.
+  assert.match(found([member(9, stray)])[0], /^error reachable/);
+});
+
+test("through a grpc-proxy the members are not examined, and the doctor says so", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
+  const proxy = "http://10.0.0.2:2379";
+  const members = prober.members.bind(prober);
+  prober.members = async (endpoint) =>
+    endpoint === proxy
+      ? [Member.create({ name: "host", clientURLs: [proxy] })]
+      : (await members(endpoint)).slice(0, 1);
+  const status = prober.status.bind(prober);
+  prober.status = (endpoint) => status(endpoint === proxy ? endpointOf(1) : endpoint);
+  const lookAt = (endpoints: string[]) => look(prober, { endpoints, tls: undefined, timeoutMs: 1 });
+  const only = view((await lookAt([proxy])).members);
+  assert.deepEqual(
+    diagnose(only).map(({ seen }) => seen),
+    [
+      `${proxy} is a grpc-proxy, which answers for one of the members and lists none of them: they were not examined through it`,
+    ],
+  );
+  assert.match(humanReport(only, diagnose(only), [], plain), /^no member was examined\n/);
+  const both = view((await lookAt([proxy, endpointOf(1)])).members);
+  assert.deepEqual(
+    diagnose(both).map(({ check }) => check),
+    ["endpoints"],
+  );
+  assert.match(humanReport(both, [], [], plain), /^1 member, 1 of them respond; m1 leads/);
+});
+
+test("whether a member can be restarted now", () => {
+  const answer = (members: readonly MemberView[], name: string) =>
+    reasonsAgainstRestart(view(members), name);
+  assert.deepEqual(answer(three, "m1"), []);
+  assert.deepEqual(answer(three, "2"), [], "by its id");
+  assert.equal(answer(three, "m9"), undefined);
+  const down = member(3, { status: undefined, failure: "connection refused" });
+  assert.deepEqual(answer([member(1), member(2), down], "m3"), [], "it is down already");
+  assert.deepEqual(answer([member(1), member(2), down], "m1"), [
+    "1 of the other members work, and 2 of 3 voters must",
+    "m3 does not respond: connection refused",
+  ]);
+  const late = member(3, {}, { raftAppliedIndex: 100 });
+  const ahead = [1, 2].map((n) => member(n, {}, { raftIndex: 900, raftAppliedIndex: 900 }));
+  assert.deepEqual(answer([...ahead, late], "m2")?.slice(1), ["m3 is 800 entries behind"]);
+  assert.deepEqual(answer([member(1), member(2), member(3, {}, { leader: 0n })], "m1")?.slice(1), [
+    "m3 has no leader",
+  ]);
+  const healing = new MetricsText("quorate_server_healing 1\n");
+  assert.deepEqual(
+    answer([member(1), member(2), member(3, { metrics: healing })], "m1")?.slice(1),
+    ["m3 rebuilds its store"],
+  );
+  assert.deepEqual(answer([member(1)], "m1"), [
+    "0 of the other members work, and 1 of 1 voters must",
+  ]);
+  assert.deepEqual(answer([member(1), member(2)], "m1")?.length, 1);
+  // A learner counts neither when it is restarted nor when another is.
+  const learner = member(4);
+  const asLearner = { ...learner, member: { ...learner.member!, isLearner: true } };
+  assert.deepEqual(answer([member(1), down, asLearner], "m4"), []);
+  assert.equal(answer([member(1), member(2), asLearner], "m1")?.length, 1);
 });
 
 test("endpoints of two clusters", () => {

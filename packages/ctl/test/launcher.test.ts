@@ -180,7 +180,7 @@ test("started by their name, the bin files go to the pinned Node through sh, als
   for (const path of [join(copy, "bin/quorate.js"), link]) {
     assert.equal(
       run([path], ["--name", "a b"]).stdout,
-      `${join(copy, "bin/quorate.js")}\n--name\na b\n`,
+      `--disable-sigusr1\n${join(copy, "bin/quorate.js")}\n--name\na b\n`,
     );
   }
 });
@@ -237,8 +237,8 @@ test("a program with a function main runs it in a process that has not translate
     ),
   );
   for (const [time, given, flags] of [
-    ["first", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
-    ["second", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
+    ["first", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8", "--disable-sigusr1"]],
+    ["second", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8", "--disable-sigusr1"]],
     ["with a flag of one's own", ["--max-semi-space-size=32"], ["--max-semi-space-size=32"]],
   ] as const) {
     const { pid, status, stdout, stderr } = spawnSync(process.execPath, [...given, start, "a b"], {

@@ -40,6 +40,8 @@ export class FileSource<T> {
   #seen: string;
   /** Whether the contents that were seen last could not be used. */
   #isRefused = false;
+  /** What was logged last, until the files can be used: files that stay away are said once. */
+  #saidReason: string | undefined;
   #value: T;
   #checking: Promise<void> | undefined;
   /** How often changed files were taken, and how often they could not be. */
@@ -103,26 +105,31 @@ export class FileSource<T> {
       if (seen === this.#seen) {
         // A file that was gone is there again, as it was.
         this.isStale = this.#isRefused;
+        if (!this.isStale) this.#saidReason = undefined;
         return;
       }
       this.#value = await parse(contents);
     } catch (error) {
-      // A content that is wrong is said once, a file that cannot be read at each look.
+      const reason = (error as Error).message;
+      // A content that is wrong counts once, a file that cannot be read at each look.
       if (seen !== undefined) {
         this.#seen = seen;
         this.#isRefused = true;
       }
       this.isStale = true;
       this.failedReloads++;
+      if (seen === undefined && reason === this.#saidReason) return;
+      this.#saidReason = reason;
       this.#logger.warn("cannot use changed files; those from before stay in force", {
         what,
         files: paths,
-        error: (error as Error).message,
+        error: reason,
       });
       return;
     }
     this.#seen = seen;
     this.#isRefused = false;
+    this.#saidReason = undefined;
     this.isStale = false;
     this.reloads++;
     this.#logger.info("changed files are in use", { what, files: paths });
@@ -134,8 +141,11 @@ function textOf(contents: FileContents): string {
   return [...contents.values()].map((bytes) => Buffer.from(bytes).toString("latin1")).join("\0");
 }
 
+/** The files' contents. Of several that cannot be read the first is named, each time. */
 async function readAll(paths: readonly string[]): Promise<FileContents> {
-  return new Map(await Promise.all(paths.map(async (path) => [path, await read(path)] as const)));
+  const contents = new Map<string, Uint8Array>();
+  for (const path of paths) contents.set(path, await read(path));
+  return contents;
 }
 
 /** A file's bytes. Rejects with the path and the reason; a file that is too large is not read. */

@@ -6,6 +6,7 @@ export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
 export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
+export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
@@ -16,6 +17,7 @@ export {
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
+export { type LogCounts, nonBlockingStream } from "./log-output.ts";
 export {
   formatForTerminal,
   type LogFormat,
@@ -38,5 +40,5 @@ export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { followingTlsServer } from "./tls-server.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";
-export { removeStaleSocket } from "./unix-socket.ts";

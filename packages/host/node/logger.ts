@@ -12,12 +12,20 @@
  * The terminal format is a function of 15 lines instead of pino-pretty, which takes 19 ms and 12 MB
  * to load and would parse each line again.
  *
- * Each line is written before the call returns, so no line is lost when the process ends or is
- * killed.
+ * Each line is written before the call returns where its output takes it, so no line is lost when
+ * the process ends or is killed. An output that takes nothing holds up no caller: log-output.ts.
  */
+import { isatty } from "node:tty";
 import pino from "pino";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
 import { escapeControls } from "../src/printable.ts";
+import {
+  fileTarget,
+  type LogCounts,
+  LogOutput,
+  nonBlockingStream,
+  streamTarget,
+} from "./log-output.ts";
 import { type LogRotation, RotatingFile } from "./rotating-file.ts";
 
 /** The format of a line. "auto": "console" on an output that is a terminal, "json" elsewhere. */
@@ -43,8 +51,10 @@ export interface NodeLogger extends Logger {
   setLevel(level: LogLevel): void;
   /** Reopens the log files by name, after log rotation has moved them. */
   reopen(): void;
+  /** Lines that were dropped, and bytes that wait, over all outputs. */
+  counts(): LogCounts;
   /**
-   * Syncs the files to the disk and closes them.
+   * Writes what waits, for at most two seconds, syncs the files to the disk and closes them.
    */
   close(): void;
 }
@@ -56,13 +66,11 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
   warn: "\x1b[33m",
   error: "\x1b[31m",
 };
-const FILE_MODE = 0o600;
 /** The caller of lines that no component writes: as with etcd, every line in JSON has one. */
 const MAIN = "main";
 
-type Destination = ReturnType<typeof pino.destination>;
 /** What a writer of lines needs of its output. */
-type Output = Pick<Destination, "write"> | RotatingFile;
+type Output = LogOutput | RotatingFile;
 type WriteLine = (
   level: LogLevel,
   caller: string,
@@ -165,9 +173,9 @@ class SinkLogger implements Logger {
   }
 }
 
-/** A file that lines go to. */
+/** An output that lines go to. */
 interface LogFile {
-  readonly destination: Destination;
+  readonly destination: LogOutput;
   readonly rotating: RotatingFile | undefined;
 }
 
@@ -192,9 +200,26 @@ class RootLogger extends SinkLogger implements NodeLogger {
     for (const { rotating, destination } of this.#files) (rotating ?? destination).reopen();
   }
 
-  close(): void {
-    for (const { destination } of this.#files) destination.end();
+  counts(): LogCounts {
+    let [droppedLines, queueBytes] = [0, 0];
+    for (const { destination } of this.#files) {
+      droppedLines += destination.droppedLines;
+      queueBytes += destination.queueBytes;
+    }
+    return { droppedLines, queueBytes };
   }
+
+  close(): void {
+    for (const { destination } of this.#files) destination.close();
+  }
+}
+
+/** The line that stands for those that an output has dropped. */
+function missingLine(lines: number, isReadable: boolean, colours: boolean): string {
+  const [time, msg] = [new Date(), "lines of the log were dropped: what reads it had stopped"];
+  return isReadable
+    ? `${formatForTerminal(time, "warn", MAIN, msg, { "dropped-lines": lines }, colours)}\n`
+    : `{"level":"warn","ts":"${time.toISOString()}","caller":"${MAIN}","msg":"${msg}","dropped-lines":${lines}}\n`;
 }
 
 /**
@@ -207,26 +232,20 @@ export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
   const files: LogFile[] = [];
   const writers = [...new Set(options.outputs ?? ["default"])].map((output) => {
     const stream =
-      output === "stdout"
-        ? process.stdout
-        : output === "stderr" || output === "default"
-          ? process.stderr
-          : undefined;
-    const destination = pino.destination({
-      dest: stream ? stream.fd : output,
-      sync: true,
-      append: true,
-      mkdir: false,
-      mode: FILE_MODE,
-    });
+      output === "stdout" ? 1 : output === "stderr" || output === "default" ? 2 : undefined;
+    const isTerminal = stream !== undefined && isatty(stream);
+    const isReadable = format === "console" || (format === "auto" && isTerminal);
+    const destination = new LogOutput(
+      stream === undefined ? fileTarget(output) : streamTarget(nonBlockingStream(stream)),
+      (lines) => missingLine(lines, isReadable, isTerminal),
+    );
     const rotating =
       stream === undefined && options.rotation !== undefined
         ? new RotatingFile(output, options.rotation, destination)
         : undefined;
-    if (!stream) files.push({ destination, rotating });
+    files.push({ destination, rotating });
     const target = rotating ?? destination;
-    const readable = format === "console" || (format === "auto" && stream?.isTTY === true);
-    return readable ? consoleWriter(target, stream?.isTTY === true) : jsonWriter(target);
+    return isReadable ? consoleWriter(target, isTerminal) : jsonWriter(target);
   });
   return new RootLogger({ rank: RANK[level], level, writers }, files);
 }

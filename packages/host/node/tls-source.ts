@@ -51,6 +51,8 @@ export class TlsFileSource implements TlsSource {
   isStale = false;
   /** Whether the contents that were seen last could not be used. */
   #isRefused = false;
+  /** What was logged last, until the files can be used: files that stay away are said once. */
+  #saidReason: string | undefined;
 
   /**
    * Reads the files. Throws an Error with the path and the problem. `close` stops further reads.
@@ -96,31 +98,32 @@ export class TlsFileSource implements TlsSource {
   }
 
   async #check(): Promise<void> {
+    let isChanged = false;
     try {
-      const contents = new Map(
-        await Promise.all(this.#paths.map(async (path) => [path, await readFile(path)] as const)),
-      );
+      const contents = new Map<string, Buffer>();
+      // In order: of several that cannot be read the first is named, each time.
+      for (const path of this.#paths) contents.set(path, await readFile(path));
       const seen = [...contents.values()].map((bytes) => bytes.toString("latin1")).join("\0");
       if (seen === this.#seen) {
         this.isStale = this.#isRefused;
+        if (!this.isStale) this.#saidReason = undefined;
         return;
       }
       const isFirst = this.#seen === undefined;
       this.#seen = seen;
+      isChanged = true;
       this.#isRefused = true;
       const options = readTlsFiles(this.#files, (path) => contents.get(path)!);
       if (
         isFirst &&
         JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))
       ) {
-        this.#isRefused = false;
-        this.isStale = false;
+        this.#usable();
         return;
       }
       checkTlsOptions(this.#files, options);
       this.#options = options;
-      this.#isRefused = false;
-      this.isStale = false;
+      this.#usable();
       this.reloads++;
       this.#logger.info("TLS files have changed; new connections use them", { files: this.#paths });
       this.#warnOfExpired(options);
@@ -128,7 +131,9 @@ export class TlsFileSource implements TlsSource {
       const reason = (error as Error).message;
       this.failedReloads++;
       this.isStale = true;
-      // An unreadable file causes a warning at each read, until it is readable.
+      // An unreadable file counts at each read, until it is readable.
+      if (!isChanged && reason === this.#saidReason) return;
+      this.#saidReason = reason;
       this.#logger.warn("cannot use changed TLS files; connections keep the previous ones", {
         files: this.#paths,
         error: reason,
@@ -136,6 +141,12 @@ export class TlsFileSource implements TlsSource {
       return;
     }
     for (const listener of [...this.#listeners]) listener();
+  }
+
+  #usable(): void {
+    this.#isRefused = false;
+    this.#saidReason = undefined;
+    this.isStale = false;
   }
 
   /**

@@ -16,6 +16,7 @@ import {
   type SecureContextOptions,
   type TLSSocket,
 } from "node:tls";
+import { tlsContext } from "../src/tls-context.ts";
 import { crlNextUpdateMs, plainSerial, revokedSerials } from "./crl.ts";
 
 /** TLS versions by Node's names. */
@@ -123,14 +124,8 @@ function contextOptions(
   certPem: string,
   keyPem: string,
 ): SecureContextOptions {
-  return {
-    cert: certPem,
-    key: keyPem,
-    ca: options.trustedCaPem,
-    minVersion: options.minVersion ?? "TLSv1.2",
-    maxVersion: options.maxVersion ?? "TLSv1.3",
-    ciphers: options.ciphers,
-  };
+  const { trustedCaPem: trusted, minVersion, maxVersion, ciphers } = options;
+  return tlsContext({ trusted, cert: certPem, key: keyPem, minVersion, maxVersion, ciphers });
 }
 
 /** Whether clients must present a certificate. */

@@ -82,6 +82,7 @@ describe("a value that follows its files", () => {
     await one.check();
     await one.check();
     assert.equal(one.failedReloads, 3, "a file that is gone counts at each look");
+    assert.equal(lines.length, 2, "and is said once");
     writeFileSync(path, "9".repeat(MAX_RELOADED_FILE_BYTES + 1));
     await one.check();
     assert.deepEqual([one.current, one.failedReloads], [1, 4]);
@@ -97,6 +98,11 @@ describe("a value that follows its files", () => {
     renameSync(`${path}.away`, path);
     await one.check();
     assert.deepEqual([one.current, one.isStale], [5, false]);
+    const before = lines.length;
+    renameSync(path, `${path}.away`);
+    await one.check();
+    await one.check();
+    assert.equal(lines.length, before + 1, "that it is gone again is said again");
   });
 
   test("is not there at all where the first files are bad", async () => {

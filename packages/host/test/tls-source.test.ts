@@ -201,6 +201,30 @@ describe("TLS options that do not change", () => {
   });
 });
 
+describe("files that are gone", () => {
+  it("are said once, and again when they have been there in between", async (t) => {
+    const { source, path, write, lines } = setUp(t);
+    await source.check();
+    rmSync(path("cert.pem"));
+    rmSync(path("key.pem"));
+    for (let i = 0; i < 20; i++) await source.check();
+    assert.equal(lines.length, 1, lines.join("\n"));
+    assert.match(lines[0]!, /^warn cannot use changed TLS files.*ENOENT.*cert\.pem/);
+    assert.deepEqual([source.isStale, source.failedReloads], [true, 20]);
+    // Another reason is another change.
+    write("cert.pem", OLD.certPem);
+    for (let i = 0; i < 3; i++) await source.check();
+    assert.equal(lines.length, 2, lines.join("\n"));
+    assert.match(lines[1]!, /ENOENT.*key\.pem/);
+    write("key.pem", OLD.keyPem);
+    await source.check();
+    assert.deepEqual([source.isStale, lines.length], [false, 2]);
+    rmSync(path("key.pem"));
+    for (let i = 0; i < 3; i++) await source.check();
+    assert.equal(lines.length, 3, lines.join("\n"));
+  });
+});
+
 describe("files that are being written, or contain several certificates", () => {
   it("are refused while a bundle or a list is truncated", async (t) => {
     const { source, write, lines, changes } = setUp(t);

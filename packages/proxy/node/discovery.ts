@@ -4,7 +4,7 @@
  */
 import { connect as connectTls } from "node:tls";
 import { discoverEndpoints as clientEndpoints } from "@quorate/ctl";
-import type { Logger, Names, SrvTarget } from "@quorate/host";
+import { type Logger, type Names, type SrvTarget, tlsContext } from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/client";
 
 /** What is asked. */
@@ -79,7 +79,8 @@ function validate(
   const { host, port } = splitAddress(endpoint.slice("https://".length));
   return new Promise((resolve) => {
     const socket = connectTls({
-      ...{ host, port, servername: domain, ca: caPem, timeout: VALIDATION_TIMEOUT_MS },
+      ...{ host, port, servername: domain, timeout: VALIDATION_TIMEOUT_MS },
+      ...tlsContext({ trusted: caPem }),
     });
     const end = (reason: string | undefined): void => {
       socket.destroy();

@@ -1,7 +1,7 @@
 /**
  * The gateway's TCP proxy (etcd: server/proxy/tcpproxy/userspace.go): each connection goes to an
- * endpoint that can be reached. Bytes of both directions are copied with backpressure; an end of
- * one direction is passed on while the other goes on (etcd ends both).
+ * endpoint that can be reached, and tries each once. Bytes of both directions are copied with
+ * backpressure; an end of one direction is passed on while the other goes on (etcd ends both).
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Clock, Logger, Timer } from "@quorate/host";
@@ -21,6 +21,7 @@ export interface TcpProxyOptions {
   readonly retryDelayMs: number;
   readonly maxConnections?: number;
   readonly halfClosedTimeoutMs?: number;
+  readonly dialTimeoutMs?: number;
 }
 
 export class TcpProxy {
@@ -92,13 +93,14 @@ export class TcpProxy {
   }
 
   async #serve(client: Socket): Promise<void> {
-    let remote: Balance | undefined;
-    // Each failure makes an endpoint inactive, so this ends.
+    const tried = new Set<Balance>();
     while (!client.destroyed) {
-      remote = this.#picker.next();
+      const remote = this.#picker.next(tried);
       if (remote === undefined) break;
+      tried.add(remote);
       try {
-        const server = await dial(remote);
+        const server = await dial(remote, this.#options.dialTimeoutMs ?? DIAL_TIMEOUT_MS);
+        this.#activate(remote);
         if (client.destroyed) server.destroy();
         else this.#join(client, server);
         return;
@@ -117,6 +119,12 @@ export class TcpProxy {
       interval: shownSeconds(this.#options.retryDelayMs),
       error: error.message,
     });
+  }
+
+  #activate(remote: Balance): void {
+    if (remote.isActive) return;
+    remote.isActive = true;
+    this.#logger.info("activated", { address: remote.address });
   }
 
   #join(client: Socket, server: Socket): void {
@@ -146,11 +154,10 @@ export class TcpProxy {
 
   #reactivate(): void {
     for (const remote of this.#picker.remotes.filter(({ isActive }) => !isActive)) {
-      dial(remote).then(
+      dial(remote, this.#options.dialTimeoutMs ?? DIAL_TIMEOUT_MS).then(
         (socket) => {
           socket.destroy();
-          remote.isActive = true;
-          this.#logger.info("activated", { address: remote.address });
+          this.#activate(remote);
         },
         (error: Error) =>
           this.#logger.warn("failed to activate endpoint (stay inactive for another interval)", {
@@ -167,7 +174,7 @@ function shownSeconds(ms: number): string {
   return `${ms / 1000}s`;
 }
 
-function dial(remote: Balance): Promise<Socket> {
+function dial(remote: Balance, timeoutMs: number): Promise<Socket> {
   const { host, port } = remote.endpoint;
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true });
@@ -175,7 +182,7 @@ function dial(remote: Balance): Promise<Socket> {
       socket.destroy();
       reject(error);
     };
-    socket.setTimeout(DIAL_TIMEOUT_MS, () => fail(new Error("i/o timeout")));
+    socket.setTimeout(timeoutMs, () => fail(new Error("i/o timeout")));
     socket.once("error", fail);
     socket.once("connect", () => {
       socket.setTimeout(0);

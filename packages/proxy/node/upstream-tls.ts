@@ -3,6 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import { tlsContext } from "@quorate/host";
 import { commonName } from "@quorate/host/node";
 import { splitAddress } from "@quorate/rpc/client";
 import { FlagRefusal, type TlsFlags } from "./proxy-flags.ts";
@@ -42,9 +43,10 @@ export function upstreamTls(flags: UpstreamTlsFlags, address: string): Connectio
   const { certFile, keyFile, caFile, skipsVerification } = flags;
   const host = address.startsWith("unix:") ? "localhost" : splitAddress(address).host;
   return {
-    ...(caFile === "" ? {} : { ca: readFileSync(caFile) }),
-    ...(certFile === "" ? {} : { cert: readFileSync(certFile), key: readFileSync(keyFile) }),
-    minVersion: "TLSv1.2",
+    ...tlsContext({
+      trusted: caFile === "" ? undefined : readFileSync(caFile),
+      ...(certFile === "" ? {} : { cert: readFileSync(certFile), key: readFileSync(keyFile) }),
+    }),
     ALPNProtocols: ["h2"],
     // TLS allows no address as server name, but the certificate is still checked against it.
     servername: isIP(host) === 0 ? host : "",

@@ -1,5 +1,6 @@
 /** Who calls, as the cluster is to see it: the metadata that goes with each call upstream. */
-import type { CallContext, CallStart } from "@quorate/rpc";
+import { AuthService } from "@quorate/proto";
+import { type CallContext, type CallStart, clientOf, FORWARDED_FOR } from "@quorate/rpc";
 
 /** Metadata of one call upstream. */
 export type Metadata = CallStart["metadata"];
@@ -7,10 +8,20 @@ export type Metadata = CallStart["metadata"];
 /** Names of metadata that are passed on. Others concern only the connection to the proxy. */
 const PASSED_ON = ["token", "authorization", "hasleader", "traceparent"] as const;
 const NONE: Metadata = [];
+const LOGIN = AuthService.methods.Authenticate.path;
 
-/** The metadata of a client's call that its call upstream needs too. */
+function hostOf({ peerAddress }: CallContext): string {
+  return clientOf({ peerAddress, peerCommonName: undefined }).replace(/^\[|\]$/g, "");
+}
+
+/**
+ * The metadata of a client's call that its call upstream needs too. A login has the address that it
+ * comes from: members that trust the proxy (--trusted-proxies) count failed logins by it. What the
+ * client says of that itself is not passed on.
+ */
 export function passedOn(context: CallContext): Metadata {
   let metadata: { name: string; value: string }[] | undefined;
+  if (context.path === LOGIN) metadata = [{ name: FORWARDED_FOR, value: hostOf(context) }];
   for (const name of PASSED_ON) {
     const value = context.metadata(name);
     if (value === undefined) continue;

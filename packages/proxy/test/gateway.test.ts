@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { Worker } from "node:worker_threads";
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
@@ -34,13 +35,29 @@ test("endpoints in turn, the best priority first, by weight", () => {
   ranked.remotes[1].isActive = false;
   assert.deepEqual(counts(ranked, 4), { 1: 2, 3: 2 });
   for (const remote of ranked.remotes) remote.isActive = false;
-  assert.equal(ranked.next(), undefined);
+  assert.deepEqual(counts(ranked, 3), { 2: 3 }, "none is active: by priority again");
   const weighed = counts(
     new Picker([endpoint(1, 0, 30), endpoint(2, 0, 10), endpoint(3)], random),
     4000,
   );
   assert.ok(weighed[1] > 2600 && weighed[1] < 3300, `${weighed[1]} of 3,000`);
   assert.ok(weighed[3] > 5 && weighed[3] < 120, `${weighed[3]} of 40`);
+});
+
+test("a connection tries each endpoint once: active ones first, then the others", () => {
+  const picker = new Picker(
+    [endpoint(1, 1), endpoint(2, 0), endpoint(3, 0, 5), endpoint(4, 2)],
+    new SeededRandom(1n),
+  );
+  picker.remotes[2].isActive = false;
+  picker.remotes[3].isActive = false;
+  const tried = new Set<(typeof picker.remotes)[number]>();
+  const order: number[] = [];
+  for (let one = picker.next(tried); one && order.length < 9; one = picker.next(tried)) {
+    order.push(one.endpoint.port);
+    tried.add(one);
+  }
+  assert.deepEqual(order, [2, 1, 3, 4]);
 });
 
 async function listen(t: TestContext, serve: (socket: Socket) => void): Promise<Server> {
@@ -55,6 +72,27 @@ async function listen(t: TestContext, serve: (socket: Socket) => void): Promise<
     for (const socket of sockets) socket.destroy();
   });
   return server;
+}
+
+/** A port that takes no connection any more: its queue is full, and no process accepts. */
+async function fullPort(t: TestContext): Promise<number> {
+  const worker = new Worker(
+    `const { parentPort } = require("node:worker_threads");
+    const server = require("node:net").createServer();
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+      parentPort.postMessage(server.address().port);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });`,
+    { eval: true },
+  );
+  t.after(() => worker.terminate());
+  const [port] = (await once(worker, "message")) as [number];
+  const sockets = [1, 2].map(() => connect({ port, host: "127.0.0.1" }));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  return port;
 }
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
@@ -116,6 +154,55 @@ test("an endpoint that is down is passed over, and tried again later", async (t)
   await until("the endpoint is active", () => picker.remotes[0].isActive);
 });
 
+test("an only endpoint that failed once stays in use", async (t) => {
+  const server = await listen(t, (socket) => socket.end("up"));
+  const port = portOf(server);
+  // Its clock stands still: nothing is tried again but for a client.
+  const { picker, open } = await gateway(t, [port], {}, new ManualClock());
+  server.close();
+  await once(server, "close");
+  await textOf(open()).catch(() => {});
+  assert.equal(picker.remotes[0].isActive, false);
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  assert.equal(await textOf(open()), "up");
+  assert.equal(picker.remotes[0].isActive, true, "an attempt that succeeds makes it active");
+});
+
+test("all endpoints down: each is tried for each client, and the first to return serves", async (t) => {
+  const [first, second] = [
+    await listen(t, (socket) => socket.end("first")),
+    await listen(t, (socket) => socket.end("second")),
+  ];
+  const ports = [portOf(first), portOf(second)];
+  const { picker, open } = await gateway(t, ports, {}, new ManualClock());
+  for (const server of [first, second]) {
+    server.close();
+    await once(server, "close");
+  }
+  assert.equal(await textOf(open()).catch(() => ""), "");
+  assert.deepEqual(
+    picker.remotes.map(({ isActive }) => isActive),
+    [false, false],
+  );
+  second.listen(ports[1], "127.0.0.1");
+  await once(second, "listening");
+  assert.equal(await textOf(open()), "second");
+  assert.equal(await textOf(open()), "second");
+});
+
+test("a dial of the only endpoint that is too slow costs its own client alone", async (t) => {
+  const port = await fullPort(t);
+  const { picker, open, proxy } = await gateway(t, [port], { dialTimeoutMs: 50 });
+  await textOf(open()).catch(() => {});
+  assert.equal(picker.remotes[0].isActive, false);
+  const server = await listen(t, (socket) => socket.end("up"));
+  // The same endpoint, reachable again.
+  Object.assign(picker.remotes[0].endpoint, { port: portOf(server) });
+  assert.equal(await textOf(open()), "up");
+  await until("none is left", () => proxy.connections === 0);
+});
+
 test("without an endpoint, or with too many connections, a client is closed", async (t) => {
   const server = await listen(t, (socket) => {
     socket.resume().on("end", () => socket.end());
@@ -128,8 +215,10 @@ test("without an endpoint, or with too many connections, a client is closed", as
   assert.equal(proxy.refused, 1);
   for (const socket of kept) socket.destroy();
   await until("none is left", () => proxy.connections === 0);
-  picker.remotes[0].isActive = false;
+  server.close();
+  await once(server, "close");
   await textOf(open()).catch(() => {});
+  assert.equal(picker.remotes[0].isActive, false);
   await until("it is closed", () => proxy.connections === 0);
 });
 

@@ -1,5 +1,5 @@
 /** The options of an RpcServer, with etcd's defaults where etcd has the option. */
-import type { TlsOptions, TlsSource } from "@quorate/host/node";
+import type { Door, TlsOptions, TlsSource } from "@quorate/host/node";
 
 /** An address to listen on: a host and port (0 for a free one), or the path of a unix socket. */
 export interface ListenAddress {
@@ -22,6 +22,8 @@ export interface ListenAddress {
    * default.
    */
   readonly maxConnections?: number | undefined;
+  /** The address, where it was opened before; the server closes it. */
+  readonly door?: Door | undefined;
 }
 
 /** An address that a server listens on. */

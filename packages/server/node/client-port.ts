@@ -1,11 +1,11 @@
 /** The ports for clients: gRPC and HTTP over an engine with its share of the budgets. */
 import type { HttpExchangeHandler, RpcObserver, ServiceTable } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
-import type { Budgets, MemberUrl, ServerConfig } from "../src/config/index.ts";
+import type { Budgets, ServerConfig } from "../src/config/index.ts";
 import type { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
-import { listenAddresses } from "./listen.ts";
+import type { OpenAddress } from "./listen.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 
 /** What gRPC adds to a request's bytes at the most (etcd: grpcOverheadBytes). */
@@ -40,12 +40,10 @@ export function clientServer(
   resources: Resources,
   served: Served,
 ): EngineServer {
-  const { clientConnections, httpConnections } = resources.budgets;
-  const httpUrls = config.listenClientHttpUrls;
-  const grpcServes = httpUrls.length > 0 ? "grpc" : "all";
+  const { budgets, ports } = resources;
   return engineServer(config, deps, resources, served, [
-    ...shared(config, clientConnections, config.listenClientUrls, grpcServes),
-    ...shared(config, httpConnections, httpUrls, "http"),
+    ...shared(budgets.clientConnections, ports.client),
+    ...shared(budgets.httpConnections, ports.clientHttp),
   ]);
 }
 
@@ -56,10 +54,10 @@ export function metricsServer(
   resources: Resources,
   http: HttpExchangeHandler,
 ): EngineServer | undefined {
-  const urls = config.listenMetricsUrls;
-  if (urls.length === 0) return undefined;
+  const { budgets, ports } = resources;
+  if (ports.metrics.length === 0) return undefined;
   const services = { unary: new Map(), stream: new Map() };
-  const listen = shared(config, resources.budgets.httpConnections, urls, "http");
+  const listen = shared(budgets.httpConnections, ports.metrics);
   return engineServer(config, deps, resources, { services, http, observer: undefined }, listen);
 }
 
@@ -87,13 +85,7 @@ function engineServer(
 }
 
 /** Addresses to listen on, that share connections equally: none may take another's. */
-function shared(
-  { socketReusePort }: ServerConfig,
-  connections: number,
-  urls: readonly MemberUrl[],
-  serves: ListenAddress["serves"],
-): ListenAddress[] {
-  const addresses = listenAddresses(urls, serves, socketReusePort);
+function shared(connections: number, addresses: readonly OpenAddress[]): ListenAddress[] {
   const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, addresses.length)));
   return addresses.map((address) => ({ ...address, maxConnections }));
 }

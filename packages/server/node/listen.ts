@@ -1,14 +1,19 @@
 /** From a member's URLs to addresses that sockets listen on. */
-import { createServer, type Server } from "node:net";
-import type { TlsFiles } from "@quorate/host/node";
+import type { Logger } from "@quorate/host";
+import { type Door, openDoor, type TlsFiles } from "@quorate/host/node";
 import type { ListenAddress } from "@quorate/rpc/node";
-import { listenHost, type MemberUrl, type TlsConfig } from "../src/config/index.ts";
+import {
+  listenHost,
+  type MemberUrl,
+  type ServerConfig,
+  type TlsConfig,
+} from "../src/config/index.ts";
 
 /** Where to listen for a URL. */
-export function listenAddress(
+function listenAddress(
   url: MemberUrl,
-  serves: ListenAddress["serves"] = "all",
-  reusePort = false,
+  serves: ListenAddress["serves"],
+  reusePort: boolean,
 ): ListenAddress {
   const secure = url.scheme === "https" || url.scheme === "unixs";
   if (url.path !== "") return { path: url.path, secure, serves };
@@ -25,28 +30,29 @@ export function listenAddress(
  * Where to listen for URLs, each place once. A place named with and without TLS takes both kinds of
  * connections, as etcd's does.
  */
-export function listenAddresses(
+function places(
   urls: readonly MemberUrl[],
   serves: ListenAddress["serves"],
   reusePort: boolean,
-): ListenAddress[] {
+): { readonly url: MemberUrl; readonly address: ListenAddress }[] {
   // Each URL with port 0 gets a port of its own.
   const byPlace = Map.groupBy(urls, (url) =>
     url.path === "" && url.port === 0 ? Symbol() : placeOf(url),
   );
   return [...byPlace.values()].map((same) => {
     const addresses = same.map((url) => listenAddress(url, serves, reusePort));
-    return {
+    const address = {
       ...addresses[0],
       secure: addresses.some(({ secure }) => secure),
       alsoPlain: addresses.some(({ secure }) => !secure),
     };
+    return { url: same[0], address };
   });
 }
 
 /** What a URL listens on, whatever its scheme. */
 function placeOf(url: MemberUrl): string {
-  return JSON.stringify(listenAddress({ ...url, scheme: "http" }));
+  return JSON.stringify(listenAddress({ ...url, scheme: "http" }, "all", false));
 }
 
 /** The certificates and keys that a configuration names. */
@@ -69,51 +75,100 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
   };
 }
 
+/** The addresses of a member, each with its open door. */
+export interface Ports {
+  readonly peer: readonly OpenAddress[];
+  readonly client: readonly OpenAddress[];
+  readonly clientHttp: readonly OpenAddress[];
+  readonly metrics: readonly OpenAddress[];
+  /** Closes all doors; connections that wait are cut. */
+  close(): void;
+}
+
+export type OpenAddress = ListenAddress & { readonly door: Door };
+
 /**
- * Finds out whether all addresses are free, before anything is written. All are taken at once, as
- * the member does: two of its own URLs may exclude each other, such as 0.0.0.0 and 127.0.0.1 with
- * one port. Rejects with Go's words for the first that is not free. Another process may still take
- * one between this and the real listening, which then fails likewise.
+ * Binds all addresses of a member, or none, before anything is written. Rejects with Go's words,
+ * and Node's code, for the first that cannot be bound. Clients that connect wait until the member
+ * serves. Members are turned away until it takes part: members that start together look around for
+ * a cluster first, and would wait for one another.
  */
-export async function checkFree(urls: readonly MemberUrl[], reusePort: boolean): Promise<void> {
-  const taken = new Map<string, { url: MemberUrl; server: Server }>();
-  try {
-    for (const url of urls) {
-      const { port, path } = listenAddress(url);
-      if (path !== undefined || port === 0 || taken.has(placeOf(url))) continue;
-      const own = [...taken.values()].find(
-        (one) =>
-          one.url.port === port && (ALL_ADDRESSES.has(one.url.host) || ALL_ADDRESSES.has(url.host)),
-      )?.url;
-      taken.set(placeOf(url), { url, server: await taking(url, reusePort, own) });
+export async function openPorts(config: ListenConfig, logger: Logger): Promise<Ports> {
+  const { socketReusePort: reusePort } = config;
+  const open = new Map<MemberUrl, Door>();
+  const close = () => {
+    for (const door of open.values()) void door.close();
+  };
+  const opened = async (
+    urls: readonly MemberUrl[],
+    serves: ListenAddress["serves"],
+    early: "hold" | "refuse" = "hold",
+  ) => {
+    const addresses: OpenAddress[] = [];
+    for (const { url, address } of places(urls, serves, reusePort)) {
+      const door = await taken(url, address, early, [...open.keys()]);
+      open.set(url, door);
+      addresses.push({ ...address, door });
     }
-  } finally {
-    await Promise.all(
-      [...taken.values()].map(
-        ({ server }) => new Promise<void>((resolve) => server.close(() => resolve())),
-      ),
-    );
+    return addresses;
+  };
+  const { listenPeerUrls, listenClientUrls, listenClientHttpUrls } = config;
+  const clientServes = listenClientHttpUrls.length > 0 ? "grpc" : "all";
+  const texts = (urls: readonly MemberUrl[]) => urls.map(({ text }) => text);
+  try {
+    logger.info("configuring peer listeners", { "listen-peer-urls": texts(listenPeerUrls) });
+    const peer = await opened(listenPeerUrls, "all", "refuse");
+    logger.info("configuring client listeners", { "listen-client-urls": texts(listenClientUrls) });
+    const client = await opened(listenClientUrls, clientServes);
+    const clientHttp = await opened(listenClientHttpUrls, "http");
+    const metrics = await opened(config.listenMetricsUrls, "http");
+    return { peer, client, clientHttp, metrics, close };
+  } catch (error) {
+    close();
+    throw error;
   }
 }
+
+/** What openPorts needs of a member's configuration. */
+export type ListenConfig = Pick<
+  ServerConfig,
+  | "listenPeerUrls"
+  | "listenClientUrls"
+  | "listenClientHttpUrls"
+  | "listenMetricsUrls"
+  | "socketReusePort"
+>;
 
 /** Hosts that stand for all addresses of the machine, so that none is left for another URL. */
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(["", "0.0.0.0", "::"]);
 
-/** Listens for a URL. @param own a URL of this member that excludes it; it is listened on */
-function taking(url: MemberUrl, reusePort: boolean, own: MemberUrl | undefined): Promise<Server> {
-  const { host, port } = listenAddress(url);
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once("error", ({ code, message }: NodeJS.ErrnoException) => {
-      const reason = (code === undefined ? undefined : GO_REASONS.get(code)) ?? message;
-      const clash =
-        own !== undefined && code === "EADDRINUSE"
-          ? `, and this member listens on ${own.text} too`
-          : "";
-      reject(new Error(`listen tcp ${host}:${port}: bind: ${reason} (for ${url.text}${clash})`));
-    });
-    server.listen({ host, port, exclusive: true, reusePort }, () => resolve(server));
-  });
+/** @param mine URLs of this member that are listened on: one of them may exclude this one */
+async function taken(
+  url: MemberUrl,
+  address: ListenAddress,
+  early: "hold" | "refuse",
+  mine: readonly MemberUrl[],
+): Promise<Door> {
+  try {
+    return await openDoor(address, early);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = (code === undefined ? undefined : GO_REASONS.get(code)) ?? message;
+    const own = mine.find(
+      (one) =>
+        url.path === "" &&
+        one.port === url.port &&
+        (ALL_ADDRESSES.has(one.host) || ALL_ADDRESSES.has(url.host)),
+    );
+    const clash =
+      own !== undefined && code === "EADDRINUSE"
+        ? `, and this member listens on ${own.text} too`
+        : "";
+    const { host, port, path } = address;
+    const place = path === undefined ? `tcp ${host}:${port}` : `unix ${path}`;
+    const text = `listen ${place}: bind: ${reason} (for ${url.text}${clash})`;
+    throw Object.assign(new Error(text, { cause: error }), { code });
+  }
 }
 
 const GO_REASONS: ReadonlyMap<string, string> = new Map([

@@ -112,6 +112,7 @@ export async function main(): Promise<void> {
       serving = await serve(config, {
         clock: nodeClock,
         logger,
+        logCounts: () => logger.counts(),
         onEnd: (error) => {
           if (stopping) return;
           if (error !== undefined)

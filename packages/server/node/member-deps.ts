@@ -16,7 +16,6 @@ import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
-import { listenAddress } from "./listen.ts";
 import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 
@@ -64,7 +63,7 @@ function peerTransport(
   config: ServerConfig,
   logger: ProcessDeps["logger"],
   clock: ProcessDeps["clock"],
-  { budgets, random, peerTls }: Resources,
+  { budgets, random, peerTls, ports }: Resources,
   request: TransportRequest,
   peerHttp: HttpHandler,
 ): Http2Transport {
@@ -73,11 +72,7 @@ function peerTransport(
       selfId: request.memberId,
       clusterId: request.clusterId,
       localUrls: config.advertisePeerUrls.map((url) => url.text),
-      listen: config.listenPeerUrls.map((url) => {
-        const { host, port, path, secure } = listenAddress(url);
-        const reusePort = config.socketReusePort;
-        return { host: host ?? "", port: port ?? 0, path, secure, reusePort };
-      }),
+      listen: ports.peer.map((address) => ({ host: "", port: 0, ...address })),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,
       serverVersion: SERVER_VERSION,

@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
+import type { LogCounts } from "@quorate/host/node";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 import { LoopDelay, type LoopDelays } from "./loop-delay.ts";
 
@@ -36,6 +37,20 @@ export function processMetrics(registry: MetricRegistry): () => void {
     stopCollector();
     stopLoop();
   };
+}
+
+/** Declares what the log of this process has dropped and holds. */
+export function logMetrics(registry: MetricRegistry, counts: () => LogCounts): void {
+  registry.readCounter(
+    "quorate_log_dropped_lines_total",
+    "Lines of the log that were dropped because what reads it had stopped.",
+    () => counts().droppedLines,
+  );
+  registry.gauge(
+    "quorate_log_queue_bytes",
+    "Bytes of lines of the log that wait to be written.",
+    () => counts().queueBytes,
+  );
 }
 
 function processCounters(registry: MetricRegistry): void {

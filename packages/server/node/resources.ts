@@ -8,7 +8,7 @@ import {
   type ServerConfig,
   type TlsConfig,
 } from "../src/config/index.ts";
-import { checkFree, tlsFiles } from "./listen.ts";
+import { openPorts, type Ports, tlsFiles } from "./listen.ts";
 import { closeDirectories } from "./private-directories.ts";
 import { ensureSelfCert } from "./self-cert.ts";
 import type { SignedTokens } from "./tokens.ts";
@@ -22,6 +22,8 @@ export interface ProcessDeps {
 export interface Resources {
   readonly budgets: Budgets;
   readonly random: Random;
+  /** All addresses, open; connections wait there until a server takes them. */
+  readonly ports: Ports;
   readonly peerTls: TlsFileSource | undefined;
   readonly clientTls: TlsFileSource | undefined;
   readonly peerCalls: PeerCalls;
@@ -39,38 +41,41 @@ export async function acquire(
   { clock, logger }: ProcessDeps,
 ): Promise<Resources> {
   const budgets = measuredBudgets(logger);
-  const clientUrls = [
-    config.listenClientUrls,
-    config.listenClientHttpUrls,
-    config.listenMetricsUrls,
-  ];
-  await checkFree([...config.listenPeerUrls, ...clientUrls.flat()], config.socketReusePort);
-  closeDirectories(config, logger);
-  for (const [tls, caller] of [
-    [config.peerTls, "transport"],
-    [config.clientTls, "rpc"],
-  ] as const) {
-    if (tls?.selfCert !== undefined)
-      await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
-  }
-  const tlsSource = (tls: TlsConfig | undefined, caller: string) =>
-    tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
-  const peerTls = tlsSource(config.peerTls, "transport");
-  const clientTls = tlsSource(config.clientTls, "rpc");
-  const peerCalls = new PeerCalls(peerTls, config.localAddress);
-  const tasks = [() => peerTls?.close(), () => clientTls?.close(), () => peerCalls.close()];
+  const ports = await openPorts(config, logger.child("embed"));
+  const tasks: (() => void)[] = [() => ports.close()];
   const release = () => {
     for (const task of tasks.splice(0)) task();
   };
-  const signedTokens = await openTokens(config, { clock, logger }).catch((error) => {
+  try {
+    closeDirectories(config, logger);
+    for (const [tls, caller] of [
+      [config.peerTls, "transport"],
+      [config.clientTls, "rpc"],
+    ] as const) {
+      if (tls?.selfCert !== undefined)
+        await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
+    }
+    const tlsSource = (tls: TlsConfig | undefined, caller: string) => {
+      const source =
+        tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
+      tasks.push(() => source?.close());
+      return source;
+    };
+    const peerTls = tlsSource(config.peerTls, "transport");
+    const clientTls = tlsSource(config.clientTls, "rpc");
+    const peerCalls = new PeerCalls(peerTls, config.localAddress);
+    tasks.push(() => peerCalls.close());
+    const signedTokens = await openTokens(config, { clock, logger });
+    tasks.push(() => signedTokens?.keys.close());
+    return {
+      ...{ budgets, random: nodeRandom(), ports, peerTls, clientTls, peerCalls, signedTokens },
+      onRelease: (task) => void tasks.push(task),
+      release,
+    };
+  } catch (error) {
     release();
     throw error;
-  });
-  tasks.unshift(() => signedTokens?.keys.close());
-  return {
-    ...{ budgets, random: nodeRandom(), peerTls, clientTls, peerCalls, signedTokens, release },
-    onRelease: (task) => void tasks.push(task),
-  };
+  }
 }
 
 async function openTokens({ jwt }: ServerConfig, { clock, logger }: ProcessDeps) {

@@ -2,28 +2,30 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the
  * metrics port.
  *
- *     acquire (resources.ts) -> start: member, metrics, tracing, server -> ... -> release
+ *     acquire (resources.ts): doors open -> member starts -> metrics served -> member is ready
+ *     -> clients served, those that waited first -> ... -> release
  */
-import type { Logger } from "@quorate/host";
+import { type Logger, plainError } from "@quorate/host";
+import type { LogCounts } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler, ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
-import { plainError } from "../src/http/health.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { AUTH_READINGS } from "../src/metrics/auth-table.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
+import { directoryExpiry } from "../src/v2/expiry.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
-import { processMetrics } from "./process-metrics.ts";
+import { logMetrics, processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
 import { settingMetrics } from "./setting-metrics.ts";
@@ -56,6 +58,8 @@ export interface ServingMember {
 export interface ServeDeps extends ProcessDeps {
   /** Size of a segment of the WAL, a multiple of 8; etcd's 64 MB if absent. */
   readonly walSegmentBytes?: number;
+  /** What the process's log has dropped and holds, where it counts that. */
+  readonly logCounts?: () => LogCounts;
   /**
    * The member has stopped by itself: with an error, or without one after it was removed from the
    * cluster.
@@ -74,6 +78,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     walSegmentBytes: deps.walSegmentBytes,
+    beforeRevoke: directoryExpiry,
     onEnd: (error) => {
       resources.release();
       closeAtOnce(opened).finally(() => deps.onEnd(error));
@@ -84,9 +89,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   });
   peerHttp = httpRouter(peerEndpoints(member, versionOf(member)));
   try {
-    const serving = await startServing(config, deps, resources, member, opened);
-    logServing(config, member, deps.logger);
-    return serving;
+    return await startServing(config, deps, resources, member, opened);
   } catch (error) {
     await member.stop();
     resources.release();
@@ -107,7 +110,8 @@ async function closeAtOnce({ servers, audit }: Opened): Promise<void> {
 }
 
 /**
- * Makes the member observable and opens its ports.
+ * Makes the member observable and serves its ports: those for metrics at once, those for clients
+ * when it is ready, as etcd does. Until then clients wait at the doors.
  * @param opened what is opened is added, for the member's own end
  */
 async function startServing(
@@ -117,27 +121,26 @@ async function startServing(
   member: Member,
   opened: Opened,
 ): Promise<ServingMember> {
-  await untilReady(member, deps);
   addMetrics(config, deps, resources, member, () => opened.servers[0].counters());
   const tracing = await tracingOf(config, deps, resources, member);
-  const audit = await auditOf(config, deps, member);
-  opened.audit = audit;
   try {
-    return await open(config, deps, resources, member, opened.servers, { tracing, audit });
+    opened.audit = await auditOf(config, deps, member);
+    return await open(config, deps, resources, member, opened, tracing);
   } catch (error) {
-    await audit?.stop();
+    await closeAtOnce(opened);
+    await tracing?.stop();
     throw error;
   }
 }
 
-/** Opens the ports, with all that goes on around calls. */
+/** Serves the ports, with all that goes on around calls. */
 async function open(
   config: ServerConfig,
   deps: ServeDeps,
   resources: Resources,
   member: Member,
-  servers: EngineServer[],
-  { tracing, audit }: { readonly tracing?: Tracing; readonly audit?: RunningAudit },
+  { servers, audit }: Opened,
+  tracing: Tracing | undefined,
 ): Promise<ServingMember> {
   const audited = (table: ServiceTable) => audit?.around(table) ?? table;
   const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
@@ -146,10 +149,18 @@ async function open(
   const pages = traced(audited(pageTable(member)));
   const observer = callObserver(config, deps, member);
   const http = await httpSide(config, deps, resources, member, { services, pages, observer });
-  servers.push(clientServer(config, deps, resources, { services, http: http.client, observer }));
+  const client = clientServer(config, deps, resources, { services, http: http.client, observer });
+  servers.push(client);
   const metrics = metricsServer(config, deps, resources, http.metrics);
-  if (metrics !== undefined) servers.push(metrics);
-  await listenAll(servers);
+  if (metrics !== undefined) {
+    servers.push(metrics);
+    await metrics.listen();
+    for (const { text } of config.listenMetricsUrls)
+      deps.logger.info("serving metrics", { address: text });
+  }
+  const isReady = await untilReady(member, deps);
+  await client.listen();
+  logServing(config, member, isReady, deps.logger);
   return {
     member,
     stop: async () => {
@@ -172,19 +183,9 @@ async function open(
   };
 }
 
-/** Opens the ports of all servers, or none. */
-async function listenAll(servers: readonly EngineServer[]): Promise<void> {
-  try {
-    for (const one of servers) await one.listen();
-  } catch (error) {
-    await Promise.all(servers.map((one) => one.close(0)));
-    throw error;
-  }
-}
-
-/** Resolves when the member is ready, or when that takes too long. */
-async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise<void> {
-  const late = Promise.withResolvers<void>();
+/** Whether the member is ready; false when that takes too long. */
+async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
   const timer = clock.after(WAIT_READY_MS, () => {
     // It answers its peers alone, and ends by itself.
     if (member.store.membership.isRemoved(member.id)) return;
@@ -192,15 +193,16 @@ async function untilReady(member: Member, { clock, logger }: ServeDeps): Promise
       timeout: `${WAIT_READY_MS}ms`,
       advice: "it is not ready before a quorum of the members has a leader: start the others",
     });
-    late.resolve();
+    late.resolve(false);
   });
-  await Promise.race([member.ready, late.promise]);
+  const isReady = await Promise.race([member.ready.then(() => true), late.promise]);
   timer.cancel();
+  return isReady;
 }
 
 function addMetrics(
   config: ServerConfig,
-  { clock }: ServeDeps,
+  { clock, logCounts }: ServeDeps,
   resources: Resources,
   member: Member,
   counters: () => ReturnType<EngineServer["counters"]>,
@@ -208,6 +210,7 @@ function addMetrics(
   const { registry } = member.metrics;
   engineMetrics(registry, counters);
   resources.onRelease(processMetrics(registry));
+  if (logCounts !== undefined) logMetrics(registry, logCounts);
   const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
   registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
   registry.gauge(
@@ -260,9 +263,11 @@ async function auditOf(
   });
 }
 
-/** Logs the addresses now, and that it is ready when it takes part in a working cluster. */
-function logServing(config: ServerConfig, member: Member, logger: Logger): void {
-  void member.ready.then(() => logger.info("ready to serve client requests"));
+/** Logs that it is ready, when it takes part in a working cluster, and the addresses now. */
+function logServing(config: ServerConfig, member: Member, isReady: boolean, logger: Logger): void {
+  const logReady = () => logger.info("ready to serve client requests");
+  if (isReady) logReady();
+  else void member.ready.then(logReady);
   for (const url of config.listenClientUrls) {
     const secure = url.scheme === "https" || url.scheme === "unixs";
     const message = secure

@@ -1,12 +1,15 @@
 /** Passwords, failed logins and simple tokens: rules, bounds, and that hashes hold up nothing. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
 import { bcryptHasher, hashThreads } from "../node/bcrypt-hasher.ts";
 import {
   ADDRESS_FAILURES,
+  KEPT_GUESSES,
   LoginLimits,
   MAX_COUNTED_FAILURES,
   USER_FAILURES,
@@ -56,6 +59,22 @@ const GO_HASHES = [
   ["a\0b", "$2a$04$nUruBVq9QKvIHrHUUtyV6eLcPtkJo7o.ENf0ww.FpAk1rD4IwFsX."],
   ["pässwörd", "$2a$04$qRSF9ffiXoQGSXhipfyFSO2.8kHKY0ghpFxFwZZZN1OY3phax.w8a"],
 ] as const;
+
+test("hashes have the priority of the process: a login ends on a busy processor too", {
+  skip: process.platform !== "linux" && "only Linux shows the priority of threads",
+}, async (t) => {
+  const hasher = bcryptHasher(1);
+  t.after(() => hasher.close());
+  await hasher.hash("x", 4);
+  // proc(5): the 19th field, counted from behind the name, which may have blanks.
+  const niceOf = (thread: string): number =>
+    Number(
+      readFileSync(`/proc/self/task/${thread}/stat`, "utf8").split(") ").at(-1)!.split(" ")[16],
+    );
+  const nices = readdirSync("/proc/self/task").map(niceOf);
+  assert.ok(nices.length > 1);
+  assert.deepEqual([...new Set(nices)], [getPriority()]);
+});
 
 test("a thread that fails fails its jobs alone, and the next job has another one", async (t) => {
   const hasher = bcryptHasher(1);
@@ -163,9 +182,39 @@ test("failed logins are limited for a user from an address, and for an address",
   for (let i = 0; i < ADDRESS_FAILURES.burst; i++) limits.failed(`u${i}`, "C", 0);
   assert.equal(limits.mayTry("any", "C", 0), false);
   assert.equal(limits.mayTry("any", "C", 2 * ADDRESS_FAILURES.refillMs), true);
-  assert.equal(limits.refusals, 3);
-  for (let i = 0; i < 2 * MAX_COUNTED_FAILURES; i++) limits.failed("u", `a${i}`, 0);
-  assert.equal(limits.size, 2 * MAX_COUNTED_FAILURES);
+  // A user that has shown its password from there is not held up by others' failures.
+  limits.succeeded("root", "C");
+  assert.equal(limits.mayTry("root", "C", 0), true);
+  assert.equal(limits.mayTry("any", "C", 0), false);
+  for (let i = 0; i < USER_FAILURES.burst; i++) limits.failed("root", "C", 0);
+  assert.equal(limits.mayTry("root", "C", 0), false);
+  assert.equal(limits.mayUseKept("root", "C", 0), true);
+  for (let i = 0; i < KEPT_GUESSES.burst; i++) limits.refused("root", "C", 0);
+  assert.equal(limits.mayUseKept("root", "C", 0), false);
+  assert.equal(limits.refusals, KEPT_GUESSES.burst);
+  for (let i = 0; i < 2 * MAX_COUNTED_FAILURES; i++) {
+    limits.failed("u", `a${i}`, 0);
+    limits.refused("u", `a${i}`, 0);
+    limits.succeeded("v", `a${i}`);
+  }
+  assert.equal(limits.size, 4 * MAX_COUNTED_FAILURES);
+});
+
+test("a proxy says whom it serves only where it is trusted, by its address or its certificate", () => {
+  const limits = new LoginLimits(new Set(["10.0.0.5", "::1", "CN=edge"]));
+  const party = (peerAddress: string, field?: string, peerCommonName?: string) =>
+    limits.partyOf({ peerAddress, peerCommonName, metadata: () => field });
+  assert.equal(party("10.0.0.5:1", "192.0.2.1"), "10.0.0.5 for 192.0.2.1");
+  assert.equal(party("10.0.0.5:1", "192.0.2.9, 2001:db8::1"), "10.0.0.5 for 2001:db8::1");
+  assert.equal(party("[::1]:7", "192.0.2.1"), "[::1] for 192.0.2.1");
+  assert.equal(party("10.0.0.7:1", "192.0.2.1", "edge"), "CN edge for 192.0.2.1");
+  assert.equal(party("10.0.0.7:1", "192.0.2.1", "ann"), "CN ann");
+  assert.equal(party("10.0.0.7:1", "192.0.2.1"), "10.0.0.7");
+  for (const field of [undefined, "", "192.0.2.1,", "a host", "1".repeat(65)])
+    assert.equal(party("10.0.0.5:1", field), "10.0.0.5");
+  const none = new LoginLimits();
+  const caller = { peerAddress: "10.0.0.5:1", peerCommonName: undefined };
+  assert.equal(none.partyOf({ ...caller, metadata: () => "192.0.2.1" }), "10.0.0.5");
 });
 
 test("a simple token is sixteen letters and an index; it ends unless it is used", () => {

@@ -77,18 +77,36 @@ function watch(member: Member, token: string | undefined, ...keys: readonly stri
 }
 
 test("a caller is the user of its token, else of its certificate, else none", async () => {
-  const auth = { isEnabled: true, revision: 5 };
+  const users = new Map([
+    ["ann", 2],
+    ["late", 5],
+  ]);
+  const auth = {
+    ...{ isEnabled: true, revision: 5, notesCreations: true },
+    user: (name: string) => (users.has(name) ? {} : undefined),
+    createdAt: (name: string) => users.get(name),
+  };
+  let rounds = 0;
   const tokens = {
     recognise: (token: string) =>
       token === "late"
         ? Promise.resolve({ user: "late" })
-        : { good: { user: "ann" }, old: { user: "ann", authRevision: 3 } }[token],
+        : {
+            ...{ good: { user: "ann" }, old: { user: "ann", authRevision: 3 } },
+            ...{ before: { user: "ann", authRevision: 1 }, gone: { user: "bob", authRevision: 5 } },
+            new: { user: "new", authRevision: 6 },
+            listed: { user: "bob", roles: ["x"] },
+          }[token],
   } as unknown as TokenProvider;
   const authority = (clientCertAuth: boolean) =>
     new UserAuthority({
       store: () => ({ auth }) as unknown as Store,
       tokens,
       clientCertAuth,
+      linearizable: async () => {
+        rounds++;
+        users.set("new", 6);
+      },
       tokenEnds: new TokenEnds(new ManualClock(), () => {}),
       run: async () => assert.fail("no keys are looked at"),
     });
@@ -107,6 +125,14 @@ test("a caller is the user of its token, else of its certificate, else none", as
   assert.deepEqual(await plain.identify(caller({ token: "late" })), { ...byToken, user: "late" });
   assert.equal((await plain.identify(caller({ token: "old" })))?.authRevision, 3);
   assert.throws(() => certificates.identify(caller({ token: "bad", ...bob })), BAD_TOKEN);
+  // A token of a user that was deleted, when another one has the name, and when none has it; of
+  // one whose creation is not applied here yet; and of a party that needs no user.
+  assert.throws(() => plain.identify(caller({ token: "before" })), BAD_TOKEN);
+  assert.equal(rounds, 0);
+  assert.equal((await plain.identify(caller({ token: "new" })))?.user, "new");
+  await assert.rejects(async () => plain.identify(caller({ token: "gone" })), BAD_TOKEN);
+  assert.equal(rounds, 2);
+  assert.deepEqual((await plain.identify(caller({ token: "listed" })))?.roles, ["x"]);
   assert.deepEqual(certificates.identify(caller(bob)), byName);
   assert.equal(plain.identify(caller(bob)), undefined);
   assert.equal(certificates.identify(caller({})), undefined);

@@ -116,8 +116,10 @@ test("the file can be named by a variable", async () => {
 });
 
 test("unknown keys are refused with the nearest known one", async () => {
-  // etcd ended the proxy in 3.6, and refuses it.
-  await refused("discovery-fallback: proxy\n", /invalid value "proxy".* must be one of exit/);
+  await refused(
+    "discovery-fallback: dance\n",
+    /invalid value "dance".* must be one of exit, proxy/,
+  );
   await refused("nmae: x\n", /^q.yaml: unknown key "nmae" \(did you mean "name"\?\)$/);
   await refused(
     "client-transport-security:\n  client-cert-auht: true\n",
@@ -164,5 +166,83 @@ test("a file without advertise-client-urls keeps etcd's default and says so", as
     notices.some((notice) =>
       /^advertise-client-urls is not in the configuration file/.test(notice.msg),
     ),
+  );
+});
+
+// The keys and values of the sample that etcd 3.4 comes with; 3.6 refuses it for its fallback.
+test("the keys of etcd 3.4's sample start a member; those without effect are named", async () => {
+  const { config, notices } = await load(`
+name: default
+data-dir:
+wal-dir:
+snapshot-count: 10000
+heartbeat-interval: 100
+election-timeout: 1000
+quota-backend-bytes: 0
+listen-peer-urls: http://localhost:2380
+listen-client-urls: http://localhost:2379
+max-snapshots: 5
+max-wals: 5
+cors:
+initial-advertise-peer-urls: http://localhost:2380
+advertise-client-urls: http://localhost:2379
+discovery:
+discovery-fallback: 'proxy'
+discovery-proxy:
+discovery-srv:
+initial-cluster:
+initial-cluster-token: 'etcd-cluster'
+initial-cluster-state: 'new'
+strict-reconfig-check: false
+enable-v2: true
+enable-pprof: true
+proxy: 'off'
+proxy-failure-wait: 5000
+proxy-refresh-interval: 30000
+proxy-dial-timeout: 1000
+proxy-write-timeout: 5000
+proxy-read-timeout: 0
+client-transport-security:
+  cert-file:
+  key-file:
+  client-cert-auth: false
+  trusted-ca-file:
+  auto-tls: false
+peer-transport-security:
+  cert-file:
+  key-file:
+  client-cert-auth: false
+  trusted-ca-file:
+  auto-tls: false
+debug: false
+logger: zap
+log-outputs: [stderr]
+force-new-cluster: false
+auto-compaction-mode: periodic
+auto-compaction-retention: "1"
+`);
+  assert.equal(config.enableV2, true);
+  assert.deepEqual([...config.initialCluster.keys()], ["default"]);
+  const without = notices.filter(({ msg }) => msg === "option has no effect");
+  assert.deepEqual(
+    without.map(({ level, fields }) => `${level} ${fields["option"]}`).sort(),
+    [
+      "debug",
+      "discovery-fallback",
+      "enable-pprof",
+      "max-snapshots",
+      "proxy",
+      "proxy-dial-timeout",
+      "proxy-failure-wait",
+      "proxy-read-timeout",
+      "proxy-refresh-interval",
+      "proxy-write-timeout",
+    ].map((name) => `warn ${name}`),
+  );
+  assert.match(
+    String(
+      without.find(({ fields }) => fields["option"] === "discovery-fallback")?.fields["reason"],
+    ),
+    /ends the start.*proxy .*gone/,
   );
 });

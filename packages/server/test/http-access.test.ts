@@ -69,8 +69,14 @@ test("a page of another site changes nothing where origins are listed", () => {
   assert.equal(from({ origin: `https://${own}` }), 403);
   assert.equal(from({ "sec-fetch-site": "cross-site" }), 403);
   assert.equal(from({ "sec-fetch-site": "same-site" }), 403);
-  const socket = { upgrade: "WebSocket", origin: "http://b.example" };
-  assert.equal(from(socket, { method: "GET" }), 403);
+  const spellings = "WebSocket|websocket, x|x,websocket|websocket/13|\twebsocket|h2c, WEBSOCKET|";
+  for (const upgrade of spellings.split("|")) {
+    const socket = { upgrade, origin: "http://b.example" };
+    assert.equal(from(socket, { method: "GET" }), 403, upgrade);
+    assert.equal(from({ ...socket, origin: "http://a.example" }, { method: "GET" }), 204);
+  }
+  // A WebSocket over HTTP/2 begins with CONNECT.
+  assert.equal(from({ origin: "http://b.example" }, { method: "CONNECT" }), 403);
   assert.equal(from({ origin: "http://a.example" }), 204);
   assert.equal(from({ origin: `http://${own}` }), 204);
   assert.equal(from({ "sec-fetch-site": "same-origin" }), 204);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuthService, fromUtf8 } from "@quorate/proto";
-import { USER_FAILURES } from "../src/auth/login-limits.ts";
+import { KEPT_GUESSES, LoginLimits, USER_FAILURES } from "../src/auth/login-limits.ts";
 import { contextOf, ExchangeCaller, ServiceCalls } from "../src/http/exchange-call.ts";
 import { Credentials, KEPT_LOGIN_MS, MAX_KEPT_LOGINS } from "../src/http-kv/credentials.ts";
 import { callerOf } from "../src/member/caller.ts";
@@ -107,27 +107,68 @@ test("a password is checked once a while for a client, and again when its token 
   await world.stopAll();
 });
 
-test("a client that guesses is refused before a hash, also with the right password that is kept", async () => {
+test("a client that guesses is refused before a hash, and does not lock out who has proved itself", async () => {
   const { world, kv, checks } = await started();
-  const peerAddress = "10.0.0.9:1";
-  const right = { headers: basic("ann", PASSWORD), peerAddress };
-  assert.equal((await kv.ask("GET", "/kv/ann/k", right)).status, 404);
-  for (let i = 0; i < USER_FAILURES.burst; i++) {
-    const wrong = { headers: basic("ann", `wrong ${i}`), peerAddress };
-    assert.equal((await kv.ask("GET", "/kv/ann/k", wrong)).status, 401);
-  }
+  const ask = async (password: string, port: number, host = "10.0.0.9") =>
+    (
+      await kv.ask("GET", "/kv/ann/k", {
+        headers: basic("ann", password),
+        peerAddress: `${host}:${port}`,
+      })
+    ).status;
+  assert.equal(await ask(PASSWORD, 1), 404);
+  for (let i = 0; i < USER_FAILURES.burst; i++) assert.equal(await ask(`wrong ${i}`, 2), 401);
   const { count } = checks;
-  for (const password of ["wrong", PASSWORD]) {
-    const refused = await kv.ask("GET", "/kv/ann/k", {
-      headers: basic("ann", password),
-      peerAddress,
-    });
-    assert.equal(refused.status, 429, "right and wrong look alike");
-    assert.match(refused.text, /too many failed logins/);
+  const refused = await kv.ask("GET", "/kv/ann/k", {
+    headers: basic("ann", "wrong"),
+    peerAddress: "10.0.0.9:2",
+  });
+  assert.equal(refused.status, 429);
+  assert.match(refused.text, /too many failed logins/);
+  // The connection that has shown the password, and another one of that client's.
+  assert.deepEqual([await ask(PASSWORD, 1), await ask(PASSWORD, 3)], [404, 404]);
+  // Who goes on guessing does not find out which password is right.
+  for (let i = 0; i < KEPT_GUESSES.burst; i++) assert.equal(await ask(`wrong ${i}`, 2), 429);
+  assert.deepEqual([await ask(PASSWORD, 2), await ask(PASSWORD, 4)], [429, 429]);
+  // A session stays one, longer than its password is believed without a check ...
+  for (let at = 0; at <= KEPT_LOGIN_MS; at += KEPT_LOGIN_MS / 20) {
+    assert.deepEqual([await ask(PASSWORD, 1), await ask(PASSWORD, 3)], [404, 404]);
+    for (let i = 0; i < 3; i++) await ask("wrong", 2);
+    await world.run(KEPT_LOGIN_MS / 20);
+    for (let i = 0; i < 3; i++) await ask("wrong", 2);
   }
-  assert.equal(checks.count, count);
-  const elsewhere = { headers: right.headers, peerAddress: "10.0.0.8:1" };
-  assert.equal((await kv.ask("GET", "/kv/ann/k", elsewhere)).status, 404);
+  assert.equal(await ask(PASSWORD, 1), 404);
+  // ... until the connection shows another password: the port may have another owner.
+  assert.equal(await ask("wrong", 1), 429);
+  assert.equal(await ask(PASSWORD, 1), 429);
+  assert.ok(checks.count >= count);
+  assert.equal(await ask(PASSWORD, 1, "10.0.0.8"), 404);
+  await world.stopAll();
+});
+
+test("logins through a trusted proxy are counted for the client that it names, through others not", async () => {
+  const { world, kv } = await started(["--trusted-proxies=10.0.0.5,CN=edge"]);
+  const ask = async (
+    user: string,
+    password: string,
+    forwarded: string,
+    peerAddress = "10.0.0.5:1",
+  ): Promise<number | undefined> => {
+    const headers = { ...basic(user, password), "x-forwarded-for": forwarded };
+    return (await kv.ask("GET", "/kv/ann/k", { headers, peerAddress })).status;
+  };
+  for (let i = 0; i < 110; i++)
+    assert.equal(await ask(`user ${i}`, "wrong", "192.0.2.1"), i < 100 ? 401 : 429);
+  for (let i = 0; i < 10; i++) await ask("root", "wrong", "192.0.2.1");
+  assert.equal(await ask("root", PASSWORD, "192.0.2.1"), 429);
+  assert.equal(await ask("root", PASSWORD, "192.0.2.2"), 404);
+  // What a client has sent to its proxy stands before what the proxy has added.
+  assert.equal(await ask("ann", PASSWORD, "192.0.2.77, 192.0.2.1"), 429);
+  // What is no address does not count, nor does what another client says.
+  for (let i = 0; i < 100; i++) await ask(`user ${i}`, "wrong", `192.0.2.${i}`, "10.0.0.6:1");
+  assert.equal(await ask("ann", PASSWORD, "192.0.2.200", "10.0.0.6:1"), 429);
+  for (let i = 0; i < 100; i++) await ask(`user ${i}`, "wrong", `no address ${i}`);
+  assert.equal(await ask("ann", PASSWORD, "no address"), 429);
   await world.stopAll();
 });
 
@@ -175,7 +216,7 @@ test("kept logins are bounded", async () => {
     clock: world.clock,
     calls: new ServiceCalls(services, { clock: world.clock, observer: undefined }),
     isEnforced: () => true,
-    mayLogin: () => true,
+    logins: new LoginLimits(),
     hashKey: fromUtf8("key"),
   });
   for (let i = 0; i < MAX_KEPT_LOGINS + 10; i++) {

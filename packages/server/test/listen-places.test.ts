@@ -1,13 +1,12 @@
 /** One address for several URLs: which may share it, and what is listened on then. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
+import { openDoor } from "@quorate/host/node";
 import { freePorts } from "../../../test/support/ports.ts";
-import { checkFree, listenAddresses } from "../node/listen.ts";
+import { openPorts } from "../node/listen.ts";
 import { nextStep } from "../node/next-step.ts";
 import { loadConfig, type ServerConfig } from "../src/config/index.ts";
-import { parseUrl } from "../src/config/url.ts";
 
 async function configOf(...argv: string[]): Promise<ServerConfig> {
   const advertised = "--advertise-client-urls=https://localhost:1";
@@ -17,20 +16,34 @@ async function configOf(...argv: string[]): Promise<ServerConfig> {
   return (loaded as { config: ServerConfig }).config;
 }
 
+/** Opens the ports of URLs for clients, and the peer port elsewhere. */
+async function open(...clientUrls: readonly string[]) {
+  const [peer] = await freePorts(1);
+  const config = await configOf(
+    `--listen-peer-urls=http://127.0.0.1:${peer}`,
+    `--listen-client-urls=${clientUrls.join(",")}`,
+  );
+  return openPorts(config, silentLogger);
+}
+
 // URLs are sorted, as etcd sorts them.
 test("client URLs that differ in TLS alone are one address", async () => {
-  const { listenClientUrls } = await configOf(
-    "--listen-client-urls=http://localhost:1,https://localhost:1,https://127.0.0.1:2,https://127.0.0.1:0,http://127.0.0.1:0",
+  const [one, two] = await freePorts(2);
+  const ports = await open(
+    `http://localhost:${one}`,
+    `https://localhost:${one}`,
+    `https://127.0.0.1:${two}`,
+    "https://127.0.0.1:0",
+    "http://127.0.0.1:0",
   );
+  ports.close();
   assert.deepEqual(
-    listenAddresses(listenClientUrls, "all", false).map(({ port, secure, alsoPlain }) => [
-      ...[port, secure, alsoPlain],
-    ]),
+    ports.client.map(({ port, secure, alsoPlain }) => [port, secure, alsoPlain]),
     [
       [0, false, true],
-      [1, true, true],
+      [one, true, true],
       [0, true, false],
-      [2, true, false],
+      [two, true, false],
     ],
   );
 });
@@ -64,23 +77,22 @@ test("one address for two purposes is refused", async () => {
 
 test("URLs of one member that exclude each other are both named, before anything is written", async () => {
   const [port] = await freePorts(1);
-  const other = createServer().listen(port, "127.0.0.1");
-  await once(other, "listening");
-  const urls = (...hosts: string[]) => hosts.map((host) => parseUrl(`http://${host}:${port}`));
-  const [all, one, localhost] = urls("0.0.0.0", "127.0.0.1", "localhost");
+  const other = await openDoor({ host: "127.0.0.1", port });
+  const one = `http://127.0.0.1:${port}`;
   // Another program has it: no URL of this member is to blame.
-  const taken = `listen tcp 127.0.0.1:${port}: bind: address already in use (for ${one.text})`;
-  await assert.rejects(checkFree([one], false), { message: taken });
-  other.close();
-  await once(other, "close");
-  await checkFree([one, localhost], false);
-  await checkFree([all, one], true);
-  await assert.rejects(checkFree([all, one], false), ({ message }: Error) => {
-    assert.equal(message, `${taken.slice(0, -1)}, and this member listens on ${all.text} too)`);
+  const taken = `listen tcp 127.0.0.1:${port}: bind: address already in use (for ${one})`;
+  await assert.rejects(open(one), { message: taken, code: "EADDRINUSE" });
+  await other.close();
+  (await open(one, `https://localhost:${port}`)).close();
+  const all = `http://0.0.0.0:${port}`;
+  await assert.rejects(open(all, one), ({ message }: Error) => {
+    assert.equal(message, `${taken.slice(0, -1)}, and this member listens on ${all} too)`);
     assert.equal(
       nextStep(message, "root"),
-      `give ${one.text} and ${all.text} different ports: 0.0.0.0 and :: are all addresses`,
+      `give ${one} and ${all} different ports: 0.0.0.0 and :: are all addresses`,
     );
     return true;
   });
+  // None of its ports stays open.
+  await (await openDoor({ host: "127.0.0.1", port })).close();
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromUtf8, PutRequest } from "@quorate/proto";
+import { silentLogger } from "@quorate/host";
+import { fromUtf8, MaintenanceService, MoveLeaderRequest, PutRequest } from "@quorate/proto";
 import type { FaultPoint } from "../src/member/fault-points.ts";
 import { Crash, call, get, put, textOf, World } from "./support/world.ts";
 
@@ -57,6 +58,67 @@ test("the leader is cut off: the others go on, its own clients get an error, and
   world.cutOff.clear();
   await world.until(() => old.member!.leader === world.leader()?.member?.id);
   assert.equal(await world.settled(get(old.member!, "k")), "kept");
+  await world.stopAll();
+});
+
+test("the leader dies with puts of followers in flight: they end soon after the new leader's entries are applied", async () => {
+  const world = new World(3);
+  await world.startAll();
+  const old = world.leader()!;
+  const followers = world.nodes.filter((node) => node !== old);
+  world.cutOff.add(old.member!.id);
+  const startedMs = world.clock.monotonicMs();
+  const ends = followers.map((node, i) =>
+    put(node.member!, `k${i}`, "lost").then(
+      () => "taken",
+      (error: Error) => error.message,
+    ),
+  );
+  await world.until(() => followers.some(({ member }) => member!.isLeader));
+  // Puts that come later are taken meanwhile.
+  await world.settled(put(followers[0].member!, "later", "kept"));
+  const results = await world.settled(Promise.all(ends));
+  assert.deepEqual(
+    results,
+    followers.map(() => textOf("TimeoutDueToLeaderFail")),
+  );
+  // Two election timeouts at most until there is a leader, one more, and 100 ms: not seven.
+  const tookMs = world.clock.monotonicMs() - startedMs;
+  assert.ok(tookMs <= 3100, `${tookMs} ms`);
+  assert.equal(await world.settled(get(followers[1].member!, "k0")), undefined);
+  await world.stopAll();
+});
+
+test("leadership moves with puts of followers in flight: none is taken twice, and none waits for long", async () => {
+  const world = new World(3);
+  await world.startAll();
+  const ends: string[] = [];
+  const puts: Promise<unknown>[] = [];
+  for (let i = 0; i < 100; i++) {
+    const leader = world.leader();
+    const target = world.nodes.find((node) => node !== leader)!.member!;
+    const move = MoveLeaderRequest.encode({ targetID: target.id });
+    if (i % 20 === 10 && leader !== undefined)
+      call(leader.member!, MaintenanceService.methods.MoveLeader.path, move).catch(() => {});
+    for (const node of world.nodes)
+      puts.push(
+        put(node.member!, `${node.name} ${i}`, "v").then(
+          () => ends.push("taken"),
+          (error: Error) => ends.push(error.message),
+        ),
+      );
+    await world.run(1);
+  }
+  await world.run(2500);
+  assert.equal(ends.length, puts.length, "all have ended");
+  const taken = ends.filter((end) => end === "taken").length;
+  assert.deepEqual(
+    [...new Set(ends)].sort(),
+    [textOf("TimeoutDueToLeaderFail"), "taken"].sort(),
+    "a leader that hands over drops what others pass to it",
+  );
+  const { currentRevision } = world.nodes[0].member!.store.mvcc;
+  assert.equal(currentRevision, taken + 1);
   await world.stopAll();
 });
 
@@ -207,6 +269,39 @@ test("a store or a log that is missing, or does not fit the other, is refused wi
     world.start(node),
     /the store in .* is at index \d+, and the log in .* ends at \d+: the log has lost entries/,
   );
+});
+
+test("another member's data directory is refused, and a new name is a warning", async () => {
+  const world = new World(3);
+  await world.startAll();
+  const [one, two] = world.nodes;
+  await world.run(1000);
+  await world.settled(one.member!.stop());
+  await world.settled(world.nodes[2].member!.stop());
+  const flags = one.flags;
+  one.flags = [...flags, "--name", two.name];
+  await assert.rejects(
+    world.start(one),
+    new RegExp(
+      `the data directory /data is that of the member ${one.name} \\([0-9a-f]+\\), and --name is ${two.name}, which is another ` +
+        "member of its cluster \\([0-9a-f]+\\): give --data-dir and --name of the same member",
+    ),
+  );
+  const warnings: string[] = [];
+  one.flags = [...flags, "--name", "renamed"];
+  const renamed = await world.start(one, {
+    ...silentLogger,
+    child: () => silentLogger,
+    warn: (message) => warnings.push(message),
+  });
+  await world.until(() => renamed.leader !== 0n);
+  await world.until(() => renamed.store.membership.member(renamed.id)?.name === "renamed");
+  assert.deepEqual(
+    warnings.filter((line) => line.includes("another name")),
+    ["the data directory is that of a member with another name, which is renamed"],
+  );
+  await world.settled(renamed.stop());
+  await world.settled(two.member!.stop());
 });
 
 test("etcd's own data directory is recognised and left alone", async () => {

@@ -1,7 +1,7 @@
 /** The v2 API while users and roles are enforced: those of v3, by token or by HTTP basic. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { AuthService, fromUtf8 } from "@quorate/proto";
+import { AuthService, fromUtf8, KVService } from "@quorate/proto";
 import { Audit } from "../src/audit/audit.ts";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { Member } from "../src/member/member.ts";
@@ -98,6 +98,72 @@ test("a user has what its role permits, by the prefix of a directory's keys", as
   assert.deepEqual([refused.status, refused.text], [401, '{"message":"Insufficient credentials"}']);
   assert.equal((await root.get("/other/f")).json.node.value, "1");
   assert.equal((await root.get("/", { recursive: true })).status, 200);
+});
+
+test("a user that may only write is shown no value, index or existence by a failed comparison", async () => {
+  const { RoleAdd, RoleGrantPermission, UserAdd, UserGrantRole } = AuthService.methods;
+  const ask = (method: Parameters<typeof callAs>[2], request: object) =>
+    world.settled(callAs(member, rootToken, method, request as never));
+  await ask(UserAdd, { name: "writer", password: PASSWORD });
+  await ask(RoleAdd, { name: "writer" });
+  const range = { key: fromUtf8("/v2/keys/box/"), rangeEnd: fromUtf8("/v2/keys/box0") };
+  await ask(RoleGrantPermission, { name: "writer", perm: { permType: 1, ...range } });
+  await ask(UserGrantRole, { user: "writer", role: "writer" });
+  await root.put("/box/f", { value: "secret" });
+  const index = (await root.get("/box/f")).json.node.modifiedIndex;
+  const writer = new V2Client(world, member, { headers: basic("writer", PASSWORD) });
+  for (const answer of [
+    await writer.put("/box/f", { value: "x", prevValue: "guess" }),
+    await writer.put("/box/f", { value: "x", prevValue: "secret" }),
+    await writer.put("/box/f", { value: "x", prevIndex: index }),
+    await writer.put("/box/f", { value: "x", prevIndex: index - 1 }),
+    await writer.put("/box/f", { value: "x", prevExist: false }),
+    await writer.put("/box/none", { value: "x", prevExist: true }),
+    await writer.put("/box/f", { value: "x" }),
+    await writer.put("/box/f", { dir: true }),
+    await writer.put("/box/f/below", { value: "x" }),
+    await writer.put("/box/f", { refresh: true, ttl: 100 }),
+    await writer.put("/box/none", { refresh: true, ttl: 100 }),
+    await writer.post("/box/f", { value: "x" }),
+    await writer.delete("/box/f", { prevValue: "guess" }),
+    await writer.delete("/box/f", { prevIndex: index - 1 }),
+    await writer.delete("/box/f", { prevValue: "secret" }),
+    await writer.delete("/box/none"),
+    await writer.delete("/box/f", { dir: true }),
+    await writer.get("/box/f"),
+    await writer.get("/box", { recursive: true }),
+    await writer.get("/box/f", { wait: true }),
+    await writer.get("/box/f", { wait: true, waitIndex: 1 }),
+  ])
+    assert.deepEqual([answer.status, answer.json], [401, UNAUTHORIZED]);
+  assert.equal((await root.get("/box/f")).json.node.value, "secret");
+});
+
+test("a wait for history that is gone says so only to a user that may read there", async () => {
+  const { Compact } = KVService.methods;
+  const revision = member.store.mvcc.currentRevision;
+  await world.settled(callAs(member, rootToken, Compact, { revision }));
+  const wait = { wait: true, waitIndex: 2 };
+  assert.equal((await root.get("/app/f", wait)).json.errorCode, 401);
+  for (const client of [anonymous, app]) {
+    const answer = await client.get("/other/f", wait);
+    assert.deepEqual([answer.status, answer.json], [401, UNAUTHORIZED]);
+  }
+});
+
+test("the statistics need a user, as the status of v3 does", async () => {
+  const wrong = new V2Client(world, member, { headers: { authorization: "no.such.token" } });
+  for (const name of ["self", "leader", "store"]) {
+    for (const client of [anonymous, wrong]) {
+      const refused = await client.send("GET", `/v2/stats/${name}`);
+      assert.deepEqual(
+        [refused.status, refused.text],
+        [401, '{"message":"Insufficient credentials"}'],
+      );
+    }
+    for (const client of [app, root])
+      assert.equal((await client.send("GET", `/v2/stats/${name}`)).status, 200);
+  }
 });
 
 test("a directory with a TTL ends while users and roles are enforced", async () => {

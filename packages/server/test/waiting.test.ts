@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/member/limits.ts";
-import { Proposals } from "../src/member/proposals.ts";
+import { MAX_SUCCESSIONS, Proposals } from "../src/member/proposals.ts";
 import { type RaftRequestDeps, RaftRequests } from "../src/member/raft-requests.ts";
 import { Reads } from "../src/member/reads.ts";
 import { RequestIds } from "../src/member/request-ids.ts";
@@ -16,8 +16,13 @@ function proposals(limits: Partial<{ maxWaiting: number; maxQueuedBytes: number 
   const clock = new ManualClock();
   const woken = { times: 0 };
   const queue = new Proposals<string>(
-    { maxWaiting: 3, maxQueuedBytes: 100, timeoutMs: 1000, ...limits },
-    { clock, wake: () => woken.times++, timeoutReason: () => errorOf("Timeout") },
+    { maxWaiting: 3, maxQueuedBytes: 100, timeoutMs: 1000, successionMs: 100, ...limits },
+    {
+      clock,
+      wake: () => woken.times++,
+      timeoutReason: (_startedMs, isSucceeded) =>
+        errorOf(isSucceeded ? "TimeoutDueToLeaderFail" : "Timeout"),
+    },
   );
   return { clock, queue, woken };
 }
@@ -28,7 +33,7 @@ test("proposals: as many as may wait, and one more is refused and forgotten", as
   await assert.rejects(queue.propose(4n, new Uint8Array(10)), busy);
   assert.equal(queue.waitingCount, 3);
   assert.equal(woken.times, 1, "a full queue wakes the loop once");
-  assert.equal(queue.takeQueue().length, 3);
+  assert.equal(queue.takeQueue(1).length, 3);
   queue.settle(4n, "no waiter");
   for (const id of [1n, 2n, 3n]) queue.settle(id, `result ${id}`);
   assert.deepEqual(await Promise.all(waiting), ["result 1", "result 2", "result 3"]);
@@ -38,12 +43,12 @@ test("proposals: bytes that no leader has taken are bounded, and count again aft
   const { queue } = proposals({ maxWaiting: 100 });
   queue.propose(1n, new Uint8Array(60)).catch(() => {});
   await assert.rejects(queue.propose(2n, new Uint8Array(41)), busy);
-  const taken = queue.takeQueue();
+  const taken = queue.takeQueue(1);
   queue.propose(3n, new Uint8Array(40)).catch(() => {});
   queue.putBack(taken);
   await assert.rejects(queue.propose(4n, new Uint8Array(1)), busy);
   assert.deepEqual(
-    queue.takeQueue().map((payload) => payload.length),
+    queue.takeQueue(1).map((payload) => payload.length),
     [60, 40],
     "what was put back goes first",
   );
@@ -63,6 +68,61 @@ test("proposals: each ends when its time is up, and what waited for a leader is 
   await assert.rejects(second, late);
   assert.equal(queue.queuedCount, 0);
   assert.equal(queue.failed, 2);
+});
+
+test("proposals: what a former leader had ends an election timeout after its successor's entries are applied", async () => {
+  const { clock, queue } = proposals({ maxWaiting: 10 });
+  const ends: string[] = [];
+  const propose = (id: bigint) =>
+    queue.propose(id, new Uint8Array([Number(id)])).then(
+      (result) => ends.push(`${id}: ${result}`),
+      (error: Error) => ends.push(`${id}: ${error.message}`),
+    );
+  propose(1n);
+  propose(2n);
+  propose(3n);
+  propose(4n);
+  const taken = queue.takeQueue(1);
+  // Raft takes only two: the others go to the next leader.
+  queue.putBack(taken.slice(2));
+  queue.succeeded(1);
+  clock.advance(100);
+  queue.expire();
+  await Promise.resolve();
+  assert.deepEqual(ends, [], "their own leader's entries end nothing");
+  propose(5n);
+  assert.deepEqual(
+    queue.takeQueue(2).map(([id]) => id),
+    [3, 4, 5],
+  );
+  queue.succeeded(2);
+  clock.advance(99);
+  queue.expire();
+  assert.equal(queue.waitingCount, 5);
+  // One comes on a way round, within the time that is left for it.
+  queue.settle(2n, "late");
+  clock.advance(1);
+  queue.expire();
+  queue.succeeded(2);
+  clock.advance(700);
+  queue.expire();
+  for (const id of [3n, 4n, 5n]) queue.settle(id, "done");
+  await new Promise(setImmediate);
+  const failed = errorOf("TimeoutDueToLeaderFail").message;
+  assert.deepEqual(ends, ["2: late", `1: ${failed}`, "3: done", "4: done", "5: done"]);
+});
+
+test("proposals: successions beyond the bound leave a request its own time", async () => {
+  const { clock, queue } = proposals();
+  const result = queue.propose(1n, new Uint8Array(1));
+  queue.takeQueue(MAX_SUCCESSIONS + 1);
+  for (let term = 1; term <= MAX_SUCCESSIONS + 5; term++) queue.succeeded(term);
+  clock.advance(100);
+  queue.expire();
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(900);
+  queue.expire();
+  await assert.rejects(result, late);
 });
 
 test("proposals: one whose entry is being applied is waited for, unless that is given up", async () => {

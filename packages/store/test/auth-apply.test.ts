@@ -10,9 +10,11 @@ import {
   AuthRoleGrantPermissionRequest,
   AuthStatusRequest,
   AuthUserAddRequest,
+  AuthUserDeleteRequest,
   AuthUserGetRequest,
   AuthUserGrantRoleRequest,
   AuthUserListRequest,
+  authpb,
   CompactionRequest,
   DeleteRangeRequest,
   EMPTY,
@@ -27,6 +29,7 @@ import {
   toBase64,
 } from "@quorate/proto";
 import { type AppliedEntry, isSteps, type RequestKind, runSteps, Store } from "../index.ts";
+import { encodeUser } from "../src/auth/auth-state.ts";
 
 /** A store, and entries by users. */
 class World {
@@ -216,4 +219,46 @@ test("a store that is opened again enforces the same users and roles", async () 
   assert.deepEqual([world.store.auth.isEnabled, world.store.auth.revision], [true, revision]);
   world.refused("PermissionDenied", "ann", "put", put("z"));
   world.ok("ann", "put", put("a"));
+});
+
+test("a user that is made once more is another one for who was recognised before; restarts keep that", async () => {
+  const world = await enforced();
+  const remake = (): void => {
+    world.ok("root", "authUserDelete", AuthUserDeleteRequest.encode({ name: "bob" }));
+    world.refused("UserNotFound", "bob", "authUserList", EMPTY);
+    world.user("bob", "root");
+  };
+  // As in etcd, until creations are noted.
+  const first = world.store.auth.revision;
+  remake();
+  world.ok("bob", "authRoleList", EMPTY);
+  assert.equal(world.as("bob", "authUserList", EMPTY, first).error, undefined);
+  world.ok("", "authUserCreations", EMPTY);
+  assert.equal(world.store.auth.createdAt("bob"), 0);
+  const second = world.store.auth.revision;
+  remake();
+  const grant = LeaseGrantRequest.encode({ ID: 7n, TTL: 60 });
+  for (let opened = 0; opened < 2; opened++) {
+    const { auth } = world.store;
+    assert.deepEqual([auth.notesCreations, auth.createdAt("bob")], [true, second + 2]);
+    for (const [kind, request] of [
+      ["authUserList", EMPTY],
+      ["authUserGet", AuthUserGetRequest.encode({ name: "bob" })],
+      ["leaseGrant", grant],
+      ["compaction", CompactionRequest.encode({ revision: 1 })],
+    ] as const)
+      world.refused("InvalidAuthToken", "bob", kind, request, second);
+    world.ok("bob", "authUserList", EMPTY);
+    await world.store.close({ flush: true });
+    world.store = await Store.open(world.keyspaces, "/store");
+  }
+  // The record of the user is etcd's: it has nothing of this.
+  const { password, roles } = world.store.auth.user("bob")!;
+  const record = authpb.User.encode({
+    ...{ name: fromUtf8("bob"), password, roles: [...roles], options: { noPassword: false } },
+  });
+  assert.deepEqual(encodeUser(world.store.auth.user("bob")!), record);
+  world.ok("root", "authUserDelete", AuthUserDeleteRequest.encode({ name: "bob" }));
+  assert.equal(world.store.auth.createdAt("bob"), undefined);
+  world.refused("UserNotFound", "bob", "leaseGrant", grant);
 });

@@ -91,6 +91,8 @@ interface Model {
   readonly revision: number;
   readonly users: Readonly<Record<string, readonly string[]>>;
   readonly roles: Readonly<Record<string, readonly (Range & { permType: number })[]>>;
+  /** When each user was made; undefined: that is not noted. */
+  readonly created?: Readonly<Record<string, number>> | undefined;
 }
 
 function authorities(model: Model): Authorities {
@@ -112,6 +114,8 @@ function authorities(model: Model): Authorities {
     isRoot: (name) => rolesOf(name)?.includes("root") ?? false,
     permissionsOf: ({ roles }) => permissionsOfRoles(roles),
     permissionsOfRoles,
+    notesCreations: model.created !== undefined,
+    createdAt: (name) => (rolesOf(name) === undefined ? undefined : (model.created?.[name] ?? 0)),
   };
 }
 
@@ -125,7 +129,15 @@ function naiveVerdict(
   const roles = username === "" ? undefined : (listed ?? model.users[username]);
   const root =
     roles === undefined ? "UserNotFound" : roles.includes("root") ? undefined : "PermissionDenied";
-  const admin = username === "" ? "UserEmpty" : root;
+  const isOfStore = username !== "" && listed === undefined && model.created !== undefined;
+  const gone = !isOfStore
+    ? undefined
+    : model.users[username] === undefined
+      ? "UserNotFound"
+      : (model.created?.[username] ?? 0) > authRevision
+        ? "InvalidAuthToken"
+        : undefined;
+  const admin = username === "" ? "UserEmpty" : (gone ?? root);
   const one = (access: KeyAccess, wanted: Range): string | undefined => {
     if (authRevision === 0) return "UserEmpty";
     if (authRevision < model.revision) return "AuthOldRevision";
@@ -137,15 +149,15 @@ function naiveVerdict(
   const text = (value: Uint8Array) => String.fromCharCode(...value);
   switch (operation.kind) {
     case "authenticated":
-      return username === "" ? "UserEmpty" : undefined;
+      return username === "" ? "UserEmpty" : gone;
     case "root":
       return admin;
     case "user":
       // A user of the store is another party than the user of a token that lists its roles.
       if (listed !== undefined) return admin;
-      return username !== "" && username === operation.name ? undefined : admin;
+      return username !== "" && username === operation.name && !gone ? undefined : admin;
     case "role":
-      return roles?.includes(operation.name) === true ? undefined : admin;
+      return roles?.includes(operation.name) === true && !gone ? undefined : admin;
     case "keys":
       return one(operation.access, {
         key: text(operation.key),
@@ -163,6 +175,8 @@ function naiveVerdict(
 
 const names = ["", "root", "ann", "bob", "absent"];
 const roleNames = ["root", "r1", "r2"];
+/** No user was made after the last change. */
+const made = fc.nat({ max: 3 });
 const model: fc.Arbitrary<Model> = fc.record({
   enabled: fc.boolean(),
   revision: fc.integer({ min: 1, max: 3 }),
@@ -175,6 +189,7 @@ const model: fc.Arbitrary<Model> = fc.record({
     r1: fc.array(permission, { maxLength: 4 }),
     r2: fc.array(permission, { maxLength: 4 }),
   }),
+  created: fc.option(fc.record({ root: made, ann: made, bob: made }), { nil: undefined }),
 });
 const access = fc.constantFrom<KeyAccess>("read", "write");
 /** The keys of a lease, with a pause before each. */
@@ -212,6 +227,8 @@ const identity = fc.record({
 test("each verdict is that of etcd's rules, by the roles of the user or of its token", () => {
   fc.assert(
     fc.property(model, identity, operation, (state, who, what) => {
+      const times = Object.values(state.created ?? {});
+      fc.pre(times.every((revision) => revision <= state.revision));
       assert.equal(authorize(authorities(state), who, what), naiveVerdict(state, who, what));
     }),
     { numRuns: 3000, seed: 14 },
@@ -265,6 +282,22 @@ test("a transaction is refused for what is forbidden at any level of it, in any 
       const operations = operationsOf("txn", nested(allowed, depth, branch), NO_LEASES);
       assert.equal(verdictNow(state, who, operations), undefined);
     }
+  }
+});
+
+test("a transaction that has nothing to do needs a user all the same", () => {
+  const users = { ann: [] };
+  const state = authorities({ enabled: true, revision: 3, users, roles: {} });
+  const nobody = { username: "", authRevision: 0 };
+  const verdict = (request: TxnRequest, who = nobody) =>
+    verdictNow(state, who, operationsOf("txn", request, NO_LEASES));
+  for (const one of [
+    TxnRequest.create({}),
+    TxnRequest.create({ success: [{ request: undefined }] }),
+    nested(TxnRequest.create({}), 3, "failure"),
+  ]) {
+    assert.equal(verdict(one), "UserEmpty");
+    assert.equal(verdict(one, { username: "ann", authRevision: 3 }), undefined);
   }
 });
 

@@ -1,6 +1,12 @@
 /** Options and dependencies of an Http2Transport. */
 import type { Clock, Logger, Random } from "@quorate/host";
-import { type HttpHandler, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
+import {
+  type Door,
+  type HttpHandler,
+  type TlsOptions,
+  type TlsSource,
+  tlsSource,
+} from "@quorate/host/node";
 import type { raftpb } from "@quorate/proto";
 import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";
@@ -17,6 +23,8 @@ export interface PeerListenAddress {
   readonly reusePort?: boolean | undefined;
   /** TLS with the transport's `tls`; plain text otherwise. */
   readonly secure: boolean;
+  /** The address, where it was opened before; the transport closes it. */
+  readonly door?: Door | undefined;
 }
 
 export interface Http2TransportOptions {

@@ -9,17 +9,8 @@
  */
 import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
-import {
-  type AddressInfo,
-  createServer as createNetServer,
-  type Server as NetServer,
-  type Socket,
-} from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { Socket } from "node:net";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   ConnectionSlots,
   LineLimit,
@@ -32,18 +23,19 @@ import {
   alternativeNames,
   commonName,
   createHttp1Server,
+  type Door,
   demandsClientCertificate,
+  followingTlsServer,
   type HttpContext,
   type HttpHandler,
   type HttpPeer,
   handshakeFailure,
   OpenTlsSockets,
+  openDoor,
   refuseCertificate,
   refuseClientAddress,
-  removeStaleSocket,
   serveHttp1,
   serveHttp2,
-  serverTlsOptions,
   sniffProtocol,
   type TlsOptions,
   type TlsSource,
@@ -114,7 +106,7 @@ export class PeerServer {
   readonly #slots: ConnectionSlots;
   #sweeper: Timer | undefined;
   readonly #lines = new LineLimit();
-  readonly #servers: NetServer[] = [];
+  readonly #doors: Door[] = [];
   /** Ends the listening for new TLS options. */
   readonly #forgetTls: (() => void)[] = [];
   #idleTimer: Timer | undefined;
@@ -162,7 +154,7 @@ export class PeerServer {
     try {
       for (const address of this.#shared.options.listen) bound.push(await this.#open(address));
     } catch (error) {
-      for (const server of this.#servers.splice(0)) server.close();
+      for (const door of this.#doors.splice(0)) void door.close();
       throw error;
     }
     const periodMs = this.#shared.options.incomingIdleTimeoutMs / IDLE_CHECKS;
@@ -191,39 +183,26 @@ export class PeerServer {
     this.#httpServer.close();
     for (const forget of this.#forgetTls.splice(0)) forget();
     this.#idleTimer?.cancel();
-    const closed = this.#servers
-      .splice(0)
-      .map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    const closed = this.#doors.splice(0).map((door) => door.close());
     for (const socket of this.#sockets.keys()) socket.destroy();
     await Promise.all(closed);
   }
 
-  #open(address: PeerListenAddress): Promise<PeerBoundAddress> {
+  async #open(address: PeerListenAddress): Promise<PeerBoundAddress> {
     const { tls } = this.#shared.options;
+    const door = address.door ?? (await openDoor(address));
     const tlsServer = address.secure && tls !== undefined ? this.#tlsServer(tls) : undefined;
-    const server = createNetServer(
-      { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
-      (socket) => this.#accept(socket, tlsServer),
-    );
-    return new Promise((resolve, reject) => {
-      server.once("error", reject);
-      const { host, port, path, reusePort = false } = address;
-      if (path !== undefined) removeStaleSocket(path);
-      server.listen(path === undefined ? { host, port, reusePort } : { path }, () => {
-        server.off("error", reject);
-        server.on("error", (error) =>
-          this.#shared.logger.warn("failed to accept peer connection", { error: error.message }),
-        );
-        this.#servers.push(server);
-        const bound = server.address() as AddressInfo;
-        const { secure } = address;
-        resolve(
-          path === undefined
-            ? { host: bound.address, port: bound.port, secure }
-            : { host, port, path, secure },
-        );
-      });
+    this.#doors.push(door);
+    door.serve({
+      accept: (socket) => this.#accept(socket, tlsServer),
+      failed: (error) =>
+        this.#shared.logger.warn("failed to accept peer connection", { error: error.message }),
     });
+    const { host, port, path, secure } = address;
+    const { bound } = door;
+    return typeof bound === "string"
+      ? { host, port, path, secure }
+      : { host: bound.address, port: bound.port, secure };
   }
 
   #accept(socket: Socket, tlsServer: TlsServer | undefined): void {
@@ -298,13 +277,10 @@ export class PeerServer {
 
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: NO_TIMEOUT_MS,
     });
-    this.#forgetTls.push(
-      source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))),
-    );
+    this.#forgetTls.push(forget);
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#rejected(socket, reason);
       socket.destroy();

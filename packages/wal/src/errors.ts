@@ -1,10 +1,9 @@
 /** The operating errors of a log. */
-import { verifyWalCommand } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 
 /**
  * The log holds bytes that this program did not write, and they are not a torn write at the end.
- * The member must not start from it.
+ * The member must not start from it. Who reports it adds `damagedLogSteps` of package host.
  */
 export class WalDamageError extends CodedError<"Damaged"> {
   /** The damaged file. */
@@ -12,22 +11,14 @@ export class WalDamageError extends CodedError<"Damaged"> {
   /** Byte offset in the file of the first broken record. */
   readonly offset: number;
   readonly reason: string;
-  /** The command that prints the details. */
-  readonly command: string;
 
   /** @param dir the directory of the log */
   constructor(dir: string, name: string, offset: number, reason: string) {
     const path = `${dir}/${name}`;
-    const command = verifyWalCommand(dir);
-    super(
-      "WalDamageError",
-      "Damaged",
-      `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`,
-    );
+    super("WalDamageError", "Damaged", `${path}: damaged at byte ${offset}: ${reason}`);
     this.path = path;
     this.offset = offset;
     this.reason = reason;
-    this.command = command;
   }
 }
 

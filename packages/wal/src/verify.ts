@@ -3,7 +3,7 @@
  * opened.
  */
 import type { Disk } from "@quorate/host";
-import { raftpb, walpb } from "@quorate/proto";
+import { etcdserverpb, raftpb, WireError, walpb } from "@quorate/proto";
 import { WalDamageError } from "./errors.ts";
 import { RecordType } from "./format.ts";
 import { readWal } from "./reader.ts";
@@ -65,4 +65,18 @@ export function validSnapshotMarks(disk: Disk, dir: string): walpb.Snapshot[] {
     }
   }
   return snapshots.filter((snapshot) => snapshot.index <= commit);
+}
+
+/**
+ * The id of the member whose log this is, also where the log is damaged; undefined where the damage
+ * comes before it.
+ */
+export function memberOf(disk: Disk, dir: string): bigint | undefined {
+  try {
+    for (const { type, data } of readWal(disk, dir))
+      if (type === RecordType.Metadata) return etcdserverpb.Metadata.decode(data).NodeID;
+  } catch (error) {
+    if (!(error instanceof WalDamageError || error instanceof WireError)) throw error;
+  }
+  return undefined;
 }

@@ -128,7 +128,6 @@ function outcomeOf(
       error.message.startsWith(`${error.path}: damaged at byte ${error.offset}: `),
       error.message,
     );
-    assert.ok(error.message.endsWith(`run: quorateutl wal verify ${dir}`), error.message);
     return { outcome: "refused", error };
   }
 }

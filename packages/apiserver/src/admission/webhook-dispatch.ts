@@ -7,10 +7,10 @@
  *     no result  -> failurePolicy Fail: ApiError 500 'failed calling webhook "x": …'
  *                   failurePolicy Ignore: undefined, and a line in the log
  */
-import type { Logger, Random } from "@quorate/host";
+import type { Clock, Logger, Random } from "@quorate/host";
 import { toUtf8 } from "@quorate/proto";
 import { goQuote } from "../meta/go-text.ts";
-import { ApiError, badRequest, internalError, type StatusDetails } from "../meta/status.ts";
+import { ApiError, badRequest, internalError } from "../meta/status.ts";
 import { timeout } from "../meta/status-errors.ts";
 import { newUid } from "../registry/generate.ts";
 import type { AdmissionAttributes } from "./admission.ts";
@@ -33,6 +33,8 @@ const MAX_SHOWN_BODY = 1024;
 export interface DispatchDependencies {
   readonly caller: WebhookCaller;
   readonly random: Random;
+  /** Long responses are read in slices. */
+  readonly clock: Pick<Clock, "endOfTurn">;
   readonly logger: Logger;
 }
 
@@ -82,7 +84,7 @@ async function review(
   invocation: Invocation,
   attributes: AdmissionAttributes,
   isMutating: boolean,
-  { caller, random }: DispatchDependencies,
+  { caller, random, clock }: DispatchDependencies,
 ): Promise<ReviewResult> {
   const { spec } = invocation.webhook;
   const version = reviewVersionOf(spec.admissionReviewVersions ?? []);
@@ -100,7 +102,7 @@ async function review(
   if (response.status < 200 || response.status > 206) {
     throw new WebhookCallError("Unreachable", statusText(response));
   }
-  return decodeReview(response.body, version, uid, isMutating);
+  return decodeReview(response.body, version, uid, isMutating, clock);
 }
 
 function failureText(error: unknown): string {
@@ -135,5 +137,5 @@ function denied(webhook: Webhook, status: ReviewStatus | undefined): ApiError {
   const { code = 0, reason = "", message = "", details } = status ?? {};
   const why = message === "" ? reason : message;
   const text = why === "" ? `${by} without explanation` : `${by}: ${why}`;
-  return new ApiError(code < 400 ? 400 : code, reason, text, details as StatusDetails | undefined);
+  return new ApiError(code < 400 ? 400 : Math.min(code, 599), reason, text, details);
 }

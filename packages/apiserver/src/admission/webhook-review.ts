@@ -2,9 +2,13 @@
  * AdmissionReview, what webhooks get and send back (apiserver: pkg/admission/plugin/webhook/
  * request/admissionreview.go). Versions v1 and v1beta1 have the same fields.
  */
+import type { Clock } from "@quorate/host";
 import { CodedError, fromUtf8, toUtf8, writeFromBase64 } from "@quorate/proto";
 import { userInfoObject } from "../authn/reviews.ts";
+import { parseJsonInSlices } from "../codec/json-parser.ts";
 import { goQuote } from "../meta/go-text.ts";
+import { isObject } from "../meta/object.ts";
+import type { StatusCause, StatusDetails } from "../meta/status.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import type { Invocation } from "./webhook-config.ts";
 
@@ -64,8 +68,12 @@ export interface ReviewStatus {
   readonly status?: string;
   readonly reason?: string;
   readonly message?: string;
-  readonly details?: Record<string, unknown>;
+  readonly details?: StatusDetails;
 }
+
+/** Characters of a text, and causes, of a refusal that its client receives. */
+export const MAX_REFUSAL_CHARS: number = 32 * 1024;
+export const MAX_REFUSAL_CAUSES = 1000;
 
 export interface ReviewResult {
   readonly allowed: boolean;
@@ -80,7 +88,7 @@ export interface ReviewResult {
 interface Response {
   readonly uid?: unknown;
   readonly allowed?: unknown;
-  readonly status?: ReviewStatus;
+  readonly status?: unknown;
   readonly patch?: unknown;
   readonly patchType?: unknown;
   readonly warnings?: unknown;
@@ -88,16 +96,18 @@ interface Response {
 }
 
 /**
- * Reads a webhook's response. Throws BadReviewError.
+ * Reads a webhook's response. Rejects with BadReviewError.
  * @param isMutating whether it may have a patch
+ * @param clock a long response is parsed in slices
  */
-export function decodeReview(
+export async function decodeReview(
   body: Uint8Array,
   version: ReviewVersion,
   uid: string,
   isMutating: boolean,
-): ReviewResult {
-  const response = responseOf(body, version, uid);
+  clock: Pick<Clock, "endOfTurn">,
+): Promise<ReviewResult> {
+  const response = responseOf(await parsed(body, clock), version, uid);
   const { patch, patchType, status, allowed, warnings, auditAnnotations } = response;
   const hasPatch = typeof patch === "string" && patch !== "";
   if (!isMutating) {
@@ -108,15 +118,14 @@ export function decodeReview(
   } else if (version === "v1") checkPatchType(hasPatch, patchType);
   return {
     allowed: allowed === true,
-    status: typeof status === "object" && status !== null ? status : undefined,
-    patch: hasPatch ? parsePatch(patch) : undefined,
+    status: status === undefined || status === null ? undefined : statusOf(status),
+    patch: hasPatch ? await parsePatch(patch, clock) : undefined,
     warnings: textsOf(warnings).slice(0, MAX_WEBHOOK_WARNINGS),
     auditAnnotations: annotationsOf(auditAnnotations),
   };
 }
 
-function responseOf(body: Uint8Array, version: ReviewVersion, uid: string): Response {
-  const review = parsed(body) as { kind?: unknown; apiVersion?: unknown; response?: Response };
+function responseOf(review: Review, version: ReviewVersion, uid: string): Response {
   const { response } = review;
   if (typeof response !== "object" || response === null) {
     throw new BadReviewError("webhook response was absent");
@@ -129,22 +138,82 @@ function responseOf(body: Uint8Array, version: ReviewVersion, uid: string): Resp
   const { kind, apiVersion } = review;
   if (kind !== "AdmissionReview" || apiVersion !== "admission.k8s.io/v1") {
     const wanted = "admission.k8s.io/v1, Kind=AdmissionReview";
-    const got = `${apiVersion ?? ""}, Kind=${kind ?? ""}`;
+    const text = (value: unknown) => (typeof value === "string" ? value : "");
+    const got = `${text(apiVersion)}, Kind=${text(kind)}`;
     throw new BadReviewError(`expected webhook response of ${wanted}, got ${got}`);
   }
   return response;
 }
 
-function parsed(body: Uint8Array): object {
+interface Review {
+  readonly kind?: unknown;
+  readonly apiVersion?: unknown;
+  readonly response?: Response;
+}
+
+async function parsed(body: Uint8Array, clock: Pick<Clock, "endOfTurn">): Promise<Review> {
   let value: unknown;
   try {
-    value = JSON.parse(toUtf8(body));
+    value = await parseJsonInSlices(toUtf8(body), clock);
   } catch {
     value = undefined;
   }
   if (typeof value !== "object" || value === null) {
     throw new BadReviewError("the response is no JSON object");
   }
+  return value;
+}
+
+/** The fields of metav1.Status, which all reach the client; of other types they are no status. */
+function statusOf(value: unknown): ReviewStatus {
+  const status = objectOf(value, "status");
+  const text = (name: string): string => textOf(status[name], `status.${name}`);
+  return {
+    code: integerOf(status["code"], "status.code"),
+    status: text("status"),
+    reason: text("reason"),
+    message: text("message"),
+    details: status["details"] ? detailsOf(status["details"]) : undefined,
+  };
+}
+
+function detailsOf(value: unknown): StatusDetails {
+  const details = objectOf(value, "status.details");
+  const text = (name: string) => textOf(details[name], `status.details.${name}`) || undefined;
+  const causes = details["causes"] ?? [];
+  if (!Array.isArray(causes)) throw wrongType("status.details.causes", "list");
+  return {
+    ...{ name: text("name"), group: text("group"), kind: text("kind"), uid: text("uid") },
+    causes: causes.slice(0, MAX_REFUSAL_CAUSES).map((one: unknown, at): StatusCause => {
+      const where = `status.details.causes[${at}]`;
+      const cause = objectOf(one, where);
+      const part = (name: string) => textOf(cause[name], `${where}.${name}`) || undefined;
+      return { reason: part("reason"), message: part("message"), field: part("field") };
+    }),
+    retryAfterSeconds:
+      integerOf(details["retryAfterSeconds"], "status.details.retryAfterSeconds") || undefined,
+  };
+}
+
+function wrongType(field: string, wanted: string): BadReviewError {
+  return new BadReviewError(`response.${field} must be of type ${wanted}`);
+}
+
+function objectOf(value: unknown, field: string): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return value;
+  throw wrongType(field, "object");
+}
+
+function textOf(value: unknown, field: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value !== "string") throw wrongType(field, "string");
+  return value.slice(0, MAX_REFUSAL_CHARS);
+}
+
+/** 0 where there is none. */
+function integerOf(value: unknown, field: string): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value !== "number" || (value | 0) !== value) throw wrongType(field, "int32");
   return value;
 }
 
@@ -157,15 +226,16 @@ function checkPatchType(hasPatch: boolean, patchType: unknown): void {
     throw new BadReviewError("webhook returned response.patchType but not response.patch");
   }
   if (hasType && patchType !== "JSONPatch") {
-    throw new BadReviewError(`unsupported patch type ${goQuote(String(patchType))}`);
+    const shown = goQuote(typeof patchType === "string" ? patchType : JSON.stringify(patchType));
+    throw new BadReviewError(`unsupported patch type ${shown}`);
   }
 }
 
-function parsePatch(base64: string): unknown {
+async function parsePatch(base64: string, clock: Pick<Clock, "endOfTurn">): Promise<unknown> {
   const bytes = fromUtf8(base64);
   const length = writeFromBase64(bytes, base64, 0);
   try {
-    const patch: unknown = JSON.parse(toUtf8(bytes, 0, length));
+    const patch = await parseJsonInSlices(toUtf8(bytes, 0, length), clock);
     if (Array.isArray(patch)) return patch.length === 0 ? undefined : patch;
   } catch {
     // Reported below.

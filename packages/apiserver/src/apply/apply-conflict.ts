@@ -41,14 +41,11 @@ function messageOf(conflicts: readonly Conflict[]): string {
     const [{ manager, path }] = conflicts;
     return `Apply failed with 1 conflict: conflict with ${managerText(manager)}: ${pathText(path)}`;
   }
-  const paths = new Map<string, Path[]>();
-  for (const { manager, path } of conflicts) {
-    paths.set(manager, [...(paths.get(manager) ?? []), path]);
-  }
+  const paths = Map.groupBy(conflicts, ({ manager }) => manager);
   const lines: string[] = [];
   for (const manager of [...paths.keys()].sort(compareText)) {
     lines.push(`conflicts with ${managerText(manager)}:`);
-    for (const path of paths.get(manager)!) lines.push(`- ${pathText(path)}`);
+    for (const { path } of paths.get(manager)!) lines.push(`- ${pathText(path)}`);
   }
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join("\n")}`;
 }

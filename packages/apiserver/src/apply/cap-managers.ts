@@ -1,5 +1,5 @@
 /** Bounds the entries of an object (util/managedfields/internal/capmanagers.go). */
-import { unionOf } from "./field-set.ts";
+import { EMPTY_SET, FieldSetBuilder } from "./field-set.ts";
 import { compareText } from "./go-text.ts";
 import { type Managed, managerId, secondsOf, type VersionedSet } from "./managed-fields.ts";
 
@@ -14,7 +14,10 @@ export function capUpdateManagers(managed: Managed): Managed {
   if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
   const managers = new Map(managed.managers);
   const times = new Map(managed.times);
-  updaters.sort((a, b) => secondsOf(times.get(a)) - secondsOf(times.get(b)) || compareText(a, b));
+  const seconds = new Map(updaters.map((id) => [id, secondsOf(times.get(id))]));
+  updaters.sort((a, b) => seconds.get(a)! - seconds.get(b)! || compareText(a, b));
+  // What a bucket holds is collected in place: a union for each entry would copy it each time.
+  const buckets = new Map<string, FieldSetBuilder>();
   const firstOfVersion = new Map<string, string>();
   let count = updaters.length;
   for (const id of updaters) {
@@ -30,13 +33,22 @@ export function capUpdateManagers(managed: Managed): Managed {
     // Where the bucket is the later one of both, Kubernetes loses what it held.
     const other = id === bucket ? first : id;
     if (!managers.has(bucket)) renameManager(managers, first, bucket);
-    const set = unionOf(managers.get(other)!.set, managers.get(bucket)!.set);
-    managers.set(bucket, { ...versioned, set });
+    let builder = buckets.get(bucket);
+    if (builder === undefined) {
+      builder = new FieldSetBuilder();
+      builder.insertAll(managers.get(bucket)!.set);
+      buckets.set(bucket, builder);
+    }
+    builder.insertAll(managers.get(other)!.set);
+    managers.set(bucket, { ...versioned, set: EMPTY_SET });
     managers.delete(other);
     count--;
     const time = times.get(id);
     if (time === undefined) times.delete(bucket);
     else times.set(bucket, time);
+  }
+  for (const [id, builder] of buckets) {
+    managers.set(id, { ...managers.get(id)!, set: builder.build() });
   }
   return { managers, times };
 }

@@ -8,7 +8,7 @@
  *             upgrade from client-side apply
  */
 import type { GroupVersionKind } from "../meta/kinds.ts";
-import { apiVersionOf } from "../meta/kinds.ts";
+import { apiVersionOf, parseApiVersion } from "../meta/kinds.ts";
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from "../meta/object.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
@@ -158,10 +158,9 @@ class KindFieldManager implements FieldManager {
   #checkKind(applied: KubeObject): void {
     const { kind } = this.#options;
     if (applied.apiVersion !== this.#apiVersion || applied.kind !== kind.kind) {
-      const at = applied.apiVersion?.includes("/") ? applied.apiVersion : `/${applied.apiVersion}`;
-      throw badRequest(`invalid object type: ${at}, Kind=${applied.kind}`);
+      throw badRequest(`invalid object type: ${shownKind(applied)}`);
     }
-    if (applied.metadata?.managedFields !== undefined) {
+    if (Array.isArray(applied.metadata?.managedFields)) {
       throw badRequest("metadata.managedFields must be nil");
     }
   }
@@ -326,11 +325,23 @@ function timeText(nowMs: number): string {
   return `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
 }
 
-/** "default/app; v1, Kind=ConfigMap", as errors name objects. */
+/** "default/app; /v1, Kind=ConfigMap", as errors name objects. */
 function describe(object: KubeObject): string {
   const { namespace, name } = object.metadata ?? {};
-  const at = object.apiVersion?.includes("/") ? object.apiVersion : `/${object.apiVersion}`;
-  return `${namespace ?? ""}/${name ?? ""}; ${at}, Kind=${object.kind}`;
+  return `${textOf(namespace)}/${textOf(name)}; ${shownKind(object)}`;
+}
+
+/** "/v1, Kind=ConfigMap". A client's object may have values of any type in these fields. */
+function shownKind({ apiVersion, kind }: KubeObject): string {
+  const version = textOf(apiVersion);
+  if (version === "") return `/, Kind=${textOf(kind)}`;
+  const parsed = parseApiVersion(version);
+  if (parsed === undefined) return "/, Kind=";
+  return `${parsed.group}/${parsed.version}, Kind=${textOf(kind)}`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function toApiError(error: unknown): never {

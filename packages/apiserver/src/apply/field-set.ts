@@ -61,8 +61,26 @@ export class FieldSetBuilder {
     at.member = true;
   }
 
+  /** Inserts all paths of a set, in time in proportion to that set's size. */
+  insertAll(set: FieldSet): void {
+    mergeInto(this.#root, set);
+  }
+
   build(): FieldSet {
     return this.#root.children === undefined ? EMPTY_SET : this.#root;
+  }
+}
+
+function mergeInto(target: MutableSet, { member, children }: FieldSet): void {
+  target.member ||= member;
+  for (const [element, child] of children ?? []) {
+    target.children ??= new Map();
+    let at = target.children.get(element);
+    if (at === undefined) {
+      at = { member: false, children: undefined };
+      target.children.set(element, at);
+    }
+    mergeInto(at, child);
   }
 }
 

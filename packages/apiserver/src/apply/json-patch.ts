@@ -9,6 +9,7 @@ import { sameJson } from "../meta/equality.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 import {
   MAX_JSON_PATCH_COPY_BYTES,
+  MAX_JSON_PATCH_MOVED_ITEMS,
   MAX_JSON_PATCH_OPERATIONS,
   unprocessable,
 } from "./patch-limits.ts";
@@ -79,6 +80,7 @@ class JsonPatcher {
   /** Containers that this patch made: they may be changed in place. */
   readonly #own = new WeakSet<object>();
   #copiedBytes = 0;
+  #movedItems = 0;
 
   constructor(document: unknown) {
     this.document = document;
@@ -114,14 +116,26 @@ class JsonPatcher {
     const [parent, key] = this.#parentOf(path);
     if (!Array.isArray(parent)) setField(parent, key, value);
     else if (key === "-") parent.push(value);
-    else parent.splice(indexIn(key, parent.length + 1), 0, value);
+    else {
+      const at = indexIn(key, parent.length + 1);
+      this.#moveItems(parent.length - at);
+      parent.splice(at, 0, value);
+    }
   }
 
   #remove(path: string): void {
     const [parent, key] = this.#parentOf(path);
-    if (Array.isArray(parent)) parent.splice(indexIn(key, parent.length), 1);
-    else if (!Object.hasOwn(parent, key)) throw new PatchFailure("nothing to remove");
+    if (Array.isArray(parent)) {
+      const at = indexIn(key, parent.length);
+      this.#moveItems(parent.length - at);
+      parent.splice(at, 1);
+    } else if (!Object.hasOwn(parent, key)) throw new PatchFailure("nothing to remove");
     else delete parent[key];
+  }
+
+  #moveItems(count: number): void {
+    this.#movedItems += count;
+    if (this.#movedItems > MAX_JSON_PATCH_MOVED_ITEMS) throw new PatchFailure("moves too much");
   }
 
   #replace(path: string, value: unknown): void {

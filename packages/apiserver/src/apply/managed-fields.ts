@@ -110,7 +110,7 @@ export function managerOfId(id: string): ManagerEntry {
 /** @returns the entries in Go's order; undefined if there are none */
 export function encodeManagedFields(managed: Managed): ManagedFieldsEntry[] | undefined {
   if (managed.managers.size === 0) return undefined;
-  const entries = [...managed.managers].map(([id, versioned]) => {
+  const entries = [...managed.managers].map(([id, versioned]): ManagedFieldsEntry => {
     const { manager, operation, subresource } = managerOfId(id);
     const time = managed.times.get(id);
     return {
@@ -123,13 +123,15 @@ export function encodeManagedFields(managed: Managed): ManagedFieldsEntry[] | un
       ...(subresource && { subresource }),
     };
   });
-  return entries.sort(compareEntries);
+  const seconds = new Map(entries.map((entry) => [entry, secondsOf(entry.time)]));
+  return entries.sort((a, b) => compareEntries(a, b, seconds.get(a)! - seconds.get(b)!));
 }
 
-function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+/** @param age the difference of their times */
+function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry, age: number): number {
   return (
     compareText(a.operation ?? "", b.operation ?? "") ||
-    secondsOf(a.time) - secondsOf(b.time) ||
+    age ||
     compareText(a.manager ?? "", b.manager ?? "") ||
     compareText(a.apiVersion ?? "", b.apiVersion ?? "") ||
     compareText(a.subresource ?? "", b.subresource ?? "")

@@ -1,4 +1,5 @@
 /** Bounds of patches and of what they produce. */
+import { fitsDepth } from "../codec/limits.ts";
 import { ApiError, badRequest } from "../meta/status.ts";
 
 /** Operations of a JSON patch (apiserver: endpoints/handlers/patch.go). */
@@ -6,6 +7,12 @@ export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
 /** Bytes that the copy operations of one JSON patch may add (apiserver: JSONPatchMaxCopyBytes). */
 export const MAX_JSON_PATCH_COPY_BYTES = 3 * 1024 * 1024;
+
+/**
+ * Items of lists that the operations of one JSON patch may move to other places: a text of 450 KB
+ * could else move 10,000 times the half million items of a list.
+ */
+export const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
 
 /** Levels of maps and lists in an object. Walks over objects are recursive. */
 export const MAX_OBJECT_DEPTH = 1000;
@@ -15,18 +22,9 @@ export const MAX_OBJECT_DEPTH = 1000;
  * @throws ApiError 400
  */
 export function checkDepth(value: unknown): void {
-  if (!fits(value, MAX_OBJECT_DEPTH)) {
+  if (!fitsDepth(value, MAX_OBJECT_DEPTH)) {
     throw badRequest(`the object is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
   }
-}
-
-function fits(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (levels === 0) return false;
-  for (const item of Array.isArray(value) ? value : Object.values(value)) {
-    if (typeof item === "object" && !fits(item, levels - 1)) return false;
-  }
-  return true;
 }
 
 /** A patch that does not apply. Kubernetes hides the reason. */

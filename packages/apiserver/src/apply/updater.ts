@@ -155,6 +155,7 @@ export class FieldsUpdater {
   ): Promise<[Map<string, VersionedSet>, Comparison]> {
     const own = await this.#changes(present, object, this.#apiVersion);
     const changes = new Map([[this.#apiVersion, own]]);
+    const touched = new Map<string, FieldSet>();
     const conflicts = new Map<string, FieldSet>();
     const after = new Map<string, VersionedSet>();
     for (const [manager, versioned] of managers) {
@@ -168,7 +169,13 @@ export class FieldsUpdater {
       }
       const change = changes.get(apiVersion);
       if (change === undefined) continue;
-      const lost = intersectionOf(versioned.set, unionOf(change.modified, change.added));
+      // One union for all managers of a version: each has the size of the whole change.
+      let both = touched.get(apiVersion);
+      if (both === undefined) {
+        both = unionOf(change.modified, change.added);
+        touched.set(apiVersion, both);
+      }
+      const lost = intersectionOf(versioned.set, both);
       if (!isEmptySet(lost)) conflicts.set(manager, lost);
       const set = differenceOf(differenceOf(versioned.set, lost), change.removed);
       if (!isEmptySet(set)) {

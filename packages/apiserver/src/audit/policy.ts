@@ -3,6 +3,7 @@
  * pkg/audit/policy/checker.go). The first rule that fits a request decides.
  */
 import type { AuthorizerAttributes } from "../authz/authorizer.ts";
+import { urlCovers } from "../authz/rules.ts";
 
 /** How much of a request is recorded, from nothing to both bodies. */
 export const AUDIT_LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
@@ -83,11 +84,7 @@ function fits(rule: AuditRule, attributes: AuthorizerAttributes): boolean {
     return attributes.isResourceRequest && fitsResource(rule, attributes);
   if (rule.nonResourceUrls.length === 0) return true;
   if (attributes.isResourceRequest) return false;
-  return rule.nonResourceUrls.some((url) => fitsPath(url, attributes.path));
-}
-
-function fitsPath(url: string, path: string): boolean {
-  return url === path || (url.endsWith("*") && path.startsWith(url.replace(/\*+$/, "")));
+  return rule.nonResourceUrls.some((url) => urlCovers(url, attributes.path));
 }
 
 function fitsResource(rule: AuditRule, attributes: AuthorizerAttributes): boolean {

@@ -6,14 +6,21 @@ import type { UserInfo } from "../authn/user.ts";
 import { goList, type PolicyRule, urlCovers } from "./rules.ts";
 
 /** Single rights that a comparison may have to look at; a role with more is refused. */
-export const MAX_RIGHTS_TO_COMPARE = 1_000_000;
+export const MAX_RIGHTS_TO_COMPARE = 250_000;
+/** Missing rights that an error names. */
+export const MAX_MISSING_RIGHTS = 1000;
 
-/** The rights in `wanted` that no rule of `held` covers, each of one verb, resource and name. */
+/**
+ * The first MAX_MISSING_RIGHTS of the rights in `wanted` that no rule of `held` covers, each of one
+ * verb, resource and name.
+ */
 export function missingRights(
   held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
 ): readonly PolicyRule[] {
-  return wanted.flatMap(singleRights).filter((right) => !held.some((one) => covers(one, right)));
+  const rights = wanted.values().flatMap(singleRights);
+  const missing = rights.filter((right) => !held.some((one) => covers(one, right)));
+  return missing.take(MAX_MISSING_RIGHTS).toArray();
 }
 
 /** How many single rights some rules have. */
@@ -26,22 +33,20 @@ export function countRights(rules: readonly PolicyRule[]): number {
   }, 0);
 }
 
-function singleRights(rule: PolicyRule): PolicyRule[] {
-  const rights: PolicyRule[] = [];
+function* singleRights(rule: PolicyRule): Generator<PolicyRule> {
   for (const group of rule.apiGroups ?? []) {
     for (const resource of rule.resources ?? []) {
       for (const verb of rule.verbs) {
         const right = { apiGroups: [group], resources: [resource], verbs: [verb] };
         const { resourceNames = [] } = rule;
-        if (resourceNames.length === 0) rights.push(right);
-        for (const name of resourceNames) rights.push({ ...right, resourceNames: [name] });
+        if (resourceNames.length === 0) yield right;
+        for (const name of resourceNames) yield { ...right, resourceNames: [name] };
       }
     }
   }
   for (const url of rule.nonResourceURLs ?? []) {
-    for (const verb of rule.verbs) rights.push({ nonResourceURLs: [url], verbs: [verb] });
+    for (const verb of rule.verbs) yield { nonResourceURLs: [url], verbs: [verb] };
   }
-  return rights;
 }
 
 /** @param right of one verb, group, resource and name at most */

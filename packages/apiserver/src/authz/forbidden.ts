@@ -8,7 +8,8 @@ export function forbiddenError(attributes: AuthorizerAttributes, reason: string)
   const message = escapeHtml(forbiddenMessage(attributes));
   const why = reason === "" ? message : `${message}: ${reason}`;
   const { group, resource, name } = attributes;
-  if (resource === "") return new ApiError(403, "Forbidden", `forbidden: ${why}`, {});
+  if (group === "" && resource === "")
+    return new ApiError(403, "Forbidden", `forbidden: ${why}`, {});
   return forbidden({ group, resource }, name, why);
 }
 

@@ -64,7 +64,10 @@ function urlMatches({ nonResourceURLs }: PolicyRule, path: string): boolean {
 /** "/healthz/*" covers all that begins with "/healthz/". */
 export function urlCovers(url: string, path: string): boolean {
   if (url === "*" || url === path) return true;
-  return url.endsWith("*") && path.startsWith(url.replace(/\*+$/, ""));
+  if (!url.endsWith("*")) return false;
+  let end = url.length - 1;
+  while (url[end - 1] === "*") end--;
+  return path.startsWith(url.slice(0, end));
 }
 
 /** Texts as Go's %q prints a list: ["a" "b"]. */

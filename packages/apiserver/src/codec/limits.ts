@@ -6,6 +6,17 @@ export const MAX_MESSAGE_DEPTH = 100;
 export const MAX_STRICT_ERRORS = 100;
 /** Nesting of JSON and YAML texts. */
 export const MAX_JSON_DEPTH = 1000;
+
+/** Whether a JSON value has at most so many levels of maps and lists. */
+export function fitsDepth(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof item === "object" && !fitsDepth(item, levels - 1)) return false;
+  }
+  return true;
+}
+
 /** Duplicate names that are remembered for one text; later ones are not reported. */
 export const MAX_DUPLICATE_FIELDS = 100;
 /** Work of reading one object, in the units of the protobuf reader: 1 for a field, 4 for a text. */

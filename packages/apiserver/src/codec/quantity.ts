@@ -41,7 +41,7 @@ interface Amount {
 export function canonicalQuantity(input: string): string {
   const text = input.trim();
   if (text === "" || text.length > MAX_TEXT_LENGTH) throw new SyntaxError(WRONG_FORMAT);
-  const parts = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text);
+  const parts = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/.exec(text);
   if (parts === null || !/^[+-]?[\d.]/.test(text)) throw new SyntaxError(WRONG_FORMAT);
   const [, sign, whole, fraction = "", suffix] = parts;
   const { format, power } = readSuffix(suffix);

@@ -6,6 +6,7 @@ import { type Reader, toBase64, toUtf8, WireError } from "@quorate/proto";
 import type { CustomName, MessageType, ValueType, WireField } from "../schema/message-type.ts";
 import { jsonSchemaProps } from "./custom-json.ts";
 import { formatTime } from "./go-time.ts";
+import { fitsDepth, MAX_JSON_DEPTH } from "./limits.ts";
 import { type MutableObject, put, sortedMap } from "./maps.ts";
 import { canonicalQuantity } from "./quantity.ts";
 import { objectOf, zeroOf } from "./values.ts";
@@ -220,11 +221,16 @@ function readJson(reader: Reader): unknown {
     return true;
   });
   if (raw === undefined || raw.length === 0) return undefined;
+  let value: unknown;
   try {
-    return JSON.parse(toUtf8(raw)) as unknown;
+    value = JSON.parse(toUtf8(raw));
   } catch {
     throw new WireError("not JSON", at);
   }
+  // A level has two bytes, so that short texts, the usual ones, need no walk.
+  if (raw.length > 2 * MAX_JSON_DEPTH && !fitsDepth(value, MAX_JSON_DEPTH))
+    throw new WireError("JSON that exceeds the max depth", at);
+  return value;
 }
 
 function readSchemaOr(reader: Reader, custom: CustomName): unknown {

@@ -22,10 +22,13 @@ export interface ParsedYaml {
 
 type Library = typeof import("js-yaml");
 
+/** Characters of a duplicate key that an error shows. */
+const MAX_SHOWN_KEY = 1024;
+
 const TRUE = /^(?:y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON)$/;
 const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
-const INTEGER = /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0o?[0-7_]+|[\d_]*\d[\d_]*)$/;
-const FLOAT = /^[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\.[\d_]*\d[\d_]*)(?:[eE][-+]?\d+)?$/;
+const INTEGER = /^[-+]?(?:0b[01_]+|0x[\da-fA-F_]+|0o?[0-7_]+|_*\d[\d_]*)$/;
+const FLOAT = /^[-+]?(?:\d[\d_]*(?:\.[\d_]*)?|\._*\d[\d_]*)(?:[eE][-+]?\d+)?$/;
 const NUMERIC_START = /^[-+.\d]/;
 const NOT_FINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
@@ -166,8 +169,10 @@ function failure(error: unknown): unknown {
 }
 
 function duplicateText(text: string, position: number, line: number): string {
-  const key = /^\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^:\n]*?))\s*:/.exec(text.slice(position));
-  const name = key?.[1] ?? key?.[2] ?? key?.[3] ?? "";
+  const rest = text.slice(position, position + MAX_SHOWN_KEY).trimStart();
+  const [quote] = rest;
+  const isQuoted = quote === '"' || quote === "'";
+  const name = isQuoted ? rest.slice(1).split(quote, 1)[0] : rest.split(/[:\n]/, 1)[0].trimEnd();
   return `yaml: unmarshal errors:\n  line ${line + 1}: key ${JSON.stringify(name)} already set in map`;
 }
 

@@ -114,9 +114,11 @@ export class OwnerGraph {
   }
 
   #link(node: Node, before: readonly OwnerReference[], after: readonly OwnerReference[]): void {
-    const removed = before.filter(({ uid }) => !after.some((one) => one.uid === uid));
+    const afterByUid = Map.groupBy(after, ({ uid }) => uid);
+    const beforeUids = new Set(before.map(({ uid }) => uid));
+    const removed = before.filter(({ uid }) => !afterByUid.has(uid));
     const changed = before.filter(({ uid, blockOwnerDeletion }) =>
-      after.some((one) => one.uid === uid && one.blockOwnerDeletion !== blockOwnerDeletion),
+      afterByUid.get(uid)?.some((one) => one.blockOwnerDeletion !== blockOwnerDeletion),
     );
     this.#wakeWaitingOwners([...removed, ...changed]);
     this.#unlink(node, removed);
@@ -124,7 +126,7 @@ export class OwnerGraph {
       const owner = this.#nodes.get(reference.uid) ?? this.#virtualOwner(reference, node.identity);
       addDependent(owner, node);
     }
-    const added = after.filter(({ uid }) => !before.some((one) => one.uid === uid));
+    const added = after.filter(({ uid }) => !beforeUids.has(uid));
     if (added.some((reference) => this.#isDoubtful(reference, node.identity))) {
       this.#listener.attemptDelete(node);
     }

@@ -126,6 +126,7 @@ export class PolicyRuntime {
     };
     const calls = {
       caller: webhooks,
+      clock,
       random: random.fork("admission reviews"),
       logger: logger.child("apiserver/webhooks"),
       served,

@@ -1,7 +1,5 @@
 /** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
 import type { KubeObject, ObjectMeta } from "../meta/object.ts";
-import { badRequest } from "../meta/status.ts";
-import { methodNotSupported } from "../meta/status-errors.ts";
 import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
 import { readObject } from "./read-body.ts";
 import {
@@ -23,17 +21,18 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   call.audit?.request(read.object, read.sizeBytes);
   let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
   object = dedupedOwners(object, ctx, false);
-  const name = given.name || (object.metadata.name ?? "");
-  // A namespace is in itself, for authorization and admission.
+  const { target } = given;
+  const name = target.name || (object.metadata.name ?? "");
+  // A namespace is in itself, for admission.
   const isNamespace = resource.group === "" && resource.resource === "namespaces";
-  const namespace = isNamespace && given.namespace === "" ? name : given.namespace;
-  const named = { ...given, name, namespace };
+  const namespace = isNamespace && target.namespace === "" ? name : target.namespace;
+  const named = { name, namespace };
   const admitted = { object: optionsObject("CreateOptions", call.query), dryRun: options.dryRun };
   object = await managed(object, given, deps, options);
-  object = await mutated(object, named, deps, admitted);
+  object = await mutated(object, given, deps, admitted, named);
   object = dedupedOwners(object, ctx, true);
   const validate: ValidateObject = (it) =>
-    deps.admission.validate(admissionAttributes(named, "CREATE", it, undefined, admitted));
+    deps.admission.validate(admissionAttributes(given, "CREATE", it, undefined, admitted, named));
   const created = await stored(given, object, validate, options);
   await sendObject(call, deps, resource, form, 201, { object: () => created });
 }
@@ -64,24 +63,19 @@ async function mutated(
   given: ResourceCall,
   { admission }: HandlerDeps,
   options: { readonly object: unknown; readonly dryRun: boolean },
+  named: { readonly name: string; readonly namespace: string },
 ): Promise<KubeObject> {
-  const attributes = admissionAttributes(given, "CREATE", object, undefined, options);
+  const attributes = admissionAttributes(given, "CREATE", object, undefined, options, named);
   return (await admission.mutate(attributes)) ?? object;
 }
 
 function stored(
-  { resource, ctx, name }: ResourceCall,
+  { resource, ctx, target }: ResourceCall,
   object: KubeObject,
   validate: ValidateObject,
   options: WriteOptions,
 ): Promise<KubeObject> {
   const { storage } = resource;
-  if (resource.subresource === "") {
-    if (name !== "") throw methodNotSupported(resource, "create");
-    if (storage.create === undefined) throw methodNotSupported(resource, "create");
-    return storage.create(ctx, object, validate, options);
-  }
-  if (storage.createNamed === undefined) throw methodNotSupported(resource, "create");
-  if (name === "") throw badRequest("name parameter required");
-  return storage.createNamed(ctx, name, object, validate, options);
+  if (resource.subresource === "") return storage.create!(ctx, object, validate, options);
+  return storage.createNamed!(ctx, target.name, object, validate, options);
 }

@@ -2,8 +2,7 @@
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import type { Status } from "../meta/status.ts";
 import { badRequest } from "../meta/status.ts";
-import { methodNotSupported } from "../meta/status-errors.ts";
-import type { RestListOptions, ValidateObject } from "../rest/interfaces.ts";
+import type { ValidateObject } from "../rest/interfaces.ts";
 import { listRequestOf } from "./list-options.ts";
 import { bodyEncoding } from "./negotiation.ts";
 import { parseText } from "./read-body.ts";
@@ -13,11 +12,10 @@ import { sendObject } from "./send-object.ts";
 import { deleteOptionsOf, type ParsedDeleteOptions } from "./write-options.ts";
 
 export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, name, ctx, form } = given;
-  const { storage } = resource;
-  if (storage.delete === undefined) throw methodNotSupported(resource, "delete");
+  const { call, target, resource, ctx, form } = given;
+  const { name } = target;
   const parsed = await readOptions(given, deps);
-  const { result, deletedNow } = await storage.delete(
+  const { result, deletedNow } = await resource.storage.delete!(
     ctx,
     name,
     validateDelete(given, deps, parsed),
@@ -30,20 +28,15 @@ export async function deleteOne(given: ResourceCall, deps: HandlerDeps): Promise
 }
 
 export async function deleteCollection(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, ctx, form } = given;
-  const { storage } = resource;
-  if (storage.deleteCollection === undefined)
-    throw methodNotSupported(resource, "deletecollection");
-  const selected = listRequestOf(call.query, resource.kind, "", false, deps.selectors);
+  const { call, target, resource, ctx, form } = given;
+  const { query } = call;
+  if (resource.namespaced && target.namespace === "")
+    throw badRequest("Namespace parameter required.");
+  const isWatch = query.flag("watch") === true;
+  const selected = listRequestOf(query, resource.kind, "", isWatch, deps.selectors);
   const parsed = await readOptions(given, deps);
-  const { isWatch: _, ...listOptions } = selected;
-  const validate = validateDelete({ ...given, name: "" }, deps, parsed);
-  const list = await storage.deleteCollection(
-    ctx,
-    validate,
-    parsed.options,
-    listOptions satisfies RestListOptions,
-  );
+  const validate = validateDelete(given, deps, parsed);
+  const list = await resource.storage.deleteCollection!(ctx, validate, parsed.options, selected);
   await sendList(call, deps, resource, form, list);
 }
 
@@ -79,9 +72,10 @@ function validateDelete(
   { object: options, options: { dryRun } }: ParsedDeleteOptions,
 ): ValidateObject {
   return async (old) => {
-    const named = given.name === "" ? { ...given, name: old.metadata.name ?? "" } : given;
+    const { name, namespace } = given.target;
+    const named = { name: name || (old.metadata.name ?? ""), namespace };
     const admitted = { object: options, dryRun };
-    const attributes = admissionAttributes(named, "DELETE", undefined, old, admitted);
+    const attributes = admissionAttributes(given, "DELETE", undefined, old, admitted, named);
     await admission.mutate(attributes);
     await admission.validate(attributes);
   };

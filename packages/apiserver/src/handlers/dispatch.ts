@@ -2,20 +2,20 @@
  * From a resource request to its handler (apiserver: endpoints/installer.go,
  * apiextensions: customresource_handler.go).
  */
-import type { ApiError } from "../meta/status.ts";
+import { notFound } from "../meta/status.ts";
 import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
-import type { RestStorage } from "../rest/interfaces.ts";
 import type { ServedResource, ServedResources } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
 import { create } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete.ts";
 import { patch } from "./patch.ts";
 import { get, listOrWatch } from "./read.ts";
-import type { RequestInfo } from "./request-info.ts";
 import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
+import { isMethodOf, routesOf, verbsOf } from "./route-table.ts";
 import { negotiated } from "./send-object.ts";
-import { methodNotAllowed, requestTimeout, resourceNotServed } from "./statuses.ts";
+import { methodNotAllowed, nameRequired, requestTimeout, resourceNotServed } from "./statuses.ts";
+import type { Target } from "./target.ts";
 import { offerOf } from "./transform.ts";
 import { update } from "./update.ts";
 
@@ -26,7 +26,7 @@ const NOT_FOUND = {
 
 type Handler = (given: ResourceCall, deps: HandlerDeps) => Promise<void>;
 
-/** By verb; the ones of a named object need a name. */
+/** By verb: the one that was authorized. */
 const HANDLERS: Readonly<Record<string, Handler>> = {
   get,
   list: listOrWatch,
@@ -38,7 +38,6 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   deletecollection: deleteCollection,
 };
 
-const NAMED_VERBS = new Set(["get", "update", "patch", "delete"]);
 /** Writes have their own, shorter, timeout. */
 const WRITE_VERBS = new Set(["create", "update", "patch", "delete"]);
 
@@ -48,32 +47,23 @@ export async function serveResource(
   resources: ServedResources,
   deps: HandlerDeps,
 ): Promise<void> {
-  const { info } = call;
-  const { group, version, subresource, parts } = info;
-  const resource = resources.find(group, version, info.resource, subresource);
-  if (resource === undefined && !isKnownPath(info, resources)) {
+  const { target } = call;
+  const resource = routed(target, resources);
+  if (resource === "no page") {
     call.respond(404, NOT_FOUND, "404 page not found\n");
     return;
   }
-  if (resource === undefined || parts.length > 3) throw resourceNotServed();
-  const handler = HANDLERS[info.verb];
-  checkRoute(call, resource);
-  if (handler === undefined) throw withoutRoute(resource, info.verb || call.head.method);
   if (resource.deprecationWarning !== undefined) call.warn(resource.deprecationWarning);
   const ctx: RequestContext = {
     user: call.user,
-    namespace: resource.namespaced ? info.namespace : "",
+    namespace: resource.namespaced ? target.namespace : "",
     signal: call.canceller,
     warn: (text) => call.warn(text),
   };
   const form = negotiated(call, offerOf(resource));
-  const isNamed = NAMED_VERBS.has(info.verb) || info.verb === "watch" || info.verb === "list";
-  const name = isNamed || subresource !== "" ? info.name : "";
-  const given: ResourceCall = {
-    ...{ call, resource, name, ctx, form },
-    namespace: info.namespace,
-  };
-  if (!WRITE_VERBS.has(info.verb)) return handler(given, deps);
+  const given: ResourceCall = { call, target, resource, ctx, form };
+  const handler = HANDLERS[target.verb];
+  if (!WRITE_VERBS.has(target.verb)) return handler(given, deps);
   const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
   try {
     await handler(given, deps);
@@ -83,45 +73,54 @@ export async function serveResource(
 }
 
 /**
- * Whether Kubernetes has a route for such a path: for all paths of a group that has built-in kinds,
- * and for those of custom resources. Others end in a text, as paths outside of /api do.
+ * The resource that serves the target. Throws ApiError 404 where its path has no route, 405 where
+ * the route does not have the verb, and 400 where it lacks a name.
+ * @returns "no page" where Kubernetes' answer is the text of paths outside of /api
  */
-function isKnownPath({ group, version, resource }: RequestInfo, resources: ServedResources) {
-  if (resources.find(group, version, resource, "") !== undefined) return true;
-  return resources.all().some((one) => one.group === group && one.protobuf !== undefined);
+export function routed(target: Target, resources: ServedResources): ServedResource | "no page" {
+  const { group, version, resource } = target;
+  if (!target.isBelowRoot) return "no page";
+  if (isBuiltInGroup(group, resources)) return builtInRoute(target, resources);
+  const main = resources.find(group, version, resource, "");
+  return main === undefined ? "no page" : customRoute(target, main, resources);
 }
 
-/** The methods of a storage that verbs need. */
-const METHODS: Readonly<Record<string, keyof RestStorage>> = {
-  get: "get",
-  list: "list",
-  watch: "watch",
-  update: "update",
-  patch: "update",
-  delete: "delete",
-  deletecollection: "deleteCollection",
-};
-
-/** Paths and methods that do not fit the resource have no route. Throws ApiError 404 and 405. */
-function checkRoute({ info, head }: Call, resource: ServedResource): void {
-  const { namespace, verb, parts } = info;
-  const { storage, subresource, namespaced } = resource;
-  const isNamespaceItself = resource.group === "" && resource.resource === "namespaces";
-  if (!namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotServed();
-  const isNamed = parts.length > 1;
-  if (namespaced && namespace === "") {
-    if (isNamed) throw resourceNotServed();
-    if (verb !== "list" && verb !== "watch") throw withoutRoute(resource, verb || head.method);
-  }
-  const creates = subresource === "" ? storage.create && !isNamed : storage.createNamed;
-  const method = METHODS[verb];
-  const needsName = NAMED_VERBS.has(verb);
-  const has = verb === "create" ? creates : method !== undefined && storage[method];
-  if (!has || (needsName && !isNamed)) throw withoutRoute(resource, verb || head.method);
+/** Whether built-in kinds are in the group: all of its paths are theirs. */
+export function isBuiltInGroup(group: string, resources: ServedResources): boolean {
+  return resources
+    .all()
+    .some((one) => one.group === group && one.subresource === "" && one.protobuf !== undefined);
 }
 
-/** Built-in kinds have a route for each verb; custom ones are dispatched by verb. */
-function withoutRoute(resource: ServedResource, verb: string): ApiError {
-  const isCustom = resource.protobuf === undefined;
-  return isCustom ? methodNotSupported(resource, verb) : methodNotAllowed();
+/** Built-in kinds have a route for each form of path and method. */
+function builtInRoute(target: Target, resources: ServedResources): ServedResource {
+  const { group, version, subresource, verb, method, form } = target;
+  const resource = resources.find(group, version, target.resource, subresource);
+  const verbs = resource && routesOf(resource).get(form);
+  if (resource === undefined || verbs === undefined) throw resourceNotServed();
+  const isNameless = form.includes("{name}") && !target.isNamed;
+  if (isNameless && [...verbs].some((one) => isMethodOf(one, method))) throw nameRequired();
+  if (isNameless || !verbs.has(verb) || !isMethodOf(verb, method)) throw methodNotAllowed();
+  return resource;
+}
+
+/**
+ * Custom kinds are dispatched by verb, with every method that stands for it; what stands behind a
+ * subresource is not looked at.
+ */
+function customRoute(
+  target: Target,
+  main: ServedResource,
+  resources: ServedResources,
+): ServedResource | "no page" {
+  const { group, version, subresource, namespace, verb } = target;
+  if (!main.namespaced && namespace !== "") return "no page";
+  if (main.namespaced && namespace === "" && verb !== "list" && verb !== "watch") return "no page";
+  const resource = resources.find(group, version, target.resource, subresource);
+  if (resource === undefined) throw notFound(main, target.name);
+  // What is created has the name in the body: one in the path would be authorized instead.
+  const isOther = verb === "create" && subresource === "" && target.isNamed;
+  if (!verbsOf(resource).includes(verb) || isOther) throw methodNotSupported(resource, verb);
+  if ((verb === "update" || verb === "patch") && !target.isNamed) throw nameRequired();
+  return resource;
 }

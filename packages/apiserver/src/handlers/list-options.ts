@@ -15,25 +15,20 @@ export interface SelectorParsers {
   field(text: string, kind: GroupVersionKind): Selector;
 }
 
-export interface ListRequest extends RestListOptions {
-  readonly isWatch: boolean;
-}
-
 const META = { group: "meta.k8s.io" };
 
 /**
  * Reads and checks the options of a list or watch. Throws ApiError 400 and 422.
  * @param name of the object in the path or "": one object as a list or watch
- * @param forceWatch the deprecated path /watch/
+ * @param isWatch as the request was authorized
  */
 export function listRequestOf(
   query: Query,
   kind: GroupVersionKind,
   name: string,
-  forceWatch: boolean,
+  isWatch: boolean,
   parsers: SelectorParsers,
-): ListRequest {
-  const isWatch = forceWatch || query.flag("watch") === true;
+): RestListOptions {
   let sendInitialEvents = query.has("sendInitialEvents")
     ? query.flag("sendInitialEvents")
     : undefined;
@@ -52,7 +47,6 @@ export function listRequestOf(
     : listErrors(match, resourceVersion, continueToken, sendInitialEvents);
   if (errors.length > 0) throw invalid({ ...META, kind: "ListOptions" }, "", errors);
   return {
-    isWatch,
     predicate: {
       label: parsed(query.first("labelSelector"), parsers.label),
       field: fieldSelector(query.first("fieldSelector"), kind, name, parsers),

@@ -25,7 +25,7 @@ export function mediaTypeOf(encoding: Encoding): string {
 }
 
 /** The kind that the client wants instead of the object, such as Table of meta.k8s.io/v1. */
-export interface Target {
+export interface MediaTarget {
   readonly kind: string;
   readonly group: string;
   readonly version: string;
@@ -33,7 +33,7 @@ export interface Target {
 
 export interface Negotiated {
   readonly encoding: Encoding;
-  readonly target: Target | undefined;
+  readonly target: MediaTarget | undefined;
   readonly pretty: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Negotiated {
 export interface Offer {
   readonly encodings: readonly Encoding[];
   /** Whether the transformation is possible in the encoding. */
-  allows(target: Target, encoding: Encoding): boolean;
+  allows(target: MediaTarget, encoding: Encoding): boolean;
 }
 
 /** Clauses of an Accept header beyond this many are ignored. */

@@ -1,8 +1,9 @@
 /** PATCH of the four types (apiserver: handlers/patch.go). */
 import type { FieldManager, PatchType } from "../apply/patch-types.ts";
+import { jsonKind } from "../codec/go-json-error.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { ApiError, badRequest, conflict, invalid, notFound } from "../meta/status.ts";
-import { methodNotSupported, unsupportedMediaType } from "../meta/status-errors.ts";
+import { unsupportedMediaType } from "../meta/status-errors.ts";
 import type { UpdatedObject } from "../rest/interfaces.ts";
 import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
 import { parseText } from "./read-body.ts";
@@ -39,11 +40,10 @@ interface Patch {
 }
 
 export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, name, ctx } = given;
+  const { call, target, resource, ctx } = given;
   const [type] = call.header("content-type").split(";", 1) as [PatchType];
   const types = patchTypesOf(resource);
   if (!types.includes(type)) throw wrongType(resource);
-  if (resource.storage.update === undefined) throw methodNotSupported(resource, "patch");
   const isApply = type === APPLY;
   const options = writeOptionsOf(call.query, "PatchOptions", call.userAgent, isApply);
   const body = await call.body();
@@ -56,7 +56,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
         ? await applied(given, deps, manager, options, sent, old)
         : await patched(given, deps, manager, options, sent, old);
       const object = inNamespace(made, ctx.namespace, resource);
-      checkName(object, name);
+      checkName(object, target.name);
       return mutatedUpdate(given, deps, options, object, old);
     },
   };
@@ -94,7 +94,7 @@ async function readPatch(
 
 /** Server-side apply. */
 async function applied(
-  { resource, ctx, name }: ResourceCall,
+  { resource, ctx, target }: ResourceCall,
   { clock }: HandlerDeps,
   manager: FieldManager | undefined,
   options: ParsedWriteOptions,
@@ -102,11 +102,14 @@ async function applied(
   old: KubeObject | undefined,
 ): Promise<KubeObject> {
   if (manager === undefined) throw unsupportedMediaType(patchTypesOf(resource).slice(0, -1));
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw badRequest("error decoding YAML: the patch is no object");
+  if (typeof value !== "object" || Array.isArray(value))
+    throw badRequest(
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal " +
+        `${jsonKind(value)} into Go value of type map[string]interface {}`,
+    );
   const object = await manager.apply(
     old,
-    value as KubeObject,
+    (value ?? {}) as KubeObject,
     options.fieldManager,
     resource.subresource,
     options.force === true,
@@ -114,7 +117,7 @@ async function applied(
   );
   if (old === undefined && object.metadata.uid) {
     const why = `uid mismatch: the provided object specified uid ${object.metadata.uid}, and no existing object was found`;
-    throw conflict(resourceOf(resource), name, why);
+    throw conflict(resourceOf(resource), target.name, why);
   }
   if (duplicates.length > 0 && options.fieldValidation === "Strict")
     throw badRequest(`error strict decoding YAML: ${duplicates.join(", ")}`);
@@ -124,14 +127,14 @@ async function applied(
 
 /** The other three types. */
 async function patched(
-  { resource, name, ctx }: ResourceCall,
+  { resource, target, ctx }: ResourceCall,
   { applyPatch, clock }: HandlerDeps,
   manager: FieldManager | undefined,
   { fieldValidation, fieldManager }: ParsedWriteOptions,
   { type, value, duplicates }: Patch,
   old: KubeObject | undefined,
 ): Promise<KubeObject> {
-  if (old === undefined) throw notFound(resourceOf(resource), name);
+  if (old === undefined) throw notFound(resourceOf(resource), target.name);
   const result = applyPatch(type as Exclude<PatchType, typeof APPLY>, old, value, resource.schema);
   const decoded = decodedPatch(resource, result);
   const strict = [...duplicates, ...decoded.strictErrors];

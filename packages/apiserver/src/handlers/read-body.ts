@@ -2,7 +2,7 @@
 import type { Clock } from "@quorate/host";
 import { toHex, toUtf8 } from "@quorate/proto";
 
-import { JsonParser } from "../codec/json-parser.ts";
+import { parseJsonInSlices } from "../codec/json-parser.ts";
 import { type StatedKind, statedKind } from "../codec/kind-of.ts";
 import { metaProtobuf } from "../codec/meta-protobuf.ts";
 import { parseYaml } from "../codec/yaml.ts";
@@ -13,15 +13,15 @@ import { ApiError, badRequest } from "../meta/status.ts";
 import type { DecodedObject, ServedResource } from "../rest/served-resource.ts";
 import type { Call } from "../server/call.ts";
 import { bodyEncoding, type Encoding } from "./negotiation.ts";
-import { nextTurn } from "./send-list.ts";
 
 /** The parser of YAML takes up to 0.1 ms for each KiB, so longer texts are refused. */
 export const MAX_YAML_BYTES = 256 * 1024;
 const SUMMARY_BYTES = 30;
-/** JSON is parsed in slices of so many characters, about 2 ms. */
-const JSON_SLICE_CHARS = 128 * 1024;
 
-/** A value of JSON or YAML, with its duplicate fields. Rejects with Error. */
+/**
+ * A value of JSON or YAML, with its duplicate fields; those of JSON are known to the decoders of
+ * kinds (duplicatesIn). Rejects with Error.
+ */
 export async function parseText(
   bytes: Uint8Array,
   encoding: "json" | "yaml",
@@ -29,7 +29,7 @@ export async function parseText(
 ): Promise<{ value: unknown; duplicates: readonly string[] }> {
   // Clients of apply send JSON under the media type of YAML, of which it is a part.
   if (encoding === "json" || bytes[0] === 0x7b)
-    return { value: await parsedInSlices(toUtf8(bytes), clock), duplicates: [] };
+    return { value: await parseJsonInSlices(toUtf8(bytes), clock), duplicates: [] };
   if (bytes.length > MAX_YAML_BYTES)
     throw new ApiError(
       413,
@@ -37,13 +37,6 @@ export async function parseText(
       `Request entity too large: limit of YAML is ${MAX_YAML_BYTES}; JSON may be longer`,
     );
   return parseYaml(toUtf8(bytes));
-}
-
-/** Duplicate fields of JSON are known to the decoders of kinds (duplicatesIn). */
-async function parsedInSlices(text: string, clock: Clock): Promise<unknown> {
-  const parser = new JsonParser(text);
-  while (!parser.step(JSON_SLICE_CHARS)) await nextTurn(clock);
-  return parser.value;
 }
 
 /** What a client sent, and what is wrong with its fields. */

@@ -11,6 +11,7 @@ import type { Call } from "../server/call.ts";
 import type { SelectorParsers } from "./list-options.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { SendDeps } from "./send-object.ts";
+import type { Target } from "./target.ts";
 import type { SharedFrames } from "./watch-frames.ts";
 import type { SocketOpener } from "./watch-output.ts";
 
@@ -51,10 +52,9 @@ export interface OpenWatches {
 /** A request about a resource. */
 export interface ResourceCall {
   readonly call: Call;
+  /** Whom it is about: what was authorized, and all that a handler may act on. */
+  readonly target: Target;
   readonly resource: ServedResource;
-  readonly name: string;
-  /** For permissions and admission; a namespace counts as being in itself. */
-  readonly namespace: string;
   readonly ctx: RequestContext;
   readonly form: Negotiated;
 }
@@ -64,14 +64,19 @@ export function resourceOf({ group, version, resource }: ServedResource) {
   return { group, version, resource };
 }
 
-/** The attributes that are the same for all objects of a request. */
+/**
+ * The attributes that are the same for all objects of a request.
+ * @param named the object, where the path names none: a new one, or one of a collection
+ */
 export function admissionAttributes(
-  { call, resource, name, namespace, ctx }: ResourceCall,
+  { call, resource, target, ctx }: ResourceCall,
   operation: AdmissionAttributes["operation"],
   object: KubeObject | undefined,
   oldObject: KubeObject | undefined,
   options: { readonly object: unknown; readonly dryRun: boolean },
+  named: { readonly name: string; readonly namespace: string } = target,
 ): AdmissionAttributes {
+  const { name, namespace } = named;
   return {
     ...{ operation, object, oldObject, name, namespace },
     user: call.user,
@@ -168,7 +173,7 @@ export function dedupedOwners(
 export function apiErrorOf(error: unknown, logger: Logger, call: Call): ApiError {
   if (error instanceof ApiError) return error;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  const { method, path } = call.head;
+  const { method, path } = call.target;
   logger.error("a request failed", { method, path, "audit-id": call.auditId, error: stack ?? "" });
   return new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
     causes: [{ message }],

@@ -1,5 +1,5 @@
 /** Errors that only handlers raise, beside those of meta/status-errors.ts. */
-import { ApiError } from "../meta/status.ts";
+import { ApiError, badRequest } from "../meta/status.ts";
 import { requestEntityTooLarge, timeout } from "../meta/status-errors.ts";
 
 /** @param limitBytes of a request's body */
@@ -32,4 +32,14 @@ export function resourceNotServed(): ApiError {
 export function methodNotAllowed(): ApiError {
   const message = "the server does not allow this method on the requested resource";
   return new ApiError(405, "MethodNotAllowed", message, {});
+}
+
+/** A path in whose form a name stands has none. */
+export function nameRequired(): ApiError {
+  return badRequest("name must be provided");
+}
+
+/** A path that cannot be read. @param problem what is wrong with it */
+export function unreadablePath(path: string, problem: string): ApiError {
+  return badRequest(`unable to determine kind and namespace from url, ${path}: ${problem}`);
 }

@@ -6,7 +6,7 @@ import type { KubeObject } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { TableColumn, TableConvertor } from "../rest/interfaces.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
-import type { Encoding, Offer, Target } from "./negotiation.ts";
+import type { Encoding, MediaTarget, Offer } from "./negotiation.ts";
 
 const META_GROUP = "meta.k8s.io";
 const META_VERSIONS = new Set(["v1", "v1beta1"]);
@@ -39,7 +39,7 @@ export function includeObjectOf(text: string): IncludeObject {
   );
 }
 
-export function partialMetadata({ metadata }: KubeObject, { version }: Target): KubeObject {
+export function partialMetadata({ metadata }: KubeObject, { version }: MediaTarget): KubeObject {
   return { kind: "PartialObjectMetadata", apiVersion: `${META_GROUP}/${version}`, metadata };
 }
 
@@ -47,7 +47,7 @@ export function partialMetadata({ metadata }: KubeObject, { version }: Target): 
 export function tableRow(
   object: KubeObject,
   table: TableConvertor,
-  target: Target,
+  target: MediaTarget,
   include: IncludeObject,
   nowMs: number,
 ): Record<string, unknown> {
@@ -58,7 +58,7 @@ export function tableRow(
 
 /** A Table with these rows. @param columns null to leave them out, as for later watch events */
 export function tableOf(
-  target: Target,
+  target: MediaTarget,
   metadata: Record<string, unknown>,
   columns: readonly TableColumn[] | null,
   rows: readonly unknown[],

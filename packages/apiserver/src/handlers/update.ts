@@ -2,7 +2,6 @@
 
 import { forbiddenError } from "../authz/forbidden.ts";
 import type { KubeObject } from "../meta/object.ts";
-import { methodNotSupported } from "../meta/status-errors.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type {
   UpdatedObject,
@@ -21,17 +20,17 @@ import {
   reportStrictErrors,
 } from "./resource-call.ts";
 import { sendObject } from "./send-object.ts";
+import { attributesOf } from "./target.ts";
 import { optionsObject, type ParsedWriteOptions, writeOptionsOf } from "./write-options.ts";
 
 export async function update(given: ResourceCall, deps: HandlerDeps): Promise<void> {
-  const { call, resource, name, ctx } = given;
-  if (resource.storage.update === undefined) throw methodNotSupported(resource, "update");
+  const { call, target, resource, ctx } = given;
   const options = writeOptionsOf(call.query, "UpdateOptions", call.userAgent);
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   call.audit?.request(read.object, read.sizeBytes);
   const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
-  checkName(sent, name);
+  checkName(sent, target.name);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {
     preconditions: sent.metadata.uid ? { uid: sent.metadata.uid } : undefined,
@@ -56,10 +55,10 @@ export async function sendUpdated(
   forceAllowCreate: boolean,
   options: ParsedWriteOptions,
 ): Promise<void> {
-  const { call, resource, name, ctx, form } = given;
+  const { call, target, resource, ctx, form } = given;
   const { object, created } = await resource.storage.update!(
     ctx,
-    name,
+    target.name,
     updated,
     validateCreate(given, deps, options),
     validateUpdate(given, deps, options),
@@ -91,12 +90,8 @@ function validateCreate(
   { admission, authorizer }: HandlerDeps,
   { dryRun }: WriteOptions,
 ): ValidateObject {
-  const { call, resource, name, namespace } = given;
-  const { group, version, subresource } = resource;
-  const attributes = {
-    ...{ user: call.user, verb: "create", isResourceRequest: true, path: call.info.path },
-    ...{ namespace, group, version, resource: resource.resource, subresource, name },
-  };
+  const { call, target } = given;
+  const attributes = { ...attributesOf(target, call.user), verb: "create" };
   let decision: Promise<void> | undefined;
   const decide = async (): Promise<void> => {
     const { decision: it, reason } = await authorizer.authorize(attributes);

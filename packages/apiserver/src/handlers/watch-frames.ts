@@ -10,7 +10,7 @@ import type { Status } from "../meta/status.ts";
 import type { ServedResource } from "../rest/served-resource.ts";
 import type { WatchEvent, WatchEventType } from "../storage/interface.ts";
 import { envelopeOf } from "./encode.ts";
-import type { Negotiated, Target } from "./negotiation.ts";
+import type { MediaTarget, Negotiated } from "./negotiation.ts";
 import { type IncludeObject, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
 /** The events of which encoded frames are kept, and their bytes. */
@@ -107,7 +107,7 @@ type Transform = (object: KubeObject, isBookmark: boolean) => KubeObject;
 
 function transformOf(
   resource: ServedResource,
-  target: Target | undefined,
+  target: MediaTarget | undefined,
   include: IncludeObject,
   nowMs: () => number,
 ): Transform | undefined {

@@ -8,9 +8,9 @@
  * read; the cache ends watches that stay behind.
  */
 import type { ApiError } from "../meta/status.ts";
-import { methodNotSupported, notAcceptable } from "../meta/status-errors.ts";
+import { notAcceptable } from "../meta/status-errors.ts";
+import type { RestListOptions } from "../rest/interfaces.ts";
 import type { Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
-import type { ListRequest } from "./list-options.ts";
 import { apiErrorOf, type HandlerDeps, type ResourceCall } from "./resource-call.ts";
 import { includeObjectOf } from "./transform.ts";
 import { type FrameEncoder, frameEncoder } from "./watch-frames.ts";
@@ -25,10 +25,9 @@ const STREAM_TYPES = [
 export async function serveWatch(
   given: ResourceCall,
   deps: HandlerDeps,
-  { isWatch: _, ...options }: ListRequest,
+  options: RestListOptions,
 ): Promise<void> {
   const { call, resource, ctx, form } = given;
-  if (resource.storage.watch === undefined) throw methodNotSupported(resource, "watch");
   if (form.encoding === "yaml") throw notAcceptable(STREAM_TYPES);
   const include = includeObjectOf(call.query.first("includeObject"));
   const encoder = frameEncoder(resource, form, include, {
@@ -40,7 +39,7 @@ export async function serveWatch(
   const release = deps.watches.open(call, resource, () => served.end(undefined));
   try {
     const timeoutSeconds = timeoutMs / 1000;
-    const watch = await resource.storage.watch(ctx, { ...options, timeoutSeconds });
+    const watch = await resource.storage.watch!(ctx, { ...options, timeoutSeconds });
     await served.run(watch, timeoutMs);
   } finally {
     release();

@@ -67,6 +67,54 @@ function fieldError(
   return { type, field, message: detail === "" ? body : `${body}: ${detail}` };
 }
 
+/** Characters of a value that the text of an error quotes; Kubernetes quotes all. */
+export const MAX_QUOTED_VALUE = 8192;
+
 function shown(value: unknown): string {
-  return typeof value === "string" ? goQuote(value) : goJson(value);
+  if (typeof value !== "string") return shownJson(value);
+  if (value.length <= MAX_QUOTED_VALUE) return goQuote(value);
+  return `${goQuote(value.slice(0, MAX_QUOTED_VALUE))}${CUT}`;
+}
+
+const CUT = "... (the value is longer)";
+
+/** JSON; of a long value the beginning, for no more work than that takes. */
+function shownJson(value: unknown): string {
+  let text = "";
+  const isFull = (): boolean => text.length > MAX_QUOTED_VALUE;
+  const write = (one: unknown): void => {
+    if (typeof one === "string") text += goJson(one.slice(0, MAX_QUOTED_VALUE + 1));
+    else if (typeof one !== "object" || one === null) text += goJson(one);
+    else if (Array.isArray(one)) writeItems("[", one, "]", write);
+    else {
+      writeItems("{", definedNames(one as Fields), "}", (name) => {
+        text += `${goJson(name)}:`;
+        write((one as Fields)[name]);
+      });
+    }
+  };
+  const writeItems = <T>(
+    open: string,
+    items: Iterable<T>,
+    close: string,
+    item: (one: T) => void,
+  ) => {
+    text += open;
+    let isFirst = true;
+    for (const one of items) {
+      if (isFull()) return;
+      if (!isFirst) text += ",";
+      isFirst = false;
+      item(one);
+    }
+    text += close;
+  };
+  write(value);
+  return isFull() ? `${text.slice(0, MAX_QUOTED_VALUE)}${CUT}` : text;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function* definedNames(fields: Fields): Iterable<string> {
+  for (const name in fields) if (fields[name] !== undefined) yield name;
 }

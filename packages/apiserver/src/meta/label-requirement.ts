@@ -21,14 +21,16 @@ export class SelectorSyntaxError extends CodedError<"BadSelector"> {
   }
 }
 
-const INTEGER = /^[+-]?\d+$/;
+/** An integer of 64 bits has up to 19 digits after its zeros. */
+const INTEGER = /^([+-]?)0*(\d{1,19})$/;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MIN_INT64 = -(2n ** 63n);
 
 /** A label's value as a 64-bit integer; undefined for other texts. */
 function integerOf(text: string): bigint | undefined {
-  if (!INTEGER.test(text)) return undefined;
-  const value = BigInt(text.replace("+", ""));
+  const [, sign, digits] = INTEGER.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const value = BigInt(sign === "-" ? `-${digits}` : digits);
   return value > MAX_INT64 || value < MIN_INT64 ? undefined : value;
 }
 
@@ -78,8 +80,13 @@ export function checkRequirement(requirement: LabelRequirement, keyField = "key"
   );
 }
 
+/** A requirement that many objects are compared with. */
+interface Matcher extends LabelRequirement {
+  readonly set: ReadonlySet<string>;
+}
+
 function matchesRequirement(
-  { key, operator, values }: LabelRequirement,
+  { key, operator, values, set }: Matcher,
   labels: Readonly<Record<string, string>>,
 ): boolean {
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
@@ -90,7 +97,7 @@ function matchesRequirement(
       return value === undefined;
     case "!=":
     case "notin":
-      return value === undefined || !values.includes(value);
+      return value === undefined || !set.has(value);
     case "gt":
     case "lt": {
       const present = value === undefined ? undefined : integerOf(value);
@@ -99,7 +106,7 @@ function matchesRequirement(
       return operator === "gt" ? present > wanted : present < wanted;
     }
     default:
-      return value !== undefined && values.includes(value);
+      return value !== undefined && set.has(value);
   }
 }
 
@@ -125,10 +132,14 @@ function textOf({ key, operator, values }: LabelRequirement): string {
 export function labelSelectorOf(requirements: readonly LabelRequirement[]): Selector {
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const text = sorted.map(textOf).join(",");
+  const matchers = sorted.map((requirement) => ({
+    ...requirement,
+    set: new Set(requirement.values),
+  }));
   return {
     isEmpty: sorted.length === 0,
     attributes: [...new Set(sorted.map(({ key }) => key))],
-    matches: (labels) => sorted.every((requirement) => matchesRequirement(requirement, labels)),
+    matches: (labels) => matchers.every((matcher) => matchesRequirement(matcher, labels)),
     exactValue(attribute) {
       const found = sorted.find(({ key }) => key === attribute);
       if (found === undefined || found.values.length !== 1) return undefined;

@@ -63,6 +63,9 @@ function validateOwnerReference(owner: OwnerReference, field: string): FieldErro
   return errors;
 }
 
+/** Controllers beyond the first that errors name; Kubernetes names all. */
+const MAX_NAMED_CONTROLLERS = 10;
+
 /** Owners: complete references, at most one of them the controller. */
 export function validateOwnerReferences(
   owners: readonly OwnerReference[] | undefined,
@@ -70,6 +73,7 @@ export function validateOwnerReferences(
 ): FieldError[] {
   const errors: FieldError[] = [];
   let first = "";
+  let others = 0;
   for (const owner of owners ?? []) {
     errors.push(...validateOwnerReference(owner, field));
     if (owner.controller !== true) continue;
@@ -78,6 +82,8 @@ export function validateOwnerReferences(
       first = name;
       continue;
     }
+    // Each text quotes all owners.
+    if (++others > MAX_NAMED_CONTROLLERS) continue;
     const text =
       'Only one reference can have Controller set to true. Found "true" in references for ' +
       `${first} and ${name}`;

@@ -155,18 +155,31 @@ export function aggregateText(texts: readonly string[]): string {
   return distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`;
 }
 
+/** Errors that one answer names; Kubernetes names all. */
+export const MAX_FIELD_ERRORS = 1000;
+/** Characters of an object's name that an answer quotes. */
+const MAX_SHOWN_NAME = 1024;
+
 /** The object breaks rules of its kind. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const all = aggregateText(errors.map((error) => `${error.field}: ${error.message}`));
+  const named = errors.slice(0, MAX_FIELD_ERRORS);
+  const texts = named.map((error) => `${error.field}: ${error.message}`);
+  if (errors.length > named.length) texts.push(`and ${errors.length - named.length} more`);
   const of = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
-  return new ApiError(422, "Invalid", `${of} ${goQuote(name)} is invalid: ${all}`, {
-    name: name || undefined,
-    group: kind.group || undefined,
-    kind: kind.kind,
-    causes: errors.map(({ type, field, message }) => ({ reason: type, message, field })),
-  });
+  const shown = name.slice(0, MAX_SHOWN_NAME);
+  return new ApiError(
+    422,
+    "Invalid",
+    `${of} ${goQuote(shown)} is invalid: ${aggregateText(texts)}`,
+    {
+      name: shown || undefined,
+      group: kind.group || undefined,
+      kind: kind.kind,
+      causes: named.map(({ type, field, message }) => ({ reason: type, message, field })),
+    },
+  );
 }

@@ -86,7 +86,10 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
   return {
     apiVersion: "autoscaling/v1",
     kind: "Scale",
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    metadata: {
+      ...{ name, uid, resourceVersion, creationTimestamp },
+      ...(namespace === undefined ? {} : { namespace }),
+    },
     spec: { replicas: number(paths.specReplicas) ?? missing },
     status: named ? { ...status, selector } : status,
   };

@@ -50,7 +50,7 @@ export interface TypeEntry {
   readonly fields: readonly FieldEntry[];
 }
 
-const FIELD = /([^\s=?!]+)(\??\??)(!?)=(\d+):([^\s(]+)(?:\(([^)]*)\))?/g;
+const FIELD = /\s*([^\s=?!]+)(\??\??)(!?)=(\d+):([^\s(]+)(?:\(([^)]*)\))?/gy;
 
 /** Splits a table into the texts of its types, by name. */
 export function splitTable(table: string): Map<string, string> {
@@ -64,8 +64,10 @@ export function parseType(text: string): TypeEntry {
   const head = /^(\S+)(?: \(([^)]*)\))?(?: = (\S+))?(?:\n|$)/.exec(text);
   if (head === null) throw new SyntaxError(`no type: ${text}`);
   const body = text.slice(head[0].length);
-  const fields = [...body.matchAll(FIELD)].map(parseField);
-  if (body.replace(FIELD, "").trim() !== "") throw new SyntaxError(`bad fields: ${text}`);
+  const matches = [...body.matchAll(FIELD)];
+  const read = matches.reduce((length, [field]) => length + field.length, 0);
+  if (body.slice(read).trim() !== "") throw new SyntaxError(`bad fields: ${text}`);
+  const fields = matches.map(parseField);
   const alias = head[3] === undefined ? undefined : parseTypeExpression(head[3]);
   return { name: head[1], facts: parseFacts(head[2]), alias, fields };
 }

@@ -1,6 +1,6 @@
 /** The server's metrics, by kube-apiserver's names (component-base: metrics; endpoints/metrics). */
 import { MetricRegistry } from "@quorate/server";
-import type { RequestInfo } from "../handlers/request-info.ts";
+import type { Target } from "../handlers/target.ts";
 import type { Call } from "./call.ts";
 import type { LevelName, PriorityLevels } from "./priority-levels.ts";
 
@@ -17,21 +17,21 @@ const MAX_SERIES = 5000;
 
 /** metadata of a request as labels. */
 function labelsOf(call: Call): string[] {
-  const { info } = call;
-  const resource = info.isResourceRequest ? info.resource : "";
-  const subresource = info.isResourceRequest ? info.subresource : nonResourcePath(info);
-  const { group, version } = info;
-  return [verbOf(call), group, version, resource, subresource, scopeOf(info)];
+  const { target } = call;
+  const resource = target.isResourceRequest ? target.resource : "";
+  const subresource = target.isResourceRequest ? target.subresource : nonResourcePath(target);
+  const { group, version } = target;
+  return [verbOf(call), group, version, resource, subresource, scopeOf(target)];
 }
 
 /** The first part of the path, one of a few: metrics may not grow with what clients ask. */
-function nonResourcePath({ path }: RequestInfo): string {
+function nonResourcePath({ path }: Target): string {
   const [first] = path.slice(1).split("/", 1);
   const known = ["api", "apis", "healthz", "livez", "readyz", "metrics", "openapi", "version"];
   return known.includes(first) ? `/${first}` : "";
 }
 
-function scopeOf({ isResourceRequest, name, namespace }: RequestInfo): string {
+function scopeOf({ isResourceRequest, name, namespace }: Target): string {
   if (!isResourceRequest) return "";
   if (name !== "") return "resource";
   return namespace === "" ? "cluster" : "namespace";
@@ -53,8 +53,9 @@ const VERBS: Readonly<Record<string, string>> = {
 /** The verb as Kubernetes' metrics name it. */
 export function verbOf(call: Call): string {
   const isApply =
-    call.info.verb === "patch" && call.header("content-type").startsWith("application/apply-patch");
-  return isApply ? "APPLY" : (VERBS[call.info.verb] ?? "other");
+    call.target.verb === "patch" &&
+    call.header("content-type").startsWith("application/apply-patch");
+  return isApply ? "APPLY" : (VERBS[call.target.verb] ?? "other");
 }
 
 export class ApiMetrics {
@@ -150,7 +151,7 @@ export class ApiMetrics {
 
   /** A request other than a watch begins. Returns what to call at its end. */
   began(call: Call): () => void {
-    const isMutating = !["get", "list", "head", "options"].includes(call.info.verb);
+    const isMutating = !["get", "list", "head", "options"].includes(call.target.verb);
     if (isMutating) this.#mutating++;
     else this.#readOnly++;
     return () => {

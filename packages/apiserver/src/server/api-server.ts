@@ -11,15 +11,14 @@ import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
 import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { impersonatedUser } from "../authn/impersonation.ts";
 import type { Authenticator, UserInfo } from "../authn/user.ts";
-import type { AuthorizerAttributes } from "../authz/authorizer.ts";
 import { forbiddenError } from "../authz/forbidden.ts";
 import { serveResource } from "../handlers/dispatch.ts";
 import { Query } from "../handlers/query.ts";
-import { isLongRunning, requestInfoOf } from "../handlers/request-info.ts";
 import { apiErrorOf, type HandlerDeps, WRITE_TIMEOUT_MS } from "../handlers/resource-call.ts";
 import { sendError } from "../handlers/send-object.ts";
-import { requestTimeout } from "../handlers/statuses.ts";
-import { type ApiError, badRequest, internalError } from "../meta/status.ts";
+import { requestTimeout, unreadablePath } from "../handlers/statuses.ts";
+import { attributesOf, Target } from "../handlers/target.ts";
+import { badRequest, internalError } from "../meta/status.ts";
 import { unauthorized } from "../meta/status-errors.ts";
 import { newUid } from "../registry/generate.ts";
 import type { ServedResources } from "../rest/served-resource.ts";
@@ -84,29 +83,22 @@ export class ApiServer {
   readonly handle: HttpExchangeHandler = (exchange) => {
     const { head } = exchange;
     const query = new Query(head.query);
-    const info = requestInfoOf(head.method, head.path, query);
+    const target = Target.of(head.method, head.path, query);
     const auditId = this.#auditId(exchange);
-    const plain = { isResourceRequest: false, verb: head.method.toLowerCase(), path: head.path };
-    const known = info ?? { ...requestInfoOf("GET", "/", query)!, ...plain };
-    const call = new Call(exchange, { info: known, query }, auditId, this.#nowMs());
+    const call = new Call(exchange, { target, query }, auditId, this.#nowMs());
     call.setHeader("audit-id", auditId);
     call.setHeader("cache-control", "no-cache, private");
-    const problem =
-      info === undefined
-        ? badRequest(`unable to determine kind and namespace from url, ${head.path}`)
-        : undefined;
-    void this.#serve(call, problem);
+    void this.#serve(call);
     return call.listener;
   };
 
   /** Serves the call to its end; all failures end in a response. */
-  async #serve(call: Call, problem: ApiError | undefined): Promise<void> {
+  async #serve(call: Call): Promise<void> {
     this.#open++;
-    const isLong = isLongRunning(call.info);
+    const isLong = call.target.isLongRunning;
     const forget = isLong ? undefined : this.#timeouts.add(() => timedOut(call));
     const ended = isLong ? undefined : this.metrics.began(call);
     try {
-      if (problem !== undefined) throw problem;
       const filtered = this.#filtered(call, isLong);
       await (isLong ? filtered : call.canceller.race(filtered));
     } catch (error) {
@@ -135,6 +127,8 @@ export class ApiServer {
     try {
       call.user = await this.#authenticated(call);
       if (this.#deps.auditor !== undefined) this.#beginAudit(call, this.#deps.auditor, isLong);
+      const { problem } = call.target;
+      if (problem !== undefined) throw unreadablePath(call.head.path, problem);
       await this.#impersonate(call);
       const release = isLong ? () => {} : await this.#seat(call);
       try {
@@ -177,7 +171,11 @@ export class ApiServer {
   }
 
   async #impersonate(call: Call): Promise<void> {
-    const found = await impersonatedUser(call.head, attributesOf(call), this.#deps.authorizer);
+    const found = await impersonatedUser(
+      call.head,
+      attributesOf(call.target, call.user),
+      this.#deps.authorizer,
+    );
     if (found === undefined) return;
     call.audit?.impersonated(found.user, found.constraint);
     call.user = found.user;
@@ -187,7 +185,7 @@ export class ApiServer {
   #beginAudit(call: Call, auditor: Auditor, isLong: boolean): void {
     const { head, auditId, startedMs } = call;
     if (call.isOver) return;
-    const attributes = attributesOf(call);
+    const attributes = attributesOf(call.target, call.user);
     const audit = auditor.begin({ head, auditId, attributes, isLong, startedMs });
     if (audit === "refused") throw internalError("failed to store audit event");
     call.audit = audit;
@@ -196,13 +194,13 @@ export class ApiServer {
   /** Records a request that fails before it has a user. */
   #auditFailed(call: Call, message: string): void {
     const { head, auditId, startedMs } = call;
-    const attributes = { ...attributesOf(call), user: NO_USER };
+    const attributes = attributesOf(call.target, NO_USER);
     const request = { head, auditId, attributes, isLong: true, startedMs };
     call.audit = this.#deps.auditor?.failed(request, message);
   }
 
   async #seat(call: Call): Promise<() => void> {
-    const level = levelOf(call.user, call.info);
+    const level = levelOf(call.user, call.target);
     call.setHeader("x-kubernetes-pf-flowschema-uid", level);
     call.setHeader("x-kubernetes-pf-prioritylevel-uid", level);
     const release = await this.#levels.seat(level, call.user.name);
@@ -212,7 +210,7 @@ export class ApiServer {
   }
 
   async #authorize(call: Call): Promise<void> {
-    const attributes = attributesOf(call);
+    const attributes = attributesOf(call.target, call.user);
     const { decision, reason } = await this.#deps.authorizer.authorize(attributes);
     const isAllowed = decision === "allow";
     call.audit?.annotate("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
@@ -223,7 +221,7 @@ export class ApiServer {
   }
 
   async #routed(call: Call): Promise<void> {
-    if (call.info.isResourceRequest) {
+    if (call.target.isResourceRequest) {
       await serveResource(call, this.#deps.resources, this.#handlers);
       return;
     }
@@ -240,16 +238,6 @@ export class ApiServer {
   #nowMs(): number {
     return this.#deps.clock.monotonicMs();
   }
-}
-
-/** What the request wants, for authorizers. */
-export function attributesOf({ user, info }: Call): AuthorizerAttributes {
-  const { verb, isResourceRequest, namespace, group, version } = info;
-  const { resource, subresource, name, path } = info;
-  return {
-    ...{ user, verb, isResourceRequest, namespace, group, version },
-    ...{ resource, subresource, name, path },
-  };
 }
 
 /**

@@ -16,8 +16,8 @@ import { EMPTY, fromUtf8 } from "@quorate/proto";
 import type { RequestAudit } from "../audit/request-audit.ts";
 import { ANONYMOUS, type UserInfo } from "../authn/user.ts";
 import type { Query } from "../handlers/query.ts";
-import type { RequestInfo } from "../handlers/request-info.ts";
 import { bodyTooLarge } from "../handlers/statuses.ts";
+import type { Target } from "../handlers/target.ts";
 import { badRequest } from "../meta/status.ts";
 import { serviceUnavailable } from "../meta/status-errors.ts";
 import { Canceller } from "./canceller.ts";
@@ -31,7 +31,7 @@ export const CLIENT_GONE = badRequest("the client has closed the connection");
 
 export class Call {
   readonly exchange: HttpExchange;
-  readonly info: RequestInfo;
+  readonly target: Target;
   readonly query: Query;
   readonly auditId: string;
   /** Monotonic time of its arrival. */
@@ -55,12 +55,12 @@ export class Call {
 
   constructor(
     exchange: HttpExchange,
-    parsed: { readonly info: RequestInfo; readonly query: Query },
+    parsed: { readonly target: Target; readonly query: Query },
     auditId: string,
     startedMs: number,
   ) {
     this.exchange = exchange;
-    this.info = parsed.info;
+    this.target = parsed.target;
     this.query = parsed.query;
     this.auditId = auditId;
     this.startedMs = startedMs;

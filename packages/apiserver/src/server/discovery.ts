@@ -4,29 +4,11 @@
  *     /api /apis /apis/GROUP /api/VERSION /apis/GROUP/VERSION    one document each
  *     /api /apis with Accept: ...;as=APIGroupDiscoveryList       all in one, with an ETag
  */
+import { verbsOf } from "../handlers/route-table.ts";
 import { apiVersionOf } from "../meta/kinds.ts";
-import type { RestStorage } from "../rest/interfaces.ts";
 import type { ServedResource, ServedResources } from "../rest/served-resource.ts";
 
 type Document = Readonly<Record<string, unknown>>;
-
-/** Verbs by the method of the storage that they need. */
-const VERBS: readonly (readonly [string, keyof RestStorage])[] = [
-  ["create", "create"],
-  ["delete", "delete"],
-  ["deletecollection", "deleteCollection"],
-  ["get", "get"],
-  ["list", "list"],
-  ["patch", "update"],
-  ["update", "update"],
-  ["watch", "watch"],
-];
-
-export function verbsOf({ storage, subresource }: ServedResource): string[] {
-  const verbs = VERBS.filter(([, method]) => storage[method] !== undefined).map(([verb]) => verb);
-  if (subresource !== "" && storage.createNamed !== undefined) verbs.unshift("create");
-  return verbs;
-}
 
 interface Version {
   readonly version: string;

@@ -23,7 +23,7 @@ export async function serveHealth(
   checks: readonly HealthCheck[],
   failed: (reasons: readonly string[]) => void,
 ): Promise<void> {
-  const one = call.info.path.slice(endpoint.length + 2);
+  const one = call.target.path.slice(endpoint.length + 2);
   if (one !== "") return serveOne(call, checks, one);
   const excluded = new Set(call.query.all("exclude"));
   const reasons: string[] = [];

@@ -33,10 +33,10 @@ export function openApiPages(
   };
   const index: Page = async (call) => send(call, deps, await documents.index(), JSON_TYPE);
   const v3: Page = async (call) => {
-    const path = call.info.path.slice(V3_PATH.length);
+    const path = call.target.path.slice(V3_PATH.length);
     const page = await documents.v3(path);
     if (page === undefined) {
-      call.respond(404, NOT_FOUND, "404 page not found\n");
+      call.respond(404, NOT_FOUND, "");
       return;
     }
     if (!takesJson(call.header("accept"))) throw notAcceptable([JSON_TYPE]);

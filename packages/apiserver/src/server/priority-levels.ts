@@ -5,8 +5,8 @@
  */
 import type { Clock } from "@quorate/host";
 import type { UserInfo } from "../authn/user.ts";
-import type { RequestInfo } from "../handlers/request-info.ts";
 import { overloaded } from "../handlers/statuses.ts";
+import type { Target } from "../handlers/target.ts";
 
 /** Requests of one user that may wait at a level. */
 export const MAX_WAITING_PER_USER = 50;
@@ -32,11 +32,12 @@ const LEADER_VERBS = new Set(["get", "create", "update", "patch"]);
 const HEALTH_PATH = /^\/(?:healthz|livez|readyz)(?:\/|$)/;
 
 /** Which level a request belongs to. */
-export function levelOf(user: UserInfo, info: RequestInfo): LevelName {
+export function levelOf(user: UserInfo, target: Target): LevelName {
   if (user.groups.includes("system:masters")) return "exempt";
-  if (!info.isResourceRequest && HEALTH_PATH.test(info.path)) return "exempt";
+  if (!target.isResourceRequest && HEALTH_PATH.test(target.path)) return "exempt";
   if (!user.groups.includes("system:authenticated")) return "catch-all";
-  if (LEADER_RESOURCES.has(info.resource) && LEADER_VERBS.has(info.verb)) return "leader-election";
+  if (LEADER_RESOURCES.has(target.resource) && LEADER_VERBS.has(target.verb))
+    return "leader-election";
   if (/^system:kube-/.test(user.name) || user.groups.some((group) => SYSTEM_GROUPS.has(group)))
     return "system";
   return "workload";

@@ -1,7 +1,10 @@
 /** Paths that are no resources (apiserver: pkg/server/routes; pkg/endpoints/discovery). */
 import type { Logger } from "@quorate/host";
+import { isBuiltInGroup } from "../handlers/dispatch.ts";
 import type { SendDeps } from "../handlers/send-object.ts";
-import { methodNotAllowed } from "../handlers/statuses.ts";
+import { methodNotAllowed, resourceNotServed } from "../handlers/statuses.ts";
+import { withoutSlashesBehind } from "../handlers/target.ts";
+import type { ServedResources } from "../rest/served-resource.ts";
 import type { Call } from "./call.ts";
 import type { Discovery } from "./discovery.ts";
 import { sendDocument, serveRoot } from "./documents.ts";
@@ -16,6 +19,7 @@ const NOT_FOUND = {
 export type Page = (call: Call) => Promise<void>;
 
 export interface DocumentParts {
+  readonly resources: ServedResources;
   readonly discovery: Discovery;
   readonly send: SendDeps;
   /** The document of /version. */
@@ -36,17 +40,16 @@ export class Documents {
 
   /** Serves the call, or responds with 404. Rejects with ApiError. */
   async serve(call: Call): Promise<void> {
-    const { path } = call.info;
-    const [first, ...rest] = path.slice(1).replace(/\/$/, "").split("/");
+    const { path } = call.target;
+    const [, first] = path.split("/", 2);
+    if (path === "/") return this.#index(call);
     if (first === "healthz" || first === "livez" || first === "readyz")
-      return this.#health(call, first);
-    if (first === "" && rest.length === 0) return this.#index(call);
-    if (first === "version" && rest.length === 0)
-      return sendDocument(call, this.#parts.send, this.#parts.version);
-    if (first === "api" || first === "apis") return this.#discovery(call, first, rest);
+      return path === `/${first}/` ? noPage(call) : this.#health(call, first);
+    if (first === "version") return this.#version(call);
+    if (first === "api") return this.#core(call);
+    if (first === "apis") return this.#groups(call);
     const page = this.#page(path);
-    if (page !== undefined) return page(call);
-    call.respond(404, NOT_FOUND, "404 page not found\n");
+    return page === undefined ? noPage(call) : page(call);
   }
 
   #page(path: string): Page | undefined {
@@ -65,19 +68,48 @@ export class Documents {
     );
   }
 
-  async #discovery(call: Call, prefix: string, rest: readonly string[]): Promise<void> {
+  async #version(call: Call): Promise<void> {
+    if (withoutSlashesBehind(call.target.path) !== "/version") throw resourceNotServed();
+    return this.#document(call, this.#parts.version);
+  }
+
+  /** /api and /api/VERSION, with any number of slashes behind. */
+  async #core(call: Call): Promise<void> {
     const { discovery, send } = this.#parts;
-    const isLegacy = prefix === "api";
-    if (rest.length === 0) return serveRoot(call, send, discovery, isLegacy);
-    const [group, version] = isLegacy ? ["", rest[0]] : rest;
+    const [, version, ...more] = withoutSlashesBehind(call.target.path).slice(1).split("/");
+    if (version !== undefined) {
+      const document = more.length === 0 ? discovery.version("", version) : undefined;
+      if (document === undefined) throw resourceNotServed();
+      return this.#document(call, document);
+    }
+    if (call.target.method !== "GET") throw methodNotAllowed();
+    return serveRoot(call, send, discovery, true);
+  }
+
+  /** /apis, /apis/GROUP and /apis/GROUP/VERSION; custom versions and groups take every method. */
+  async #groups(call: Call): Promise<void> {
+    const { discovery, send, resources } = this.#parts;
+    const { path } = call.target;
+    if (path === "/apis" || path === "/apis/") return serveRoot(call, send, discovery, false);
+    const trimmed = withoutSlashesBehind(path);
+    const [, group, version] = trimmed.slice(1).split("/");
+    if (group === undefined || group === "") return noPage(call);
     const document =
       version === undefined ? discovery.group(group) : discovery.version(group, version);
-    const isTooDeep = rest.length > (isLegacy ? 1 : 2);
-    if (document !== undefined && !isTooDeep) {
-      if (call.head.method !== "GET") throw methodNotAllowed();
-      return sendDocument(call, send, document);
+    const isBuiltIn = isBuiltInGroup(group, resources);
+    if (document === undefined) {
+      if (isBuiltIn) throw resourceNotServed();
+      return noPage(call);
     }
-    call.respond(404, NOT_FOUND, "404 page not found\n");
+    const isGroup = version === undefined && path.length - trimmed.length <= 1;
+    if (isBuiltIn && !isGroup) return this.#document(call, document);
+    return sendDocument(call, send, document);
+  }
+
+  /** A document that is served to GET alone. */
+  #document(call: Call, document: Readonly<Record<string, unknown>>): Promise<void> {
+    if (call.target.method !== "GET") throw methodNotAllowed();
+    return sendDocument(call, this.#parts.send, document);
   }
 
   #index(call: Call): Promise<void> {
@@ -90,4 +122,8 @@ export class Documents {
     const paths = [...new Set([...discovery.paths(), ...own, ...checks])].sort();
     return sendDocument(call, send, { paths });
   }
+}
+
+async function noPage(call: Call): Promise<void> {
+  call.respond(404, NOT_FOUND, "404 page not found\n");
 }

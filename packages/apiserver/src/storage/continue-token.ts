@@ -32,7 +32,7 @@ export function encodeContinue(startKey: string, keyPrefix: string, revision: nu
   return toBase64(fromUtf8(JSON.stringify(token)))
     .replaceAll("+", "-")
     .replaceAll("/", "_")
-    .replace(/=+$/, "");
+    .replaceAll("=", "");
 }
 
 function refuse(why: string): never {

@@ -98,6 +98,26 @@ test("A watch has an event when it begins and one when it ends", async (t) => {
   ]);
 });
 
+test("A path that cannot be read is recorded, with who asked for it", async (t) => {
+  const { world, lines, events } = await recording(t, [{ level: "Metadata" }]);
+  for (const path of ["/api/v1/watch", "/api/v1/proxy/", "/api/v1/configmaps/%zz", "/%ff"]) {
+    lines.length = 0;
+    const { status, json } = await world.request(path, { user: "jane", groups: [] });
+    assert.deepEqual([status, json.reason], [400, "BadRequest"], path);
+    const recorded = events().map(({ stage, requestURI, user, verb, responseStatus }) => [
+      ...[stage, requestURI, user.username, verb, responseStatus?.code],
+    ]);
+    assert.deepEqual(recorded, [
+      ["RequestReceived", path, "jane", "get", undefined],
+      ["ResponseComplete", path, "jane", "get", 400],
+    ]);
+  }
+  lines.length = 0;
+  const headers = { authorization: "Bearer forged" };
+  const unknown = await world.request("/api/v1/watch", { user: "", groups: [], headers });
+  assert.deepEqual([unknown.status, lines.length], [401, 1]);
+});
+
 test("A client that leaves before its response is recorded so", async (t) => {
   const { world, events } = await recording(t, [{ level: "Metadata" }]);
   const post = world.start(CONFIG_MAPS, { method: "POST", body: "{" }, true);

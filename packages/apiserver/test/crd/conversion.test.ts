@@ -1,6 +1,7 @@
 /** Conversion by webhook: requests, results, refusals, order in watches, bounds. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { nodeClock } from "@quorate/host/node";
 import type { ApiError, KubeObject } from "../../index.ts";
 import { type WebhookCall, WebhookCallError } from "../../src/admission/webhook-caller.ts";
 import { ConvertingWatch, MAX_WAITING_EVENTS } from "../../src/crd/conversion/converting-watch.ts";
@@ -187,7 +188,11 @@ describe("bounds of conversion", () => {
   test("a long list is converted in several calls", async () => {
     const webhook = new FakeWebhook();
     const options = { config: { url: "https://a" }, reviewVersions: ["v9", "v1"] };
-    const converter = new WebhookConverter(options, { caller: webhook, newUid: () => "uid" });
+    const converter = new WebhookConverter(options, {
+      caller: webhook,
+      clock: nodeClock,
+      newUid: () => "uid",
+    });
     const objects = Array.from({ length: 2 * MAX_OBJECTS_PER_CALL + 1 }, (_, i) => ({
       apiVersion: i === 3 ? "g/v2" : "g/v1",
       kind: "K",

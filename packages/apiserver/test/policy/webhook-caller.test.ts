@@ -6,6 +6,11 @@ import type { AddressInfo, Socket } from "node:net";
 import { after, test } from "node:test";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { createAuthority } from "../../../../scripts/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+} from "../../../../test/support/certs.ts";
 import { HttpsWebhookCaller, MAX_CONNECTIONS_TO_A_WEBHOOK } from "../../node/webhook-caller.ts";
 import {
   MAX_WEBHOOK_RESPONSE_BYTES,
@@ -156,4 +161,26 @@ test("calls under way and places with connections are bounded", async () => {
   }
   assert.equal(small.places, 3);
   await small.close();
+});
+
+test("a server's own certificate, and an intermediate one, are trusted as the caBundle", async (t) => {
+  const root = makeAuthority("root");
+  const intermediate = makeCertificate({ name: "intermediate", issuer: root, isCa: true });
+  const alone = makeCertificate({ name: "alone", ipAddresses: ["127.0.0.1"] });
+  const signed = makeLocalCertificate(intermediate, "signed");
+  for (const [name, pair, trusted] of [
+    ["self-signed", alone, alone],
+    ["its issuer's root is absent", signed, intermediate],
+    ["its issuer is absent", signed, signed],
+  ] as const) {
+    const place = createServer({ cert: pair.certPem, key: pair.keyPem }, echo);
+    await new Promise<void>((resolve) => place.listen(0, "127.0.0.1", resolve));
+    t.after(() => place.close());
+    const at = `https://127.0.0.1:${(place.address() as AddressInfo).port}/review`;
+    const bundleOf = (pem: string): string => Buffer.from(pem).toString("base64");
+    const { status } = await call({ url: at, caBundle: bundleOf(trusted.certPem) });
+    assert.equal(status, 200, name);
+    const other = await failure(call({ url: at, caBundle: bundleOf(ca.caPem) }));
+    assert.match(other, /certificate/, name);
+  }
 });

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { until } from "../../../../test/support/until.ts";
 import { Query } from "../../src/handlers/query.ts";
-import { requestInfoOf } from "../../src/handlers/request-info.ts";
+import { Target } from "../../src/handlers/target.ts";
 import { Canceller } from "../../src/server/canceller.ts";
 import { WatchTable } from "../../src/server/open-watches.ts";
 import {
@@ -123,7 +123,7 @@ const ANON = { name: "system:anonymous", uid: "", groups: ["system:unauthenticat
 describe("priority levels", () => {
   const level = (user: typeof USER, line: string) => {
     const [method, path] = line.split(" ");
-    return levelOf(user, requestInfoOf(method, path, new Query(""))!);
+    return levelOf(user, Target.of(method, path, new Query("")));
   };
 
   it("are chosen by user and request", () => {
@@ -180,8 +180,8 @@ describe("open watches", () => {
     const { metrics } = world.plane.server;
     const watches = new WatchTable(metrics, { perUser: 2, total: 3 });
     const open = (name: string) => {
-      const info = requestInfoOf("GET", "/api/v1/configmaps", new Query("watch=1"))!;
-      const call = { user: { ...USER, name }, info, header: () => "" };
+      const target = Target.of("GET", "/api/v1/configmaps", new Query("watch=1"));
+      const call = { user: { ...USER, name }, target, header: () => "" };
       return watches.open(call as never, undefined as never, () => {});
     };
     const release = open("a");

@@ -5,8 +5,8 @@ import type { RestList, ServedResource, StoredObject } from "../../index.ts";
 import { kindSource } from "../../index.ts";
 import type { Encoding } from "../../src/handlers/negotiation.ts";
 import { Query } from "../../src/handlers/query.ts";
-import { requestInfoOf } from "../../src/handlers/request-info.ts";
 import { sendList } from "../../src/handlers/send-list.ts";
+import { Target } from "../../src/handlers/target.ts";
 import { Call } from "../../src/server/call.ts";
 
 const COUNT = 10_000;
@@ -64,8 +64,8 @@ describe("a list of 10,000 objects", () => {
       };
       const exchange = new MemoryExchange({ path: "/api/v1/configmaps" });
       const query = new Query("");
-      const info = requestInfoOf("GET", "/api/v1/configmaps", query)!;
-      const call = new Call(exchange, { info, query }, "id", 0);
+      const target = Target.of("GET", "/api/v1/configmaps", query);
+      const call = new Call(exchange, { target, query }, "id", 0);
       exchange.serve(() => call.listener);
       const newCompressor = () => assert.fail("the client does not take gzip");
       const form = { encoding, target: undefined, pretty: false };

@@ -1,11 +1,10 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Client } from "@quorate/client";
 import { asExit } from "../failed-call.ts";
 import { clientOf, endpointsOf } from "../globals.ts";
-import { Exit, ExitCode, type Io, systemReason } from "../io.ts";
+import { Exit, ExitCode, type Io } from "../io.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
+import { writeSnapshotFile } from "../snapshot-file.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot. */
 const CHECKSUM_BYTES = 32;
@@ -33,71 +32,37 @@ export async function saveSnapshot(
   io: Io,
   options: SaveOptions = {},
 ): Promise<SavedSnapshot> {
-  const part = `${path}.part`;
-  // The rename would replace a device or a directory.
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isFile()) {
-    throw new Error(
-      `could not write ${path}: it is ${found.isDirectory() ? "a directory" : "no regular file"}; name a file`,
-    );
-  }
-  const file = openPart(part);
+  const { createHash } = await import("node:crypto");
+  const hash = createHash("sha256");
   const progress = new Progress(io, "saving snapshot");
-  let open = true;
+  // The last bytes are the checksum of all others, so they are not hashed.
+  let held = Buffer.alloc(0);
+  let sizeBytes = 0;
+  let version = "";
   try {
-    const { createHash } = await import("node:crypto");
-    const hash = createHash("sha256");
-    // The last bytes are the checksum of all others, so they are not hashed.
-    let held = Buffer.alloc(0);
-    let sizeBytes = 0;
-    let version = "";
-    for await (const message of client.snapshot(options.endpoint)) {
-      options.stop?.throwIfAborted();
-      const bytes = Buffer.concat([held, message.blob]);
-      const cut = Math.max(0, bytes.length - CHECKSUM_BYTES);
-      hash.update(bytes.subarray(0, cut));
-      held = bytes.subarray(cut);
-      writeAll(file, message.blob);
-      sizeBytes += message.blob.length;
-      version = message.version;
-      progress.update(sizeBytes, sizeBytes + message.remainingBytes);
-    }
-    progress.end();
-    if (sizeBytes % 512 !== CHECKSUM_BYTES)
-      throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
-    if (!hash.digest().equals(held))
-      throw new Error("the snapshot was corrupted in transit: its sha256 checksum does not match");
-    fsyncSync(file);
-    closeSync(file);
-    open = false;
-    renameSync(part, path);
-    syncDirectory(dirname(path));
+    await writeSnapshotFile(path, async (write) => {
+      for await (const message of client.snapshot(options.endpoint)) {
+        options.stop?.throwIfAborted();
+        const bytes = Buffer.concat([held, message.blob]);
+        const cut = Math.max(0, bytes.length - CHECKSUM_BYTES);
+        hash.update(bytes.subarray(0, cut));
+        held = bytes.subarray(cut);
+        write(message.blob);
+        sizeBytes += message.blob.length;
+        version = message.version;
+        progress.update(sizeBytes, sizeBytes + message.remainingBytes);
+      }
+      progress.end();
+      if (sizeBytes % 512 !== CHECKSUM_BYTES)
+        throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
+      if (!hash.digest().equals(held))
+        throw new Error(
+          "the snapshot was corrupted in transit: its sha256 checksum does not match",
+        );
+    });
     return { version, sizeBytes };
   } finally {
     progress.end();
-    if (open) closeSync(file);
-    rmSync(part, { force: true });
-  }
-}
-
-function openPart(part: string): number {
-  try {
-    return openSync(part, "w", 0o600);
-  } catch (error) {
-    throw new Error(`could not open ${part} (open ${part}: ${systemReason(error)})`);
-  }
-}
-
-function writeAll(file: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
-}
-
-function syncDirectory(path: string): void {
-  const directory = openSync(path, "r");
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
   }
 }
 

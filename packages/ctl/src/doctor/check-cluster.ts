@@ -1,8 +1,9 @@
 /** Checks membership, leadership, quorum, replication lag and versions. */
 import { idToHex } from "@quorate/proto";
+import { loginStep, refusedLogin } from "../observe/login.ts";
 import { printable, shellWord } from "../observe/text.ts";
 import type { Finding } from "./finding.ts";
-import { type ClusterView, ctl } from "./view.ts";
+import { type ClusterView, ctl, membersOf } from "./view.ts";
 
 /** Largest accepted lag in entries; etcd's limit too. */
 const MAX_LAG_ENTRIES = 5000;
@@ -10,9 +11,55 @@ const MAX_LAG_ENTRIES = 5000;
 const MAX_LEADER_CHANGES_PER_HOUR = 3;
 const HOUR_MS = 3_600_000;
 
+/** Endpoints of --endpoints that are of no member of the cluster. */
+export function checkEndpoints({ members }: ClusterView): Finding[] {
+  const known = membersOf(members);
+  const foreign = members.filter((one) => !known.includes(one) && one.status === undefined);
+  const proxies = members.filter(({ isProxy }) => isProxy === true);
+  const common = {
+    severity: "warning",
+    check: "endpoints",
+    member: "client",
+    right: "every endpoint is a client URL of a member",
+    run: [],
+  } as const;
+  return [
+    ...proxies.map(({ endpoint }) => ({
+      ...common,
+      seen: `${endpoint} is a grpc-proxy, which answers for one of the members and lists none of them: they were not examined through it`,
+      next: "pass the client URLs of members in --endpoints; the proxy has them in its own --endpoints",
+    })),
+    ...foreign.map(({ endpoint, failure }) => ({
+      ...common,
+      seen: `${endpoint} is no client URL of a member, and does not respond: ${failure}`,
+      next: "correct --endpoints, or leave this endpoint out",
+    })),
+  ];
+}
+
+/** The members that refuse to answer whoever does not log in, as one finding. */
+export function checkLogin({ members }: ClusterView): Finding[] {
+  const refusing = members.filter((one) => refusedLogin(one) !== undefined);
+  if (refusing.length === 0) return [];
+  const [{ failure }] = refusing;
+  return [
+    {
+      severity: "error",
+      check: "login",
+      member: "client",
+      seen: `${refusing.map(({ label }) => label).join(", ")} responded and refused the request: ${failure}`,
+      right: "a user of the cluster asks; root may see everything",
+      next: loginStep(failure!),
+      run: [],
+    },
+  ];
+}
+
 /** Members that do not respond, or were never started. */
 export function checkReachable(view: ClusterView): Finding[] {
-  return view.members.flatMap(({ label, endpoint, member, failure, certificate }): Finding[] => {
+  return membersOf(view.members).flatMap((one): Finding[] => {
+    const { label, endpoint, member, failure, certificate } = one;
+    if (refusedLogin(one) !== undefined) return [];
     if (member !== undefined && member.name === "") {
       return [
         {

@@ -3,8 +3,10 @@ import { checkAlarms } from "./check-alarms.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import {
   checkElections,
+  checkEndpoints,
   checkLag,
   checkLeader,
+  checkLogin,
   checkMembership,
   checkOneCluster,
   checkPeers,
@@ -18,6 +20,7 @@ import type { Finding } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
 const checks: readonly ((view: ClusterView) => Finding[])[] = [
+  checkLogin,
   checkReachable,
   checkOneCluster,
   checkLeader,
@@ -39,7 +42,9 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
 
 /** The findings: errors, then warnings, each in the order of the checks. */
 export function diagnose(view: ClusterView): Finding[] {
-  const found = checks.flatMap((check) => check(view));
+  // What a proxy answers is some member's: it would count twice.
+  const direct = { ...view, members: view.members.filter(({ isProxy }) => isProxy !== true) };
+  const found = [...checkEndpoints(view), ...checks.flatMap((check) => check(direct))];
   return eachCommandOnce([
     ...found.filter(({ severity }) => severity === "error"),
     ...found.filter(({ severity }) => severity === "warning"),

@@ -55,7 +55,8 @@ export async function look(prober: Prober, options: LookOptions): Promise<Look> 
     [...new Set(options.endpoints)].map((endpoint) => askAt(prober, endpoint, options)),
   );
   // The member with the highest applied index has the newest member list.
-  const answering = given.filter(({ status }) => status !== undefined);
+  const proxies = new Set(given.filter(isProxy));
+  const answering = given.filter((one) => one.status !== undefined && !proxies.has(one));
   const [best] = [...answering].sort(
     (a, b) => b.status!.raftAppliedIndex - a.status!.raftAppliedIndex,
   );
@@ -71,15 +72,23 @@ export async function look(prober: Prober, options: LookOptions): Promise<Look> 
   const led = new Set<Answers>();
   const members = await Promise.all(
     (listed ?? []).slice(0, MAX_MEMBERS).map(async (member) => {
-      const own = given.filter((one) => leadsTo(one, member));
+      const own = given.filter((one) => !proxies.has(one) && leadsTo(one, member));
       for (const one of own) led.add(one);
       return memberView(prober, member, own, options, notes);
     }),
   );
   const elsewhere = given
     .filter((one) => !led.has(one))
-    .map((one) => viewOf(undefined, one, undefined, notes));
+    .map((one) => ({
+      ...viewOf(undefined, one, undefined, notes),
+      ...(proxies.has(one) ? { isProxy: true } : {}),
+    }));
   return { members: [...members, ...elsewhere], notes };
+}
+
+/** Members have ids; a grpc-proxy with an address of its own lists itself, without one. */
+function isProxy({ members }: Answers): boolean {
+  return members?.some(({ ID }) => ID === 0n) === true;
 }
 
 function leadsTo({ status, endpoint }: Answers, member: Member): boolean {

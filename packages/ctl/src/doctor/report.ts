@@ -1,9 +1,10 @@
 /** The doctor's report, as text and as JSON. */
 import { idToHex } from "@quorate/proto";
 import { goJson } from "../go-format.ts";
+import { refusedLogin } from "../observe/login.ts";
 import type { Paint } from "../terminal.ts";
 import type { Finding, Note } from "./finding.ts";
-import type { ClusterView } from "./view.ts";
+import { type ClusterView, labelOf, membersOf } from "./view.ts";
 
 /**
  * The text report: a line about the cluster, then for each finding the observation, the expected
@@ -50,15 +51,26 @@ export function humanReport(
   return `${lines.join("\n")}\n`;
 }
 
-function summary({ members }: ClusterView): string {
+function summary(view: ClusterView): string {
+  const members = membersOf(view.members);
   const responding = members.filter(({ status }) => status !== undefined);
+  const refusing = members.filter((one) => refusedLogin(one) !== undefined).length;
   const leader = members.find(
     ({ status }) => status !== undefined && status.leader === status.header?.memberId,
   );
+  const named = responding.find(({ status }) => status!.leader !== 0n)?.status;
   const versions = [...new Set(responding.map(({ status }) => status!.version))].join(", ");
+  if (members.length === 0) return "no member was examined";
   return [
     `${members.length} member${members.length === 1 ? "" : "s"}, ${responding.length} of them respond`,
-    leader === undefined ? "no leader" : `${leader.label} leads in term ${leader.status!.raftTerm}`,
+    ...(refusing === 0 ? [] : [`${refusing} refuse to answer without a user's login`]),
+    ...(leader !== undefined
+      ? [`${leader.label} leads in term ${leader.status!.raftTerm}`]
+      : named !== undefined
+        ? [`the leader, ${labelOf(view, named.leader)}, was not examined`]
+        : refusing > 0
+          ? []
+          : ["no leader"]),
     ...(versions === "" ? [] : [`version ${versions}`]),
   ].join("; ");
 }
@@ -71,7 +83,7 @@ export function jsonReport(
   findings: readonly Finding[],
   notes: readonly Note[],
 ): string {
-  const members = view.members.map(({ label, endpoint, member, status, clock }) => ({
+  const members = membersOf(view.members).map(({ label, endpoint, member, status, clock }) => ({
     name: label,
     endpoint,
     id: idToHex(member?.ID ?? status?.header?.memberId ?? 0n),

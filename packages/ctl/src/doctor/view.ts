@@ -29,6 +29,8 @@ export interface MemberView {
   /** Of the client port and of the peer port; undefined without TLS or without a response. */
   readonly certificate: ShownCertificate | undefined;
   readonly peerCertificate: ShownCertificate | undefined;
+  /** A grpc-proxy, which answers for some member and lists itself in place of the members. */
+  readonly isProxy?: boolean;
 }
 
 /** A certificate in a file of the client. */
@@ -66,6 +68,16 @@ export interface ClusterView {
   /** An endpoint that responds, for the printed commands; "" if there is none. */
   readonly endpoint: string;
   readonly command: CommandMaker;
+}
+
+/**
+ * The members of the view: not the endpoints of --endpoints that are of no member. Without a list
+ * of members every endpoint may be one.
+ */
+export function membersOf(members: readonly MemberView[]): readonly MemberView[] {
+  const direct = members.filter(({ isProxy }) => isProxy !== true);
+  const listed = direct.filter(({ member }) => member !== undefined);
+  return listed.length > 0 ? listed : direct;
 }
 
 /** The name of the member with this id, or the id. */

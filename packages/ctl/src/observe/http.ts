@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import type { ClientOptions } from "@quorate/client";
+import { tlsContext } from "@quorate/host";
 
 /** The client's TLS options. */
 export type ClientTls = NonNullable<ClientOptions["tls"]>;
@@ -36,9 +37,7 @@ function tlsParts(tls: ClientTls | undefined): object {
   const buffer = (content: Uint8Array | string | undefined): Buffer | string | undefined =>
     content === undefined || typeof content === "string" ? content : Buffer.from(content);
   return {
-    ca: buffer(tls?.ca),
-    cert: buffer(tls?.cert),
-    key: buffer(tls?.key),
+    ...tlsContext({ trusted: buffer(tls?.ca), cert: buffer(tls?.cert), key: buffer(tls?.key) }),
     rejectUnauthorized: false,
   };
 }

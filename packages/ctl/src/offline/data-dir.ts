@@ -2,10 +2,11 @@
  * The directories of a stopped member. Reading them changes nothing, except that LevelDB tidies its
  * files whenever it is opened.
  */
-import { DiskError } from "@quorate/host";
+import { DiskError, damagedLogSteps, parentOf } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
+import { idToHex } from "@quorate/proto";
 import { Store, StoreDamageError } from "@quorate/store";
-import { WalDamageError, WalError } from "@quorate/wal";
+import { memberOf, WalDamageError, WalError } from "@quorate/wal";
 import { Exit, ExitCode } from "../io.ts";
 
 /** The only argument of a command: a directory that must exist. Throws Exit. */
@@ -32,6 +33,15 @@ export function refuseForeign(dataDir: string): void {
 export function logDirectory(dir: string): string {
   const inside = `${dir}/member/wal`;
   return nodeDisk.stat(inside)?.kind === "directory" ? inside : dir;
+}
+
+/** The words about a damaged log, with the next commands. */
+function aboutDamagedLog({ message, path }: WalDamageError): string {
+  const walDir = parentOf(path);
+  const dataDir = /^(.+)\/member\/wal$/.exec(walDir)?.[1] ?? "DATA-DIR";
+  const id = memberOf(nodeDisk, walDir);
+  const steps = damagedLogSteps(id === undefined ? { dataDir } : { dataDir, id: idToHex(id) });
+  return `${message}. ${steps}`;
 }
 
 /** The keyspace of a data directory, or the directory itself if it is one. */
@@ -80,9 +90,9 @@ export async function reportingErrors(task: () => Promise<void>): Promise<void> 
   try {
     await task();
   } catch (error) {
+    if (error instanceof WalDamageError) throw new Exit(ExitCode.error, aboutDamagedLog(error));
     const isExpected =
       error instanceof DiskError ||
-      error instanceof WalDamageError ||
       error instanceof WalError ||
       error instanceof StoreDamageError ||
       (error instanceof Error && error.name === "EtcdError");

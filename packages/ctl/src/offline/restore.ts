@@ -10,13 +10,18 @@ import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
 import { Progress } from "../progress.ts";
 
-/** The flags that make clients notice that history went back. */
-export const bumpFlags: Flags = {
+/** The flags of what is different from the source. */
+export const restoreFlags: Flags = {
   "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
   "mark-compacted": {
     kind: "bool",
     defaultText: "false",
     doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
+  },
+  "disable-auth": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "do not enforce users and roles in the restored cluster; they are kept",
   },
 };
 

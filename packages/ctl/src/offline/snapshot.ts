@@ -12,10 +12,12 @@ import { humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
-import { reportingErrors } from "./data-dir.ts";
+import { writeSnapshotFile } from "../snapshot-file.ts";
+import { apiVersion } from "../versions.ts";
+import { reportingErrors, withStore } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
+import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";
 
 /** The only argument: a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string, verb: string): string {
@@ -99,6 +101,52 @@ In the simple format the line has hash, revision, keys, size and version.`,
   },
 };
 
+const saveCommand: Command = {
+  use: "save <data directory> <filename>",
+  short: "Makes a snapshot file of a stopped member's store",
+  long: `Makes a snapshot file of a stopped member's store, as "quoratectl snapshot save" does of a running
+one, and changes nothing. It is for members that cannot start or that nobody can log in to.
+
+The log is not read: changes that only the log has are missing. A member that was stopped in order
+has all that it applied in its store. Of several members take the one with the highest applied index
+("quorateutl status").`,
+  run: async ({ args, io }) => {
+    const [dataDir, path] = args;
+    if (dataDir === undefined || path === undefined || args.length > 2)
+      throw new Exit(
+        ExitCode.badArguments,
+        "snapshot save needs two arguments, a data directory and a file",
+      );
+    await reportingErrors(() =>
+      withStore(dataDir.replace(/(.)\/+$/, "$1"), async (store) => {
+        const snapshot = await store.etcdSnapshot(`${apiVersion}.0`);
+        const progress = new Progress(io, "saving snapshot");
+        try {
+          await writeSnapshotFile(path, async (write) => {
+            let bytes = 0;
+            for await (const chunk of snapshot.chunks()) {
+              write(chunk);
+              bytes += chunk.length;
+              progress.update(bytes, snapshot.databaseBytes);
+            }
+          });
+        } catch (error) {
+          const { message, syscall } = error as NodeJS.ErrnoException;
+          const isOfFile = syscall !== undefined || message.startsWith("could not ");
+          throw isOfFile ? new Exit(ExitCode.error, message) : error;
+        } finally {
+          progress.end();
+          await snapshot.close();
+        }
+        io.stdout(
+          `Snapshot saved at ${path}: revision ${store.mvcc.currentRevision}, ${store.mvcc.keyCount} keys, ` +
+            `applied index ${store.position.index}\n`,
+        );
+      }),
+    );
+  },
+};
+
 const restoreCommand: Command = {
   use: "restore <filename> --data-dir {output dir} [options]",
   short: "Makes a member's data directory from a snapshot file",
@@ -106,7 +154,10 @@ const restoreCommand: Command = {
 
 Run it once for each member of the new cluster, with the same file, --initial-cluster and
 --initial-cluster-token; then start the members with those flags. --bump-revision with
---mark-compacted makes watching clients notice that history went back.`,
+--mark-compacted makes watching clients notice that history went back.
+
+--disable-auth is the way back after root's password is lost: users and roles stay, and are enforced
+again by "quoratectl auth enable".`,
   flags: {
     ...newMemberFlags,
     "skip-hash-check": {
@@ -119,7 +170,7 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
       defaultText: "0",
       doc: "accepted for compatibility with etcdutl; without effect",
     },
-    ...bumpFlags,
+    ...restoreFlags,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -138,6 +189,7 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
           target.cluster,
           {
             bumpRevision,
+            disablesAuth: flags.bool("disable-auth"),
             onProgress,
           },
         ),
@@ -149,5 +201,5 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
 export const snapshotFileCommand: Command = {
   use: "snapshot <subcommand>",
   short: "Commands about snapshot files",
-  commands: [restoreCommand, statusCommand],
+  commands: [restoreCommand, saveCommand, statusCommand],
 };

@@ -3,6 +3,7 @@ import type { Invocation } from "../command.ts";
 import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io, type Terminal } from "../io.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
+import { loginStep, refusedLogin } from "../observe/login.ts";
 import { type Prober, prober } from "../observe/prober.ts";
 import { type Paint, paintFor } from "../terminal.ts";
 import { frame, plainFrame } from "./frame.ts";
@@ -68,7 +69,11 @@ export async function once(
   });
   io.stdout(`${plainFrame(picture).join("\n")}\n`);
   if (observer.rows.every(({ status, failure }) => status === undefined || failure !== undefined)) {
-    throw new Exit(ExitCode.error, "no member responds");
+    const refused = observer.rows.map(refusedLogin).find((failure) => failure !== undefined);
+    throw new Exit(
+      ExitCode.error,
+      refused === undefined ? "no member responds" : `${refused}: ${loginStep(refused)}`,
+    );
   }
 }
 

@@ -161,6 +161,12 @@ export interface InternalRaftRequest {
    * Encoded etcdserverpb.TokenRolesRequest.
    */
   tokenRoles: Uint8Array | undefined;
+  /**
+   * Ours: from this entry on every member notes the auth revision at which a user is made. A member
+   * that does not know the field ends.
+   * Encoded etcdserverpb.UserCreationsRequest.
+   */
+  authUserCreations: Uint8Array | undefined;
 }
 
 const InternalRaftRequestFields: FieldNames = {
@@ -198,6 +204,7 @@ const InternalRaftRequestFields: FieldNames = {
   1302: "downgrade_info_set",
   9900: "downgrade_version_test",
   20000: "token_roles",
+  20001: "auth_user_creations",
 };
 
 export const InternalRaftRequest: Codec<InternalRaftRequest> = {
@@ -239,6 +246,7 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
       downgradeInfoSet: init.downgradeInfoSet,
       downgradeVersionTest: init.downgradeVersionTest,
       tokenRoles: init.tokenRoles,
+      authUserCreations: init.authUserCreations,
     };
   },
 
@@ -387,6 +395,10 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
       w.uint32(160002);
       w.view(m.tokenRoles);
     }
+    if (m.authUserCreations !== undefined) {
+      w.uint32(160010);
+      w.view(m.authUserCreations);
+    }
   },
 
   decode(bytes: Uint8Array): InternalRaftRequest {
@@ -429,6 +441,7 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
       downgradeInfoSet: undefined,
       downgradeVersionTest: undefined,
       tokenRoles: undefined,
+      authUserCreations: undefined,
     };
     let tag = 0;
     try {
@@ -541,12 +554,62 @@ export const InternalRaftRequest: Codec<InternalRaftRequest> = {
           case 160002:
             m.tokenRoles = r.viewMerged(m.tokenRoles);
             break;
+          case 160010:
+            m.authUserCreations = r.viewMerged(m.authUserCreations);
+            break;
           default:
             r.skip(tag, InternalRaftRequestFields);
         }
       }
     } catch (e) {
       throw r.failed(e, "etcdserverpb.InternalRaftRequest", InternalRaftRequestFields, tag);
+    }
+    return m;
+  },
+};
+
+/** etcdserverpb.UserCreationsRequest. Made once, by a member, when all members know it. */
+export interface UserCreationsRequest {
+}
+
+const UserCreationsRequestFields: FieldNames = {};
+
+export const UserCreationsRequest: Codec<UserCreationsRequest> = {
+  typeName: "etcdserverpb.UserCreationsRequest",
+
+  create(_init: Partial<UserCreationsRequest> = {}): UserCreationsRequest {
+    return {
+    };
+  },
+
+  encode(m: Partial<UserCreationsRequest>): Uint8Array {
+    sharedWriter.reset();
+    UserCreationsRequest.encodeTo(sharedWriter, m);
+    return sharedWriter.finish();
+  },
+
+  encodeTo(_w: Writer, _m: Partial<UserCreationsRequest>): void {
+  },
+
+  decode(bytes: Uint8Array): UserCreationsRequest {
+    return UserCreationsRequest.decodeFrom(new Reader(bytes));
+  },
+
+  decodeFrom(r: Reader, into?: UserCreationsRequest): UserCreationsRequest {
+    const m: UserCreationsRequest = into ?? {
+    };
+    let tag = 0;
+    try {
+      while (r.pos < r.end) {
+        tag = 0;
+        tag = r.tag();
+        switch (tag) {
+          default:
+            r.skip(tag, UserCreationsRequestFields);
+        }
+      }
+    } catch (e) {
+      throw r.failed(e, "etcdserverpb.UserCreationsRequest", UserCreationsRequestFields, tag);
     }
     return m;
   },

@@ -1,7 +1,8 @@
 /**
  * Which endpoint a connection of the gateway goes to (etcd: server/proxy/tcpproxy/userspace.go): of
  * the active ones those of the best priority; by weight where SRV records have weights, else in
- * turn.
+ * turn. Where no active one is left, the inactive ones are tried by the same rule: etcd closes the
+ * connection instead, so one failed attempt takes an only endpoint out of service.
  */
 import type { Random } from "@quorate/host";
 
@@ -14,11 +15,12 @@ export interface GatewayEndpoint {
   readonly weight: number;
 }
 
-/** An endpoint and whether it is used. */
+/** An endpoint and whether it is preferred. */
 export class Balance {
   readonly endpoint: GatewayEndpoint;
   /** "host:port", with brackets for an IPv6 address. */
   readonly address: string;
+  /** False from a failed attempt to reach it until one that succeeds. */
   isActive = true;
 
   constructor(endpoint: GatewayEndpoint) {
@@ -41,11 +43,17 @@ export class Picker {
     this.#random = random;
   }
 
-  /** The endpoint for the next connection, or undefined if none is active. */
-  next(): Balance | undefined {
-    const active = this.remotes.filter((one) => one.isActive);
-    const best = Math.min(...active.map(({ endpoint }) => endpoint.priority));
-    const candidates = active.filter(({ endpoint }) => endpoint.priority === best);
+  /**
+   * The endpoint that a connection tries next.
+   * @param tried those that it has tried in vain; none is tried twice
+   * @returns undefined when all have been tried
+   */
+  next(tried: ReadonlySet<Balance> = new Set()): Balance | undefined {
+    const left = this.remotes.filter((one) => !tried.has(one));
+    const active = left.filter((one) => one.isActive);
+    const usable = active.length > 0 ? active : left;
+    const best = Math.min(...usable.map(({ endpoint }) => endpoint.priority));
+    const candidates = usable.filter(({ endpoint }) => endpoint.priority === best);
     const weighted = candidates.filter(({ endpoint }) => endpoint.weight > 0);
     const unweighted = candidates.filter(({ endpoint }) => endpoint.weight === 0);
     if (weighted.length === 0) return this.#inTurn(unweighted);

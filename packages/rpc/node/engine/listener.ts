@@ -10,17 +10,8 @@
  * the slots of one with it. Until its first headers are complete a connection is unidentified; such
  * connections have a limited share of the slots and absolute deadlines (ConnectionSlots).
  */
-import {
-  type AddressInfo,
-  createServer as createNetServer,
-  type Server as NetServer,
-  type Socket,
-} from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type Server as TlsServer,
-} from "node:tls";
+import type { Socket } from "node:net";
+import type { TLSSocket, Server as TlsServer } from "node:tls";
 import {
   type Clock,
   ConnectionSlots,
@@ -32,13 +23,14 @@ import {
   addressOf,
   alternativeNames,
   certifiedPeer,
+  type Door,
   demandsClientCertificate,
+  followingTlsServer,
   handshakeFailure,
   hostOf,
   OpenTlsSockets,
+  openDoor,
   refuseCertificate,
-  removeStaleSocket,
-  serverTlsOptions,
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
@@ -74,7 +66,7 @@ export class Listener implements AcceptedOwner {
   readonly #owner: ListenerOwner;
   readonly #slots: ConnectionSlots;
   readonly #maxConnections: number;
-  readonly #server: NetServer;
+  #door: Door | undefined;
   readonly #tlsServer: TlsServer | undefined;
   readonly #byRawSocket = new WeakMap<object, Accepted>();
   /** Unsubscribes from new TLS options. */
@@ -102,10 +94,6 @@ export class Listener implements AcceptedOwner {
     });
     this.#tlsServer =
       address.secure && owner.tls !== undefined ? this.#createTlsServer(owner.tls) : undefined;
-    this.#server = createNetServer(
-      { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
-      (socket) => this.#accept(socket),
-    );
   }
 
   nowMs(): number {
@@ -128,44 +116,27 @@ export class Listener implements AcceptedOwner {
     return this.#silentConnections;
   }
 
-  /** Opens the address; rejects with Node's error on failure. */
-  open(): Promise<BoundAddress> {
+  /** Opens the address, unless it is open already, and serves. Rejects with Node's error. */
+  async open(): Promise<BoundAddress> {
     const { address } = this;
-    const server = this.#server;
-    return new Promise((resolve, reject) => {
-      server.once("error", reject);
-      server.once("listening", () => {
-        server.off("error", reject);
-        server.on("error", (error) =>
-          this.#owner.logger.warn("failed to accept client connection", { error: error.message }),
-        );
-        const bound = server.address() as AddressInfo | string;
-        if (typeof bound === "string")
-          resolve({ host: undefined, port: undefined, path: bound, secure: address.secure });
-        else
-          resolve({
-            host: bound.address,
-            port: bound.port,
-            path: undefined,
-            secure: address.secure,
-          });
-      });
-      if (address.path === undefined)
-        server.listen({
-          ...{ host: address.host, port: address.port ?? 0 },
-          reusePort: address.reusePort ?? false,
-        });
-      else {
-        removeStaleSocket(address.path);
-        server.listen({ path: address.path });
-      }
+    const door = address.door ?? (await openDoor(address));
+    this.#door = door;
+    door.serve({
+      accept: (socket) => this.#accept(socket),
+      failed: (error) =>
+        this.#owner.logger.warn("failed to accept client connection", { error: error.message }),
     });
+    const { bound } = door;
+    const { secure } = address;
+    return typeof bound === "string"
+      ? { host: undefined, port: undefined, path: bound, secure }
+      : { host: bound.address, port: bound.port, path: undefined, secure };
   }
 
   /** Accepts no more connections; resolves when those that were accepted have closed. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#forgetTls();
-    return new Promise((resolve) => this.#server.close(() => resolve()));
+    await this.#door?.close();
   }
 
   /** Enforces deadlines and closes idle connections. */
@@ -239,13 +210,9 @@ export class Listener implements AcceptedOwner {
     const { serves } = this.address;
     const protocols =
       serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
+    const { server, forget } = followingTlsServer(source, protocols, {
       handshakeTimeout: 2 ** 31 - 1,
     });
-    const forget = source.onChange(() =>
-      server.setSecureContext(serverTlsOptions(source.current, protocols)),
-    );
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#handshakeFailed(socket, addressOf(socket), reason);
       socket.destroy();

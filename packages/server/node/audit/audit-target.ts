@@ -5,10 +5,10 @@
 import { constants, write as writeCallback } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { promisify } from "node:util";
+import { nonBlockingStream } from "@quorate/host/node";
 
 const writeTo = promisify(writeCallback);
 
-const STDOUT = 1;
 /** Logs are for their own user. */
 const FILE_MODE = 0o600;
 
@@ -28,8 +28,9 @@ export interface AuditTarget {
 /** Opens a target by its path. Rejects with the system's error (ENXIO: a pipe without a reader). */
 export async function openAuditTarget(path: string, wallMs: number): Promise<AuditTarget> {
   if (path === "-") {
+    const stdout = nonBlockingStream(1);
     const write = async (bytes: Uint8Array): Promise<number> =>
-      (await writeTo(STDOUT, bytes)).bytesWritten;
+      (await writeTo(stdout, bytes)).bytesWritten;
     return { isFile: false, sizeBytes: 0, sinceMs: wallMs, write, close: async () => {} };
   }
   const kind = await stat(path).catch((error: NodeJS.ErrnoException) => {

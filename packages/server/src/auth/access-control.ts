@@ -31,6 +31,8 @@ export interface AccessControlDeps {
   /** Undefined: passwords are refused, and no token is made. */
   readonly secrets: Secrets | undefined;
   readonly bcryptCost: number;
+  /** --trusted-proxies. */
+  readonly trustedProxies: ReadonlySet<string>;
   readonly tokenTtlSeconds: number;
   readonly clientCertAuth: boolean;
   store(): Store;
@@ -60,7 +62,7 @@ export class AccessControl implements AuthObserver {
   readonly authority: UserAuthority;
   readonly tokens: TokenProvider;
   readonly passwords: Passwords;
-  readonly logins = new LoginLimits();
+  readonly logins: LoginLimits;
   /** For calls that permission can be taken from. */
   readonly changes: AuthChanges;
   readonly #deps: AccessControlDeps;
@@ -71,6 +73,7 @@ export class AccessControl implements AuthObserver {
     this.#deps = deps;
     const secrets = deps.secrets ?? NO_SECRETS;
     this.changes = new AuthChanges(deps.clock);
+    this.logins = new LoginLimits(deps.trustedProxies);
     this.tokens =
       secrets.tokens ??
       simpleProvider(
@@ -91,6 +94,7 @@ export class AccessControl implements AuthObserver {
       tokenEnds: this.#tokenEnds,
       store: () => deps.store(),
       tokens: this.tokens,
+      linearizable: () => deps.linearizable(),
       clientCertAuth: deps.clientCertAuth,
       run: (caller, steps) => deps.run(caller, steps),
     });

@@ -24,6 +24,7 @@ import {
   type Steps,
   type Store,
   txnOperations,
+  userVerdict,
   verdictInSteps,
   verdictNow,
 } from "@quorate/store";
@@ -44,6 +45,8 @@ export interface AuthorityDeps {
   readonly store: () => Store;
   readonly tokens: TokenProvider;
   readonly tokenEnds: TokenEnds;
+  /** Resolves when all that was committed at the call is applied here; rejects with EtcdError. */
+  readonly linearizable: () => Promise<void>;
   /** --client-cert-auth: the common name of a certificate is the user. */
   readonly clientCertAuth: boolean;
   /** Runs a check of many keys beside other work. */
@@ -90,6 +93,7 @@ export class UserAuthority implements Authority {
     try {
       if (!this.isEnforced) return;
       const identity = await this.identify(caller);
+      if (identity !== undefined && this.isAnother(identity)) throw errorOf("PermissionDenied");
       await this.#admit(caller, identity && this.#asOfNow(identity), access);
     } catch (error) {
       const isToken = error instanceof EtcdError && error.code === "InvalidAuthToken";
@@ -114,12 +118,25 @@ export class UserAuthority implements Authority {
     return user instanceof Promise ? user.then((one) => this.#proved(one)) : this.#proved(user);
   }
 
-  #proved(proof: TokenUser | undefined): Identity {
+  #proved(proof: TokenUser | undefined): Identity | Promise<Identity> {
     if (proof === undefined) throw errorOf("InvalidAuthToken");
-    const authRevision = proof.authRevision ?? this.#deps.store().auth.revision;
+    const { auth } = this.#deps.store();
     const { user, roles, endsMs } = proof;
-    if (roles === undefined) return { user, authRevision, provedBy: "token" };
-    return { user, authRevision, provedBy: "token", roles, endsMs };
+    const authRevision = proof.authRevision ?? auth.revision;
+    if (roles !== undefined) return { user, authRevision, provedBy: "token", roles, endsMs };
+    const identity = { user, authRevision, provedBy: "token" } as const;
+    if (auth.user(user) !== undefined) return this.#ofNow(identity);
+    // Deleted, and its signed tokens with it; or its creation is not applied here yet.
+    return this.#deps.linearizable().then(() => this.#ofNow(identity));
+  }
+
+  /** @throws EtcdError InvalidAuthToken where the user was deleted, also if its name came back */
+  #ofNow(identity: Identity): Identity {
+    const { auth } = this.#deps.store();
+    const { user } = identity;
+    if (auth.user(user) === undefined || userVerdict(auth, userOf(identity)) !== undefined)
+      throw errorOf("InvalidAuthToken");
+    return identity;
   }
 
   #byCertificate(caller: Caller): Identity | undefined {
@@ -180,6 +197,11 @@ export class UserAuthority implements Authority {
   /** Whether the roles of an identity have ended with its token. */
   hasEnded(identity: Identity): boolean {
     return this.#deps.tokenEnds.hasEnded(identity.endsMs);
+  }
+
+  /** Whether the user of an identity was deleted, also if its name came back. */
+  isAnother(identity: Identity): boolean {
+    return userVerdict(this.#deps.store().auth, userOf(identity)) !== undefined;
   }
 
   #asOfNow(identity: Identity): Identity {
@@ -257,7 +279,9 @@ class Watching implements WatchAuthority {
     const refused =
       identity === undefined
         ? this.forbids(range)
-        : this.#authority.readVerdict(identity, range, true);
+        : this.#authority.isAnother(identity)
+          ? "another user has the name now"
+          : this.#authority.readVerdict(identity, range, true);
     return refused === undefined ? undefined : textOf("PermissionDenied");
   }
 

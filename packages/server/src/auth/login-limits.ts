@@ -4,7 +4,13 @@
  * out by others.
  *
  *     10 wrong passwords of "ann" from 10.0.0.7  ->  the 11th is refused before a hash is computed
+ *     100 of any users from 10.0.0.7             ->  so is the next, but not one of a user that has
+ *                                                    shown its password from there before
+ *
+ * Behind a proxy all clients have its address, unless the proxy is trusted (--trusted-proxies): it
+ * says for whom it asks in the field x-forwarded-for, which counts from nobody else.
  */
+import { clientOf, FORWARDED_FOR, type Peer } from "@quorate/rpc";
 
 /** A bucket of failures: `burst` at once, then one more in `refillMs`. */
 interface Allowance {
@@ -16,6 +22,16 @@ interface Allowance {
 export const USER_FAILURES: Allowance = { burst: 10, refillMs: 3000 };
 /** For one address and all users. */
 export const ADDRESS_FAILURES: Allowance = { burst: 100, refillMs: 300 };
+/**
+ * Attempts that are refused for one user from one address while a login that is kept for that user
+ * there is given out all the same. More would let a guesser find out by it which password is right.
+ */
+export const KEPT_GUESSES: Allowance = { burst: 100, refillMs: 3000 };
+/** An address has at most so many characters; others are no addresses. */
+const MAX_ADDRESS_CHARS = 64;
+const ADDRESS = /^[0-9A-Fa-f:.]+$/;
+/** How --trusted-proxies names a certificate. */
+const BY_NAME = "CN=";
 /** Users and addresses whose failures are counted; the one that failed longest ago is forgotten. */
 export const MAX_COUNTED_FAILURES = 10_000;
 
@@ -62,40 +78,97 @@ class Failures {
   }
 }
 
+/** Who asks for a login: the part of a caller that is looked at. */
+export interface LoginCaller extends Pick<Peer, "peerAddress" | "peerCommonName"> {
+  metadata(key: string): string | undefined;
+}
+
 export class LoginLimits {
+  readonly #trustedProxies: ReadonlySet<string>;
   readonly #byUser = new Failures(USER_FAILURES);
   readonly #byAddress = new Failures(ADDRESS_FAILURES);
+  /** Attempts that were refused, by user and address. */
+  readonly #guesses = new Failures(KEPT_GUESSES);
+  /** Users that have shown their password, with the address; the last one is at the end. */
+  readonly #proved = new Set<string>();
   /** Logins that have failed. */
   failures = 0;
   /** Logins that were refused before a hash was computed. */
   refusals = 0;
 
-  /** Counts that are kept. */
-  get size(): number {
-    return this.#byUser.size + this.#byAddress.size;
+  /** @param trustedProxies addresses, and CN=NAME for names of certificates */
+  constructor(trustedProxies: ReadonlySet<string> = new Set()) {
+    this.#trustedProxies = trustedProxies;
   }
 
-  /** Whether a login may be tried. @param client the address, or the certificate's name */
-  mayTry(user: string, client: string, nowMs: number): boolean {
-    const may =
-      this.#byUser.mayTry(idOf(user, client), nowMs) && this.#byAddress.mayTry(client, nowMs);
-    if (!may) this.refusals++;
-    return may;
+  /** Counts that are kept. */
+  get size(): number {
+    return this.#byUser.size + this.#byAddress.size + this.#guesses.size + this.#proved.size;
+  }
+
+  /**
+   * The party whose logins are counted together: the client, or for a trusted proxy the client that
+   * it names. What others say in the field is not looked at.
+   */
+  partyOf(caller: LoginCaller): string {
+    const client = clientOf(caller);
+    if (this.#trustedProxies.size === 0 || !this.#isTrusted(caller)) return client;
+    // A proxy adds the address that it sees at the end; what stands before it, others may have
+    // made up.
+    const field = caller.metadata(FORWARDED_FOR) ?? "";
+    const last = field.slice(field.lastIndexOf(",") + 1).trim();
+    if (last.length > MAX_ADDRESS_CHARS || !ADDRESS.test(last)) return client;
+    return `${client} for ${last}`;
+  }
+
+  #isTrusted({ peerAddress, peerCommonName }: LoginCaller): boolean {
+    const host = clientOf({ peerAddress, peerCommonName: undefined }).replace(/^\[|\]$/g, "");
+    const isNamed = peerCommonName !== undefined && peerCommonName !== "";
+    return (
+      this.#trustedProxies.has(host) ||
+      (isNamed && this.#trustedProxies.has(BY_NAME + peerCommonName))
+    );
+  }
+
+  /** Whether a login may be tried. @param party as partyOf() */
+  mayTry(user: string, party: string, nowMs: number): boolean {
+    const id = idOf(user, party);
+    if (!this.#byUser.mayTry(id, nowMs)) return false;
+    return this.#proved.has(id) || this.#byAddress.mayTry(party, nowMs);
+  }
+
+  /** Whether a login that is kept may be given out to another connection of the party's. */
+  mayUseKept(user: string, party: string, nowMs: number): boolean {
+    return this.mayTry(user, party, nowMs) || this.#guesses.mayTry(idOf(user, party), nowMs);
+  }
+
+  /** A login was refused before its password was looked at. */
+  refused(user: string, party: string, nowMs: number): void {
+    this.refusals++;
+    this.#guesses.failed(idOf(user, party), nowMs);
   }
 
   /** A password was wrong, or there is no such user. */
-  failed(user: string, client: string, nowMs: number): void {
+  failed(user: string, party: string, nowMs: number): void {
     this.failures++;
-    this.#byUser.failed(idOf(user, client), nowMs);
-    this.#byAddress.failed(client, nowMs);
+    this.#byUser.failed(idOf(user, party), nowMs);
+    this.#byAddress.failed(party, nowMs);
   }
 
   /** A password was right: the user's failures from there are forgotten, the address's are not. */
-  succeeded(user: string, client: string): void {
-    this.#byUser.succeeded(idOf(user, client));
+  succeeded(user: string, party: string): void {
+    const id = idOf(user, party);
+    this.#byUser.succeeded(id);
+    this.#proved.delete(id);
+    this.#proved.add(id);
+    if (this.#proved.size <= MAX_COUNTED_FAILURES) return;
+    for (const oldest of this.#proved) {
+      this.#proved.delete(oldest);
+      break;
+    }
   }
 }
 
-function idOf(user: string, client: string): string {
-  return `${client.length}:${client}${user}`;
+function idOf(user: string, party: string): string {
+  return `${party.length}:${party}${user}`;
 }

@@ -124,9 +124,11 @@ export const clusterOptions = {
     "exit",
     {
       group,
-      doc: "Discovery service: action on failure; 'exit' is the only one, as in etcd since 3.6.",
+      doc:
+        "Discovery service: action on failure, which is 'exit'; 'proxy', of etcd before 3.6, " +
+        "means that too, with a warning.",
     },
-    ["exit"],
+    ["exit", "proxy"],
   ),
   "discovery-srv": stringOption("", {
     group,

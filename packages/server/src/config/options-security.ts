@@ -170,6 +170,12 @@ export const securityOptions = {
     doc:
       "bcrypt cost of password hashes, 4 to 31. Each step doubles the time to compute a " + "hash.",
   }),
+  "trusted-proxies": listOption("", {
+    group: auth,
+    doc:
+      "Comma-separated proxies whose field x-forwarded-for names the client that logs in: their " +
+      "addresses, or CN=NAME of their certificates. Failed logins are counted for that client.",
+  }),
   "auth-token-ttl": uintOption(300, {
     group: auth,
     field: "authTokenTtlSeconds",

@@ -11,6 +11,7 @@ import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
 import type { AuditConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
+import { isIpAddress } from "./url.ts";
 import { ValueError } from "./values.ts";
 
 function contradiction(message: string): never {
@@ -47,6 +48,20 @@ function tokenKindOf(text: string): AuthTokenKind {
     if (!(error instanceof ValueError)) throw error;
     return contradiction(`--auth-token: ${error.message}`);
   }
+}
+
+/** The proxies that may say whom they serve. Throws ConfigError. */
+export function resolveProxies(values: OptionValues): ReadonlySet<string> {
+  const proxies = values["trusted-proxies"];
+  for (const one of proxies) {
+    if (isIpAddress(one) || /^CN=./.test(one)) continue;
+    throw new ConfigError(
+      "BadValue",
+      `invalid value "${proxies.join(",")}" for flag -trusted-proxies: "${one}" is neither an ` +
+        "IP address nor CN=NAME",
+    );
+  }
+  return new Set(proxies);
 }
 
 /** The settings of the audit log; undefined for none. Throws ConfigError. */

@@ -1,27 +1,22 @@
 /** The --discovery-* flags: where the members of a new cluster find each other. */
+import type { DiscoveryConfig } from "./discovery-config.ts";
 import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
+import type { Settings } from "./settings.ts";
 
-/** etcd's discovery service: another cluster, in which members register (v3discovery). */
-export interface DiscoveryConfig {
-  readonly endpoints: readonly string[];
-  readonly token: string;
-  readonly dialTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  readonly keepaliveTimeMs: number;
-  readonly keepaliveTimeoutMs: number;
-  /** Endpoints without a scheme are called without TLS. */
-  readonly insecureTransport: boolean;
-  readonly insecureSkipVerify: boolean;
-  /** Paths of PEM files; empty for none. */
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly caFile: string;
-  readonly auth: { readonly name: string; readonly password: string } | undefined;
-}
-
-/** The settings, or undefined without --discovery-endpoints. Throws ConfigError. */
-export function resolveDiscovery(values: OptionValues): DiscoveryConfig | undefined {
+/**
+ * The settings, or undefined without --discovery-endpoints. Throws ConfigError; adds a notice for
+ * the fallback of earlier etcds.
+ */
+export function resolveDiscovery(
+  settings: Settings,
+  values: OptionValues,
+): DiscoveryConfig | undefined {
+  if (values["discovery-fallback"] === "proxy")
+    settings.retired(
+      "discovery-fallback",
+      "a failure ends the start: the proxy to fall back to is gone since etcd 3.6",
+    );
   const endpoints = values["discovery-endpoints"];
   if (endpoints.length === 0) return undefined;
   if (endpoints.some((endpoint) => endpoint.trim() === ""))

@@ -8,7 +8,7 @@ import { checkStages } from "./check-stages.ts";
 import { contradiction } from "./contradiction.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionValues, plainFields } from "./options.ts";
-import { resolveAudit, resolveTokens } from "./resolve-auth.ts";
+import { resolveAudit, resolveProxies, resolveTokens } from "./resolve-auth.ts";
 import { resolveCluster, withDefaultHost } from "./resolve-cluster.ts";
 import { resolveCompaction } from "./resolve-compaction.ts";
 import { resolveDiscovery } from "./resolve-discovery.ts";
@@ -132,7 +132,7 @@ export function resolveConfig(
     defaultHost,
   );
   const initialCluster = resolveCluster(settings, values, advertisePeerUrls);
-  const discovery = resolveDiscovery(values);
+  const discovery = resolveDiscovery(settings, values);
   checkTiming(values);
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
@@ -160,6 +160,7 @@ export function resolveConfig(
     autoCompaction,
     grpcKeepalive: keepaliveOf(values),
     http: resolveHttp(settings, values),
+    trustedProxies: resolveProxies(values),
     jwt: resolveTokens(settings, values),
     tracing: tracingOf(values),
     audit: resolveAudit(values),

@@ -5,14 +5,15 @@
  *     Basic -> kept for this client? -> its token
  *           -> Auth/Authenticate, through the limits of failed logins -> a token, kept
  *
- * A client with too many failed logins does not get kept tokens either; else they would show
- * it whether a password is right, as often as it asks.
+ * A connection that has shown its password is served as long as it shows that one, whatever others
+ * at its address do. To another connection of a client with too many refused logins a kept token is
+ * not given either; else it would show whether a password is right, as often as it is asked.
  */
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Clock } from "@quorate/host";
 import { AuthService, fromBase64, fromUtf8, toLatin1, toUtf8 } from "@quorate/proto";
-import { clientOf } from "@quorate/rpc";
+import type { LoginLimits } from "../auth/login-limits.ts";
 import type { ExchangeCaller, ServiceCalls } from "../http/exchange-call.ts";
 import { Problem, problemOf } from "./problems.ts";
 
@@ -35,8 +36,7 @@ export interface CredentialsDeps {
   readonly calls: ServiceCalls;
   /** Whether users and roles are enforced; else nothing is checked, as for gRPC. */
   readonly isEnforced: () => boolean;
-  /** Whether a login may be tried. @param client as clientOf() */
-  readonly mayLogin: (user: string, client: string) => boolean;
+  readonly logins: Pick<LoginLimits, "partyOf" | "mayTry" | "mayUseKept">;
   /** Secret of this process: kept logins are found by a keyed hash, not by the password. */
   readonly hashKey: Uint8Array;
 }
@@ -45,6 +45,8 @@ export class Credentials {
   readonly #deps: CredentialsDeps;
   /** The one that was used last is at the end. */
   readonly #logins = new Map<string, Login>();
+  /** The login that a connection has shown the password of, by address and port. */
+  readonly #sessions = new Map<string, string>();
 
   constructor(deps: CredentialsDeps) {
     this.#deps = deps;
@@ -91,27 +93,35 @@ export class Credentials {
 
   /** Forgets the login of a request whose token was refused. True: proving it again may help. */
   forget(sent: string | undefined, caller: ExchangeCaller): boolean {
-    return sent !== undefined && BASIC.test(sent) && this.#logins.delete(this.#idOf(sent, caller));
+    if (sent === undefined || !BASIC.test(sent)) return false;
+    return this.#logins.delete(this.#idOf(sent, this.#deps.logins.partyOf(caller)));
   }
 
   async #prove(caller: ExchangeCaller, sent: string): Promise<void> {
     const { name, password } = parsed(sent);
-    const { clock, mayLogin } = this.#deps;
-    const id = this.#idOf(sent, caller);
+    const { clock, logins } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const party = logins.partyOf(caller);
+    const id = this.#idOf(sent, party);
+    const isSession = this.#sessions.get(caller.peerAddress) === id;
+    // Who guesses is no session any more, also on the port of one that has ended.
+    if (!isSession) this.#sessions.delete(caller.peerAddress);
     const kept = this.#logins.get(id);
-    const isFresh = kept !== undefined && clock.monotonicMs() - kept.checkedMs < KEPT_LOGIN_MS;
-    if (isFresh && mayLogin(name, clientOf(caller))) {
-      this.#keep(id, kept);
+    if (kept !== undefined && this.#mayUse(kept, name, party, isSession)) {
+      keepLast(this.#logins, id, kept);
       caller.authorization = await kept.token;
+      keepLast(this.#sessions, caller.peerAddress, id);
       return;
     }
     const login: Login = {
-      checkedMs: clock.monotonicMs(),
+      checkedMs: nowMs,
       token: this.#authenticate(caller, name, password),
     };
-    this.#keep(id, login);
+    // What will be refused unlooked at must not take the place of a session's login.
+    if (kept === undefined || logins.mayTry(name, party, nowMs)) keepLast(this.#logins, id, login);
     try {
       caller.authorization = await login.token;
+      keepLast(this.#sessions, caller.peerAddress, id);
     } catch (error) {
       if (this.#logins.get(id) === login) this.#logins.delete(id);
       throw error;
@@ -126,20 +136,29 @@ export class Credentials {
     return token;
   }
 
-  #keep(id: string, login: Login): void {
-    this.#logins.delete(id);
-    this.#logins.set(id, login);
-    if (this.#logins.size <= MAX_KEPT_LOGINS) return;
-    for (const oldest of this.#logins.keys()) {
-      this.#logins.delete(oldest);
-      break;
-    }
+  /** A session is served where its password cannot be checked again for others' failures. */
+  #mayUse({ checkedMs }: Login, name: string, party: string, isSession: boolean): boolean {
+    const { clock, logins } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - checkedMs < KEPT_LOGIN_MS)
+      return isSession || logins.mayUseKept(name, party, nowMs);
+    return isSession && !logins.mayTry(name, party, nowMs);
   }
 
-  #idOf(sent: string, caller: ExchangeCaller): string {
-    const client = clientOf(caller);
-    const text = fromUtf8(`${client.length}:${client}${sent}`);
+  #idOf(sent: string, party: string): string {
+    const text = fromUtf8(`${party.length}:${party}${sent}`);
     return toLatin1(hmac(sha256, this.#deps.hashKey, text));
+  }
+}
+
+/** Puts an entry at the end of a map; beyond the bound, the first one is forgotten. */
+function keepLast<V>(map: Map<string, V>, id: string, value: V): void {
+  map.delete(id);
+  map.set(id, value);
+  if (map.size <= MAX_KEPT_LOGINS) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    break;
   }
 }
 

@@ -21,7 +21,7 @@ const KV = "/kv/";
 const WATCH = "/watch/";
 const TXN = "/txn";
 
-export interface HttpKvDeps extends Pick<CredentialsDeps, "isEnforced" | "mayLogin" | "hashKey"> {
+export interface HttpKvDeps extends Pick<CredentialsDeps, "isEnforced" | "logins" | "hashKey"> {
   readonly clock: Clock;
   /** Counts calls; undefined: they are not counted. */
   readonly observer: RpcObserver | undefined;

@@ -8,6 +8,7 @@ import type { Clock, HttpHead } from "@quorate/host";
 import { GrpcCode, type MethodDescriptor } from "@quorate/proto";
 import {
   type CallContext,
+  FORWARDED_FOR,
   joinMessage,
   messageSize,
   type RpcObserver,
@@ -18,7 +19,12 @@ import {
 import { toStatusError } from "../services/status.ts";
 
 /** Header fields that calls see as metadata. */
-const PASSED_FIELDS: ReadonlySet<string> = new Set(["authorization", "traceparent", "tracestate"]);
+const PASSED_FIELDS: ReadonlySet<string> = new Set([
+  "authorization",
+  "traceparent",
+  "tracestate",
+  FORWARDED_FOR,
+]);
 
 /** The client of one exchange: the part of a call's context that its calls share. */
 export class ExchangeCaller {
@@ -48,7 +54,9 @@ export class ExchangeCaller {
   withoutEvidence(): ExchangeCaller {
     const { peerAddress, peerCommonName, peerSubject: subject } = this;
     const peerSubject = subject === undefined ? {} : { peerSubject: subject };
-    const head = { method: "", path: "", query: "", headers: new Map<string, string>() };
+    const forwarded = this.#headers.get(FORWARDED_FOR);
+    const headers = new Map(forwarded === undefined ? [] : [[FORWARDED_FOR, forwarded]]);
+    const head = { method: "", path: "", query: "", headers };
     return new ExchangeCaller({ ...head, peerAddress, peerCommonName, ...peerSubject });
   }
 

@@ -16,18 +16,17 @@ import type { AppliedEntry } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles } from "@quorate/wal";
 import { AccessControl } from "../auth/access-control.ts";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
-import { TokenRolesSupport } from "../membership/features.ts";
+import { FeatureSupport } from "../membership/features.ts";
 import { clusterKeeping } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { StoreRef } from "../store-ref.ts";
-import { directoryExpiry } from "../v2/expiry.ts";
 import { WatchHub } from "../watch/index.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
@@ -67,7 +66,7 @@ import { WakeSignal } from "./wake-signal.ts";
 
 /** What a member is made from. */
 export interface MemberInputs {
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly deps: MemberDeps;
   readonly metrics: MemberMetrics;
   readonly state: Bootstrapped;
@@ -105,7 +104,7 @@ function foundation(inputs: MemberInputs) {
     port,
     clock: deps.clock,
     faults: deps.faults ?? noFaults,
-    /** How long a request may take (etcd: ServerConfig.ReqTimeout). */
+    /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
     timeoutMs: 5000 + 2 * config.electionTimeoutMs,
     requestLimits: { maxTxnOps: config.maxTxnOps, versionProblem },
     logMemory: deps.logMemory ?? DEFAULT_LOG_MEMORY,
@@ -125,12 +124,18 @@ function consensus(base: Base) {
   const { store, leader, signal, transport, lifetime, state, logMemory } = base;
   const requestIds = new RequestIds(ids.memberId, clock.wallMs());
   const proposals = new Proposals<AppliedEntry>(
-    { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: logMemory.maxQueuedBytes, timeoutMs },
+    {
+      maxWaiting: MAX_WAITING_PROPOSALS,
+      maxQueuedBytes: logMemory.maxQueuedBytes,
+      timeoutMs,
+      successionMs: config.electionTimeoutMs,
+    },
     {
       clock,
       wake: signal.wake,
-      timeoutReason: (startedMs) => {
+      timeoutReason: (startedMs, isSucceeded) => {
         metrics.proposalsFailed.add();
+        if (isSucceeded) return errorOf("TimeoutDueToLeaderFail");
         return errorOf(timeoutReason(startedMs, leader, config, store.current, transport.peers()));
       },
     },
@@ -217,6 +222,7 @@ function stateParts(core: Core) {
     clock,
     secrets: deps.secrets,
     bcryptCost: config.bcryptCost,
+    trustedProxies: config.trustedProxies,
     tokenTtlSeconds: config.authTokenTtlSeconds,
     clientCertAuth: config.clientTls?.clientCertAuth ?? false,
     store: () => store.current,
@@ -265,7 +271,7 @@ function stateParts(core: Core) {
       lessor: () => store.current.lessor,
       confirm: () => reads.wait(),
       propose: (term, kind, bodies) => requests.proposeInTerm(term, kind, bodies),
-      beforeRevoke: (id) => directoryExpiry(store.current, id),
+      beforeRevoke: (id) => deps.beforeRevoke?.(store.current, id),
     },
   );
   return { watches, slices, auth, exchange, flusher, space, minLeaseTtlSeconds, keeper };
@@ -353,13 +359,12 @@ function entryParts(core: Clustered) {
     replayConfChange: (replayed, entry) => core.configuration.replay(replayed, entry),
   });
   const readiness = new Readiness(exchange, corruption);
+  const asking = { memberId: ids.memberId, clock, call, store: () => store.current };
   const entry = new EntryPoints(core.requestLimits, {
     ...{ requests, reads, store, readiness, watches, quota: core.space.keeper },
     authority: core.auth.authority,
-    tokenRoles: new TokenRolesSupport({
-      ...{ memberId: ids.memberId, clock, call },
-      store: () => store.current,
-    }),
+    tokenRoles: new FeatureSupport("token-roles", asking),
+    userCreations: new FeatureSupport("user-creations", asking),
   });
   const leases = new Leases({
     ...{ clock, keeper: core.keeper, call, timeoutMs, store, slices: core.slices },

@@ -1,5 +1,6 @@
 /**
- * A store that is found damaged when a member starts.
+ * A store or a log that is found damaged when a member starts. With a damaged log it never starts.
+ * A damaged store:
  *
  *     the log begins with the first entry,   the damaged store is moved to STORE.damaged-N, and a
  *                                            new one is made from the log, which is
@@ -11,10 +12,18 @@
  * The log and Raft's state are not touched in either case: what the member has voted for and
  * acknowledged stays as it is.
  */
-import { type Disk, DiskError, type Logger } from "@quorate/host";
+import {
+  type DamagedMember,
+  type Disk,
+  DiskError,
+  damagedLogSteps,
+  type Logger,
+  replacementSteps,
+} from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import { type Store, StoreDamageError } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import { memberOf, WalDamageError } from "@quorate/wal";
+import { type MemberConfig, urlsText } from "../config/index.ts";
 
 /**
  * Damaged stores that are kept beside the one in use; beyond that the member does not make another
@@ -22,8 +31,10 @@ import type { ServerConfig } from "../config/index.ts";
  */
 export const MAX_DAMAGED_STORES = 9;
 
+type MemberFiles = Pick<MemberConfig, "name" | "dataDir" | "walDir" | "advertisePeerUrls">;
+
 export interface DamagedStoreParts {
-  readonly config: Pick<ServerConfig, "name" | "dataDir" | "storeDir" | "selfHeal">;
+  readonly config: MemberFiles & Pick<MemberConfig, "storeDir" | "selfHeal">;
   readonly disk: Disk;
   readonly logger: Logger;
   readonly memberId: bigint;
@@ -95,14 +106,37 @@ function nextSteps(
   error: Error,
   canBeMade: boolean,
 ): string {
-  const { name, dataDir } = config;
-  const byReplacing =
-    `with other members: "quoratectl member replace ${name} NEW-PEER-URL" against them, which needs no data of this one; or, to keep ` +
-    `its peer URL, "quoratectl member remove ${idToHex(memberId)}", "mv ${dataDir} ${dataDir}.damaged", "quoratectl member add ${name} ` +
-    '--learner --peer-urls=ITS-PEER-URL" and a start with what that prints. Without other members: "quorateutl snapshot restore" with a ' +
-    `backup into another data directory`;
   const byLog = canBeMade
     ? "its log begins with the first entry, so with --self-heal this member makes its store from the log; or, "
     : "";
-  return `${error.message}. What to do next: ${byLog}${byReplacing}`;
+  return `${error.message}. What to do next: ${byLog}${replacementSteps(damaged(config, memberId))}`;
+}
+
+function damaged(config: MemberFiles, memberId: bigint | undefined): DamagedMember {
+  const { name, dataDir, walDir, advertisePeerUrls } = config;
+  const peerUrls = urlsText(advertisePeerUrls);
+  const id = memberId === undefined ? {} : { id: idToHex(memberId) };
+  const isInside = walDir.startsWith(`${dataDir}/`);
+  return { name, dataDir, peerUrls, ...id, ...(isInside ? {} : { walDir }) };
+}
+
+/** A start that a damaged log ends, with the next commands. */
+export class DamagedLogError extends CodedError<"Damaged"> {
+  constructor(message: string, cause: WalDamageError) {
+    super("DamagedLogError", "Damaged", message, cause);
+  }
+}
+
+/**
+ * Opens the log. Throws DamagedLogError where it is damaged, or what `open` throws for other
+ * reasons.
+ */
+export function openUndamagedLog<T>(config: MemberFiles, disk: Disk, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof WalDamageError)) throw error;
+    const steps = damagedLogSteps(damaged(config, memberOf(disk, config.walDir)));
+    throw new DamagedLogError(`${error.message}. ${steps}`, error);
+  }
 }

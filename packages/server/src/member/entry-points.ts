@@ -8,6 +8,7 @@
  *
  * So identity, permission, quota and tracing have one place each.
  */
+import { UserCreationsRequest } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
 import {
   type Applied,
@@ -18,12 +19,12 @@ import {
   type RequestLimits,
   type RequestOf,
 } from "@quorate/store";
-import type { TokenRolesSupport } from "../membership/features.ts";
+import type { FeatureSupport } from "../membership/features.ts";
 import type { SpaceKeeper } from "../space/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
 import { type Access, type Admission, type Authority, NEEDED_STORE } from "./authority.ts";
-import type { Caller, Identity } from "./caller.ts";
+import { type Caller, type Identity, MEMBER_CALLER } from "./caller.ts";
 import type { RaftRequests } from "./raft-requests.ts";
 import type { Readiness } from "./readiness.ts";
 import type { Reads } from "./reads.ts";
@@ -38,7 +39,8 @@ export interface EntryPointDeps {
   /** Users and roles. */
   readonly authority: Authority;
   /** Whether the log may hold roles of tokens. */
-  readonly tokenRoles: Pick<TokenRolesSupport, "ready">;
+  readonly tokenRoles: Pick<FeatureSupport, "ready">;
+  readonly userCreations: Pick<FeatureSupport, "ready" | "isSettled">;
 }
 
 /** A read of what is applied here. */
@@ -93,6 +95,22 @@ export class EntryPoints {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Has every member note when users are made, from now on, so that nobody who was recognised as a
+   * user that was deleted counts as a later one of that name. Before all members know such entries
+   * users are made without: a member that is away must not stop administrators.
+   */
+  async noteUserCreations(): Promise<void> {
+    const { userCreations } = this.#deps;
+    if (userCreations.isSettled) return;
+    try {
+      await userCreations.ready();
+    } catch {
+      return;
+    }
+    await this.propose(MEMBER_CALLER, "authUserCreations", UserCreationsRequest.encode({}));
   }
 
   /**

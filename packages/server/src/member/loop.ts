@@ -17,6 +17,7 @@
 import type { Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { Raft, Ready } from "@quorate/raft";
+import { HeartbeatGaps } from "./heartbeat-gaps.ts";
 import { LastVoter } from "./last-voter.ts";
 import type { LoopHandlers, LoopParts } from "./loop-parts.ts";
 import { handProposals } from "./proposal-batches.ts";
@@ -36,7 +37,7 @@ export class MemberLoop<R> {
   readonly #tickMs: number;
   #started: LoopHandlers | undefined;
   #tickTimer: Timer | undefined;
-  #lastTickMs = 0;
+  readonly #heartbeats: HeartbeatGaps;
   #turnIsSet = false;
   /** Before `start` and after `stop` nothing happens. */
   #stopped = true;
@@ -47,6 +48,8 @@ export class MemberLoop<R> {
   /** Waits for the end of the entry that is being applied. */
   #entryEnded: (() => void) | undefined;
   #appliedIndex: number;
+  /** The last entry of the highest term that was handed on to be applied. */
+  #newest = { index: 0, term: 0 };
   /**
    * A hard state whose only news is the commit index; it travels with the next append, because
    * no member depends on it being durable, but for #lastVoter.
@@ -60,6 +63,7 @@ export class MemberLoop<R> {
     const { commitIndex, lastIndex } = parts.raft;
     this.#lastVoter = new LastVoter(commitIndex, lastIndex);
     this.#tickMs = options.tickMs;
+    this.#heartbeats = new HeartbeatGaps(options.tickMs);
     this.#appliedIndex = options.appliedIndex;
   }
 
@@ -76,7 +80,6 @@ export class MemberLoop<R> {
   start(handlers: LoopHandlers): void {
     this.#started = handlers;
     this.#stopped = false;
-    this.#lastTickMs = this.#parts.clock.monotonicMs();
     this.#tickTimer = this.#parts.clock.every(this.#tickMs, () => this.#guard(() => this.#tick()));
     this.wake();
   }
@@ -164,20 +167,7 @@ export class MemberLoop<R> {
   }
 
   #tick(): void {
-    const { clock, raft, proposals, reads, metrics, logger } = this.#parts;
-    const now = clock.monotonicMs();
-    const lateMs = now - this.#lastTickMs - this.#tickMs;
-    this.#lastTickMs = now;
-    if (lateMs > this.#tickMs && this.#parts.leader.isLeader) {
-      metrics.heartbeatSendFailures.add();
-      logger.warn(
-        "leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk",
-        {
-          "heartbeat-interval": `${this.#tickMs}ms`,
-          "exceeded-duration": `${Math.round(lateMs)}ms`,
-        },
-      );
-    }
+    const { raft, proposals, reads } = this.#parts;
     raft.tick();
     proposals.expire();
     reads.expire((context) => this.#askReadIndex(context));
@@ -236,6 +226,8 @@ export class MemberLoop<R> {
   /** Has what is committed applied, and confirmed reads answered. */
   #handOn(ready: Ready): void {
     if (ready.committed.length > 0) {
+      const { index, term } = ready.committed.at(-1)!;
+      if (term > this.#newest.term) this.#newest = { index, term };
       this.#handlers.applier.push(ready.committed);
       this.#apply();
     }
@@ -330,6 +322,7 @@ export class MemberLoop<R> {
   #send(messages: readonly raftpb.Message[]): void {
     if (messages.length === 0) return;
     this.#parts.faults("before-send");
+    this.#noteHeartbeats(messages);
     let toPeers = messages;
     if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
       toPeers = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
@@ -340,9 +333,28 @@ export class MemberLoop<R> {
     this.#parts.transport.send(toPeers);
   }
 
+  #noteHeartbeats(messages: readonly raftpb.Message[]): void {
+    const { clock, logger, metrics } = this.#parts;
+    for (const { type, to } of messages) {
+      if (type !== raftpb.MessageType.MsgHeartbeat) continue;
+      const lateMs = this.#heartbeats.sent(to, clock.monotonicMs());
+      if (lateMs === undefined) continue;
+      metrics.heartbeatSendFailures.add();
+      logger.warn(
+        "leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk",
+        {
+          to: to.toString(16),
+          "heartbeat-interval": `${this.#tickMs}ms`,
+          "expected-duration": `${2 * this.#tickMs}ms`,
+          "exceeded-duration": `${Math.round(lateMs)}ms`,
+        },
+      );
+    }
+  }
+
   /** Applies what is queued, until this turn has used up its time for that. */
   #apply(): void {
-    const { raft, clock, faults, reads } = this.#parts;
+    const { raft, clock, faults, reads, proposals } = this.#parts;
     const { applier } = this.#handlers;
     if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
     else if (applier.isSliceOver(this.#sliceStartMs)) return;
@@ -352,6 +364,7 @@ export class MemberLoop<R> {
       this.#appliedIndex = index;
       raft.applied(index);
       reads.release(index);
+      if (index >= this.#newest.index) proposals.succeeded(this.#newest.term);
     }
     faults("after-apply");
     if (!applier.isInEntry) this.#entryEnded?.();
@@ -385,6 +398,7 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
+          proposals.succeeded(snapshot.metadata!.term);
           this.#synced(this.#unsynced.push(ready));
           reads.release(this.#appliedIndex);
           this.wake();
@@ -397,6 +411,7 @@ export class MemberLoop<R> {
     const { leader, reads } = this.#parts;
     if (id === leader.leader) return;
     leader.leader = id;
+    this.#heartbeats.reset();
     this.#handlers.leaderChanged();
     if (id !== 0n) reads.leaderChanged((context) => this.#askReadIndex(context));
   }

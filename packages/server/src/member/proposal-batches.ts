@@ -16,7 +16,7 @@ const MAX_TURN_BYTES = 4 * 1024 * 1024;
  */
 export function handProposals<R>(proposals: Proposals<R>, raft: Raft): boolean {
   if (proposals.queuedCount === 0 || raft.leader === 0n) return false;
-  const queue = proposals.takeQueue();
+  const queue = proposals.takeQueue(raft.term);
   let start = 0;
   let takenBytes = 0;
   while (start < queue.length) {

@@ -108,7 +108,7 @@ export class RaftRequests {
     if (loop.withRaft((machine) => machine.propose(payloads)) !== "accepted") {
       return refused("TooManyRequests");
     }
-    return ids.map((id) => proposals.wait(id) as Promise<Applied<K>>);
+    return ids.map((id) => proposals.wait(id, term) as Promise<Applied<K>>);
   }
 }
 

@@ -60,6 +60,7 @@ export function authService(member: Member): ReadonlyMap<string, UnaryHandler> {
     const hasPassword = request.options?.noPassword !== true;
     const hashedPassword = hasPassword ? await hashOf(member, context, request.password) : "";
     const proposed = AuthUserAddRequest.encode({ ...request, password: "", hashedPassword });
+    await member.noteUserCreations();
     return propose(member, context, "authUserAdd", proposed, methods.UserAdd.responseType);
   });
   const { responseType: changed } = methods.UserChangePassword;
@@ -133,7 +134,12 @@ async function checkPassword(
   const { logins, passwords } = member.auth;
   if (!auth.isEnabled) throw errorOf("AuthNotEnabled");
   const nowMs = member.clock.monotonicMs();
-  if (!logins.mayTry(name, caller.client, nowMs)) {
+  const party = logins.partyOf({
+    ...{ peerAddress: caller.address, peerCommonName: caller.commonName },
+    metadata: (key) => caller.metadata(key),
+  });
+  if (!logins.mayTry(name, party, nowMs)) {
+    logins.refused(name, party, nowMs);
     throw new StatusError(GrpcCode.ResourceExhausted, TOO_MANY_FAILURES);
   }
   const user = auth.user(name);
@@ -142,12 +148,17 @@ async function checkPassword(
   const hash = noPassword ? undefined : user?.password;
   // An unknown user must take as long as others, whatever cost their hashes were made with.
   const like = auth.user(ROOT)?.password;
-  const isRight = await passwords.verify(password, hash, caller, like);
+  const isRight = await passwords.verify(
+    password,
+    hash,
+    { client: party, cancelled: caller.cancelled },
+    like,
+  );
   if (isRight) {
-    logins.succeeded(name, caller.client);
+    logins.succeeded(name, party);
     return revision;
   }
-  logins.failed(name, caller.client, member.clock.monotonicMs());
+  logins.failed(name, party, member.clock.monotonicMs());
   if (noPassword) throw new StatusError(GrpcCode.Unknown, NO_PASSWORD_TEXT);
   throw errorOf("AuthFailed");
 }

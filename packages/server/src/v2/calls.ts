@@ -62,9 +62,8 @@ export function callServices(member: Member, parts: CallParts): CallServices {
   const { services, observer, hashKey } = parts;
   const calls = new ServiceCalls(services, { clock, observer });
   const credentials = new Credentials({
-    ...{ clock, calls, hashKey },
+    ...{ clock, calls, hashKey, logins },
     isEnforced: () => authority.isEnforced,
-    mayLogin: (user, client) => logins.mayTry(user, client, clock.monotonicMs()),
   });
   return { calls, credentials };
 }

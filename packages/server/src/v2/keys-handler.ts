@@ -8,14 +8,14 @@ import { type Counted, countedAs, type StoreCounters } from "./counters.ts";
 import { V2Error } from "./errors.ts";
 import { served, toV2Error, type V2Exchange } from "./http.ts";
 import { type KeyRequest, parseKeyRequest } from "./key-request.ts";
-import { nodeKey, pathText } from "./keys.ts";
+import { nodeKey, pathText, type Range } from "./keys.ts";
 import type { V2Limits } from "./limits.ts";
 import { listChildren } from "./listing.ts";
 import { sendLong } from "./long-body.ts";
 import { eventJson, nodeHead, nodeTail, viewOf } from "./node-json.ts";
 import { decodeNode } from "./record.ts";
 import { lookUp } from "./tree.ts";
-import { cleared, Wait } from "./wait.ts";
+import { cleared, rangesOf, Wait } from "./wait.ts";
 import { Writes } from "./writes.ts";
 
 const PREFIX = "/v2/keys";
@@ -110,7 +110,7 @@ class Keys {
     const found = lookUp(store.mvcc, path, index);
     const wallMs = clock.wallMs();
     if (found.kind === "missing" || found.kind === "notDir") {
-      await this.#permitted(caller, nodeKey(path));
+      await this.#permitted(caller, { key: nodeKey(path), rangeEnd: "" });
       if (found.kind === "notDir")
         throw new V2Error("NotDir", pathText(path.slice(0, found.at)), index);
       throw new V2Error("KeyNotFound", pathText(path.slice(0, found.at + 1)), index);
@@ -143,10 +143,11 @@ class Keys {
   }
 
   /** What does not exist is known only to a caller that may read it. */
-  async #permitted(caller: HttpCaller, key: string): Promise<void> {
+  async #permitted(caller: HttpCaller, { key, rangeEnd }: Range): Promise<void> {
     if (!this.#member.auth.authority.isEnforced) return;
-    const range = { key: fromLatin1(key), countOnly: true, serializable: true };
-    await caller.call(KVService.methods.Range, RangeRequest.create(range));
+    const range = { key: fromLatin1(key), rangeEnd: fromLatin1(rangeEnd) };
+    const request = RangeRequest.create({ ...range, limit: 1, keysOnly: true, serializable: true });
+    await caller.call(KVService.methods.Range, request);
   }
 
   // --- Waits ---
@@ -159,8 +160,10 @@ class Keys {
     const { waitIndex } = request;
     const from = waitIndex === 0 ? currentRevision + 1 : waitIndex;
     // The event needs the state before it.
-    if (waitIndex > 0 && waitIndex <= compactRevision)
+    if (waitIndex > 0 && waitIndex <= compactRevision) {
+      for (const range of rangesOf(request)) await this.#permitted(caller, range);
       throw cleared(compactRevision, waitIndex, currentRevision);
+    }
     if (caller.cancelled) return;
     const release = this.#countWait(exchange.head.peerAddress);
     try {

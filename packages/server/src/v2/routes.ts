@@ -5,8 +5,7 @@
  *     members-handler.ts  /v2/members   /v2/machines
  *     stats-handler.ts    /v2/stats/
  */
-import type { HttpExchangeHandler } from "@quorate/host";
-import { plainError } from "../http/health.ts";
+import { type HttpExchangeHandler, plainError } from "@quorate/host";
 import type { Member } from "../member/member.ts";
 import { type CallParts, callServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";
@@ -44,7 +43,7 @@ export function v2Routes(
     ["/v2/members", members],
     ["/v2/members/", members],
     ["/v2/machines", machinesHandler({ member, to })],
-    ...statsHandlers(member, counters),
+    ...statsHandlers({ member, to }, counters),
     ["/v2/auth/", auth],
     ["/v2/", notFound],
   ]);

@@ -1,21 +1,32 @@
-/** /v2/stats/{self,leader,store} (etcd 3.4: etcdserver/api/v2stats). */
+/**
+ * /v2/stats/{self,leader,store} (etcd 3.4: etcdserver/api/v2stats). They show what the status of v3
+ * shows, so they need a user where users are enforced.
+ */
 import type { HttpExchangeHandler, HttpResponse } from "@quorate/host";
-import { fromUtf8, idToHex, toLatin1 } from "@quorate/proto";
+import { fromUtf8, idToHex, MaintenanceService, toLatin1 } from "@quorate/proto";
+import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import type { Histogram } from "../metrics/registry.ts";
 import type { StoreCounters } from "./counters.ts";
 import { messageError, served } from "./http.ts";
 import { goString, goTime } from "./json.ts";
+import { answer, type MembersDeps } from "./members-handler.ts";
 
 /** Serves the statistics, by path. */
 export function statsHandlers(
-  member: Member,
+  { member, to }: MembersDeps,
   counters: StoreCounters,
 ): ReadonlyMap<string, HttpExchangeHandler> {
+  const { path } = MaintenanceService.methods.Status;
   const startedMs = member.clock.wallMs();
   const leader = { id: 0n, sinceMs: startedMs };
   const serve = (respond: () => HttpResponse) =>
-    served(["GET"], 0, ({ exchange }) => exchange.respond(respond()));
+    served(["GET"], 0, (it) =>
+      answer({ to }, it, async (caller) => {
+        await member.permit(callerOf(caller.context(path)), { kind: "status" });
+        return respond();
+      }),
+    );
   return new Map([
     ["/v2/stats/store", serve(() => json(counters.json(member.metrics.leasesExpired.value)))],
     ["/v2/stats/self", serve(() => json(selfStats(member, startedMs, leader)))],

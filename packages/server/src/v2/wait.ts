@@ -202,7 +202,7 @@ export class Wait {
   }
 }
 
-function rangesOf({ path, isRecursive }: WaitRequest): readonly Range[] {
+export function rangesOf({ path, isRecursive }: Watched): readonly Range[] {
   if (path.length === 0)
     return isRecursive ? [subtree(path)] : [{ key: directoryKey(path), rangeEnd: "" }];
   const node = { key: nodeKey(path), rangeEnd: "" };

@@ -193,10 +193,13 @@ class Write implements Chainable<Written, Tail> {
     return this.#plan();
   }
 
-  /** An error says something about the keys: only to a caller that may write there. */
+  /**
+   * An error says something about the keys, a failed comparison even a value: only to a caller that
+   * may write there, and read, as its transaction would need.
+   */
   async #permitted(): Promise<void> {
     const { key } = writtenRange(this.#request.path);
-    const request = TxnRequest.create({ success: [put(key, EMPTY)] });
+    const request = TxnRequest.create({ success: [put(key, EMPTY, { prevKv: true })] });
     const caller = callerOf(this.#caller.context(KVService.methods.Txn.path));
     await this.#member.permit(caller, { kind: "txn", request });
   }

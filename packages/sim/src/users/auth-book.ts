@@ -197,8 +197,10 @@ export function modelOf({ auth }: Pick<Store, "auth">): AuthModel {
   const users = auth.userNames().map((name): [string, ModelUser] => {
     const { password, roles, options } = auth.user(name)!;
     const noPassword = options?.noPassword ?? false;
-    return [name, { hash: hashText(password), noPassword, roles }];
+    const createdAt = auth.createdAt(name)!;
+    return [name, { hash: hashText(password), noPassword, roles, createdAt }];
   });
   const roles = auth.roleNames().map((name) => [name, auth.role(name)!.map(toPermission)] as const);
-  return new AuthModel(auth.isEnabled, auth.revision, new Map(users), new Map(roles));
+  const { isEnabled, revision, notesCreations } = auth;
+  return new AuthModel(isEnabled, revision, new Map(users), new Map(roles), notesCreations);
 }

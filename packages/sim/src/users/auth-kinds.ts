@@ -18,6 +18,7 @@ import {
   AuthUserRevokeRoleRequest,
   InternalAuthenticateRequest,
   type InternalRaftRequest,
+  UserCreationsRequest,
 } from "@quorate/proto";
 
 /** Their types, by field. */
@@ -26,6 +27,7 @@ export const AUTH_KINDS = {
   authStatus: AuthStatusRequest,
   authEnable: AuthEnableRequest,
   authDisable: AuthDisableRequest,
+  authUserCreations: UserCreationsRequest,
   authUserAdd: AuthUserAddRequest,
   authUserDelete: AuthUserDeleteRequest,
   authUserGet: AuthUserGetRequest,

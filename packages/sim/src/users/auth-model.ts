@@ -30,6 +30,8 @@ export interface ModelUser {
   readonly noPassword: boolean;
   /** In order. */
   readonly roles: readonly string[];
+  /** The revision that made it; 0: it was not noted. */
+  readonly createdAt: number;
 }
 
 /** The user of an entry or a call, and the auth revision by which it was recognised. */
@@ -67,17 +69,21 @@ export class AuthModel {
   readonly revision: number;
   readonly users: ReadonlyMap<string, ModelUser>;
   readonly roles: ReadonlyMap<string, readonly ModelPermission[]>;
+  /** Whether users' creations are noted. */
+  readonly notesCreations: boolean;
 
   constructor(
     isEnabled = false,
     revision = 1,
     users: AuthModel["users"] = new Map(),
     roles: AuthModel["roles"] = new Map(),
+    notesCreations = false,
   ) {
     this.isEnabled = isEnabled;
     this.revision = revision;
     this.users = users;
     this.roles = roles;
+    this.notesCreations = notesCreations;
   }
 
   /** Whether a user has the role root. */
@@ -124,15 +130,18 @@ export class AuthModel {
       case "open":
         return undefined;
       case "user":
-        return user === "" ? "UserEmpty" : undefined;
+        return this.#userVerdict(identity);
       case "root":
         return this.#rootVerdict(identity);
       case "this-user":
-        return user !== "" && need.name === user && roles === undefined
+        return need.name === user &&
+          roles === undefined &&
+          this.#userVerdict(identity) === undefined
           ? undefined
           : this.#rootVerdict(identity);
       case "this-role":
-        return this.rolesOf(identity)?.includes(need.name) === true
+        return this.rolesOf(identity)?.includes(need.name) === true &&
+          this.#userVerdict(identity) === undefined
           ? undefined
           : this.#rootVerdict(identity);
       case "range":
@@ -148,8 +157,19 @@ export class AuthModel {
     }
   }
 
-  #rootVerdict({ user, roles }: ModelIdentity): ErrorName | undefined {
+  /** A user that is there, and that was there when the identity was recognised. */
+  #userVerdict({ user, roles, authRevision }: ModelIdentity): ErrorName | undefined {
     if (user === "") return "UserEmpty";
+    if (roles !== undefined || !this.notesCreations) return undefined;
+    const known = this.users.get(user);
+    if (known === undefined) return "UserNotFound";
+    return known.createdAt > authRevision ? "InvalidAuthToken" : undefined;
+  }
+
+  #rootVerdict(identity: ModelIdentity): ErrorName | undefined {
+    const { user, roles } = identity;
+    const refused = this.#userVerdict(identity);
+    if (refused !== undefined) return refused;
     if (roles !== undefined) return roles.includes(ROOT) ? undefined : "PermissionDenied";
     if (!this.users.has(user)) return "UserNotFound";
     return this.isRoot(user) ? undefined : "PermissionDenied";
@@ -187,14 +207,14 @@ export class AuthModel {
     readonly isEnabled?: boolean;
   }): AuthModel {
     const { users = this.users, roles = this.roles, isEnabled = this.isEnabled } = changes;
-    return new AuthModel(isEnabled, this.revision + 1, users, roles);
+    return new AuthModel(isEnabled, this.revision + 1, users, roles, this.notesCreations);
   }
 
   /** Everything as text: equal for equal states. */
   get text(): string {
     const users = [...this.users].sort(([a], [b]) => (a < b ? -1 : 1));
     const roles = [...this.roles].sort(([a], [b]) => (a < b ? -1 : 1));
-    return JSON.stringify([this.isEnabled, this.revision, users, roles]);
+    return JSON.stringify([this.isEnabled, this.revision, users, roles, this.notesCreations]);
   }
 }
 
@@ -265,9 +285,13 @@ const CHANGES: {
     if (state.isEnabled) return state;
     if (!state.users.has(ROOT)) return "RootUserNotExist";
     if (!state.isRoot(ROOT)) return "RootRoleNotExist";
-    return new AuthModel(true, state.revision, state.users, state.roles);
+    return new AuthModel(true, state.revision, state.users, state.roles, state.notesCreations);
   },
   authDisable: (state) => (state.isEnabled ? state.with({ isEnabled: false }) : state),
+  authUserCreations: (state) =>
+    state.notesCreations
+      ? state
+      : new AuthModel(state.isEnabled, state.revision, state.users, state.roles, true),
   authUserAdd(state, { name, hashedPassword, options }) {
     if (name === "") return "UserEmpty";
     if (state.users.has(name)) return "UserAlreadyExist";
@@ -276,6 +300,7 @@ const CHANGES: {
       hash: noPassword ? "" : hashedPassword,
       noPassword,
       roles: [],
+      createdAt: state.notesCreations ? state.revision + 1 : 0,
     });
   },
   authUserDelete(state, { name }) {

@@ -55,6 +55,10 @@ export function deleteNeeds(request: DeleteRangeRequest): Need[] {
 
 /** Both branches, whichever is taken, and what is within them. */
 export function txnNeeds({ compare, success, failure }: TxnRequest, keysOf: KeysOf): Need[] {
+  const work = [...compare, ...success, ...failure].filter(
+    (one) => !("request" in one) || one.request !== undefined,
+  );
+  if (work.length === 0) return [{ kind: "user" }];
   return [
     ...compare.map((one) => keys("read", one)),
     ...[...success, ...failure].flatMap((op) => opNeeds(op, keysOf)),
@@ -85,6 +89,7 @@ const OPEN_KINDS = [
   "leaseCheckpoint",
   "clusterVersionSet",
   "clusterMemberAttrSet",
+  "authUserCreations",
   "authenticate",
   "authStatus",
 ] as const;

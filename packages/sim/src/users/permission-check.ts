@@ -282,8 +282,17 @@ export class PermissionCheck {
     const { users } = this.#safety;
     if (!users.between(lowest, last).some(({ isEnabled }) => isEnabled)) return false;
     if (session === undefined) return identity.proof === "forged";
-    if (session.revision !== undefined || session.roles !== undefined)
-      return this.#now() >= session.endsMs;
+    const { revision, roles, user } = session;
+    if (revision !== undefined || roles !== undefined) {
+      // It is of a user that was there when it was made, and of no later one of that name.
+      const isGone = (state: AuthModel): boolean =>
+        (state.users.get(user)?.createdAt ?? Number.POSITIVE_INFINITY) > (revision ?? 0);
+      const isOfStore = roles === undefined;
+      return (
+        this.#now() >= session.endsMs ||
+        (isOfStore && users.between(lowest, last).some((state) => state.isEnabled && isGone(state)))
+      );
+    }
     if (users.endOfTokens(session.user, session.index) <= last) return true;
     const { node } = begin;
     // Since it started, or has taken another member's store, it knows no older token.

@@ -80,6 +80,16 @@ export const USER_BUGS = {
     before: "state.putUser({ ...user, password });\n  state.observer?.invalidated(user.name);",
     after: "state.putUser({ ...user, password });",
   },
+  "token-outlives-its-user-in-the-log": {
+    file: "store/src/auth/authorize.ts",
+    before: 'return authRevision < createdAt ? "InvalidAuthToken" : undefined;',
+    after: "return undefined;",
+  },
+  "start-forgets-creations": {
+    file: "store/src/auth/auth-state.ts",
+    before: "state.#notesCreations = isOn(backend.get(Bucket.auth, USER_CREATIONS));",
+    after: "",
+  },
   "roles-of-a-token-lost-in-the-log": {
     file: "store/src/requests/token-roles.ts",
     before: "identity: { username, authRevision, roles },",

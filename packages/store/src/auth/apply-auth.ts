@@ -107,9 +107,14 @@ export function userAdd(
   if (state.userCount >= MAX_USERS) throw tooMany("users", MAX_USERS);
   const options = { noPassword: request.options?.noPassword ?? false };
   const password = options.noPassword ? EMPTY : passwordOf(request);
-  state.putUser({ name, password, roles: [], options });
+  state.addUser({ name, password, roles: [], options });
   state.commit();
   return { header };
+}
+
+/** From now on each member notes when a user is made. */
+export function authUserCreations(state: AuthState): undefined {
+  state.noteCreations();
 }
 
 /** @throws EtcdError UserNotFound; InvalidAuthMgmt for the user root while auth is enabled */

@@ -20,6 +20,7 @@ import {
   InternalAuthenticateRequest,
   type MessageType,
   type ResponseHeader,
+  UserCreationsRequest,
   utf8Length,
 } from "@quorate/proto";
 import { headerAt } from "../requests/header.ts";
@@ -62,6 +63,7 @@ export const AUTH_REQUESTS = {
   authStatus: record(AuthStatusRequest, apply.authStatus),
   authEnable: record(AuthEnableRequest, apply.authEnable),
   authDisable: record(AuthDisableRequest, apply.authDisable),
+  authUserCreations: record(UserCreationsRequest, apply.authUserCreations),
   authUserAdd: record(AuthUserAddRequest, apply.userAdd, (request) => {
     checkName(request.name);
     return checkHash(request);

@@ -6,6 +6,9 @@
  *                       "authRevision" -> 8 bytes big-endian
  *                       "tokenRoles"   -> one byte 1, ours: an entry with roles of a token was
  *                                         applied, so every member knows such entries
+ *                       "userCreations" -> one byte 1, ours: users' creations are noted
+ *                       "created/NAME" -> 8 bytes big-endian, ours: the auth revision that made
+ *                                         the user. etcd's record of a user has no place for it
  *     bucket authUsers  user's name    -> authpb.User
  *     bucket authRoles  role's name    -> authpb.Role
  *
@@ -27,6 +30,8 @@ export const ROOT = "root";
 const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
 const AUTH_REVISION: Uint8Array = fromUtf8("authRevision");
 const TOKEN_ROLES: Uint8Array = fromUtf8("tokenRoles");
+const USER_CREATIONS: Uint8Array = fromUtf8("userCreations");
+const CREATED = "created/";
 const FIRST_REVISION = 1;
 
 /** A user as it stands. */
@@ -62,6 +67,9 @@ export class AuthState {
   #permissionCount = 0;
   #isEnabled = false;
   #hasTokenRoles = false;
+  #notesCreations = false;
+  /** The auth revisions that made users, where they were noted. */
+  readonly #created = new Map<string, number>();
   #revision = FIRST_REVISION;
   /** Merged permissions by the list of roles that they are of, the oldest first. */
   readonly #merged = new Map<string, PermissionSet>();
@@ -78,10 +86,16 @@ export class AuthState {
     const state = new AuthState(backend);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
     state.#hasTokenRoles = isOn(backend.get(Bucket.auth, TOKEN_ROLES));
+    state.#notesCreations = isOn(backend.get(Bucket.auth, USER_CREATIONS));
     const revision = backend.get(Bucket.auth, AUTH_REVISION);
-    if (revision !== undefined) {
-      if (revision.length !== 8) throw damage(path, "auth", AUTH_REVISION, "not 8 bytes");
-      state.#revision = Math.max(FIRST_REVISION, readU64BE(revision));
+    if (revision !== undefined)
+      state.#revision = Math.max(FIRST_REVISION, readRevision(path, AUTH_REVISION, revision));
+    for await (const slice of snapshot.scan(Bucket.auth)) {
+      for (const [key, value] of slice) {
+        const name = toUtf8(key);
+        if (!name.startsWith(CREATED)) continue;
+        state.#created.set(name.slice(CREATED.length), readRevision(path, key, value));
+      }
     }
     for await (const slice of snapshot.scan(Bucket.authUsers)) {
       for (const [key, value] of slice) state.#take(decodeUser(path, key, value));
@@ -107,6 +121,19 @@ export class AuthState {
   /** Whether an entry with roles of a token was applied. */
   get hasTokenRoles(): boolean {
     return this.#hasTokenRoles;
+  }
+
+  /** Whether users' creations are noted, on every member. */
+  get notesCreations(): boolean {
+    return this.#notesCreations;
+  }
+
+  /**
+   * The auth revision that made a user: who was recognised by an older one is another party, whose
+   * user was deleted. 0 where it was not noted; undefined: there is no such user.
+   */
+  createdAt(name: string): number | undefined {
+    return this.#users.has(name) ? (this.#created.get(name) ?? 0) : undefined;
   }
 
   get userCount(): number {
@@ -198,6 +225,22 @@ export class AuthState {
     this.#backend.put(Bucket.auth, TOKEN_ROLES, new Uint8Array([1]));
   }
 
+  /** Users that are made from now on have their creation noted. */
+  noteCreations(): void {
+    if (this.#notesCreations) return;
+    this.#notesCreations = true;
+    this.#backend.put(Bucket.auth, USER_CREATIONS, new Uint8Array([1]));
+  }
+
+  /** Adds a user, by a change that `commit` ends. */
+  addUser(user: User): void {
+    this.putUser(user);
+    if (!this.#notesCreations) return;
+    const revision = this.#revision + 1;
+    this.#created.set(user.name, revision);
+    this.#backend.put(Bucket.auth, fromUtf8(CREATED + user.name), revisionBytes(revision));
+  }
+
   /** Adds a user or replaces one. */
   putUser(user: User): void {
     this.#take(user);
@@ -226,6 +269,7 @@ export class AuthState {
     this.#sets.clear();
     this.#userNames.delete(name);
     this.#backend.delete(Bucket.authUsers, fromUtf8(name));
+    if (this.#created.delete(name)) this.#backend.delete(Bucket.auth, fromUtf8(CREATED + name));
   }
 
   /** Adds a role or replaces its permissions, which must be in the order of their keys. */
@@ -250,9 +294,7 @@ export class AuthState {
   /** Ends a change: the revision grows, and the observer is notified. */
   commit(): void {
     this.#revision++;
-    const bytes = new Uint8Array(8);
-    writeU64BE(bytes, this.#revision);
-    this.#backend.put(Bucket.auth, AUTH_REVISION, bytes);
+    this.#backend.put(Bucket.auth, AUTH_REVISION, revisionBytes(this.#revision));
     this.observer?.changed();
   }
 
@@ -286,6 +328,18 @@ function costOf(id: string, set: PermissionSet): number {
 /** Anything but 0 counts as on: a value that etcd would not write must not open the state. */
 function isOn(value: Uint8Array | undefined): boolean {
   return value?.some((byte) => byte !== 0) ?? false;
+}
+
+function revisionBytes(revision: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  writeU64BE(bytes, revision);
+  return bytes;
+}
+
+/** @throws StoreDamageError */
+function readRevision(path: string, key: Uint8Array, value: Uint8Array): number {
+  if (value.length !== 8) throw damage(path, "auth", key, "not 8 bytes");
+  return readU64BE(value);
 }
 
 /** etcd's record of a user. */

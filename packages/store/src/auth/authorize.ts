@@ -56,14 +56,22 @@ export interface AttachedKeys {
 /** What permission depends on: the part of AuthState that a verdict reads. */
 export type Authorities = Pick<
   AuthState,
-  "isEnabled" | "revision" | "user" | "isRoot" | "permissionsOf" | "permissionsOfRoles"
+  | "isEnabled"
+  | "revision"
+  | "user"
+  | "isRoot"
+  | "permissionsOf"
+  | "permissionsOfRoles"
+  | "notesCreations"
+  | "createdAt"
 >;
 
 /**
  * The verdict on an operation.
  * @returns the name of the error that the operation is refused with; undefined: it is permitted.
  *   UserEmpty without a user, AuthOldRevision where users or roles have changed since the user was
- *   recognised, UserNotFound for a user that does not exist where the role root is needed,
+ *   recognised, UserNotFound for a user that does not exist where a user or the role root is
+ *   needed, InvalidAuthToken for one that was recognised before the user of now was made,
  *   PermissionDenied
  */
 export function authorize(
@@ -76,13 +84,16 @@ export function authorize(
     case "open":
       return undefined;
     case "authenticated":
-      return identity.username === "" ? "UserEmpty" : undefined;
+      return userVerdict(state, identity);
     case "root":
       return rootVerdict(state, identity);
     case "user":
-      return isUser(identity, operation.name) ? undefined : rootVerdict(state, identity);
+      return isUser(identity, operation.name) && userVerdict(state, identity) === undefined
+        ? undefined
+        : rootVerdict(state, identity);
     case "role":
-      return rolesOf(state, identity)?.includes(operation.name) === true
+      return rolesOf(state, identity)?.includes(operation.name) === true &&
+        userVerdict(state, identity) === undefined
         ? undefined
         : rootVerdict(state, identity);
     case "keys":
@@ -106,8 +117,25 @@ function rolesOf(
   return roles ?? state.user(username)?.roles;
 }
 
-function rootVerdict(state: Authorities, { username, roles }: AuthIdentity): ErrorName | undefined {
+/**
+ * Why an identity is not a user of now; undefined: it is one. Where creations are noted, its user
+ * must still be there, and be the one of that time: another party may have the name now.
+ */
+export function userVerdict(
+  state: Authorities,
+  { username, authRevision, roles }: AuthIdentity,
+): ErrorName | undefined {
   if (username === "") return "UserEmpty";
+  if (roles !== undefined || !state.notesCreations) return undefined;
+  const createdAt = state.createdAt(username);
+  if (createdAt === undefined) return "UserNotFound";
+  return authRevision < createdAt ? "InvalidAuthToken" : undefined;
+}
+
+function rootVerdict(state: Authorities, identity: AuthIdentity): ErrorName | undefined {
+  const { username, roles } = identity;
+  const refused = userVerdict(state, identity);
+  if (refused !== undefined) return refused;
   if (roles !== undefined) return roles.includes(ROOT) ? undefined : "PermissionDenied";
   if (state.user(username) === undefined) return "UserNotFound";
   return state.isRoot(username) ? undefined : "PermissionDenied";

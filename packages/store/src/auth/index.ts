@@ -7,6 +7,7 @@ export {
   authorize,
   keysOperation,
   type Operation,
+  userVerdict,
 } from "./authorize.ts";
 export { isBase64 } from "./base64.ts";
 export { MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "./limits.ts";

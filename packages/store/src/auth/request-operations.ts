@@ -13,6 +13,7 @@ import {
   type LeaseRevokeRequest,
   type PutRequest,
   type RangeRequest,
+  type RequestOp,
   type TxnRequest,
 } from "@quorate/proto";
 import { MAX_FORGOTTEN_KEYS } from "../lease/lease-coverage.ts";
@@ -60,6 +61,8 @@ const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
   alarm: ({ action }: AlarmRequest) => [
     { kind: action === AlarmRequest_AlarmAction.GET ? "authenticated" : "root" },
   ],
+  // Made by members alone, as the others above.
+  authUserCreations: NEEDS_NOTHING,
   // The password was checked before the request was proposed.
   authenticate: NEEDS_NOTHING,
   authStatus: NEEDS_NOTHING,
@@ -93,8 +96,12 @@ function* deleteOperations(request: DeleteRangeRequest): Operations {
   if (request.prevKv) yield keysOperation("read", request);
 }
 
-/** Both branches, whichever will run: the verdict must not depend on values. */
+/**
+ * Both branches, whichever will run: the verdict must not depend on values. One that has nothing to
+ * do needs a user, as all others do; etcd asks for none, so anybody has its revision told.
+ */
 export function* txnOperations(request: TxnRequest, leases: LeaseKeys): Operations {
+  if (!hasWork(request)) yield { kind: "authenticated" };
   for (const compare of request.compare) yield keysOperation("read", compare);
   for (const ops of [request.success, request.failure]) {
     for (const { request: op } of ops) {
@@ -104,6 +111,11 @@ export function* txnOperations(request: TxnRequest, leases: LeaseKeys): Operatio
       else if (op?.case === "requestTxn") yield* txnOperations(op.value, leases);
     }
   }
+}
+
+function hasWork({ compare, success, failure }: TxnRequest): boolean {
+  const isOp = ({ request }: RequestOp) => request !== undefined;
+  return compare.length > 0 || success.some(isOp) || failure.some(isOp);
 }
 
 /** What the keys attached to a lease need; nothing for no such lease. */

@@ -21,7 +21,7 @@ import { putMember } from "../membership/membership.ts";
 import { type Position, writePosition } from "../meta.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
-import { addLaterUsers, type LaterUsers } from "./later-users.ts";
+import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";
 import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
 
 /** Records are written in batches of about this size. */
@@ -71,6 +71,8 @@ export interface ImportOptions {
    * revision twice; 0: neither.
    */
   readonly bumpRevision?: number | undefined;
+  /** Users and roles are kept, and not enforced. */
+  readonly disablesAuth?: boolean | undefined;
   /** Called with the bytes processed so far, and those of the whole file. */
   readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   readonly later?: LaterHistory | undefined;
@@ -128,6 +130,7 @@ export async function importEtcdFile(
         options.later === undefined
           ? inFile
           : await addLater(keyspace, options.later, inFile, path);
+      if (options.disablesAuth === true) await disableAuth(keyspace);
       const bump = options.bumpRevision ?? 0;
       await finish(
         keyspace,

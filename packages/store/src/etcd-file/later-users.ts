@@ -4,7 +4,7 @@
  * has none that fits until an administrator sets one.
  */
 import type { Keyspace } from "@quorate/host";
-import { authpb, EMPTY, fromUtf8, readU64BE, toUtf8, writeU64BE } from "@quorate/proto";
+import { authpb, concat, EMPTY, fromUtf8, readU64BE, toUtf8, writeU64BE } from "@quorate/proto";
 import { encodeUser } from "../auth/auth-state.ts";
 import { Bucket } from "../backend.ts";
 
@@ -57,6 +57,12 @@ export async function addLaterUsers(
   await put(Bucket.auth, AUTH_REVISION, bytes);
   await put(Bucket.auth, AUTH_ENABLED, new Uint8Array([later.isEnabled ? 1 : 0]));
   return withoutPassword;
+}
+
+/** Ends the enforcement of users and roles, which stay. */
+export async function disableAuth(keyspace: Keyspace): Promise<void> {
+  const key = concat([new Uint8Array([Bucket.auth]), AUTH_ENABLED]);
+  await keyspace.write([{ key, value: new Uint8Array([0]) }]);
 }
 
 async function recordsOf(keyspace: Keyspace, bucket: Bucket): Promise<Map<string, Uint8Array>> {

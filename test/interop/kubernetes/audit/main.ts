@@ -1,13 +1,10 @@
 /** The command `npm run compare:audit`: kube-apiserver's audit log beside ours. */
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import { startApiServer } from "@quorate/apiserver/node";
-import { kubeApiFlags, writeKubeApiFiles } from "../../../support/kube-apiserver.ts";
-import { exchange } from "../rest/exchange.ts";
+import { withKubeApiserver } from "../kube-process.ts";
 import { auditOptions, keptEvents, keptPath } from "./kept.ts";
 import { type Event, eventsOf } from "./play.ts";
 import { auditedRequests, POLICY, TOKENS } from "./requests.ts";
@@ -22,7 +19,6 @@ kube-apiserver 1.36.
   --record    store kube-apiserver's events for the test of the build
   --help      print this text
 `;
-const START_LIMIT_MS = 120_000;
 
 const { values } = parseArgs({
   options: {
@@ -32,37 +28,23 @@ const { values } = parseArgs({
   },
 });
 
-async function kubeEvents(etcd: string, dir: string): Promise<readonly Event[][]> {
-  writeKubeApiFiles(dir, "admin", "admin-token");
-  writeFileSync(join(dir, "tokens.csv"), TOKENS);
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const log = join(dir, "kube-audit.log");
-  const audit = [`--audit-policy-file=${join(dir, "policy.yaml")}`, `--audit-log-path=${log}`];
-  const flags = [...kubeApiFlags(dir, etcd, port), "--advertise-address=127.0.0.1", ...audit];
-  const child = spawn("kube-apiserver", flags);
-  const headers = { authorization: "Bearer admin-token" };
-  const access = { url: `https://127.0.0.1:${port}`, headers };
-  try {
-    const endMs = performance.now() + START_LIMIT_MS;
-    for (;;) {
-      const ready = await exchange(access, { method: "GET", path: "/readyz" }).catch(
-        () => undefined,
-      );
-      if (ready?.status === 200) break;
-      if (performance.now() > endMs || child.exitCode !== null) throw new Error("not ready");
-      await delay(300);
-    }
-    return await eventsOf(access, log);
-  } finally {
-    child.kill("SIGKILL");
-  }
+function kubeEvents(etcd: string): Promise<readonly Event[][]> {
+  const logOf = (dir: string): string => join(dir, "kube-audit.log");
+  return withKubeApiserver(
+    etcd,
+    (access, dir) => eventsOf(access, logOf(dir)),
+    (dir) => {
+      writeFileSync(join(dir, "tokens.csv"), TOKENS);
+      writeFileSync(join(dir, "policy.yaml"), POLICY);
+      return [`--audit-policy-file=${join(dir, "policy.yaml")}`, `--audit-log-path=${logOf(dir)}`];
+    },
+  );
 }
 
 async function run(): Promise<boolean> {
   const dir = mkdtempSync(join(tmpdir(), "compare-audit-"));
   try {
-    writeFileSync(join(dir, "policy.yaml"), POLICY);
-    const theirs = values.etcd === undefined ? keptEvents() : await kubeEvents(values.etcd, dir);
+    const theirs = values.etcd === undefined ? keptEvents() : await kubeEvents(values.etcd);
     if (values.record)
       writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
     await using api = await startApiServer(auditOptions(dir));

@@ -1,12 +1,9 @@
 /** The command `npm run compare:policy`: decisions and refusals of kube-apiserver beside ours. */
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import { startApiServer } from "@quorate/apiserver/node";
-import { kubeApiFlags, writeKubeApiFiles } from "../../../support/kube-apiserver.ts";
+import { withKubeApiserver } from "../kube-process.ts";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 import { policySteps } from "./requests.ts";
@@ -23,7 +20,6 @@ API server of ours, and compares statuses, warnings and bodies.
   --only TEXT  print only differences whose request contains TEXT
   --help       print this text
 `;
-const START_LIMIT_MS = 120_000;
 const MAX_SHOWN_CHARS = 100_000;
 
 async function play(access: ApiAccess): Promise<ApiResponse[]> {
@@ -42,41 +38,6 @@ function withoutToken(response: ApiResponse): ApiResponse {
     .replace(/"expirationTimestamp":"[^"]+"/g, '"expirationTimestamp":"<time>"')
     .replace(/127\.0\.0\.1:\d{4,}/g, "<address>");
   return JSON.parse(text) as ApiResponse;
-}
-
-/** Starts kube-apiserver; its user "admin" is in system:masters. */
-async function withKubeApiserver(
-  etcd: string,
-  body: (access: ApiAccess) => Promise<void>,
-): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "compare-policy-"));
-  writeKubeApiFiles(dir, "admin", "admin-token");
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const flags = [...kubeApiFlags(dir, etcd, port), "--advertise-address=127.0.0.1"];
-  const child = spawn("kube-apiserver", flags);
-  const access = {
-    url: `https://127.0.0.1:${port}`,
-    headers: { authorization: "Bearer admin-token" },
-  };
-  try {
-    const endMs = performance.now() + START_LIMIT_MS;
-    while ((await statusOf(access)) !== 200) {
-      if (performance.now() > endMs || child.exitCode !== null) throw new Error("not ready");
-      await delay(300);
-    }
-    await body(access);
-  } finally {
-    child.kill("SIGKILL");
-    rmSync(dir, { recursive: true, force: true });
-  }
-}
-
-async function statusOf(access: ApiAccess): Promise<number> {
-  try {
-    return (await exchange(access, { method: "GET", path: "/readyz" })).status;
-  } catch {
-    return 0;
-  }
 }
 
 function show(step: PolicyStep, theirs: ApiResponse, ours: ApiResponse, only: string): boolean {
@@ -105,9 +66,7 @@ async function run(): Promise<void> {
   let theirs: ApiResponse[] = [];
   if (kept !== undefined) theirs = JSON.parse(readFileSync(kept, "utf8")) as ApiResponse[];
   else {
-    await withKubeApiserver(etcd, async (access) => {
-      theirs = await play(access);
-    });
+    theirs = await withKubeApiserver(etcd, play);
   }
   if (keep !== undefined) writeFileSync(keep, JSON.stringify(theirs));
   await using api = await startApiServer({});

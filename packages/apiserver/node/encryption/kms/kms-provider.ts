@@ -28,6 +28,8 @@ export const STATUS_PERIOD_MS = 60_000;
 export const RETRY_PERIOD_MS = 10_000;
 /** A seed encrypts for so long after the plugin was well last. */
 export const SEED_LIFE_MS = 180_000;
+/** Characters of a plugin's text in errors and in the log. */
+const MAX_SHOWN_CHARS = 256;
 /** Decrypted keys that are kept; the one that was used least recently goes first. */
 export const MAX_KEYS = 1000;
 
@@ -177,9 +179,10 @@ export class KmsProvider implements ValueTransformer {
     // Counted from before the call: it is an upper bound.
     const expiresMs = this.#deps.clock.monotonicMs() + SEED_LIFE_MS;
     const { version, healthz, keyId } = await this.#service.status();
-    if (healthz !== "ok") throw new Error(`got unexpected healthz status: ${healthz}`);
+    if (healthz !== "ok")
+      throw new Error(`got unexpected healthz status: ${healthz.slice(0, MAX_SHOWN_CHARS)}`);
     if (version !== "v2" && version !== "v2beta1")
-      throw new Error(`expected KMSv2 API version v2, got ${version}`);
+      throw new Error(`expected KMSv2 API version v2, got ${version.slice(0, MAX_SHOWN_CHARS)}`);
     this.#version ||= version;
     if (version !== this.#version)
       throw new Error(

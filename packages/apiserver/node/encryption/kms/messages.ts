@@ -17,6 +17,9 @@ const DELIMITED = 2;
 /** Entries of an annotation map; more are refused. */
 export const MAX_ANNOTATIONS = 1000;
 
+/** Fields of one message, each annotation being one; more are refused. */
+export const MAX_FIELDS = 1024;
+
 export type Annotations = ReadonlyMap<string, Uint8Array>;
 
 /** A field of bytes; empty ones are left out. */
@@ -44,7 +47,8 @@ function fieldsOf(bytes: Uint8Array): {
   const reader = new Reader(bytes);
   const delimited = new Map<number, Uint8Array[]>();
   const numbers = new Map<number, number>();
-  while (reader.pos < reader.end) {
+  for (let count = 0; reader.pos < reader.end; count++) {
+    if (count === MAX_FIELDS) throw new Error(`more than ${MAX_FIELDS} fields in a message`);
     const tag = reader.tag();
     const number = tag >>> 3;
     if ((tag & 7) === DELIMITED) {

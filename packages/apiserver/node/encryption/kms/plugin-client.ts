@@ -82,7 +82,13 @@ export class PluginClient implements KmsService {
         { path, metadata: [], timeoutMs: leftMs },
         {
           message: (bytes) => {
-            response = bytes;
+            if (response === undefined) {
+              response = bytes;
+              return;
+            }
+            timer.cancel();
+            call?.cancel();
+            reject(new Error("the plugin sent more than one response"));
           },
           ended: ({ code, message }) => {
             timer.cancel();

@@ -35,8 +35,14 @@ function placeOf(expression: string, { code, range, node, summary = "" }: CelFau
 
 /** "found no matching overload for 'string.frob(int)'": its parts. */
 function callIn(summary: string) {
-  const parts = /'(?:(.+)\.)?(\w+)\((.*)\)'/.exec(summary);
-  return { receiver: parts?.[1], name: parts?.[2] ?? "", args: parts?.[3] ?? "" };
+  const call = summary.slice(summary.indexOf("'") + 1, summary.lastIndexOf(")'"));
+  const [callee] = call.split("(", 1);
+  const dot = callee.lastIndexOf(".");
+  return {
+    receiver: dot < 0 ? undefined : callee.slice(0, dot),
+    name: callee.slice(dot + 1),
+    args: call.slice(callee.length + 1),
+  };
 }
 
 function reasonOf(
@@ -66,11 +72,16 @@ function callText(text: string, functions: ReadonlySet<string>): string {
   return `found no matching overload for '${name}' applied to '${on}(${args})'`;
 }
 
+const OPERATORS: ReadonlySet<string> = new Set("== != <= >= < > + - * / % in".split(" "));
+
 /** "int == string": found no matching overload for '_==_' applied to '(int, string)'. */
 function overloadText(operands: string): string | undefined {
-  const binary = /^(.+) (==|!=|<=|>=|<|>|\+|-|\*|\/|%|in) (.+)$/.exec(operands);
-  if (binary !== null) {
-    const [, left, operator, right] = binary;
+  const words = operands.split(" ");
+  const at = words.slice(0, -1).findLastIndex((word) => OPERATORS.has(word));
+  if (at > 0) {
+    const operator = words[at];
+    const left = words.slice(0, at).join(" ");
+    const right = words.slice(at + 1).join(" ");
     const name = operator === "in" ? "@in" : `_${operator}_`;
     return `found no matching overload for '${name}' applied to '(${left}, ${right})'`;
   }

@@ -11,16 +11,21 @@ import {
   type WebhookCaller,
   type WebhookClientConfig,
 } from "../../admission/webhook-caller.ts";
+import { JsonSyntaxError, parseJsonInSlices } from "../../codec/json-parser.ts";
 import { parseApiVersion } from "../../meta/kinds.ts";
 import { isObject, type JsonObject, type KubeObject } from "../../meta/object.ts";
 import { validateAnnotations, validateLabels } from "../../meta/object-meta-validation.ts";
 import { ApiError } from "../../meta/status.ts";
+import { type SliceClock, Slices } from "../../storage/pauses.ts";
 import type { Converter } from "./converter.ts";
 
 /** Kubernetes waits as long. */
 export const CONVERSION_TIMEOUT_MS = 30_000;
 /** Objects in one call; more are sent in several calls, one after the other. */
 export const MAX_OBJECTS_PER_CALL = 250;
+
+/** Characters of the objects of one call, unless one object alone is longer. */
+export const MAX_CHARS_PER_CALL: number = 2 * 1024 * 1024;
 
 export interface WebhookConverterOptions {
   readonly config: WebhookClientConfig;
@@ -30,6 +35,7 @@ export interface WebhookConverterOptions {
 
 export interface WebhookConverterDeps {
   readonly caller: WebhookCaller;
+  readonly clock: SliceClock;
   newUid(): string;
 }
 
@@ -58,24 +64,46 @@ export class WebhookConverter implements Converter {
     apiVersion: string,
   ): Promise<readonly KubeObject[]> {
     const results: KubeObject[] = [];
-    for (let i = 0; i < others.length; i += MAX_OBJECTS_PER_CALL) {
-      const part = others.slice(i, i + MAX_OBJECTS_PER_CALL);
-      results.push(...(await this.#call(part, apiVersion)));
+    let part: KubeObject[] = [];
+    let texts: string[] = [];
+    let chars = 0;
+    const flush = async (): Promise<void> => {
+      for (const one of await this.#call(part, texts, apiVersion)) results.push(one);
+      part = [];
+      texts = [];
+      chars = 0;
+    };
+    const slices = new Slices(this.#deps.clock);
+    for (const object of others) {
+      const text = JSON.stringify(object);
+      if (part.length === MAX_OBJECTS_PER_CALL) await flush();
+      else if (part.length > 0 && chars + text.length > MAX_CHARS_PER_CALL) await flush();
+      part.push(object);
+      texts.push(text);
+      chars += text.length;
+      await slices.next();
     }
+    await flush();
     let next = 0;
     return objects.map((object) => (object.apiVersion === apiVersion ? object : results[next++]));
   }
 
-  async #call(objects: readonly KubeObject[], apiVersion: string): Promise<KubeObject[]> {
+  async #call(
+    objects: readonly KubeObject[],
+    texts: readonly string[],
+    apiVersion: string,
+  ): Promise<KubeObject[]> {
     const shown = shownKind(objects[0]);
     const version = this.#options.reviewVersions.find((one) => one === "v1" || one === "v1beta1");
     if (version === undefined) throw failure("no supported conversion review versions");
     const uid = this.#deps.newUid();
-    const review = {
+    const head = JSON.stringify({
       kind: "ConversionReview",
       apiVersion: `apiextensions.k8s.io/${version}`,
-      request: { uid, desiredAPIVersion: apiVersion, objects },
-    };
+      request: { uid, desiredAPIVersion: apiVersion, objects: [] },
+    });
+    // The objects are texts already; they belong between the brackets at the end.
+    const review = `${head.slice(0, -"]}}".length)}${texts.join(",")}]}}`;
     const response = await this.#post(review, shown);
     const converted = convertedObjects(response, version, uid, shown);
     if (converted.length !== objects.length) {
@@ -85,8 +113,8 @@ export class WebhookConverter implements Converter {
     return objects.map((object, i) => checked(object, converted[i], apiVersion, i));
   }
 
-  async #post(review: object, shown: string): Promise<Review> {
-    const body = fromUtf8(JSON.stringify(review));
+  async #post(review: string, shown: string): Promise<Review> {
+    const body = fromUtf8(review);
     const { config } = this.#options;
     try {
       const call = { config, body, timeoutMs: CONVERSION_TIMEOUT_MS };
@@ -96,10 +124,10 @@ export class WebhookConverter implements Converter {
         const why = text === "" ? `status ${status}` : text.slice(0, 1024);
         throw failure(`conversion webhook for ${shown} failed: ${why}`);
       }
-      const value: unknown = JSON.parse(text);
+      const value = await parseJsonInSlices(text, this.#deps.clock);
       return isObject(value) ? (value as Review) : {};
     } catch (error) {
-      if (!(error instanceof WebhookCallError) && !(error instanceof SyntaxError)) throw error;
+      if (!(error instanceof WebhookCallError) && !(error instanceof JsonSyntaxError)) throw error;
       throw failure(`conversion webhook for ${shown} failed: ${error.message}`);
     }
   }
@@ -114,11 +142,18 @@ function shownKind({ apiVersion, kind }: KubeObject): string {
   return `${apiVersion}, Kind=${kind}`;
 }
 
+/** Characters of a webhook's text that an error has. */
+const MAX_SHOWN_TEXT = 1024;
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, MAX_SHOWN_TEXT) : "";
+}
+
 function convertedObjects(review: Review, version: string, uid: string, shown: string): unknown[] {
   const fail = (why: string) => failure(`conversion webhook for ${shown} failed: ${why}`);
   const { response } = review;
   if (version === "v1") {
-    const { apiVersion = "", kind = "" } = review;
+    const [apiVersion, kind] = [textOf(review["apiVersion"]), textOf(review["kind"])];
     if (apiVersion !== "apiextensions.k8s.io/v1" || kind !== "ConversionReview") {
       const wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
       throw fail(`expected webhook response of ${wanted}, got ${apiVersion}, Kind=${kind}`);
@@ -126,15 +161,13 @@ function convertedObjects(review: Review, version: string, uid: string, shown: s
   }
   if (!isObject(response)) throw fail("no response provided");
   if (version === "v1" && response["uid"] !== uid) {
-    const got = JSON.stringify(response["uid"] ?? "");
+    const got = JSON.stringify(textOf(response["uid"]));
     throw fail(`expected response.uid=${JSON.stringify(uid)}, got ${got}`);
   }
   const result = isObject(response["result"]) ? response["result"] : {};
-  const { status = "", message = "" } = result;
+  const [status, message] = [textOf(result["status"]), textOf(result["message"])];
   if (status !== "Success") {
-    throw fail(
-      message !== "" ? String(message) : `response.result.status was '${status}', not 'Success'`,
-    );
+    throw fail(message !== "" ? message : `response.result.status was '${status}', not 'Success'`);
   }
   const { convertedObjects: converted } = response;
   return Array.isArray(converted) ? [...converted] : [];
@@ -149,18 +182,18 @@ function checked(original: KubeObject, value: unknown, apiVersion: string, i: nu
   if (!isObject(value)) throw fail(bad, "it is no object");
   const object = value as unknown as KubeObject;
   if (object.apiVersion !== apiVersion) {
-    const got = object.apiVersion;
+    const got = textOf(object.apiVersion);
     throw fail(bad, `invalid groupVersion (expected ${apiVersion}, received ${got})`);
   }
   if (object.kind !== original.kind) {
-    throw fail(bad, `invalid kind (expected ${original.kind}, received ${object.kind})`);
+    throw fail(bad, `invalid kind (expected ${original.kind}, received ${textOf(object.kind)})`);
   }
   if (parseApiVersion(object.apiVersion) === undefined) throw fail(bad, "invalid apiVersion");
   const metadata = value["metadata"];
   if (!isObject(metadata)) throw fail("invalid metadata in object", METADATA_MISSING);
   for (const [field, name] of SAME) {
     const [is, was] = [metadata[field] ?? "", original.metadata[field] ?? ""];
-    if (is !== was) throw fail(bad, `must have the same ${name}: ${was} != ${is}`);
+    if (is !== was) throw fail(bad, `must have the same ${name}: ${was} != ${textOf(is)}`);
   }
   const restored = restoredMetadata(original, metadata);
   if (typeof restored === "string") throw fail("invalid metadata in object", restored);

@@ -22,7 +22,7 @@ export function approvalOf(object: KubeObject): { state: ApprovalState; reason: 
   if (value.startsWith("unapproved")) {
     return { state: "bypassed", reason: `not approved: ${goQuote(value)}` };
   }
-  if (/^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#\s]+\S*$/.test(value)) {
+  if (/^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#\s]\S*$/.test(value)) {
     return { state: "approved", reason: `approved in ${value}` };
   }
   const reason = `${must} with either a URL or a reason starting with "unapproved", ${MORE}`;

@@ -68,7 +68,7 @@ function urlPathErrors(text: string, path: string): FieldError[] {
 }
 
 /** "-----BEGIN CERTIFICATE-----" in base64. */
-const PEM_BEGIN = /^\s*(LS0tLS1CRUdJTi|[A-Za-z0-9+/]{4,}.*LS0tLS1CRUdJTi)/s;
+const PEM_BEGIN = /^\s*(LS0tLS1CRUdJTi|[A-Za-z0-9+/]{4}.*LS0tLS1CRUdJTi)/s;
 
 /** Whether base64 text begins like certificates; whitespace alone counts as none. */
 export function isCaBundle(base64: string): boolean {

@@ -268,7 +268,7 @@ function converterOf(crd: Crd, deps: CustomResourceDeps): Converter {
       config: webhook?.clientConfig ?? {},
       reviewVersions: webhook?.conversionReviewVersions ?? [],
     },
-    { caller: deps.webhooks, newUid: () => newUid(deps.random) },
+    { caller: deps.webhooks, clock: deps.clock, newUid: () => newUid(deps.random) },
   );
 }
 

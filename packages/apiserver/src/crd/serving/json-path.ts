@@ -141,7 +141,7 @@ function element(text: string): Step {
   if (text === "*" || text === "") return { type: "wildcard" };
   const quoted = /^(['"])(.*)\1$/s.exec(text);
   if (quoted !== null) return { type: "field", name: quoted[2].replace(/\\(.)/g, "$1") };
-  const range = /^(-?\d+)?(:)?(-?\d+)?(?::(\d+))?$/.exec(text);
+  const range = /^(-?\d+)?(?:(:)(-?\d+)?(?::(\d+))?)?$/.exec(text);
   if (range === null) throw new JsonPathError(`invalid array index ${text}`);
   const [, from, colon, to, step] = range;
   if (colon === undefined) {

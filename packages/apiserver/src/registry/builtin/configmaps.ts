@@ -11,13 +11,13 @@ import type { KindSource } from "../kind-source.ts";
 import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
-import { base64Bytes, dataOf, MAX_DATA_BYTES } from "./data.ts";
+import { base64Bytes, bytesOf, dataOf, MAX_DATA_BYTES } from "./data.ts";
 import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 function validate(object: KubeObject): FieldError[] {
   const errors = validateCoreFinalizers(object);
   const data = dataOf(object, "data");
-  const binaryData = dataOf(object, "binaryData");
+  const binaryData = bytesOf(object, "binaryData");
   let sizeBytes = 0;
   for (const [key, value] of Object.entries(data)) {
     const field = `data[${key}]`;

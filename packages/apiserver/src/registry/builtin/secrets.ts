@@ -10,7 +10,14 @@ import { plainStrategy } from "../plain-strategy.ts";
 import type { ResourceSpec } from "../resource-spec.ts";
 import { AGE, nameColumn, tableOf, textColumn } from "../table.ts";
 import { validateImmutable } from "./configmaps.ts";
-import { base64Bytes, dataOf, encodedText, jsonObjectProblem, MAX_DATA_BYTES } from "./data.ts";
+import {
+  base64Bytes,
+  bytesOf,
+  dataOf,
+  encodedText,
+  jsonObjectProblem,
+  MAX_DATA_BYTES,
+} from "./data.ts";
 import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 /** Checks that a certificate and a key belong together; undefined where they do. */
@@ -62,7 +69,7 @@ function validateType(object: KubeObject): FieldError[] {
 function validate(object: KubeObject): FieldError[] {
   const errors = validateCoreFinalizers(object);
   let sizeBytes = 0;
-  for (const [key, value] of Object.entries(dataOf(object, "data"))) {
+  for (const [key, value] of Object.entries(bytesOf(object, "data"))) {
     for (const text of isConfigMapKey(key)) errors.push(invalidValue(`data[${key}]`, key, text));
     sizeBytes += base64Bytes(value);
   }

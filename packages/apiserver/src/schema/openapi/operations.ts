@@ -57,9 +57,8 @@ function groupName(group: string): string {
 }
 
 function camel(text: string): string {
-  return text.replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, first: string) =>
-    first.toUpperCase(),
-  );
+  const words = text.split(/[^A-Za-z0-9]+/);
+  return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
 }
 
 const PLAIN = ["application/json", "application/yaml"];

@@ -57,7 +57,7 @@ function replaced(text: string, from: string, to: string, limit: bigint): string
 }
 
 function shownTime(time: Date): string {
-  return time.toISOString().replace(/\.?0*Z$/, "Z");
+  return time.toISOString().replace(/\.?0{0,3}Z$/, "Z");
 }
 
 /** "%s", "%d", "%f", "%e", "%x", "%X", "%o", "%b" and "%%" (cel-go: ext/formatting.go). */

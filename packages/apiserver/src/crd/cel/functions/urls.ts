@@ -50,7 +50,9 @@ function queryOf({ query }: Url): Map<string, string[]> {
     const at = pair.indexOf("=");
     const name = decoded(at < 0 ? pair : pair.slice(0, at));
     const value = at < 0 ? "" : decoded(pair.slice(at + 1));
-    values.set(name, [...(values.get(name) ?? []), value]);
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
   }
   return values;
 }
