@@ -15,6 +15,7 @@ import { type ClusterPlan, clientUrl, localCluster } from "./cluster/layout.ts";
 import { commandLineOf } from "./cluster/processes.ts";
 import { callOf, commandOf, defaultDir, isReleased } from "./cluster/programs.ts";
 import { restoreCluster } from "./cluster/restore.ts";
+import { restartRolling } from "./cluster/rolling.ts";
 import { clusterStatus } from "./cluster/status.ts";
 import { systemTrouble } from "./cluster/trouble.ts";
 
@@ -27,13 +28,15 @@ Runs three members on this machine, infra0 to infra2, with mutual TLS, on the po
 
   start      starts the members that do not run; creates certificates if there are none
   stop       stops all members
-  restart    stops and starts all members
+  restart    restarts the members one after the other, the leader last: a majority runs all the time
   status     prints process, role, health, size and version of each; exit code 0 if all are healthy
   clean      stops all members and deletes data, logs and certificates
   restore    saves a snapshot (or uses SNAPSHOT), deletes all data, and restores every member from it
 
   --dir DIRECTORY    directory of the cluster's files (default: ${defaultDir})
   --keep-certs       clean: do not delete the certificates
+  --rolling          restart: one after the other, as by default
+  --at-once          restart: stop all members, then start them
   --help             print this text
 `;
 
@@ -44,6 +47,7 @@ interface Options {
   readonly file: string | undefined;
   readonly dir: string;
   readonly keepCerts: boolean;
+  readonly atOnce: boolean;
 }
 
 /** Undefined if help was asked for. Throws an Error that says what is wrong. */
@@ -54,6 +58,8 @@ function readOptions(args: readonly string[]): Options | undefined {
     options: {
       dir: { type: "string", default: defaultDir },
       "keep-certs": { type: "boolean", default: false },
+      rolling: { type: "boolean", default: false },
+      "at-once": { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -69,7 +75,11 @@ function readOptions(args: readonly string[]): Options | undefined {
   }
   if (keepCerts && command !== "clean")
     throw new Error("unknown: --keep-certs, which is for clean");
-  return { command: command!, file, dir: resolve(values.dir), keepCerts };
+  const atOnce = values["at-once"];
+  if ((atOnce || values.rolling) && command !== "restart")
+    throw new Error(`unknown: ${atOnce ? "--at-once" : "--rolling"}, which is for restart`);
+  if (atOnce && values.rolling) throw new Error("--rolling and --at-once exclude each other");
+  return { command: command!, file, dir: resolve(values.dir), keepCerts, atOnce };
 }
 
 async function main(args: readonly string[]): Promise<boolean> {
@@ -84,13 +94,13 @@ async function main(args: readonly string[]): Promise<boolean> {
     process.stdout.write(HELP);
     return true;
   }
-  const { command, file, dir, keepCerts } = options;
+  const { command, dir } = options;
   const executable = process.env["QUORATE_EXECUTABLE"];
   const plan = executable ? localCluster(dir, [executable]) : localCluster(dir);
   try {
     // Changes nothing, so it may look while another run is at work.
     if (command === "status") return await clusterStatus(plan, say, Date.now());
-    return await alone(plan, () => run(plan, command, file, keepCerts));
+    return await alone(plan, () => run(plan, options!));
   } catch (error) {
     const trouble = systemTrouble(error, dir);
     if (trouble === undefined) throw error;
@@ -101,13 +111,13 @@ async function main(args: readonly string[]): Promise<boolean> {
 
 async function run(
   plan: ClusterPlan,
-  command: string,
-  file: string | undefined,
-  keepCerts: boolean,
+  { command, file, keepCerts, atOnce }: Options,
 ): Promise<boolean> {
   if (command === "stop") return stopCluster(plan, say);
   if (command === "clean") return cleanCluster(plan, keepCerts, say);
   if (command === "restore") return restoreCluster(plan, file, say);
+  const runsAny = plan.members.some((member) => runningPid(plan, member) !== undefined);
+  if (command === "restart" && !atOnce && runsAny) return restartRolling(plan, say);
   if (command === "restart" && !(await stopCluster(plan, say))) return false;
   const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
   if (!(await startCluster(plan, say))) return false;

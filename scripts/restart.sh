@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stops the local cluster and starts it again on the same data.
+# Restarts the members of the local cluster one after the other; --at-once: all at the same time.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"
 exec node scripts/cluster.ts restart "$@"

@@ -3,12 +3,13 @@
  * has fakes and the contract suites.
  */
 export * from "./src/advice.ts";
+export * from "./src/checks.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export * from "./src/duration.ts";
 export { type BodyRefusal, HeldBody } from "./src/held-body.ts";
-export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
+export { type HttpHandler, type HttpRequest, type HttpResponse, plainError } from "./src/http.ts";
 export {
   type HttpExchange,
   type HttpExchangeHandler,
@@ -25,6 +26,7 @@ export { parentOf } from "./src/paths.ts";
 export { type PemBlock, pemBlocks } from "./src/pem.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
+export type { SelfCertConfig } from "./src/self-cert.ts";
 export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { listItems, trimBlanks, trimEndOf } from "./src/trim.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

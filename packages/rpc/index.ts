@@ -28,7 +28,7 @@ export * as Http2 from "./src/http2/constants.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
 export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
-export { clientOf, type Peer } from "./src/http2/peer.ts";
+export { clientOf, FORWARDED_FOR, type Peer } from "./src/http2/peer.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export { isPieceSource, joinMessage, messageSize } from "./src/messages.ts";
 export * from "./src/service.ts";

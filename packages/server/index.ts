@@ -10,7 +10,6 @@ export {
   checkEndpoints,
   type HealthSource,
   healthEndpoint,
-  plainError,
 } from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
 export { type HttpKvParts, httpKv } from "./src/http-kv/index.ts";
@@ -27,6 +26,7 @@ export type { MemberMetrics } from "./src/metrics/member-metrics.ts";
 export { Counter, Gauge, MetricRegistry } from "./src/metrics/registry.ts";
 export { SLICE_LIMITS } from "./src/reads/slices.ts";
 export { pageTable, serviceTable } from "./src/services/table.ts";
+export { directoryExpiry } from "./src/v2/expiry.ts";
 export * from "./src/version.ts";
 export { ClientBudget } from "./src/watch/client-budget.ts";
 export { WATCH_BYTES, WATCH_KEY_FACTOR } from "./src/watch/limits.ts";

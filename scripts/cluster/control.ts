@@ -51,10 +51,17 @@ export function runningPid(plan: ClusterPlan, member: MemberPlan): number | unde
   return commandLineOf(pid)?.includes(`--data-dir=${dataDir(plan, member)}`) ? pid : undefined;
 }
 
-/** Starts the members that do not run, and waits until all are healthy. True when they are. */
-export async function startCluster(plan: ClusterPlan, say: Say): Promise<boolean> {
-  const missing = plan.members.filter((member) => runningPid(plan, member) === undefined);
-  for (const member of plan.members.filter((one) => !missing.includes(one))) {
+/**
+ * Starts those of the members that do not run, and waits until all of them are healthy. True when
+ * they are.
+ */
+export async function startCluster(
+  plan: ClusterPlan,
+  say: Say,
+  members: readonly MemberPlan[] = plan.members,
+): Promise<boolean> {
+  const missing = members.filter((member) => runningPid(plan, member) === undefined);
+  for (const member of members.filter((one) => !missing.includes(one))) {
     say(`${member.name} is running already (pid ${runningPid(plan, member)})`);
   }
   for (const member of missing.filter((one) => existsSync(pidFile(plan, one)))) {
@@ -65,7 +72,7 @@ export async function startCluster(plan: ClusterPlan, say: Say): Promise<boolean
     return false;
   for (const member of missing)
     say(`starting ${member.name} (pid ${spawnMember(plan, member)}, log ${logFile(plan, member)})`);
-  return waitHealthy(plan, say);
+  return waitHealthy(plan, say, members);
 }
 
 async function portsAreFree(members: readonly MemberPlan[], say: Say): Promise<boolean> {
@@ -94,7 +101,7 @@ async function ensureCertificates(
   if (trouble === undefined) return true;
   if (missing.length < plan.members.length) {
     say(
-      `${trouble}; new certificates cannot be made while members run on the old ones: run ${callOf("restart")}`,
+      `${trouble}; new certificates cannot be made while members run on the old ones: run ${callOf("restart")} --at-once`,
     );
     return false;
   }
@@ -141,7 +148,11 @@ function withoutShadowed(flags: readonly string[]): NodeJS.ProcessEnv {
   return env;
 }
 
-async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
+async function waitHealthy(
+  plan: ClusterPlan,
+  say: Say,
+  members: readonly MemberPlan[],
+): Promise<boolean> {
   const certs = certificateFiles(certsDir(plan));
   const read = (path: string): string => readFileSync(path, "utf8");
   const probe = createHealthProbe({
@@ -150,7 +161,7 @@ async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
     key: read(certs.clientKey),
   });
   const startedMs = performance.now();
-  const waiting = new Map(plan.members.map((member) => [member, "not asked yet"]));
+  const waiting = new Map(members.map((member) => [member, "not asked yet"]));
   let nextWordMs = 5000;
   try {
     for (;;) {
@@ -210,11 +221,18 @@ function sayLogTail(plan: ClusterPlan, member: MemberPlan, say: Say): void {
   say("---");
 }
 
-/** Sends SIGTERM to the members that run and waits until they are gone. True when none is left. */
-export async function stopCluster(plan: ClusterPlan, say: Say): Promise<boolean> {
+/**
+ * Sends SIGTERM to those of the members that run and waits until they are gone. True when none is
+ * left.
+ */
+export async function stopCluster(
+  plan: ClusterPlan,
+  say: Say,
+  members: readonly MemberPlan[] = plan.members,
+): Promise<boolean> {
   const startedMs = performance.now();
   const stopping = new Map<MemberPlan, number>();
-  for (const member of plan.members) {
+  for (const member of members) {
     const pid = runningPid(plan, member);
     if (pid === undefined) {
       rmSync(pidFile(plan, member), { force: true });

@@ -87,7 +87,7 @@ async function rowOf(
   }
   const [reason, { role, dbSize, version }] = await Promise.all([
     probe.trouble(url, ASK_LIMIT_MS),
-    ask(plan, member),
+    askMember(plan, member),
   ]);
   const health = reason === undefined ? "healthy" : "unhealthy";
   const cells = [name, String(pid), role, url, health, dbSize, version, since(plan, member, nowMs)];
@@ -95,7 +95,7 @@ async function rowOf(
 }
 
 /** What the member says of itself; a dash each if it does not answer. */
-async function ask(
+export async function askMember(
   plan: ClusterPlan,
   member: MemberPlan,
 ): Promise<{ role: string; dbSize: string; version: string }> {

@@ -11,6 +11,11 @@ test("the commands of the operations guide do what it says", { skip: skipGuides 
     return found[0].printed;
   };
   assert.match(printed("endpoint status --cluster"), /(│ http:\/\/127\.0\.0\.\d:2379 [^\n]*\n){3}/);
+  assert.equal(printed("doctor --restart-safe m2"), "It is safe to restart m2 now.\n");
+  assert.match(
+    printed("doctor --restart-safe m3"),
+    /^It is safe to restart m3 now\.\n("Version" : "3\.7\.0"\n){3}$/,
+  );
   assert.match(
     printed("member add m4"),
     /^Member +[0-9a-f]+ added as learner to cluster +[0-9a-f]+\n\nETCD_NAME="m4"\n/,

@@ -11,7 +11,7 @@ export function codeOnly(text: string): string {
   return scan(text, (piece) => piece.replace(/[^\n]/g, " "));
 }
 
-/** A regular expression that stands in a text: where its first slash is, and what it consists of. */
+/** A regular expression in a text: where its first slash is, and what it consists of. */
 export interface RegExpLiteral {
   readonly offset: number;
   readonly source: string;

@@ -164,6 +164,8 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "part-repeats-a-key": STREAMS,
   "parts-beyond-the-limit": STREAMS,
   "advance-despite-a-leader": FIRST_ELECTIONS,
+  "token-outlives-its-user-in-the-log": { ...USERS, signedTokens: true },
+  "start-forgets-creations": { ...USERS, signedTokens: true },
   "roles-of-a-token-lost-in-the-log": { ...USERS, signedTokens: true },
   "watch-waits-for-no-signature": { ...USERS, signedTokens: true },
   "snapshot-without-users": { ...USERS, snapshotCount: 3, catchUpEntries: 1 },

@@ -35,6 +35,7 @@ import {
   portHolder,
   portTrouble,
 } from "../../scripts/cluster/processes.ts";
+import { restartRolling } from "../../scripts/cluster/rolling.ts";
 import { clusterStatus, shownDuration } from "../../scripts/cluster/status.ts";
 import { systemTrouble } from "../../scripts/cluster/trouble.ts";
 import { endsWith } from "../support/children.ts";
@@ -89,6 +90,44 @@ test("start, start again, stop, clean", async () => {
   assert.equal(await cleanCluster(plan, false, say), true);
   assert.ok(!existsSync(join(plan.dir, "certs")));
   words();
+});
+
+test("a rolling restart takes one member after the other, the leader last, and each only when it is safe", async () => {
+  await startCluster(plan, () => {});
+  const before = plan.members.map((member) => runningPid(plan, member));
+  const asked: string[] = [];
+  const refusals = ["m1 is 9 entries behind", "m1 is 9 entries behind"];
+  const questions = {
+    role: async ({ name }: { name: string }) => (name === "m0" ? "leader" : "follower"),
+    async againstRestart({ name }: { name: string }, other: { name: string }) {
+      asked.push(`${name} at ${other.name}`);
+      for (const member of plan.members) assert.ok(runningPid(plan, member) !== undefined);
+      return name === "m1" ? refusals.pop() : undefined;
+    },
+  };
+  words();
+  assert.equal(await restartRolling(plan, say, questions), true);
+  assert.deepEqual(asked, ["m1 at m0", "m1 at m0", "m1 at m0", "m0 at m1"]);
+  assert.match(
+    words(),
+    /^m1 waits: m1 is 9 entries behind\nm1 stopped[^\n]*\nstarting m1[^\n]*\nm1 is healthy[^\n]*\nm0 stopped/,
+  );
+  const after = plan.members.map((member) => runningPid(plan, member));
+  assert.ok(after.every((pid, i) => pid !== undefined && pid !== before[i]));
+
+  // It never becomes safe: nothing is stopped.
+  const never = { ...questions, againstRestart: async () => "m0 has no leader" };
+  assert.equal(await restartRolling(plan, say, never, 0), false);
+  assert.match(words(), /^m1 waits: m0 has no leader\ngave up after 0 s; m1 was not stopped$/);
+  // Certificates that no member could be started with: nothing is stopped.
+  rmSync(join(plan.dir, "certs/peer.pem"));
+  assert.equal(await restartRolling(plan, say, questions), false);
+  assert.match(words(), /peer\.pem is missing; .* run scripts\/restart\.sh --at-once$/);
+  assert.deepEqual(
+    plan.members.map((member) => runningPid(plan, member)),
+    after,
+  );
+  await cleanCluster(plan, false, () => {});
 });
 
 test("a port in use is named with the process that holds it, and nothing starts", async () => {

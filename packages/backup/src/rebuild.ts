@@ -7,9 +7,10 @@
  * key at that revision, gets UNSEEN_LEASE_TTL_SECONDS. Users and roles are as last recorded, too,
  * where that is later than the base; passwords are the base's.
  */
-import type { Disk, KeyspaceOpener } from "@quorate/host";
+import { type Disk, type KeyspaceOpener, parentOf } from "@quorate/host";
 import { importEtcdFile, type LaterChange, type LaterUsers, type NewCluster } from "@quorate/store";
 import type { Chain } from "./catalog.ts";
+import { BackupError } from "./errors.ts";
 import { applyLeases } from "./follow-state.ts";
 import type { BackupRecord } from "./format.ts";
 import { readSegment } from "./segment-reader.ts";
@@ -23,6 +24,31 @@ const SLICE_BYTES = 1024 * 1024;
 const HISTORY: ReadonlySet<BackupRecord["kind"]> = new Set<BackupRecord["kind"]>([
   ...(["changes", "leases", "users"] as const),
 ]);
+
+/** Records that say that what came before is complete. */
+const KNOWN: ReadonlySet<BackupRecord["kind"]> = new Set<BackupRecord["kind"]>([
+  ...(["changes", "progress"] as const),
+]);
+
+/**
+ * A time between two runs: what the second one received first may have been made before it or
+ * after it.
+ */
+function unknownTime(
+  basePath: string,
+  timeMs: number,
+  knownMs: number,
+  { revision, timeMs: receivedMs }: { readonly revision: number; readonly timeMs: number },
+): BackupError {
+  const shown = (ms: number): string => new Date(ms).toISOString();
+  return new BackupError(
+    "OutOfRange",
+    parentOf(basePath),
+    `${shown(timeMs)} is between two runs of the backup: revision ${revision} was received at ${shown(receivedMs)} and made at some ` +
+      `time since ${shown(knownMs)}, so it cannot be told whether it belongs to that state. Use a revision: --at ${revision - 1} is the ` +
+      `state of ${shown(knownMs)}, --at ${revision} and later ones have what came after. A backup that runs all the time has the times`,
+  );
+}
 
 /** The end: a revision, or the changes recorded up to a time. */
 export type RebuildPoint = { readonly revision: number } | { readonly timeMs: number };
@@ -58,13 +84,27 @@ export async function rebuild(
   let listed = false;
   const totalBytes = base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   let segmentBytes = 0;
+  /** Until when it is known that no change is missing. */
+  let knownMs = base.timeMs;
 
   function* later(): Generator<LaterChange[]> {
     let isOver = false;
+    /** Whether the first change after the time was seen. */
+    let isDecided = false;
     let slice: LaterChange[] = [];
     let sliceBytes = 0;
     for (const segment of segments) {
+      let isOfThisRun = false;
       for (const record of readSegment(deps.disk, segment.path)) {
+        if ("timeMs" in point && record.kind === "changes" && record.revision > base.revision) {
+          const isLater = record.timeMs > point.timeMs;
+          if (isLater && !isDecided && !isOfThisRun && point.timeMs > knownMs)
+            throw unknownTime(base.path, point.timeMs, knownMs, record);
+          isDecided ||= isLater;
+          isOfThisRun = true;
+        }
+        if (record.kind === "progress" && "timeMs" in point && record.timeMs <= point.timeMs)
+          isOfThisRun = true;
         if (record.kind === "leases") {
           for (const [id, ttlSeconds] of record.leases)
             if (ttlSeconds > 0) everSeen.set(id, ttlSeconds);
@@ -81,6 +121,7 @@ export async function rebuild(
           applyLeases(leases, record);
           listed ||= record.all;
         }
+        if (KNOWN.has(record.kind)) knownMs = Math.max(knownMs, record.timeMs);
         // The base has the segment's changes up to its own revision.
         if (record.kind !== "changes" || record.revision <= base.revision) continue;
         revision = record.revision;

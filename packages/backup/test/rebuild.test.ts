@@ -79,6 +79,59 @@ describe("rebuilding", () => {
     await store.close({ flush: false });
   });
 
+  test("a time between two runs is refused with the interval and the revisions, not restored to an older state", async () => {
+    const backup = emptyBackup(6);
+    const { model, disk } = backup;
+    for (let i = 0; i < 5; i++) model.step();
+    await addBase(backup);
+    const [first] = readCatalog(disk, DIR).bases;
+    const startMs = first.timeMs;
+    /** A run that begins at a time and receives what the model does then a second later. */
+    const run = (number: number, beginMs: number, steps: number): void => {
+      const revision = model.revision;
+      const head = { kind: "head", clusterId: 1n, revision, timeMs: beginMs } as const;
+      const writer = SegmentWriter.create(disk, DIR, number, head);
+      for (let i = 0; i < steps; i++) model.step();
+      for (let at = revision + 1; at <= model.revision; at++)
+        writer.append({
+          kind: "changes",
+          timeMs: beginMs + 1000,
+          revision: at,
+          changes: model.changesOf(at),
+        });
+      writer.append({
+        kind: "hash",
+        timeMs: beginMs + 1500,
+        revision: 0,
+        compactRevision: 0,
+        hash: 0,
+      });
+      writer.close();
+    };
+    run(1, startMs + 10, 3);
+    const before = model.revision;
+    run(2, startMs + 3_600_000, 4);
+    const at = (ms: number) => storeAt(backup, { timeMs: startMs + ms }, model.revision);
+    for (const ms of [60_000, 3_600_000, 3_600_999])
+      await assert.rejects(at(ms), (error: Error) => {
+        assert.ok(error instanceof BackupError && error.code === "OutOfRange", String(error));
+        const iso = (offset: number) => new Date(startMs + offset).toISOString();
+        assert.ok(error.message.includes(`${iso(ms)} is between two runs`), error.message);
+        assert.ok(error.message.includes(`made at some time since ${iso(1010)}`), error.message);
+        assert.ok(error.message.includes(`--at ${before} is the state`), error.message);
+        assert.ok(error.message.includes(`--at ${before + 1} and later`), error.message);
+        return true;
+      });
+    for (const [ms, revision] of [
+      [1010, before],
+      [3_601_000, model.revision],
+    ]) {
+      const store = await at(ms);
+      assert.equal(store.mvcc.currentRevision, revision);
+      await store.close({ flush: false });
+    }
+  });
+
   test("a record with a right checksum that is no change is named, with what to do", async () => {
     const make = (revision: number, modRevision: number, key: string) =>
       KeyValue.encode(

@@ -46,6 +46,22 @@ const TLS_REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/^/, "the TLS handshake failed"],
 ];
 
+/** Node's codes for a certificate that it does not accept. */
+const UNTRUSTED_CODE =
+  /^(?:CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_ALTNAME_)/;
+/** What reasonOf makes of a server's refusal. */
+const REFUSED_BY_MEMBER =
+  /^the member (?:requires a client certificate|refused this client's cert)/;
+
+/**
+ * Whether a connection failed because one end does not accept the other's certificate.
+ * @param code of Node's error
+ * @param reason what reasonOf returns
+ */
+export function isUntrusted(code: string | undefined, reason: string): boolean {
+  return (code !== undefined && UNTRUSTED_CODE.test(code)) || REFUSED_BY_MEMBER.test(reason);
+}
+
 /** Why a call failed. @param text of the error, or the server's own */
 export function reasonOf(text: string): string {
   // OpenSSL: thread, "error", number, library, function, reason, source file.

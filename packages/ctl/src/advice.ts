@@ -74,12 +74,12 @@ const usageAdvice: readonly (readonly [reason: RegExp, text: string])[] = [
   ],
 ];
 
-/** On a terminal, prints a hint about a usage error, if there is one. */
-export function usageHint(io: Io, message: string): void {
+/** A hint about a usage error, or undefined. @param message the error's text */
+export function usageHint(message: string): string | undefined {
   const found = usageAdvice.find(([pattern]) => pattern.test(message));
-  if (found === undefined || !io.stderrIsTerminal) return;
+  if (found === undefined) return undefined;
   const [pattern, text] = found;
-  io.stderr(`Hint: ${text.replaceAll("$1", pattern.exec(message)![1] ?? "")}\n`);
+  return text.replaceAll("$1", pattern.exec(message)![1] ?? "");
 }
 
 /** A hint for a failure, or undefined. @param reason the text of the failure */

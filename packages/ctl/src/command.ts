@@ -48,6 +48,8 @@ export interface Program {
   readonly envPrefix?: string;
   /** Variables with the prefix that are no flags and cause no warning. */
   readonly otherVariables?: ReadonlySet<string>;
+  /** What to try after a usage error, for a person at a terminal; undefined for nothing. */
+  usageHint?(message: string): string | undefined;
   /** What another program has in place of a command, such as "snapshot restore". */
   readonly elsewhere?: ReadonlyMap<string, string>;
 }

@@ -32,7 +32,7 @@ export const globalFlags: Flags = {
   "keepalive-time": {
     kind: "duration",
     defaultText: "2s",
-    doc: "interval between pings on an idle connection (at least 10s)",
+    doc: "silence after which a connection is pinged (less than 10s counts as 10s, as in etcdctl)",
   },
   "keepalive-timeout": {
     kind: "duration",

@@ -2,7 +2,6 @@
  * Runs a program with commands: finds the command, parses flags and variables, prints help and
  * errors.
  */
-import { usageHint } from "./advice.ts";
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import { readCommandLine, UnknownCommand } from "./command-line.ts";
 import { FlagError, type FlagValues } from "./flags.ts";
@@ -41,7 +40,8 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof Exit) {
       if (error.message !== "") io.stderr(`Error: ${error.message}\n`);
-      usageHint(io, error.message);
+      const hint = io.stderrIsTerminal ? program.usageHint?.(error.message) : undefined;
+      if (hint !== undefined) io.stderr(`Hint: ${hint}\n`);
       return error.code;
     }
     if (error instanceof FlagError || error instanceof UnknownCommand) {

@@ -1,4 +1,5 @@
 /** quoratectl: the command line for a running cluster. */
+import { usageHint } from "./advice.ts";
 import { alarmCommand } from "./commands/alarm.ts";
 import { authCommand } from "./commands/auth.ts";
 import { backupCommand } from "./commands/backup.ts";
@@ -33,6 +34,7 @@ import type { Program } from "./program.ts";
 export const quoratectl: Program = {
   name: "quoratectl",
   short: "quoratectl: command line client of Quorate and etcd clusters.",
+  usageHint,
   groups: [
     {
       title: "Key-value commands",

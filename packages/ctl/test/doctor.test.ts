@@ -13,6 +13,7 @@ import { diagnose } from "../src/doctor/diagnose.ts";
 import { probeDisk } from "../src/doctor/disk.ts";
 import { look } from "../src/doctor/look.ts";
 import { humanReport } from "../src/doctor/report.ts";
+import { reasonsAgainstRestart } from "../src/doctor/restart-safe.ts";
 import type { ClusterView, MemberView } from "../src/doctor/view.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
@@ -160,6 +161,40 @@ test("through a grpc-proxy the members are not examined, and the doctor says so"
     ["endpoints"],
   );
   assert.match(humanReport(both, [], [], plain), /^1 member, 1 of them respond; m1 leads/);
+});
+
+test("whether a member can be restarted now", () => {
+  const answer = (members: readonly MemberView[], name: string) =>
+    reasonsAgainstRestart(view(members), name);
+  assert.deepEqual(answer(three, "m1"), []);
+  assert.deepEqual(answer(three, "2"), [], "by its id");
+  assert.equal(answer(three, "m9"), undefined);
+  const down = member(3, { status: undefined, failure: "connection refused" });
+  assert.deepEqual(answer([member(1), member(2), down], "m3"), [], "it is down already");
+  assert.deepEqual(answer([member(1), member(2), down], "m1"), [
+    "1 of the other members work, and 2 of 3 voters must",
+    "m3 does not respond: connection refused",
+  ]);
+  const late = member(3, {}, { raftAppliedIndex: 100 });
+  const ahead = [1, 2].map((n) => member(n, {}, { raftIndex: 900, raftAppliedIndex: 900 }));
+  assert.deepEqual(answer([...ahead, late], "m2")?.slice(1), ["m3 is 800 entries behind"]);
+  assert.deepEqual(answer([member(1), member(2), member(3, {}, { leader: 0n })], "m1")?.slice(1), [
+    "m3 has no leader",
+  ]);
+  const healing = new MetricsText("quorate_server_healing 1\n");
+  assert.deepEqual(
+    answer([member(1), member(2), member(3, { metrics: healing })], "m1")?.slice(1),
+    ["m3 rebuilds its store"],
+  );
+  assert.deepEqual(answer([member(1)], "m1"), [
+    "0 of the other members work, and 1 of 1 voters must",
+  ]);
+  assert.deepEqual(answer([member(1), member(2)], "m1")?.length, 1);
+  // A learner counts neither when it is restarted nor when another is.
+  const learner = member(4);
+  const asLearner = { ...learner, member: { ...learner.member!, isLearner: true } };
+  assert.deepEqual(answer([member(1), down, asLearner], "m4"), []);
+  assert.equal(answer([member(1), member(2), asLearner], "m1")?.length, 1);
 });
 
 test("endpoints of two clusters", () => {

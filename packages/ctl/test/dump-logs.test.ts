@@ -8,10 +8,13 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { InternalRaftRequest } from "@quorate/proto";
+import { ManualClock, MemoryDisk } from "@quorate/host/testing";
+import { fromUtf8, InternalRaftRequest, PutRequest } from "@quorate/proto";
+import { Wal } from "@quorate/wal";
 import { quorateutl, runProgram } from "../index.ts";
 import { LineOutput, MAX_HELD_CHARS } from "../src/dump/output.ts";
 import { protoText, quoted } from "../src/dump/proto-text.ts";
+import { rawLines } from "../src/dump/raw-logs.ts";
 import { FakeIo } from "./fake-io.ts";
 
 const fixture = join(import.meta.dirname, "fixtures/etcd-3.7-log");
@@ -99,6 +102,33 @@ test("types can be selected; an unknown one causes a warning", async () => {
   );
 });
 
+test("long keys and values are cut, with their size; --max-value-bytes=0 shows them whole", async () => {
+  const [disk, root] = [new MemoryDisk(), "/m"];
+  disk.makeDir(root);
+  const value = new Uint8Array(100_000).fill(0xff);
+  const data = InternalRaftRequest.encode({
+    header: { ID: 7n, username: "", authRevision: 0 },
+    put: PutRequest.encode({ key: fromUtf8("k"), value }),
+  });
+  const text = protoText("etcdserverpb.InternalRaftRequest", data, 4);
+  const cut = "<99996 of 100000 bytes not shown; --max-value-bytes=0 shows all>";
+  assert.equal(text, `header:{ID:7} put:{key:"k" value:"\\xff\\xff\\xff\\xff"${cut}}`);
+  const wal = Wal.create(disk, `${root}/wal`, new Uint8Array(0), { clock: new ManualClock() });
+  wal.append({ term: 1, vote: 0n, commit: 1 }, [{ type: 0, term: 1, index: 1, data }]);
+  await wal.close();
+  const lines = (maxBytes: number) => [...rawLines(disk, `${root}/wal`, 0, maxBytes)].join("");
+  assert.match(
+    lines(4),
+    /Data:"\\?".{4,14}"<\d+ of \d+ bytes not shown; --max-value-bytes=0 shows all> \n/,
+  );
+  assert.ok(lines(4).length < 1000 && lines(Number.POSITIVE_INFINITY).length > 400_000);
+  // The flag's default leaves what is usual as etcd-dump-logs prints it.
+  assert.doesNotMatch((await dump(fixture)).out, /not shown/);
+  assert.match((await dump("--max-value-bytes=2", fixture)).out, /"<\d+ of \d+ bytes not shown/);
+  assert.match((await dump("--raw", "--max-value-bytes=2", fixture)).out, /bytes not shown/);
+  assert.match((await dump("--max-value-bytes=-1", fixture)).err, /must not be negative/);
+});
+
 test("entries before damage are printed, then the file, the offset and the next command", async () => {
   const dir = join(scratch, "damaged");
   mkdirSync(dir);
@@ -112,10 +142,10 @@ test("entries before damage are printed, then the file, the offset and the next 
     out,
     /\n {3}2\t {9}9\tnorm\t.*lease_grant.*\n\nEntry types \(Normal,ConfigChange\) count is : 9\n$/,
   );
-  assert.match(
-    err,
-    /^Error: .*damaged\/0{16}-0{16}\.wal: damaged at byte \d+: the checksum does not match\. What to do next: .*"quoratectl member replace [0-9a-f]+ NEW-PEER-URL".*"quorateutl backup restore BACKUP .*\n$/,
-  );
+  assert.match(err, /^Error: .*damaged\/0{16}-0{16}\.wal: damaged at byte \d+: /);
+  assert.match(err, /the checksum does not match\. What to do next: /);
+  assert.match(err, /"quoratectl member replace [0-9a-f]+ NEW-PEER-URL"/);
+  assert.match(err, /"quorateutl backup restore BACKUP .*\n$/);
   const place = Number(/at byte (\d+)/.exec(err)![1]);
   assert.ok(place <= at && at - place < 200);
   const raw = await dump("--raw", dir);

@@ -33,3 +33,20 @@ export interface HttpResponse {
 
 /** Handles HTTP requests. */
 export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+
+/** Plain text in the form of Go's http.Error, which clients of these endpoints have always seen. */
+export function plainError(
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+): HttpResponse {
+  return {
+    status,
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "x-content-type-options": "nosniff",
+      ...headers,
+    },
+    body: `${text}\n`,
+  };
+}

@@ -6,7 +6,7 @@
 const SP = 32;
 const HTAB = 9;
 
-/** Without the spaces and tabs at both ends, as header values are trimmed (RFC 9110 section 5.5). */
+/** Without the spaces and tabs at both ends, as in header values (RFC 9110 section 5.5). */
 export function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,9 +1,10 @@
 /** The plain HTTP side of the proxy: health, its metrics, and those of a member. */
+
 import { request as httpsRequest } from "node:https";
 import type { ConnectionOptions } from "node:tls";
+import { plainError } from "@quorate/host";
 import { requestHttp1 } from "@quorate/host/node";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
-import { plainError } from "@quorate/server";
 
 const TIMEOUT_MS = 10_000;
 /** A longer page of a member is not passed on. */

@@ -1,6 +1,6 @@
 /** Who calls, as the cluster is to see it: the metadata that goes with each call upstream. */
 import { AuthService } from "@quorate/proto";
-import { type CallContext, type CallStart, clientOf } from "@quorate/rpc";
+import { type CallContext, type CallStart, clientOf, FORWARDED_FOR } from "@quorate/rpc";
 
 /** Metadata of one call upstream. */
 export type Metadata = CallStart["metadata"];
@@ -21,7 +21,7 @@ function hostOf({ peerAddress }: CallContext): string {
  */
 export function passedOn(context: CallContext): Metadata {
   let metadata: { name: string; value: string }[] | undefined;
-  if (context.path === LOGIN) metadata = [{ name: "x-forwarded-for", value: hostOf(context) }];
+  if (context.path === LOGIN) metadata = [{ name: FORWARDED_FOR, value: hostOf(context) }];
   for (const name of PASSED_ON) {
     const value = context.metadata(name);
     if (value === undefined) continue;

@@ -20,6 +20,7 @@ test("a unary call is the service's own, with the metadata of the headers", asyn
     unary(async (request, context) => {
       const keys = ["authorization", "token", "hasleader", "x-bin", "traceparent", "te"];
       seen.push(...keys.map((key) => context.metadata(key)));
+      seen.push(context.metadata("x-forwarded-for"));
       seen.push(context.path, context.metadata("grpcgateway-accept"));
       const { key } = RangeRequest.decode(request);
       return RangeResponse.encode({ count: 2 ** 40, kvs: [keyValue(key, "1")] });
@@ -33,6 +34,8 @@ test("a unary call is the service's own, with the metadata of the headers", asyn
     traceparent: "00-1-2-01",
     accept: "text/html",
     te: "trailers",
+    "x-forwarded-for": "192.0.2.1",
+    "grpc-metadata-x-forwarded-for": "192.0.2.99",
   });
   assert.equal(exchange.status, 200);
   assert.equal(exchange.text, '{"kvs":[{"key":"Zm9v","value":"MQ=="}],"count":"1099511627776"}');
@@ -40,7 +43,7 @@ test("a unary call is the service's own, with the metadata of the headers", asyn
     "content-type": "application/json",
     "grpc-metadata-content-type": "application/grpc",
   });
-  const metadata = ["secret", "t", "true", "ab", "00-1-2-01", undefined];
+  const metadata = ["secret", "t", "true", "ab", "00-1-2-01", undefined, "192.0.2.1"];
   assert.deepEqual(seen, [...metadata, RANGE, "text/html"]);
   assert.deepEqual(codes, ["KV/Range 0"]);
 });

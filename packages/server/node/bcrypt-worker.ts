@@ -5,9 +5,10 @@
  *     to it:   {id, password, hash}       is the password that of the hash?
  *              {id, password, cost}       a new hash
  *     from it: {id, result} or {id, error}
+ *
+ * It has the priority of the process. With a lower one, whatever else is busy on the machine holds
+ * up every login, and a container that may use one processor has no other for it.
  */
-import { readlinkSync } from "node:fs";
-import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 
 /** What says that this file runs as the worker. */
@@ -35,20 +36,9 @@ export const bcryptWorker: { readonly url: URL; readonly workerData: string } = 
   workerData: ROLE,
 };
 
-/** On Linux a thread has a priority of its own; elsewhere it stays as it is. */
-function yieldToOthers(): void {
-  try {
-    const thread = Number(/\/task\/([0-9]+)$/.exec(readlinkSync("/proc/thread-self"))?.[1]);
-    if (Number.isInteger(thread)) setPriority(thread, 19);
-  } catch {
-    // Hashes compete with the member's thread then.
-  }
-}
-
 if (parentPort !== null && workerData === ROLE) {
   const port = parentPort;
   const { default: bcrypt } = await import("bcryptjs");
-  yieldToOthers();
   port.on("message", ({ id, password, hash, cost }: BcryptJob) => {
     let result: BcryptResult;
     try {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { HttpExchangeHandler, Logger } from "@quorate/host";
 import type { HttpHandler } from "@quorate/rpc";
 import type { SocketGateway } from "@quorate/rpc/node";
+import type { ServerConfig } from "../src/config/index.ts";
 import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
@@ -18,15 +19,15 @@ import { prometheusExposition } from "./prometheus.ts";
  */
 export async function dataEndpoints(
   gateway: SocketGateway | undefined,
+  { enableV2, http }: Pick<ServerConfig, "enableV2" | "http">,
   member: Member,
-  parts: Omit<HttpKvParts, "hashKey">,
+  parts: Omit<HttpKvParts, "access" | "hashKey">,
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
-  const { enableV2, http } = member.config;
   const hashKey = randomBytes(32);
   const v2 = enableV2 ? await import("../src/v2/routes.ts") : undefined;
   return new Map([
     ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
-    ...(http.areKeysOn ? httpKv(member, { ...parts, hashKey }) : []),
+    ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),
     ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
   ]);
 }

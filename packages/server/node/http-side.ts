@@ -25,7 +25,7 @@ export interface HttpSide {
 }
 
 /** The services that HTTP requests reach, and who watches. */
-export type HttpParts = Omit<HttpKvParts, "hashKey"> & {
+export type HttpParts = Omit<HttpKvParts, "access" | "hashKey"> & {
   readonly services: ServiceTable;
   readonly observer: RpcObserver;
 };
@@ -52,7 +52,7 @@ export async function httpSide(
   if (calls !== undefined && gateway !== undefined)
     gatewayMetrics(member.metrics.registry, calls, gateway);
   const plain = plainEndpoints(member, versionOf(member), logger);
-  const data = await dataEndpoints(gateway, member, parts);
+  const data = await dataEndpoints(gateway, config, member, parts);
   const router = exchangeRouter(new Map([...plain, ...data]));
   return {
     client: controlAccess(router, config.http, { clock, logger }),

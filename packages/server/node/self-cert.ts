@@ -9,8 +9,7 @@
 import { KeyObject, type webcrypto, X509Certificate } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import type { Clock, Logger } from "@quorate/host";
-import type { SelfCertConfig } from "../src/config/index.ts";
+import type { Clock, Logger, SelfCertConfig } from "@quorate/host";
 
 const PRIVATE_DIR_MODE = 0o700;
 const YEAR_MS = 365 * 24 * 3_600_000;

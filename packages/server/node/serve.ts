@@ -5,7 +5,7 @@
  *     acquire (resources.ts): doors open -> member starts -> metrics served -> member is ready
  *     -> clients served, those that waited first -> ... -> release
  */
-import type { Logger } from "@quorate/host";
+import { type Logger, plainError } from "@quorate/host";
 import type { LogCounts } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler, ServiceTable } from "@quorate/rpc";
@@ -13,13 +13,13 @@ import type { EngineServer } from "@quorate/rpc/node";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
-import { plainError } from "../src/http/health.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { AUTH_READINGS } from "../src/metrics/auth-table.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { pageTable, serviceTable } from "../src/services/table.ts";
+import { directoryExpiry } from "../src/v2/expiry.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, metricsServer } from "./client-port.ts";
 import { engineMetrics } from "./engine-metrics.ts";
@@ -78,6 +78,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
     walSegmentBytes: deps.walSegmentBytes,
+    beforeRevoke: directoryExpiry,
     onEnd: (error) => {
       resources.release();
       closeAtOnce(opened).finally(() => deps.onEnd(error));
@@ -166,7 +167,9 @@ async function open(
       await member.handOver();
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
-      member.watches.end(toStatusError(errorOf("Stopped")));
+      const stopped = errorOf("Stopped");
+      member.watches.end(toStatusError(stopped));
+      for (const stream of [...member.leases.streams]) stream.fail(stopped);
       await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
       http.close();
       await member.stop();

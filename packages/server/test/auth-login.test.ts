@@ -1,6 +1,8 @@
 /** Passwords, failed logins and simple tokens: rules, bounds, and that hashes hold up nothing. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { fromUtf8 } from "@quorate/proto";
@@ -57,6 +59,22 @@ const GO_HASHES = [
   ["a\0b", "$2a$04$nUruBVq9QKvIHrHUUtyV6eLcPtkJo7o.ENf0ww.FpAk1rD4IwFsX."],
   ["pässwörd", "$2a$04$qRSF9ffiXoQGSXhipfyFSO2.8kHKY0ghpFxFwZZZN1OY3phax.w8a"],
 ] as const;
+
+test("hashes have the priority of the process: a login ends on a busy processor too", {
+  skip: process.platform !== "linux" && "only Linux shows the priority of threads",
+}, async (t) => {
+  const hasher = bcryptHasher(1);
+  t.after(() => hasher.close());
+  await hasher.hash("x", 4);
+  // proc(5): the 19th field, counted from behind the name, which may have blanks.
+  const niceOf = (thread: string): number =>
+    Number(
+      readFileSync(`/proc/self/task/${thread}/stat`, "utf8").split(") ").at(-1)!.split(" ")[16],
+    );
+  const nices = readdirSync("/proc/self/task").map(niceOf);
+  assert.ok(nices.length > 1);
+  assert.deepEqual([...new Set(nices)], [getPriority()]);
+});
 
 test("a thread that fails fails its jobs alone, and the next job has another one", async (t) => {
   const hasher = bcryptHasher(1);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
 import { fromUtf8, MaintenanceService, MoveLeaderRequest, PutRequest } from "@quorate/proto";
 import type { FaultPoint } from "../src/member/fault-points.ts";
 import { Crash, call, get, put, textOf, World } from "./support/world.ts";
@@ -268,6 +269,39 @@ test("a store or a log that is missing, or does not fit the other, is refused wi
     world.start(node),
     /the store in .* is at index \d+, and the log in .* ends at \d+: the log has lost entries/,
   );
+});
+
+test("another member's data directory is refused, and a new name is a warning", async () => {
+  const world = new World(3);
+  await world.startAll();
+  const [one, two] = world.nodes;
+  await world.run(1000);
+  await world.settled(one.member!.stop());
+  await world.settled(world.nodes[2].member!.stop());
+  const flags = one.flags;
+  one.flags = [...flags, "--name", two.name];
+  await assert.rejects(
+    world.start(one),
+    new RegExp(
+      `the data directory /data is that of the member ${one.name} \\([0-9a-f]+\\), and --name is ${two.name}, which is another ` +
+        "member of its cluster \\([0-9a-f]+\\): give --data-dir and --name of the same member",
+    ),
+  );
+  const warnings: string[] = [];
+  one.flags = [...flags, "--name", "renamed"];
+  const renamed = await world.start(one, {
+    ...silentLogger,
+    child: () => silentLogger,
+    warn: (message) => warnings.push(message),
+  });
+  await world.until(() => renamed.leader !== 0n);
+  await world.until(() => renamed.store.membership.member(renamed.id)?.name === "renamed");
+  assert.deepEqual(
+    warnings.filter((line) => line.includes("another name")),
+    ["the data directory is that of a member with another name, which is renamed"],
+  );
+  await world.settled(renamed.stop());
+  await world.settled(two.member!.stop());
 });
 
 test("etcd's own data directory is recognised and left alone", async () => {

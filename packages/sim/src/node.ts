@@ -6,7 +6,7 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import { Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { directoryExpiry, Member, type ServerConfig, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
@@ -238,6 +238,7 @@ export class Node {
         ? simSecrets(options, { random: random.fork("secrets"), scheduler, process })
         : undefined,
       walSegmentBytes: options.segmentBytes,
+      beforeRevoke: directoryExpiry,
       applyLimits: applyLimitsOf(options),
       sliceLimits: sliceLimitsOf(options),
       faults: (point) => {

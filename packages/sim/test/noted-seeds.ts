@@ -42,6 +42,8 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "snapshot-without-users": 3,
   "token-outlives-its-user": 5,
   "token-outlives-its-password": 5,
+  "token-outlives-its-user-in-the-log": 28,
+  "start-forgets-creations": 4,
   "keep-alive-unchecked": 2,
   "login-by-an-old-password": 5,
   "parts-of-several-revisions": 2,

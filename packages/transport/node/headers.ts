@@ -51,6 +51,11 @@ export const RefusalText = {
   unknown: "error sender not found",
 } as const;
 
+/** What an operator compares when cluster ids differ, for the log. */
+export const CLUSTER_ID_ADVICE: string =
+  "cluster ids come from --initial-cluster-token and --initial-cluster at the first start: compare both with the other members', " +
+  "and that the peer URL is that of a member; a member that was started with others has to be started with an empty data directory";
+
 /** Headers of a request to the member `to`. */
 export function requestHeaders(
   options: ResolvedOptions,

@@ -8,6 +8,7 @@ import { RareLog } from "../src/rare-log.ts";
 import { Carrier } from "./carrier.ts";
 import {
   answerHeaders,
+  CLUSTER_ID_ADVICE,
   checkRequest,
   FETCH_PATH,
   type Introduction,
@@ -226,6 +227,7 @@ export class Incoming {
       "local-member-server-version": options.serverVersion,
       "remote-peer-server-version": remoteVersion(headers),
       error: refusal.text,
+      ...(refusal.reason === "cluster-id" ? { advice: CLUSTER_ID_ADVICE } : {}),
     });
   }
 

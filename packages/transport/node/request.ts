@@ -2,7 +2,13 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { idToHex } from "@quorate/proto";
 import { DialError } from "./dial.ts";
-import { RefusalText, remoteClusterId, remoteVersion, requestHeaders } from "./headers.ts";
+import {
+  CLUSTER_ID_ADVICE,
+  RefusalText,
+  remoteClusterId,
+  remoteVersion,
+  requestHeaders,
+} from "./headers.ts";
 import type { Shared } from "./options.ts";
 
 /** More of an error's text is not read. */
@@ -76,6 +82,7 @@ export function refusedBy(shared: Shared, answer: Answer): DialError {
       {
         "remote-peer-cluster-id": remoteClusterId(answer.headers),
         "local-member-cluster-id": idToHex(options.clusterId),
+        advice: CLUSTER_ID_ADVICE,
       },
     );
   }

@@ -178,6 +178,9 @@ describe("a peer is turned away", () => {
       });
       assert.match(String(a.logger.find("warn", clientLine)[0].fields["error"]), error);
       const line = b.logger.find("warn", serverLine)[0];
+      const isOfCluster = name.includes("cluster");
+      for (const { fields } of [line, a.logger.find("warn", clientLine)[0]])
+        assert.equal(/--initial-cluster-token/.test(String(fields["advice"])), isOfCluster);
       assert.equal(line.fields["remote-peer-id"], "1");
       assert.match(String(line.fields["remote-addr"]), /^127\.0\.0\.1:\d+$/);
       assert.ok(refused.length > 0 && refused.every((one) => one.startsWith("1 ")));

@@ -344,7 +344,8 @@ test(`${COUNT} random paths do nothing that the plain path may not do`, async ()
       const what = `${user}: ${sent.method} ${target} (${status}) did ${JSON.stringify(effect)}`;
       assert.ok(isPermitted(user, effect), what);
       const key = JSON.stringify([user, effect]);
-      if (asked.has(key)) continue;
+      // Creation by an update, and more rights than one's own, are refused in the storage.
+      if (asked.has(key) || status === 403) continue;
       asked.add(key);
       effects = [];
       const plain = { ...sent, ...more, method: METHOD_OF[effect.verb] };

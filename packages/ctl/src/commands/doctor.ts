@@ -17,8 +17,17 @@ not name it.
 
 Each finding has the observation, the expected state, the next step, and commands that can be run as
 printed. The exit code is 0 without findings and 1 with findings. With -w json the result is one
-object with "healthy", "members", "findings" ("run" has the commands) and "notes".`,
+object with "healthy", "members", "findings" ("run" has the commands) and "notes".
+
+--restart-safe answers one question in place of that: whether the other members are a working
+majority while this one restarts. The exit code is 0 for yes and 1 for no, which has the reasons. Ask
+it before each member of an upgrade. With -w json the result has "member", "safe" and "reasons".`,
   flags: {
+    "restart-safe": {
+      kind: "string",
+      defaultText: "",
+      doc: "say whether the member of this name or id can be restarted now",
+    },
     "probe-dir": {
       kind: "string",
       defaultText: "",

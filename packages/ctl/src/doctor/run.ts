@@ -13,9 +13,10 @@ import { diagnose } from "./diagnose.ts";
 import { probeDisk } from "./disk.ts";
 import { look } from "./look.ts";
 import { humanReport, jsonReport } from "./report.ts";
+import { answerRestart } from "./restart-safe.ts";
 import type { ClusterView, DiskProbe, FileCertificate, MemberView } from "./view.ts";
 
-/** Throws Exit with code 1 if there are findings. */
+/** Throws Exit with code 1 if there are findings, or if --restart-safe is answered with no. */
 export async function runDoctor(invocation: Invocation): Promise<void> {
   const { args, flags, io } = invocation;
   if (args.length > 0) throw new Exit(ExitCode.badArguments, "doctor command accepts no arguments");
@@ -50,6 +51,11 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
       endpoint: advisedMember(members)?.endpoint ?? "",
       command: commandMaker(flags, io.env),
     };
+    const restarted = flags.string("restart-safe");
+    if (restarted !== "") {
+      answerRestart(io, view, restarted, form === "json");
+      return;
+    }
     const findings = diagnose(view);
     io.stdout(
       form === "json"

@@ -44,12 +44,12 @@ interface Decoded {
   readonly fields: ReadonlySet<number>;
 }
 
-function decode({ type, data }: raftpb.Entry): Decoded {
+function decode({ type, data }: raftpb.Entry, maxBytes: number): Decoded {
   if (type !== NORMAL) return { type, text: undefined, fields: new Set() };
   try {
     return {
       type,
-      text: protoText("etcdserverpb.InternalRaftRequest", data),
+      text: protoText("etcdserverpb.InternalRaftRequest", data, maxBytes),
       fields: new Set([...wireFields(data)].map((one) => one.number)),
     };
   } catch (error) {
@@ -60,9 +60,14 @@ function decode({ type, data }: raftpb.Entry): Decoded {
 
 /**
  * The columns type and data of an entry; undefined if no wanted type matches it.
+ * @param maxBytes of each key or value
  */
-export function shownEntry(entry: raftpb.Entry, kinds: readonly EntryType[]): string | undefined {
-  const decoded = decode(entry);
+export function shownEntry(
+  entry: raftpb.Entry,
+  kinds: readonly EntryType[],
+  maxBytes: number,
+): string | undefined {
+  const decoded = decode(entry, maxBytes);
   const kind = kinds.find((one) => matches(decoded, one));
   if (kind === undefined) return undefined;
   if (decoded.type === CONF_CHANGE) return `conf\t${confChange(entry.data)}`;

@@ -32,14 +32,27 @@ export function runDumpLogs(invocation: Invocation): Promise<void> {
   });
 }
 
-function dumpRaw({ flags }: Invocation, dir: string, out: LineOutput): void {
+/** The value of --max-value-bytes. Throws Exit. */
+function maxValueBytes({ flags }: Invocation): number {
+  const maxBytes = flags.int("max-value-bytes");
+  if (maxBytes < 0)
+    throw new Exit(
+      ExitCode.badArguments,
+      `--max-value-bytes must not be negative, and is ${maxBytes}`,
+    );
+  return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes;
+}
+
+function dumpRaw(invocation: Invocation, dir: string, out: LineOutput): void {
+  const { flags } = invocation;
+  const maxBytes = maxValueBytes(invocation);
   if (flags.string("entry-type") !== DEFAULT_TYPES || flags.string("stream-decoder") !== "") {
     throw new Exit(
       ExitCode.badArguments,
       "--entry-type and --stream-decoder are not supported with --raw",
     );
   }
-  for (const line of rawLines(nodeDisk, dir, flags.int("start-index"))) out.write(line);
+  for (const line of rawLines(nodeDisk, dir, flags.int("start-index"), maxBytes)) out.write(line);
 }
 
 async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput): Promise<void> {
@@ -51,6 +64,7 @@ async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput)
   out.write(`WAL metadata:\nnodeID=${node} clusterID=${cluster} `);
   out.write(`term=${state.term} commitIndex=${state.commit} vote=${idToHex(state.vote)}\n`);
   const endIndex = flags.int("end-index");
+  const maxBytes = maxValueBytes(invocation);
   const wanted = endIndex === 0 ? entries : entries.filter(({ index }) => index < endIndex);
   out.write(`WAL entries: ${wanted.length}\n`);
   if (wanted.length > 0) out.write(`lastIndex=${wanted.at(-1)!.index}\n`);
@@ -62,7 +76,7 @@ async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput)
   let count = 0;
   try {
     for (const entry of wanted) {
-      const shown = shownEntry(entry, kinds);
+      const shown = shownEntry(entry, kinds, maxBytes);
       if (shown === undefined) continue;
       count++;
       out.write(`${String(entry.term).padStart(4)}\t${String(entry.index).padStart(10)}\t${shown}`);

@@ -18,8 +18,13 @@ const FIRST: Readonly<Record<string, string>> = { "etcdserverpb.InternalRaftRequ
  * as in Go; unknown fields come last, under their number. Throws RangeError if the bytes are not
  * such a message.
  * @param typeName such as "etcdserverpb.InternalRaftRequest"
+ * @param maxBytes of a string or bytes; of a longer one the beginning is shown, and its size
  */
-export function protoText(typeName: string, bytes: Uint8Array): string {
+export function protoText(
+  typeName: string,
+  bytes: Uint8Array,
+  maxBytes: number = Number.POSITIVE_INFINITY,
+): string {
   const declared = schema().messages.get(typeName);
   if (declared === undefined) throw new TypeError(`unknown message ${typeName}`);
   const isFirst = ({ name }: Field): boolean => name === FIRST[typeName];
@@ -30,15 +35,15 @@ export function protoText(typeName: string, bytes: Uint8Array): string {
     const values = (found.get(field.number) ?? []).filter(({ value }) => fits(field, value));
     if (values.length === 0) continue;
     const texts = field.isRepeated
-      ? values.flatMap((one) => repeated(field, one))
-      : [single(field, values)];
+      ? values.flatMap((one) => repeated(field, one, maxBytes))
+      : [single(field, values, maxBytes)];
     for (const text of texts) if (text !== undefined) parts.push(`${field.name}:${text}`);
   }
   const known = new Set(fields.map(({ number }) => number));
   for (const [number, values] of found) {
     if (known.has(number)) continue;
     for (const { value } of values)
-      parts.push(`${number}:${typeof value === "bigint" ? value : quoted(value)}`);
+      parts.push(`${number}:${typeof value === "bigint" ? value : shownBytes(value, maxBytes)}`);
   }
   return parts.join(" ");
 }
@@ -50,30 +55,34 @@ function fits({ type, isRepeated }: Field, value: bigint | Uint8Array): boolean 
   return isBytes ? value instanceof Uint8Array : typeof value === "bigint" || isRepeated;
 }
 
-function repeated(field: Field, { value }: WireField): string[] {
+function repeated(field: Field, { value }: WireField, maxBytes: number): string[] {
   const isPacked =
     value instanceof Uint8Array &&
     ![FieldType.string, FieldType.bytes, FieldType.message].includes(field.type as never);
-  return (isPacked ? packedVarints(value) : [value]).map((one) => textOf(field, one));
+  return (isPacked ? packedVarints(value) : [value]).map((one) => textOf(field, one, maxBytes));
 }
 
 /** The last value of a repeated occurrence counts; occurrences of a message are merged. */
-function single(field: Field, values: readonly WireField[]): string | undefined {
+function single(field: Field, values: readonly WireField[], maxBytes: number): string | undefined {
   if (field.type === FieldType.message)
-    return textOf(field, join(values.map(({ value }) => value as Uint8Array)));
+    return textOf(field, join(values.map(({ value }) => value as Uint8Array)), maxBytes);
   const { value } = values.at(-1)!;
   const isZero = typeof value === "bigint" ? value === 0n : value.length === 0;
-  return isZero && !field.hasPresence ? undefined : textOf(field, value);
+  return isZero && !field.hasPresence ? undefined : textOf(field, value, maxBytes);
 }
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 ? pieces[0] : new Uint8Array(Buffer.concat(pieces));
 }
 
-function textOf({ name, type, typeName }: Field, value: bigint | Uint8Array): string {
+function textOf(
+  { name, type, typeName }: Field,
+  value: bigint | Uint8Array,
+  maxBytes: number,
+): string {
   if (typeof value !== "bigint") {
-    if (type === FieldType.message) return `{${protoText(typeName, value)}}`;
-    return SECRET.has(name) && value.length > 0 ? REMOVED : quoted(value);
+    if (type === FieldType.message) return `{${protoText(typeName, value, maxBytes)}}`;
+    return SECRET.has(name) && value.length > 0 ? REMOVED : shownBytes(value, maxBytes);
   }
   switch (type) {
     case FieldType.bool:
@@ -91,6 +100,16 @@ function textOf({ name, type, typeName }: Field, value: bigint | Uint8Array): st
     default:
       return String(value);
   }
+}
+
+function shownBytes(bytes: Uint8Array, maxBytes: number): string {
+  if (bytes.length <= maxBytes) return quoted(bytes);
+  return `${quoted(bytes.subarray(0, maxBytes))}${leftOut(bytes.length, maxBytes)}`;
+}
+
+/** What stands behind the beginning of bytes that are not shown whole. */
+export function leftOut(sizeBytes: number, maxBytes: number): string {
+  return `<${sizeBytes - maxBytes} of ${sizeBytes} bytes not shown; --max-value-bytes=0 shows all>`;
 }
 
 const NAMED: Readonly<Record<string, string>> = {

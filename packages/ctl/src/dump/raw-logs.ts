@@ -3,6 +3,7 @@ import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { RecordType, readWal, type WalRecord } from "@quorate/wal";
 import { decoding, logIds } from "./log-entries.ts";
+import { leftOut } from "./proto-text.ts";
 
 const { EntryNormal: NORMAL } = raftpb.EntryType;
 const typeNames = Object.fromEntries(
@@ -11,17 +12,26 @@ const typeNames = Object.fromEntries(
 
 /**
  * The lines, line ends included, without entries, hard states and snapshot records below
- * `fromIndex`. Throws WalDamageError after the last intact record.
+ * `fromIndex`. Of data beyond `maxBytes` the beginning is shown. Throws WalDamageError after the last intact record.
  */
-export function* rawLines(disk: Disk, dir: string, fromIndex: number): Generator<string> {
+export function* rawLines(
+  disk: Disk,
+  dir: string,
+  fromIndex: number,
+  maxBytes: number,
+): Generator<string> {
   for (const record of readWal(disk, dir)) {
-    const line = decoding(dir, record, () => lineOf(record, fromIndex));
+    const line = decoding(dir, record, () => lineOf(record, fromIndex, maxBytes));
     if (line !== undefined) yield `${line}\n`;
   }
   yield "EOF: All entries were processed.\n";
 }
 
-function lineOf({ type, data, crc }: WalRecord, fromIndex: number): string | undefined {
+function lineOf(
+  { type, data, crc }: WalRecord,
+  fromIndex: number,
+  maxBytes: number,
+): string | undefined {
   switch (type) {
     case RecordType.Metadata: {
       const { node, cluster } = logIds(data, String);
@@ -33,7 +43,7 @@ function lineOf({ type, data, crc }: WalRecord, fromIndex: number): string | und
       const entry = raftpb.Entry.decode(data);
       if (entry.index < fromIndex) return undefined;
       const kind = entry.type === NORMAL ? "" : ` Type:${typeNames[entry.type] ?? entry.type}`;
-      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${entry.data.length === 0 ? "" : ` Data:"${octal(entry.data)}" `}`;
+      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${dataOf(entry.data, maxBytes)}`;
     }
     case RecordType.Snapshot: {
       const { index, term } = walpb.Snapshot.decode(data);
@@ -65,4 +75,11 @@ function octal(bytes: Uint8Array): string {
       NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
   }
   return out;
+}
+
+/** The field Data of an entry: its first bytes, and how many are left out. */
+function dataOf(data: Uint8Array, maxBytes: number): string {
+  if (data.length === 0) return "";
+  const rest = data.length > maxBytes ? leftOut(data.length, maxBytes) : "";
+  return ` Data:"${octal(data.subarray(0, maxBytes))}"${rest} `;
 }

@@ -165,6 +165,7 @@ space as the store.`,
 function pointOf(
   dir: string,
   at: string,
+  warn: (text: string) => void,
 ): { chain: Chain; point: { revision: number } | { timeMs: number } } {
   const catalog = readCatalog(nodeDisk, dir);
   const chains = chainsOf(catalog);
@@ -187,6 +188,11 @@ function pointOf(
       dir,
       `it begins at ${isoTime(chains[0].base.timeMs)}, after ${isoTime(timeMs)}`,
     );
+  if (timeMs > chain.lastTimeMs)
+    warn(
+      `Warning: the backup ends at ${isoTime(chain.lastTimeMs)} with revision ${chain.last}: ` +
+        `changes between that and ${isoTime(timeMs)} are not in it\n`,
+    );
   return { chain, point: { timeMs } };
 }
 
@@ -198,7 +204,8 @@ since the base snapshot.
 
 Run it once for each member of the new cluster, with the same --at, --initial-cluster and
 --initial-cluster-token; then start the members with those flags. Times are when changes were
-recorded. --bump-revision with --mark-compacted makes watching clients notice that history went back.`,
+received: a time between two runs (--once) is refused, because it cannot be told what was made before
+it. --bump-revision with --mark-compacted makes watching clients notice that history went back.`,
   flags: {
     at: {
       kind: "string",
@@ -214,7 +221,7 @@ recorded. --bump-revision with --mark-compacted makes watching clients notice th
     const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
     await onBackup(async () => {
-      const { chain, point } = pointOf(dir, flags.string("at"));
+      const { chain, point } = pointOf(dir, flags.string("at"), io.stderr);
       await restoreMember(io, dir, target, (storeDir, onProgress) =>
         rebuild({ disk: nodeDisk, keyspaces: levelKeyspaces }, chain, point, {
           storeDir,

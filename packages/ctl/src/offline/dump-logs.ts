@@ -39,6 +39,11 @@ offset and the command to run next.`,
       defaultText: "",
       doc: "program, with its arguments, that decodes entries line by line",
     },
+    "max-value-bytes": {
+      kind: "int",
+      defaultText: "1024",
+      doc: "show this much of a longer key or value, and its size (0 shows all, as etcd-dump-logs does)",
+    },
     raw: {
       kind: "bool",
       defaultText: "false",

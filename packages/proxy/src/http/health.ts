@@ -1,4 +1,5 @@
 /** /health and /proxy/health (etcd: server/proxy/grpcproxy/health.go). */
+import { plainError } from "@quorate/host";
 import {
   fromUtf8,
   GrpcCode,
@@ -8,7 +9,6 @@ import {
   WatchService,
 } from "@quorate/proto";
 import type { HttpHandler, StatusError } from "@quorate/rpc";
-import { plainError } from "@quorate/server";
 import type { Upstream } from "../upstream.ts";
 import type { UpstreamStream } from "../upstream-stream.ts";
 

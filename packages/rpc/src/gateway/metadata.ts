@@ -11,6 +11,7 @@ import type { HttpHead } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import { decodeBase64 } from "../grpc/base64.ts";
+import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Status } from "../service.ts";
 import { TIMEOUT_UNITS_MS } from "../text.ts";
 
@@ -48,6 +49,8 @@ const AS_THEY_ARE: ReadonlySet<string> = new Set(["authorization", "traceparent"
 
 /** The value of a metadata key (lower case), or undefined; of "-bin" keys the bytes as latin1. */
 export function metadataOf(headers: HttpHead["headers"], key: string): string | undefined {
+  // A client that spells it with the prefix would get past its proxy.
+  if (key === FORWARDED_FOR) return headers.get(key);
   if (AS_THEY_ARE.has(key)) return headers.get(key) ?? headers.get(PREFIX + key);
   const value = headers.get(PREFIX + key);
   if (value !== undefined)

@@ -6,6 +6,7 @@ import { toLatin1 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { FieldList } from "../http2/field-encoder.ts";
+import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { PREFIX_BYTES } from "../messages.ts";
 import { HELD_TOO_MUCH, ServedCall } from "../served-call.ts";
@@ -40,6 +41,7 @@ export abstract class Call extends ServedCall<GrpcShared> implements StreamConsu
 
   metadata(key: string): string | undefined {
     const fields = this.stream.head.fields;
+    if (key === FORWARDED_FOR) return fields.findLast(({ name }) => name === key)?.value;
     for (let i = 0; i < fields.length; i++) {
       if (fields[i].name !== key) continue;
       const value = fields[i].value;

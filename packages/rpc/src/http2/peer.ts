@@ -10,6 +10,12 @@ export interface Peer {
   readonly isSecure?: boolean;
 }
 
+/**
+ * The field in which a proxy names its client's address: it adds it at the end of the value, or as
+ * a field of its own after the client's, so the last one counts.
+ */
+export const FORWARDED_FOR = "x-forwarded-for";
+
 /** The identity of a client for fair sharing: its certificate's common name, or its address. */
 export function clientOf({ peerAddress, peerCommonName }: Peer): string {
   if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;

@@ -10,7 +10,7 @@
  * Behind a proxy all clients have its address, unless the proxy is trusted (--trusted-proxies): it
  * says for whom it asks in the field x-forwarded-for, which counts from nobody else.
  */
-import { clientOf, type Peer } from "@quorate/rpc";
+import { clientOf, FORWARDED_FOR, type Peer } from "@quorate/rpc";
 
 /** A bucket of failures: `burst` at once, then one more in `refillMs`. */
 interface Allowance {
@@ -27,8 +27,6 @@ export const ADDRESS_FAILURES: Allowance = { burst: 100, refillMs: 300 };
  * there is given out all the same. More would let a guesser find out by it which password is right.
  */
 export const KEPT_GUESSES: Allowance = { burst: 100, refillMs: 3000 };
-/** The field of the metadata, or header, in which a trusted proxy names its client's address. */
-export const FORWARDED_FOR = "x-forwarded-for";
 /** An address has at most so many characters; others are no addresses. */
 const MAX_ADDRESS_CHARS = 64;
 const ADDRESS = /^[0-9A-Fa-f:.]+$/;

@@ -3,7 +3,7 @@
  * member, under the URLs it advertises?
  */
 import { ConfigError } from "./errors.ts";
-import type { ServerConfig } from "./server-config.ts";
+import type { MemberConfig } from "./member-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
 import { quote } from "./values.ts";
 
@@ -14,7 +14,7 @@ function contradiction(message: string): never {
   throw new ConfigError("Contradiction", message);
 }
 
-function localUrls(config: ServerConfig): readonly MemberUrl[] {
+function localUrls(config: MemberConfig): readonly MemberUrl[] {
   const urls = config.initialCluster.get(config.name);
   const names = [...config.initialCluster.keys()].join(", ");
   const right = `--name must be one of those in --initial-cluster: ${names}`;
@@ -26,7 +26,7 @@ function localUrls(config: ServerConfig): readonly MemberUrl[] {
   );
 }
 
-function checkDuplicates(config: ServerConfig): void {
+function checkDuplicates(config: MemberConfig): void {
   const seen = new Set<string>();
   for (const urls of config.initialCluster.values()) {
     for (const url of urls) {
@@ -71,7 +71,7 @@ async function samePlaces(
  * texts
  */
 export async function verifyBootstrap(
-  config: ServerConfig,
+  config: MemberConfig,
   resolveHost?: ResolveHost,
 ): Promise<void> {
   const inCluster = localUrls(config);
@@ -105,7 +105,7 @@ export async function verifyBootstrap(
  * Checks the first start of a member that joins a cluster, whose member list its peer URLs are
  * compared with later. Throws ConfigError.
  */
-export function verifyJoin(config: ServerConfig): void {
+export function verifyJoin(config: MemberConfig): void {
   localUrls(config);
   checkDuplicates(config);
 }

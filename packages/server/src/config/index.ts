@@ -10,22 +10,22 @@ export {
   MAX_BUDGETED_THOUSANDTHS,
   type MachineLimits,
 } from "./budgets.ts";
+export type { DiscoveryConfig } from "./discovery-config.ts";
 export { ConfigError, type ConfigErrorCode } from "./errors.ts";
 export { type Gates, gates } from "./features.ts";
 export { detectForeignData } from "./foreign-data.ts";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";
-export type { DiscoveryConfig } from "./resolve-discovery.ts";
+
+export type { AutoCompaction, MemberConfig } from "./member-config.ts";
 export type {
   AuditConfig,
-  AutoCompaction,
   HttpConfig,
   KeepaliveConfig,
   LogConfig,
   LogOutput,
   LogThreshold,
   Notice,
-  SelfCertConfig,
   ServerConfig,
   TlsConfig,
   TracingConfig,

@@ -1,8 +1,8 @@
 /** The history that automatic compaction keeps. */
 import { checked, contradiction } from "./contradiction.ts";
 import { ConfigError } from "./errors.ts";
+import type { AutoCompaction } from "./member-config.ts";
 import type { OptionValues } from "./options.ts";
-import type { AutoCompaction } from "./server-config.ts";
 import { parseDurationMs, quote } from "./values.ts";
 
 /** Throws ConfigError. */

@@ -2,12 +2,12 @@
  * What a member is started with: everything read, checked and resolved. It is plain data and never
  * changes.
  */
+import type { SelfCertConfig } from "@quorate/host";
 import type { JwtSettings } from "../auth/jwt/settings.ts";
-import type { Gates } from "./features.ts";
+import type { HttpAccess } from "../http/access.ts";
 import type { LogRotationConfig } from "./log-rotation.ts";
+import type { MemberConfig } from "./member-config.ts";
 import type { PlainConfig } from "./options.ts";
-import type { DiscoveryConfig } from "./resolve-discovery.ts";
-import type { InitialCluster, MemberUrl } from "./url.ts";
 
 /** TLS for one side of the member. Paths name PEM files; an empty path means none. */
 export interface TlsConfig {
@@ -51,20 +51,6 @@ export interface TlsConfig {
    * have made it.
    */
   readonly selfCert: SelfCertConfig | undefined;
-}
-
-/**
- * A certificate that signs itself. A client that connects accepts any, since no authority vouches
- * for one.
- */
-export interface SelfCertConfig {
-  /** Where the files are, in the data directory. */
-  readonly dir: string;
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** Names and addresses that it is valid for. */
-  readonly hosts: readonly string[];
-  readonly validityYears: number;
 }
 
 /** The lowest level that is logged; "fatal" leaves only what ends the process. */
@@ -122,59 +108,21 @@ export interface KeepaliveConfig {
   readonly timeoutMs: number;
 }
 
-/** History that automatic compaction keeps. */
-export type AutoCompaction =
-  | { readonly mode: "off" }
-  | { readonly mode: "periodic"; readonly retentionMs: number }
-  | { readonly mode: "revision"; readonly retentionRevisions: number };
-
 /** The declarations of the options name the fields that they fill as they are (`PlainConfig`). */
-export interface ServerConfig extends PlainConfig {
-  readonly dataDir: string;
-  /** Where the write-ahead log is: --wal-dir, or member/wal in the data directory. */
-  readonly walDir: string;
-  /** member/snap in the data directory. */
-  readonly snapDir: string;
-  /** member/store in the data directory. */
-  readonly storeDir: string;
-
-  readonly advertisePeerUrls: readonly MemberUrl[];
-  readonly advertiseClientUrls: readonly MemberUrl[];
+export interface ServerConfig extends PlainConfig, MemberConfig {
   /** TLS on the client port; undefined if no certificate is configured. */
   readonly clientTls: TlsConfig | undefined;
   /** TLS between members; undefined if no certificate is configured. */
   readonly peerTls: TlsConfig | undefined;
 
-  /** Peer URLs by member name. */
-  readonly initialCluster: InitialCluster;
-  readonly initialClusterToken: string;
-  /** True for --initial-cluster-state=new. Only looked at where there is no log yet. */
-  readonly isNewCluster: boolean;
-
-  /** The service by which the members of a new cluster find each other; undefined for none. */
-  readonly discovery: DiscoveryConfig | undefined;
-  /**
-   * Where SRV records name the initial cluster, in place of `initialCluster`; undefined if
-   * --discovery-srv is not given.
-   */
-  readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
-
-  /** The election timeout in whole heartbeat intervals, rounded down. */
-  readonly electionTicks: number;
   /** A connection to a peer without any bytes for so long is closed; at least 5000. */
   readonly raftReadTimeoutMs: number;
   /** The local address of connections to peers; undefined: the system chooses. */
   readonly localAddress: string | undefined;
 
-  /** Undefined means no quota. */
-  readonly quotaBackendBytes: number | undefined;
-  readonly autoCompaction: AutoCompaction;
-
   readonly grpcKeepalive: KeepaliveConfig;
 
   readonly http: HttpConfig;
-  /** Proxies that say whom they serve: addresses, and CN=NAME. */
-  readonly trustedProxies: ReadonlySet<string>;
 
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
@@ -183,21 +131,14 @@ export interface ServerConfig extends PlainConfig {
   /** Undefined for none. */
   readonly audit: AuditConfig | undefined;
   readonly log: LogConfig;
-  readonly featureGates: Gates;
 }
 
 /** What the HTTP side of the client port serves, and to which clients. */
-export interface HttpConfig {
+export interface HttpConfig extends HttpAccess {
   /** Whether /v3/ is served. */
   readonly isGatewayOn: boolean;
   /** Whether /kv/, /watch/ and /txn are served. */
   readonly areKeysOn: boolean;
-  /** Origins whose pages may call, as browsers send them; undefined for all. */
-  readonly allowedOrigins: ReadonlySet<string> | undefined;
-  /** Whether --cors was given: by default, pages of other sites may not write. */
-  readonly areOriginsGiven: boolean;
-  /** Host names that requests without TLS may be for; undefined for all. */
-  readonly allowedHosts: ReadonlySet<string> | undefined;
 }
 
 /** A log line for the operator, written once there is a logger. */

@@ -3,7 +3,8 @@
  * log shows which settings it was written with.
  */
 import { formatDurationMs } from "@quorate/host";
-import type { AutoCompaction, ServerConfig } from "./server-config.ts";
+import type { AutoCompaction } from "./member-config.ts";
+import type { ServerConfig } from "./server-config.ts";
 import { initialClusterText, type MemberUrl } from "./url.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { Clock, Logger } from "@quorate/host";
 import { type AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import type { Applied } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub } from "../watch/index.ts";
 import { CorruptionChecker } from "./checker.ts";
@@ -29,7 +29,7 @@ export interface StoreSender {
 export interface CorruptionHost {
   readonly memberId: bigint;
   readonly clusterId: bigint;
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly clock: Clock;
   readonly store: StoreRef;
   readonly leader: { readonly leader: bigint; readonly isLeader: boolean };

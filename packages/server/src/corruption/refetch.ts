@@ -5,12 +5,11 @@
  *     POST /members/store-to/MEMBER-ID (hexadecimal)   the leader streams its store to that member
  *                                                      as it does for one that is far behind
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, plainError } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import type { Store } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
-import { plainError } from "../http/health.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";
 /** How long the leader may take over its answer, which comes before the store. */

@@ -2,7 +2,7 @@
 import type { HttpExchangeHandler } from "@quorate/host";
 import { KVService, RangeRequest } from "@quorate/proto";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
-import { crossOrigin } from "../http/access.ts";
+import { crossOrigin, type HttpAccess } from "../http/access.ts";
 import { contextOf, type ExchangeCaller } from "../http/exchange-call.ts";
 import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
@@ -16,6 +16,8 @@ export interface HttpKvParts {
   /** As pageTable(), with the same around it. */
   readonly pages: ServiceTable;
   readonly observer: RpcObserver | undefined;
+  /** Whose pages may write. */
+  readonly access: Pick<HttpAccess, "allowedOrigins" | "areOriginsGiven">;
   /** Random bytes, secret to this process. */
   readonly hashKey: Uint8Array;
 }
@@ -36,7 +38,7 @@ export function httpKv(
       return false;
     }
   };
-  const { allowedOrigins, areOriginsGiven } = member.config.http;
+  const { allowedOrigins, areOriginsGiven } = parts.access;
   const writers = areOriginsGiven ? allowedOrigins : NO_ORIGINS;
   return httpKvRoutes({
     ...parts,

@@ -20,9 +20,18 @@ import {
   type HttpTunnel,
   LineLimit,
   type Logger,
+  plainError,
 } from "@quorate/host";
-import type { HttpConfig } from "../config/index.ts";
-import { plainError } from "./health.ts";
+
+/** The hosts and origins whose requests are served. */
+export interface HttpAccess {
+  /** Origins whose pages may call, as browsers send them; undefined for all. */
+  readonly allowedOrigins: ReadonlySet<string> | undefined;
+  /** Whether --cors was given: by default, pages of other sites may not write. */
+  readonly areOriginsGiven: boolean;
+  /** Host names that requests without TLS may be for; undefined for all. */
+  readonly allowedHosts: ReadonlySet<string> | undefined;
+}
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -57,7 +66,7 @@ function corsHeaders({ path }: HttpHead, origin: string): Headers {
 /** The endpoint behind the checks of access. Refused hosts are logged, as in etcd. */
 export function controlAccess(
   endpoint: HttpExchangeHandler,
-  config: Pick<HttpConfig, "allowedHosts" | "allowedOrigins" | "areOriginsGiven">,
+  config: HttpAccess,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
 ): HttpExchangeHandler {
   const lines = new LineLimit();
@@ -115,7 +124,7 @@ This requirement has been added to help prevent "DNS Rebinding" attacks (CVE-201
 
 function headersFor(
   head: HttpHead,
-  { allowedOrigins, areOriginsGiven }: Pick<HttpConfig, "allowedOrigins" | "areOriginsGiven">,
+  { allowedOrigins, areOriginsGiven }: Pick<HttpAccess, "allowedOrigins" | "areOriginsGiven">,
 ): Headers {
   const origin = head.headers.get("origin");
   const isKeyPath = KEY_PATHS.test(head.path);

@@ -1,9 +1,14 @@
 /**
  * The plain HTTP side of the client port and of --listen-metrics-urls: health, version and metrics.
  */
-import { type HttpExchangeHandler, type HttpHead, type Logger, wholeBody } from "@quorate/host";
+import {
+  type HttpExchangeHandler,
+  type HttpHead,
+  type Logger,
+  plainError,
+  wholeBody,
+} from "@quorate/host";
 import type { HttpHandler } from "@quorate/rpc";
-import { plainError } from "./health.ts";
 import { refuseCrossSite } from "./same-site.ts";
 
 /** What /version returns. */

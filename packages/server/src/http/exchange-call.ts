@@ -8,6 +8,7 @@ import type { Clock, HttpHead } from "@quorate/host";
 import { GrpcCode, type MethodDescriptor } from "@quorate/proto";
 import {
   type CallContext,
+  FORWARDED_FOR,
   joinMessage,
   messageSize,
   type RpcObserver,
@@ -15,7 +16,6 @@ import {
   type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
-import { FORWARDED_FOR } from "../auth/login-limits.ts";
 import { toStatusError } from "../services/status.ts";
 
 /** Header fields that calls see as metadata. */

@@ -1,9 +1,8 @@
 /** The JSON gateway of a member: etcd's paths under /v3/, over the services of the member. */
-import type { Clock, HttpExchangeHandler } from "@quorate/host";
+import { type Clock, type HttpExchangeHandler, plainError } from "@quorate/host";
 import { fromUtf8, httpRoutes, openApiDocument } from "@quorate/proto";
 import { Gateway, type RpcObserver, type ServiceTable } from "@quorate/rpc";
 import type { Budgets, ServerConfig } from "../config/index.ts";
-import { plainError } from "./health.ts";
 
 /**
  * JSON text of a message in bytes of the message: base64 takes 4/3, numbers as decimal text and

@@ -7,7 +7,7 @@
  *     /livez  /readyz  ?verbose ?exclude=NAME     "ok", or 503 with a line for each check;
  *                                                 /readyz/NAME runs one check
  */
-import type { Logger } from "@quorate/host";
+import { type Logger, plainError } from "@quorate/host";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
@@ -51,23 +51,6 @@ function unescapeQuery(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Plain text in the form of Go's http.Error, which clients of these endpoints have always seen. */
-export function plainError(
-  status: number,
-  text: string,
-  headers: Record<string, string> = {},
-): HttpResponse {
-  return {
-    status,
-    headers: {
-      "content-type": "text/plain; charset=utf-8",
-      "x-content-type-options": "nosniff",
-      ...headers,
-    },
-    body: `${text}\n`,
-  };
 }
 
 /** Answers /health. */

@@ -3,6 +3,7 @@
  * and, on the leader, requests about leases and learners that other members forward for their
  * clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
  */
+import { plainError } from "@quorate/host";
 import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import { encodeMember } from "@quorate/store";
@@ -11,7 +12,6 @@ import { featureEndpoints } from "../membership/features.ts";
 import { PROMOTE_PATH } from "../membership/reconfiguration.ts";
 import { SERVER_VERSION } from "../version.ts";
 import { type VersionSource, versionEndpoint } from "./endpoints.ts";
-import { plainError } from "./health.ts";
 
 /** The versions that a member reports. */
 export function versionOf(member: Member): VersionSource {

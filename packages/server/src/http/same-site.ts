@@ -9,8 +9,8 @@
  *     Sec-Fetch-Site    browsers send it with every request; pages cannot remove it
  *     Content-Type      the three types that a form can send, for browsers that know neither
  */
+import { plainError } from "@quorate/host";
 import type { HttpHandler, HttpRequest } from "@quorate/rpc";
-import { plainError } from "./health.ts";
 
 /** What can be sent across sites without the server's leave. */
 const FORM_TYPES: ReadonlySet<string> = new Set([

@@ -16,7 +16,7 @@ import type { AppliedEntry } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles } from "@quorate/wal";
 import { AccessControl } from "../auth/access-control.ts";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
@@ -27,7 +27,6 @@ import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { StoreRef } from "../store-ref.ts";
-import { directoryExpiry } from "../v2/expiry.ts";
 import { WatchHub } from "../watch/index.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
@@ -67,7 +66,7 @@ import { WakeSignal } from "./wake-signal.ts";
 
 /** What a member is made from. */
 export interface MemberInputs {
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly deps: MemberDeps;
   readonly metrics: MemberMetrics;
   readonly state: Bootstrapped;
@@ -105,7 +104,7 @@ function foundation(inputs: MemberInputs) {
     port,
     clock: deps.clock,
     faults: deps.faults ?? noFaults,
-    /** How long a request may take (etcd: ServerConfig.ReqTimeout). */
+    /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
     timeoutMs: 5000 + 2 * config.electionTimeoutMs,
     requestLimits: { maxTxnOps: config.maxTxnOps, versionProblem },
     logMemory: deps.logMemory ?? DEFAULT_LOG_MEMORY,
@@ -272,7 +271,7 @@ function stateParts(core: Core) {
       lessor: () => store.current.lessor,
       confirm: () => reads.wait(),
       propose: (term, kind, bodies) => requests.proposeInTerm(term, kind, bodies),
-      beforeRevoke: (id) => directoryExpiry(store.current, id),
+      beforeRevoke: (id) => deps.beforeRevoke?.(store.current, id),
     },
   );
   return { watches, slices, auth, exchange, flusher, space, minLeaseTtlSeconds, keeper };

@@ -25,7 +25,7 @@ import {
 } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { Wal, type WalOptions } from "@quorate/wal";
-import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+import { detectForeignData, type MemberConfig, verifyBootstrap } from "../config/index.ts";
 import { type DiscoveredDeps, discovered } from "../membership/discovered.ts";
 import type { Removal } from "../membership/index.ts";
 import {
@@ -82,7 +82,7 @@ export interface Bootstrapped {
  * Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of
  * log and store.
  */
-export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Promise<Bootstrapped> {
+export async function bootstrap(config: MemberConfig, deps: BootstrapDeps): Promise<Bootstrapped> {
   const foreign = detectForeignData(deps.disk, config.dataDir);
   if (foreign !== undefined) throw new BootstrapError(foreign);
   const walOptions: WalOptions = {
@@ -103,7 +103,7 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
   return begin(config, deps, walOptions);
 }
 
-function makeDirectories(config: ServerConfig, disk: Disk): void {
+function makeDirectories(config: MemberConfig, disk: Disk): void {
   for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir])
     makeDurably(disk, dir);
 }
@@ -121,7 +121,7 @@ function makeDurably(disk: Disk, dir: string): void {
 }
 
 /** The members that --initial-cluster names, with their ids. */
-export function initialMembers(config: ServerConfig): Member[] {
+export function initialMembers(config: MemberConfig): Member[] {
   return [...config.initialCluster].map(([name, urls]) => {
     const peerUrls = urls.map((url) => url.text);
     return {
@@ -146,7 +146,7 @@ function firstEntries(members: readonly Member[]): raftpb.Entry[] {
 }
 
 async function begin(
-  config: ServerConfig,
+  config: MemberConfig,
   deps: BootstrapDeps,
   walOptions: WalOptions,
 ): Promise<Bootstrapped> {
@@ -191,7 +191,7 @@ async function begin(
 }
 
 /** The members of a new cluster; this one must not have been started before. */
-async function newCluster(config: ServerConfig, deps: BootstrapDeps): Promise<readonly Member[]> {
+async function newCluster(config: MemberConfig, deps: BootstrapDeps): Promise<readonly Member[]> {
   await verifyBootstrap(config);
   const members = initialMembers(config);
   if (deps.callPeer !== undefined && members.length > 1) {
@@ -203,11 +203,11 @@ async function newCluster(config: ServerConfig, deps: BootstrapDeps): Promise<re
   return members;
 }
 
-function idOf(config: ServerConfig, members: readonly Member[]): bigint {
+function idOf(config: MemberConfig, members: readonly Member[]): bigint {
   return members.find((member) => member.name === config.name)!.id;
 }
 
-function join(config: ServerConfig, deps: BootstrapDeps): Promise<Joining> {
+function join(config: MemberConfig, deps: BootstrapDeps): Promise<Joining> {
   if (deps.callPeer === undefined)
     throw new BootstrapError("this member cannot ask others, and so join no cluster");
   return joinCluster(config, { call: deps.callPeer, logger: deps.logger });
@@ -218,7 +218,7 @@ function join(config: ServerConfig, deps: BootstrapDeps): Promise<Joining> {
  * again from a member that responds now.
  */
 async function remotesOf(
-  config: ServerConfig,
+  config: MemberConfig,
   deps: BootstrapDeps,
   store: Store,
   id: bigint,
@@ -251,7 +251,7 @@ async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<
  * LevelDB compares no checksums when it reads, so a byte that changed on the disk would be served,
  * or a block of records passed over.
  */
-function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: BootstrapDeps): void {
+function checkStoreFiles(config: MemberConfig, { disk, clock, logger }: BootstrapDeps): void {
   const directory = `${config.storeDir}/db`;
   if (disk.stat(`${directory}/CURRENT`) === undefined) return;
   const startedMs = clock.monotonicMs();
@@ -263,7 +263,7 @@ function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: Bootstra
   });
 }
 
-async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
+async function openStore(config: MemberConfig, deps: BootstrapDeps): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
     ...deps.storeOptions,
@@ -279,7 +279,7 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
 }
 
 async function reopen(
-  config: ServerConfig,
+  config: MemberConfig,
   deps: BootstrapDeps,
   walOptions: WalOptions,
 ): Promise<Bootstrapped> {
@@ -310,6 +310,7 @@ async function reopen(
       open,
     });
     checkTogether(config, store, mark, opened.entries);
+    checkName(config, store, ids.NodeID, logger);
     const removal = removalOf(config, store, ids.NodeID);
     if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster))
       throw removal.error;
@@ -353,7 +354,7 @@ async function reopen(
 
 /** The removal of this member, if its store has it. */
 function removalOf(
-  config: ServerConfig,
+  config: MemberConfig,
   store: Store,
   id: bigint,
 ): (Removal & { readonly error: Error }) | undefined {
@@ -409,7 +410,7 @@ async function removeOtherMembers(
  * the configuration is still the same.
  */
 async function beginAgain(
-  config: ServerConfig,
+  config: MemberConfig,
   deps: BootstrapDeps,
   ids: etcdserverpb.Metadata,
   wal: Wal,
@@ -433,8 +434,33 @@ async function beginAgain(
   return { ...begun, remotes: joining?.members ?? [] };
 }
 
+/**
+ * Warns where the data is of a member of another name, as a rename is allowed. Throws
+ * BootstrapError where that name is another member's: the data directory was confused then.
+ */
+function checkName(config: MemberConfig, store: Store, id: bigint, logger: Logger): void {
+  const { name, dataDir } = config;
+  const members = store.membership.members();
+  const known = members.find((member) => member.id === id)?.name ?? "";
+  if (known === "" || known === name) return;
+  const other = members.find((member) => member.name === name && member.id !== id);
+  if (other !== undefined && !config.forceNewCluster) {
+    throw new BootstrapError(
+      `the data directory ${dataDir} is that of the member ${known} (${idToHex(id)}), and --name is ${name}, which is another ` +
+        `member of its cluster (${idToHex(other.id)}): give --data-dir and --name of the same member`,
+    );
+  }
+  logger.warn("the data directory is that of a member with another name, which is renamed", {
+    "data-dir": dataDir,
+    "local-member-id": idToHex(id),
+    "name-before": known,
+    name,
+    advice: "if that is not meant, stop it, and give --data-dir and --name of the same member",
+  });
+}
+
 function checkTogether(
-  config: ServerConfig,
+  config: MemberConfig,
   store: Store,
   mark: walpb.Snapshot,
   entries: readonly raftpb.Entry[],

@@ -23,7 +23,7 @@ import {
 import { CodedError, idToHex } from "@quorate/proto";
 import { type Store, StoreDamageError } from "@quorate/store";
 import { memberOf, WalDamageError } from "@quorate/wal";
-import { type ServerConfig, urlsText } from "../config/index.ts";
+import { type MemberConfig, urlsText } from "../config/index.ts";
 
 /**
  * Damaged stores that are kept beside the one in use; beyond that the member does not make another
@@ -31,10 +31,10 @@ import { type ServerConfig, urlsText } from "../config/index.ts";
  */
 export const MAX_DAMAGED_STORES = 9;
 
-type MemberFiles = Pick<ServerConfig, "name" | "dataDir" | "walDir" | "advertisePeerUrls">;
+type MemberFiles = Pick<MemberConfig, "name" | "dataDir" | "walDir" | "advertisePeerUrls">;
 
 export interface DamagedStoreParts {
-  readonly config: MemberFiles & Pick<ServerConfig, "storeDir" | "selfHeal">;
+  readonly config: MemberFiles & Pick<MemberConfig, "storeDir" | "selfHeal">;
   readonly disk: Disk;
   readonly logger: Logger;
   readonly memberId: bigint;

@@ -1,7 +1,7 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
-import type { Sha256 } from "@quorate/store";
+import type { Sha256, Store } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { Secrets } from "../auth/access-control.ts";
 import type { LinkQuestions } from "../membership/index.ts";
@@ -65,6 +65,11 @@ export interface MemberDeps {
    * answered on the leader alone.
    */
   readonly callPeer?: PeerCall | undefined;
+  /**
+   * The transaction that goes before the end of a lease, for an API that keeps more by a lease than
+   * the keys attached to it; undefined where there is none.
+   */
+  readonly beforeRevoke?: ((store: Store, lease: bigint) => Uint8Array | undefined) | undefined;
   /** For --discovery-srv. */
   readonly names?: Names | undefined;
   /** For --discovery-endpoints. */

@@ -1,7 +1,7 @@
 /**
- * Whether a leader's heartbeats leave on time (etcd: pkg/contention, server/etcdserver/raft.go): the
- * time between two that are sent to the same member, whatever causes them. A tick that is late does
- * no harm where a round of reads has sent heartbeats meanwhile, and none where there is no follower.
+ * Whether a leader's heartbeats leave on time (etcd: pkg/contention, server/etcdserver/raft.go):
+ * the time between two that are sent to the same member, whatever causes them. A late tick does no
+ * harm where a round of reads has sent heartbeats meanwhile, and none where there is no follower.
  */
 export class HeartbeatGaps {
   readonly #mostMs: number;
@@ -13,7 +13,7 @@ export class HeartbeatGaps {
     this.#mostMs = 2 * intervalMs;
   }
 
-  /** Notes that a heartbeat leaves. Returns by how much it is late in ms; undefined if it is not. */
+  /** Notes a heartbeat that leaves. Returns by how many ms it is late; undefined if it is not. */
   sent(to: bigint, nowMs: number): number | undefined {
     const last = this.#sentMs.get(to);
     this.#sentMs.set(to, nowMs);

@@ -15,7 +15,7 @@ import type { ResponseHeader } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
 import type { Applied, RequestKind, RequestOf, Store } from "@quorate/store";
 import type { AccessControl } from "../auth/access-control.ts";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { Corruption } from "../corruption/index.ts";
 import type { CountedLease } from "../lease/epoch.ts";
 import type { Leases } from "../lease/leases.ts";
@@ -36,7 +36,7 @@ import { metricsOf, walObserver } from "./metric-sources.ts";
 export class Member {
   readonly id: bigint;
   readonly clusterId: bigint;
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly metrics: MemberMetrics;
   readonly clock: Clock;
   /** Logger for services. */
@@ -54,7 +54,7 @@ export class Member {
   readonly #lifecycle: Lifecycle;
 
   /** Opens or makes the data directory and begins to take part in the cluster. */
-  static async start(config: ServerConfig, deps: MemberDeps): Promise<Member> {
+  static async start(config: MemberConfig, deps: MemberDeps): Promise<Member> {
     let member: Member | undefined;
     const metrics = metricsOf(config, () => member);
     const state = await bootstrap(config, {

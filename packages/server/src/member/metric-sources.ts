@@ -6,7 +6,7 @@ import type { Clock } from "@quorate/host";
 import { type EtcdError, idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import type { SaveTiming } from "@quorate/wal";
-import { gates, type ServerConfig } from "../config/index.ts";
+import { gates, type MemberConfig } from "../config/index.ts";
 import { type MemberMetrics, memberMetrics } from "../metrics/member-metrics.ts";
 import type { Space } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
@@ -28,7 +28,7 @@ export interface MeasuredMember {
 
 /** The metrics of the member that `member` returns, once there is one. */
 export function metricsOf(
-  config: ServerConfig,
+  config: MemberConfig,
   member: () => MeasuredMember | undefined,
 ): MemberMetrics {
   return memberMetrics(
@@ -64,7 +64,7 @@ export function metricsOf(
 }
 
 /** Sets the metrics of this member's identity: its id, its version, and its features. */
-export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerConfig): void {
+export function nameMember(metrics: MemberMetrics, id: bigint, config: MemberConfig): void {
   metrics.serverVersion.with(SERVER_VERSION).value = 1;
   metrics.serverId.with(idToHex(id)).value = 1;
   for (const [name, { stage }] of gates) {

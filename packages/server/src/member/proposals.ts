@@ -4,8 +4,8 @@
  * bounded by the work that an entry may have: then it is waited for.
  *
  * A leader that dies leaves requests that nobody will commit. Once an entry of a later term is
- * applied here, all entries of the earlier terms that ever will be are applied: the log's terms only
- * grow. A request that was handed to Raft in an earlier term and has no result then is in no log
+ * applied here, all entries of the earlier terms that ever will be are applied: the log's terms
+ * only grow. A request that was handed to Raft in an earlier term and has no result then is in no log
  * that counts, or still on a way round, such as through a former leader that passes it on. So it is
  * waited for an election timeout more, and ends with an error that leaves its outcome open. It is
  * not proposed again: then it could be applied twice.
@@ -39,7 +39,9 @@ export interface ProposalLimits {
   readonly maxWaiting: number;
   readonly maxQueuedBytes: number;
   readonly timeoutMs: number;
-  /** How long a request of a leader before is waited for when its successor's entries are applied. */
+  /**
+   * How long a request of an earlier leader is waited for once its successor's entries are applied.
+   */
   readonly successionMs: number;
 }
 

@@ -6,7 +6,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { Applied, RequestKind } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import { compareVersions } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../store-ref.ts";
@@ -19,7 +19,7 @@ export interface PublicationParts {
   readonly clock: Clock;
   readonly memberId: bigint;
   readonly clusterId: bigint;
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly metrics: MemberMetrics;
   readonly logger: Logger;
   readonly store: StoreRef;

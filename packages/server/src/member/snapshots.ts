@@ -17,7 +17,7 @@ import {
 } from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { MemberLoop } from "./loop.ts";
@@ -49,7 +49,7 @@ export interface SnapshotParts {
   readonly clock: Clock;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
-  readonly config: Pick<ServerConfig, "storeDir">;
+  readonly config: Pick<MemberConfig, "storeDir">;
   readonly logger: Logger;
   readonly faults: FaultHook;
   /** A leader's store has been received and is on the disk. */

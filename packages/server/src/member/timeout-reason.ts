@@ -2,7 +2,7 @@
 import type { ErrorName } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import type { PeerStatus } from "@quorate/transport";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { LeaderView } from "./leader-view.ts";
 
 /**
@@ -12,7 +12,7 @@ import type { LeaderView } from "./leader-view.ts";
 export function timeoutReason(
   startedMs: number,
   { memberId, leader, electedMs }: LeaderView,
-  { electionTimeoutMs }: Pick<ServerConfig, "electionTimeoutMs">,
+  { electionTimeoutMs }: Pick<MemberConfig, "electionTimeoutMs">,
   { membership }: Pick<Store, "membership">,
   peers: readonly PeerStatus[],
 ): ErrorName {

@@ -6,7 +6,7 @@ import type { Logger } from "@quorate/host";
 import { idFromHex } from "@quorate/proto";
 import { decodeMembers } from "@quorate/store";
 import type { AskMembers, PeerCall } from "@quorate/transport";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 
 /** How long a member may take to answer. */
 const ASK_TIMEOUT_MS = 2000;
@@ -15,7 +15,7 @@ const MAX_LISTED_MEMBERS = 100;
 
 export interface AskMembersParts {
   readonly clusterId: bigint;
-  readonly config: Pick<ServerConfig, "name" | "initialCluster">;
+  readonly config: Pick<MemberConfig, "name" | "initialCluster">;
   readonly call: PeerCall;
   readonly logger: Logger;
   /** The URLs of the members that this one knows. */

@@ -5,7 +5,7 @@ import {
   ConfigError,
   type DiscoveryConfig,
   type InitialCluster,
-  type ServerConfig,
+  type MemberConfig,
 } from "../config/index.ts";
 import { discoverBySrv } from "./srv-discovery.ts";
 import { discoverByToken, type OpenRegistry } from "./token-discovery.ts";
@@ -25,9 +25,9 @@ export interface DiscoveredDeps {
  * or DiscoveryError.
  */
 export async function discovered(
-  config: ServerConfig,
+  config: MemberConfig,
   deps: DiscoveredDeps,
-): Promise<ServerConfig> {
+): Promise<MemberConfig> {
   const { discovery, discoverySrv } = config;
   if (discovery !== undefined && config.isNewCluster)
     return { ...config, initialCluster: await byToken(config, discovery, deps) };
@@ -42,7 +42,7 @@ export async function discovered(
 }
 
 function byToken(
-  config: ServerConfig,
+  config: MemberConfig,
   where: DiscoveryConfig,
   { openRegistry: open, clock, logger }: DiscoveredDeps,
 ): Promise<InitialCluster> {

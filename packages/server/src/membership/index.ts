@@ -4,7 +4,7 @@ import type { EtcdError, raftpb } from "@quorate/proto";
 import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
 import type { Applied, AppliedEntry, RequestKind } from "@quorate/store";
 import type { AskMembers, PeerCall, PeerStatus } from "@quorate/transport";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { StoreRef } from "../store-ref.ts";
 import { askMembers } from "./ask-members.ts";
 import { AutoPromotion } from "./auto-promotion.ts";
@@ -22,7 +22,7 @@ export { Reconfiguration } from "./reconfiguration.ts";
 export interface ClusterKeepingParts {
   readonly memberId: bigint;
   readonly clusterId: bigint;
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   /** How long a request may take. */
   readonly timeoutMs: number;
   readonly clock: Clock;

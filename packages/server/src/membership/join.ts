@@ -9,7 +9,7 @@ import type { Logger } from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import type { Member } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
-import { parseUrl, type ServerConfig, sameUrl, verifyJoin } from "../config/index.ts";
+import { type MemberConfig, parseUrl, sameUrl, verifyJoin } from "../config/index.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../version.ts";
 import { fetchCluster, fetchVersions, type RemoteCluster } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
@@ -43,13 +43,13 @@ export interface Joining {
 }
 
 /** The peer URLs of the others that --initial-cluster names, in order. */
-function otherUrls(config: ServerConfig): string[] {
+function otherUrls(config: MemberConfig): string[] {
   const others = [...config.initialCluster].filter(([name]) => name !== config.name);
   return others.flatMap(([, urls]) => urls.map((url) => url.text)).sort();
 }
 
 /** Finds this member among those of the running cluster. Throws ConfigError and JoinError. */
-export async function joinCluster(config: ServerConfig, deps: JoinDeps): Promise<Joining> {
+export async function joinCluster(config: MemberConfig, deps: JoinDeps): Promise<Joining> {
   verifyJoin(config);
   const asking = { call: deps.call, logger: deps.logger, timeoutMs: FETCH_TIMEOUT_MS };
   const urls = otherUrls(config);
@@ -85,7 +85,7 @@ export async function joinCluster(config: ServerConfig, deps: JoinDeps): Promise
  * Finds for each member of the cluster the one of --initial-cluster with the same URLs; returns the
  * one that is this member.
  */
-function matchMembers(config: ServerConfig, remote: RemoteCluster): Member {
+function matchMembers(config: MemberConfig, remote: RemoteCluster): Member {
   const shown = `{ClusterID:${idToHex(remote.clusterId)} Members:[${remote.members.map(memberText).join(" ")}]}`;
   if (remote.members.length !== config.initialCluster.size) {
     throw new JoinError(
@@ -129,7 +129,7 @@ function sameUrls(texts: readonly string[], urls: readonly ReturnType<typeof par
  * none does soon.
  */
 export async function otherMembers(
-  config: ServerConfig,
+  config: MemberConfig,
   { call, logger }: JoinDeps,
 ): Promise<readonly Member[]> {
   const remote = await fetchCluster(otherUrls(config), {
@@ -145,7 +145,7 @@ export async function otherMembers(
  * (etcd: isCompatibleWithCluster).
  */
 async function checkVersions(
-  config: ServerConfig,
+  config: MemberConfig,
   remote: RemoteCluster,
   selfId: bigint,
   deps: JoinDeps,
@@ -184,7 +184,7 @@ async function checkVersions(
  * as when all of them start for the first time.
  */
 export async function checkNotStartedBefore(
-  config: ServerConfig,
+  config: MemberConfig,
   selfId: bigint,
   deps: JoinDeps,
 ): Promise<void> {

@@ -12,9 +12,9 @@ import {
   ConfigError,
   type InitialCluster,
   initialClusterText,
+  type MemberConfig,
   type MemberUrl,
   parseUrl,
-  type ServerConfig,
 } from "../config/index.ts";
 
 /**
@@ -63,7 +63,7 @@ async function addressOf(url: MemberUrl, names: Names): Promise<string> {
  * or not this member.
  */
 export async function discoverBySrv(
-  config: ServerConfig,
+  config: MemberConfig,
   where: SrvDomain,
   deps: DiscoveryDeps,
 ): Promise<InitialCluster> {

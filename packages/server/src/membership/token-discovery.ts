@@ -13,8 +13,8 @@ import {
   type DiscoveryConfig,
   type InitialCluster,
   initialClusterText,
+  type MemberConfig,
   parseInitialCluster,
-  type ServerConfig,
 } from "../config/index.ts";
 
 /** A key of the service. */
@@ -77,7 +77,7 @@ export interface TokenDiscoveryDeps {
  * @param memberId derived from its URLs and the token
  */
 export async function discoverByToken(
-  config: ServerConfig,
+  config: MemberConfig,
   where: DiscoveryConfig,
   memberId: bigint,
   deps: TokenDiscoveryDeps,

@@ -5,7 +5,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { Applied, RequestKind } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import type { MemberConfig } from "../config/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../store-ref.ts";
 import { alarmName } from "./alarm-text.ts";
@@ -16,7 +16,7 @@ import { SpaceKeeper } from "./space-keeper.ts";
 
 export interface SpaceParts {
   readonly memberId: bigint;
-  readonly config: ServerConfig;
+  readonly config: MemberConfig;
   readonly store: StoreRef;
   readonly isLeader: () => boolean;
   readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;

@@ -6,10 +6,10 @@ import {
   type HttpExchangeHandler,
   type HttpExchangeListener,
   type HttpResponse,
+  plainError,
 } from "@quorate/host";
 import { EtcdError, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
-import { plainError } from "../http/health.ts";
 import { Problem } from "../http-kv/problems.ts";
 import { V2Error } from "./errors.ts";
 import { decodeEscapes } from "./form.ts";

@@ -1,5 +1,5 @@
 /** /v2/members and /v2/machines (etcd 3.4: etcdserver/api/v2http/client.go, membersHandler). */
-import type { HttpExchangeHandler, HttpResponse } from "@quorate/host";
+import { type HttpExchangeHandler, type HttpResponse, plainError } from "@quorate/host";
 import {
   ClusterService,
   CodedError,
@@ -9,7 +9,6 @@ import {
   toUtf8,
   type Member as WireMember,
 } from "@quorate/proto";
-import { plainError } from "../http/health.ts";
 import type { Member } from "../member/member.ts";
 import { type CallServices, HttpCaller } from "./calls.ts";
 import { isRefusal, messageError, served, type V2Exchange } from "./http.ts";

@@ -5,8 +5,7 @@
  *     members-handler.ts  /v2/members   /v2/machines
  *     stats-handler.ts    /v2/stats/
  */
-import type { HttpExchangeHandler } from "@quorate/host";
-import { plainError } from "../http/health.ts";
+import { type HttpExchangeHandler, plainError } from "@quorate/host";
 import type { Member } from "../member/member.ts";
 import { type CallParts, callServices } from "./calls.ts";
 import { StoreCounters } from "./counters.ts";

@@ -27,6 +27,7 @@ export class KvClient {
       services: serviceTable(member),
       pages: pageTable(member),
       observer: undefined,
+      access: { allowedOrigins: undefined, areOriginsGiven: false },
       ...parts,
       hashKey: fromUtf8("secret of this process"),
     });

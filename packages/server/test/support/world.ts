@@ -4,7 +4,7 @@
  * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
+import { type Logger, type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   type EtcdError,
@@ -30,6 +30,7 @@ import { Member } from "../../src/member/member.ts";
 import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
 import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
+import { directoryExpiry } from "../../src/v2/expiry.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
 import { withTurns } from "./turns.ts";
@@ -289,7 +290,7 @@ export class World {
     return invocation.config;
   }
 
-  async start(node: Node): Promise<Member> {
+  async start(node: Node, logger: Logger = silentLogger): Promise<Member> {
     node.ended = undefined;
     const { clock, turnMs } = this;
     const starting = Member.start(await this.config(node), {
@@ -297,7 +298,7 @@ export class World {
       random: this.random.fork(node.name),
       disk: node.disk,
       keyspaces: node.keyspaces,
-      logger: silentLogger,
+      logger,
       applyLimits: node.applyLimits,
       faults: (point) => {
         node.passes?.(point);
@@ -314,6 +315,7 @@ export class World {
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
+      beforeRevoke: directoryExpiry,
       secrets: { ...plainSecrets(this.random.fork(`${node.name}/secrets`)), ...node.secrets },
       watchLimits: this.#watchLimits,
       sliceLimits: this.sliceLimits,
