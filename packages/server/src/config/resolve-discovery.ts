@@ -1,7 +1,6 @@
 /** The --discovery-* flags: where the members of a new cluster find each other. */
 import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
-import type { Settings } from "./settings.ts";
 
 /** etcd's discovery service: another cluster, in which members register (v3discovery). */
 export interface DiscoveryConfig {
@@ -26,7 +25,7 @@ export interface DiscoveryConfig {
  * the fallback of earlier etcds.
  */
 export function resolveDiscovery(
-  settings: Settings,
+  settings: { retired(name: string, why: string): void },
   values: OptionValues,
 ): DiscoveryConfig | undefined {
   if (values["discovery-fallback"] === "proxy")
