@@ -87,7 +87,7 @@ async function fullPort(t: TestContext): Promise<number> {
   );
   t.after(() => worker.terminate());
   const [port] = (await once(worker, "message")) as [number];
-  const sockets = [1, 2].map(() => connect({ port, host: "127.0.0.1" }));
+  const sockets = [1, 2].map(() => connect({ port, host: "127.0.0.1" }).on("error", () => {}));
   t.after(() => {
     for (const socket of sockets) socket.destroy();
   });
