@@ -6,7 +6,7 @@
  * Each row has its rate, and the longest time for which it held the event loop, in processor time
  * of the thread.
  */
-import { Cacher, EVERYTHING, type Selector, type Watch, type WatchEvent } from "@quorate/apiserver";
+import { Cacher, EVERYTHING, type Selector, type Watch, type WatchEvent } from "@quorate/kube-storage";
 import { silentLogger } from "@quorate/host";
 import { nodeClock, nodeRandom } from "@quorate/host/node";
 import { count, readArguments } from "./arguments.ts";

@@ -5,7 +5,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { type TestCluster, withCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
 import { putTemplate, range, type Step, UnaryLoad } from "./calls.ts";

@@ -17,7 +17,7 @@ import { launch } from "./launch.js";
 // 90 ms. A thread keeps up to 256 pieces of a size for itself instead.
 await launch(
   "quorate",
-  "packages/proxy/node/main.ts",
+  "packages/quorate/node/main.ts",
   ["--max-semi-space-size=8", "--heap-growing-percent=70"],
   {
     MALLOC_ARENA_MAX: "2",

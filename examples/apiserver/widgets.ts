@@ -4,8 +4,8 @@
  *     node examples/apiserver/widgets.ts
  */
 import assert from "node:assert/strict";
-import { defineResource, shapes } from "@quorate/apiserver";
-import { startApiServer } from "@quorate/apiserver/node";
+import { defineResource, shapes } from "@quorate/kube-apiserver";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 
 const { integer, record, text } = shapes;
 

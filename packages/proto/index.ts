@@ -6,9 +6,7 @@
  * messages of mvccpb and of the public API in etcdserverpb are also exported flat (PutRequest,
  * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
-export * from "./src/bytes.ts";
 export { ChunkQueue } from "./src/chunk-queue.ts";
-export { CodedError } from "./src/coded-error.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
@@ -55,7 +53,16 @@ export { JsonSplitter } from "./src/json/splitter.ts";
 export { errorChunkJson, statusJson } from "./src/json/status.ts";
 export { jsonTypes } from "./src/json/types.ts";
 export type { WatchId } from "./src/watch-id.ts";
+export * from "./src/wire/bytes.ts";
+export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
+export {
+  MAX_PREFIX_BYTES,
+  prefix,
+  RESPONSE_RANGE_TAG,
+  RESPONSES_TAG,
+  writePrefix,
+} from "./src/wire/field-prefix.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export { putVarint, varintSize } from "./src/wire/varint.ts";

@@ -19,11 +19,8 @@ export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export { HpackDecoder } from "./src/hpack/decoder.ts";
 export { HpackEncoder } from "./src/hpack/encoder.ts";
 export { HttpDate } from "./src/http/context.ts";
-export {
-  type ConnectionOwner,
-  Http2Connection,
-  type RequestAcceptor,
-} from "./src/http2/connection.ts";
+export { Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
+export type { ConnectionOwner } from "./src/http2/connection-state.ts";
 export * as Http2 from "./src/http2/constants.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
 export { FrameSplitter } from "./src/http2/frame-splitter.ts";

@@ -2,6 +2,28 @@
  * Whole clusters in one thread, from a seed, on a simulated clock, network and disk; and the
  * checkers that judge them.
  */
+export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/base/codec.ts";
+export { FAULT_KINDS, type FaultKind } from "./src/base/fault-kinds.ts";
+export {
+  type Answer,
+  type ModelCompare,
+  type ModelKey,
+  type ModelOp,
+  type ModelRequest,
+  ModelState,
+  type OpAnswer,
+} from "./src/base/model.ts";
+export { difference } from "./src/base/model-difference.ts";
+export {
+  type CompactionCall,
+  changesKeys,
+  type Operation,
+  type Outcome,
+  REFUSALS,
+} from "./src/base/operation.ts";
+export { type Changes, optionsOf, type SimOptions } from "./src/base/options.ts";
+export { Process, ProcessClock } from "./src/base/scheduler.ts";
+export { Violation } from "./src/base/violation.ts";
 export { checkHistory, type Verdict } from "./src/check/by-revision.ts";
 export {
   formatHistory,
@@ -18,14 +40,7 @@ export {
   type LinearizabilityOptions,
   MAX_SEARCH_STATES,
 } from "./src/check/linearizable.ts";
-export {
-  type CompactionCall,
-  changesKeys,
-  type Operation,
-  type Outcome,
-  REFUSALS,
-} from "./src/check/operation.ts";
-export { Safety, Violation } from "./src/check/safety.ts";
+export { Safety } from "./src/check/safety.ts";
 export { MAX_SHRINK_RUNS, shrinkHistory } from "./src/check/shrink.ts";
 export {
   checkWatchStreams,
@@ -37,23 +52,10 @@ export {
   type WatchEvent,
   type WatchStream,
 } from "./src/check/watch-streams.ts";
-export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
-export { FAULT_KINDS, type FaultKind } from "./src/fault-kinds.ts";
 export type { GuestDeps, GuestFactory, Guests } from "./src/guests.ts";
-export {
-  type Answer,
-  type ModelCompare,
-  type ModelKey,
-  type ModelOp,
-  type ModelRequest,
-  ModelState,
-  type OpAnswer,
-} from "./src/model.ts";
-export { difference } from "./src/model-difference.ts";
-export { type Changes, optionsOf, type SimOptions } from "./src/options.ts";
-export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
-export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
-export { STREAM_BUGS } from "./src/planted-streams.ts";
+export { PLANTED_BUGS, type PlantedBug } from "./src/planted/planted.ts";
+export { misplaced, SOURCE_BUGS } from "./src/planted/planted-sources.ts";
+export { STREAM_BUGS } from "./src/planted/planted-streams.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";
@@ -61,5 +63,5 @@ export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
 export { runSeed } from "./src/run-seed.ts";
-export { Process, ProcessClock } from "./src/scheduler.ts";
+export type { SourceBug } from "./src/source-bug.ts";
 export { USER_BUGS } from "./src/users/planted-bugs.ts";

@@ -1,15 +1,52 @@
 /** The replicated state of a member: keys with their history, membership, and apply(entry). */
-export type { Alarm, Alarms } from "./src/alarms.ts";
+export { type Applied, type AppliedEntry, isSteps } from "./src/apply.ts";
+export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
 export {
-  type Applied,
-  type AppliedEntry,
-  isSteps,
-} from "./src/apply.ts";
-export * from "./src/auth/index.ts";
-export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
-export { dropIncoming, installReceived, recoverDirectories } from "./src/directories.ts";
-export { StoreDamageError } from "./src/errors.ts";
-export * from "./src/etcd-file/index.ts";
+  ANONYMOUS,
+  type AttachedKeys,
+  type AuthIdentity,
+  authorize,
+  keysOperation,
+  type Operation,
+  userVerdict,
+} from "./src/auth/authorize.ts";
+export { isBase64 } from "./src/auth/base64.ts";
+export { MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "./src/auth/limits.ts";
+export { compareNames } from "./src/auth/names.ts";
+export {
+  type LeaseKeys,
+  leaseOperations,
+  type Operations,
+  operationsOf,
+  txnOperations,
+  verdictInSteps,
+  verdictNow,
+} from "./src/auth/request-operations.ts";
+export type { Alarm, Alarms } from "./src/backend/alarms.ts";
+export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend/backend.ts";
+export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
+export { StoreDamageError } from "./src/backend/errors.ts";
+export type { Position } from "./src/backend/meta.ts";
+export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
+export { STORAGE_VERSION, StorageVersionError } from "./src/backend/storage-version.ts";
+export { InvalidRequestError } from "./src/entry/invalid-request.ts";
+export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
+export {
+  CHECKSUM_BYTES,
+  type EtcdSnapshot,
+  type Sha256,
+  SnapshotAbandonedError,
+} from "./src/etcd-file/export.ts";
+export {
+  type ImportOptions,
+  importEtcdFile,
+  type LaterChange,
+  type LaterHistory,
+  type NewCluster,
+} from "./src/etcd-file/import.ts";
+export type { LaterUsers } from "./src/etcd-file/later-users.ts";
+export { EtcdFileError, FILE_BUCKETS } from "./src/etcd-file/schema.ts";
+export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./src/etcd-file/status.ts";
 export {
   type Lease,
   type LeaseObserver,
@@ -28,14 +65,50 @@ export {
   type Member,
 } from "./src/membership/member.ts";
 export type { Membership } from "./src/membership/membership.ts";
-export type { Position } from "./src/meta.ts";
-export * from "./src/mvcc/index.ts";
+export type { KeyValueHash } from "./src/mvcc/hash.ts";
+export type { KeyIndex } from "./src/mvcc/key-index.ts";
+export { inRange, type KeyRange, keyRange } from "./src/mvcc/key-range.ts";
+export { KeyTree } from "./src/mvcc/key-tree.ts";
+export { type LeaseBook, noLeases } from "./src/mvcc/lease-book.ts";
+export { type LargeChangeListener, Mvcc } from "./src/mvcc/mvcc.ts";
+export type { PinnedView, PinOptions, ReadIo } from "./src/mvcc/pinned-view.ts";
+export {
+  type Found,
+  isLatest,
+  MAX_BATCH_BYTES,
+  type NeedsRecord,
+  ReadView,
+  type VisitKey,
+} from "./src/mvcc/read-view.ts";
+export { decodeRevision, encodeRevision, type Revision } from "./src/mvcc/revision.ts";
+export type { MvccCounts } from "./src/mvcc/state.ts";
+export { type Change, MAX_KEPT_CHANGES, WriteTxn } from "./src/mvcc/write-txn.ts";
 export { receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
+export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./src/requests/check.ts";
+export { applyCompaction } from "./src/requests/compaction.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
+export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./src/requests/decode-txn.ts";
+export {
+  applyDelete,
+  applyDeleteRange,
+  deleteInSteps,
+  isSingleDelete,
+} from "./src/requests/delete-range.ts";
 export { checkEntryData } from "./src/requests/entry-request.ts";
-export * from "./src/requests/index.ts";
-export { InvalidRequestError } from "./src/requests/invalid-request.ts";
+export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./src/requests/kinds.ts";
+export { applyPut } from "./src/requests/put.ts";
+export {
+  applyRange,
+  isPlainGet,
+  type RangeSummary,
+  type RecordSink,
+  range,
+  rangeIfSmall,
+  rangeInto,
+} from "./src/requests/range.ts";
+export { type ChunkRequest, type ChunkSummary, rangeChunk } from "./src/requests/range-chunk.ts";
+export { type ReadTxnAnswer, readTxn } from "./src/requests/read-txn.ts";
 export type { ApplyState, RequestLimits } from "./src/requests/request-record.ts";
 export {
   checkMessage,
@@ -53,7 +126,14 @@ export {
   type IdentifiedRequest,
   identifiedRequest,
 } from "./src/requests/token-roles.ts";
+export { applyShortTxn, applyTxn, txnInSteps } from "./src/requests/txn.ts";
+export {
+  checkWork,
+  copiedBytes,
+  MAX_COMPARED_RECORDS,
+  MAX_COPIED_BYTES,
+  MAX_WRITE_ANSWER_BYTES,
+  mayReadMuch,
+} from "./src/requests/work.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
-export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
-export { STORAGE_VERSION, StorageVersionError } from "./src/storage-version.ts";
 export { Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

@@ -4,6 +4,7 @@
  */
 export { WalDamageError, WalError, type WalErrorCode, type WalFailure } from "./src/errors.ts";
 export { RecordType, SEGMENT_BYTES, type SegmentName } from "./src/format.ts";
+export type { WalOptions } from "./src/options.ts";
 export { readWal, type WalEnd, type WalRecord } from "./src/reader.ts";
 export {
   type LoadedSnapshot,
@@ -12,4 +13,4 @@ export {
   SnapshotFiles,
 } from "./src/snapshots.ts";
 export { memberOf, validSnapshotMarks, verifyWal, type WalSummary } from "./src/verify.ts";
-export { type OpenedWal, Wal, type WalOptions } from "./src/wal.ts";
+export { type OpenedWal, Wal } from "./src/wal.ts";

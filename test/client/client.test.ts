@@ -2,15 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
-import {
-  type Client,
-  compareVersion,
-  connect,
-  opDelete,
-  opGet,
-  opPut,
-  opTxn,
-} from "@quorate/client";
+import { type Client, compareVersion, opDelete, opGet, opPut, opTxn } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { fromUtf8, GrpcCode, LeaseService, toUtf8 } from "@quorate/proto";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { after, test } from "node:test";
-import { type ClientError, connect } from "@quorate/client";
+import type { ClientError } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { GrpcCode } from "@quorate/proto";
 import {
   makeAuthority,

@@ -15,7 +15,8 @@ import {
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Program, quoratectl, quorateutl } from "@quorate/ctl";
+import type { Program } from "@quorate/cli";
+import { quoratectl, quorateutl } from "@quorate/ctl";
 import { nodeDisk } from "@quorate/host/node";
 import { verifyWal } from "@quorate/wal";
 import { startCluster, type TestCluster } from "../support/cluster.ts";

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { after, before, suite, type TestContext, test } from "node:test";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 
 const [endpoint, ca, cert, key] = process.argv.slice(2) as [string, string, string, string];
 const tls = { ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) };

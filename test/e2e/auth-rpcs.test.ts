@@ -21,7 +21,7 @@ import {
   TxnRequest,
   WatchService,
 } from "@quorate/proto";
-import { RPC_RULES } from "@quorate/server";
+import { RPC_RULES } from "@quorate/member";
 import { AuthClient, enableAuth, type Grant, type Outcome, PASSWORD } from "../support/auth.ts";
 import {
   gatewayCases,

@@ -8,7 +8,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { request } from "undici";
 import { endsWith } from "../support/children.ts";
 import { quorate } from "../support/executables.ts";

@@ -8,7 +8,7 @@ import { changeSource } from "@quorate/host/testing";
 
 const CHANGES: readonly (readonly [file: string, before: string, after: string])[] = [
   [
-    "packages/server/src/member/entry-points.ts",
+    "packages/member/src/entry-points.ts",
     `const message = decoded ?? decodeRequest(kind, request, limits);
       const refusal = this.spaceRefusal(kind, message);
       if (refusal !== undefined) return refusal;

@@ -462,7 +462,7 @@ describe("dependencies", () => {
 });
 
 describe("targets", () => {
-  const at = "packages/apiserver/src/handlers/a.ts";
+  const at = "packages/kube-apiserver/src/handlers/a.ts";
   test("a handler that makes a Target, or reads the head of the request", () => {
     const made = "\nconst other = Target.of(method, path, query);";
     finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
@@ -471,8 +471,8 @@ describe("targets", () => {
     finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
     clean(checkTargets, {
       [at]: "use(call.target.path); // not call.head.path",
-      "packages/apiserver/src/server/api-server.ts": "Target.of(head.method, head.path, query);",
-      "packages/apiserver/test/a.ts": "Target.of(method, path, query);",
+      "packages/kube-apiserver/src/server/api-server.ts": "Target.of(head.method, head.path, query);",
+      "packages/kube-apiserver/test/a.ts": "Target.of(method, path, query);",
     });
   });
 });

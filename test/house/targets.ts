@@ -5,7 +5,7 @@
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
-const SOURCES = "packages/apiserver/src/";
+const SOURCES = "packages/kube-apiserver/src/";
 /** The class, and the one place that makes a Target of a request. */
 const HOME = `${SOURCES}handlers/target.ts`;
 const MAKER = `${SOURCES}server/api-server.ts`;

@@ -7,7 +7,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { AuthService } from "@quorate/proto";
 import { Etcd3 } from "etcd3";
 import { AuthClient, enableAuth, PASSWORD } from "../support/auth.ts";

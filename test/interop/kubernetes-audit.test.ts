@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { auditOptions, keptEvents } from "./kubernetes/audit/kept.ts";
 import { eventsOf } from "./kubernetes/audit/play.ts";
 import { auditedRequests } from "./kubernetes/audit/requests.ts";

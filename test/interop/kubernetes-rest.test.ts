@@ -1,7 +1,7 @@
 /** About 170 requests have the responses that kube-apiserver 1.36 has: stored ones are compared. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { differencesOf, responsesOf } from "./kubernetes/rest/compare.ts";
 import { accessOf } from "./kubernetes/rest/exchange.ts";
 import { keptResponses } from "./kubernetes/rest/kept.ts";

@@ -1,7 +1,7 @@
 /** Each form of path with each method, as three users, has kube-apiserver 1.36's stored answer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { accessOf } from "./kubernetes/rest/exchange.ts";
 import { accepted } from "./kubernetes/routes/differences.ts";
 import { keptAnswers, routeDifferences } from "./kubernetes/routes/kept.ts";

@@ -362,7 +362,7 @@ const LISTED: readonly Listed[] = [
     ),
   ),
   listed("apiserver/src/handlers/target", "path", async ({ Target }, load) => {
-    const { Query } = await load("packages/apiserver/src/handlers/query.ts");
+    const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
     const none = new Query("");
     return (text) => [
       Target.of("GET", `/${text}`, none),
@@ -378,7 +378,7 @@ const LISTED: readonly Listed[] = [
     "timeoutSeconds",
   ].map((name) =>
     listed("apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
-      const { Query } = await load("packages/apiserver/src/handlers/query.ts");
+      const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
       return (text) =>
         listRequestOf(
           new Query(`${name}=${encodeURIComponent(utf8(text))}`),
@@ -440,7 +440,7 @@ const LISTED: readonly Listed[] = [
   ),
   ...["{.a", "{.items[?(@.a=="].map((start) =>
     listed("apiserver/src/crd/serving/json-path-filter", `JSON path ${start}`, async (_, load) => {
-      const { JsonPath } = await load("packages/apiserver/src/crd/serving/json-path.ts");
+      const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
       return (text) => new JsonPath(start + utf8(text));
     }),
   ),
@@ -677,7 +677,7 @@ const LISTED: readonly Listed[] = [
       `condition in CEL ${start}`,
       async (_, load) => {
         const { MatchConditionCompiler } = await load(
-          "packages/apiserver/src/crd/cel/match-conditions.ts",
+          "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
         );
         const compiler = new MatchConditionCompiler();
         await compiler.load();
@@ -690,7 +690,7 @@ const LISTED: readonly Listed[] = [
     expressions.map((expression) =>
       listed(`apiserver/src/crd/cel/functions/${file}`, `CEL ${expression}`, async (_, load) => {
         const { MatchConditionCompiler } = await load(
-          "packages/apiserver/src/crd/cel/match-conditions.ts",
+          "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
         );
         const compiler = new MatchConditionCompiler();
         await compiler.load();
@@ -719,45 +719,45 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/sim/": "the simulator's own texts",
   "packages/bolt/": "the operator's own file",
   "packages/embed/": "the options of the program that embeds a member",
-  "packages/apiserver/src/schema/": "tables in the source, read once",
-  "packages/apiserver/src/registry/":
+  "packages/kube-storage/src/schema/": "tables in the source, read once",
+  "packages/kube-storage/src/registry/":
     "paths and names of tables in the source; what is in objects goes through codec/ and meta/",
   "packages/server/src/config/": "the operator's command line and file",
   "packages/server/node/": "the surroundings of the process: /proc, files of the operator",
-  "packages/apiserver/src/admission/": "names and rules that meta/ and crd/definition have checked",
-  "packages/apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
-  "packages/apiserver/src/apply/strategic-merge.ts":
+  "packages/kube-apiserver/src/admission/": "names and rules that meta/ and crd/definition have checked",
+  "packages/kube-apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
+  "packages/kube-apiserver/src/apply/strategic-merge.ts":
     "directives of a patch: prefixes of names in a decoded object",
-  "packages/apiserver/src/apply/typed-schema.ts": "types of the source's tables",
-  "packages/apiserver/src/audit/policy.ts": "the operator's file against a path",
-  "packages/apiserver/src/authn/impersonation.ts": "one split of a header; attack:linear sends it",
-  "packages/apiserver/src/authn/service-account-tokens.ts": "a token that jose has taken apart",
-  "packages/apiserver/src/authn/token-requests.ts": "claims that were made here",
-  "packages/apiserver/src/authz/": "paths of rules against a path, by prefix",
-  "packages/apiserver/src/cacher/": "keys and numbers of the store",
-  "packages/apiserver/src/codec/json-decode.ts":
+  "packages/kube-apiserver/src/apply/typed-schema.ts": "types of the source's tables",
+  "packages/kube-apiserver/src/audit/policy.ts": "the operator's file against a path",
+  "packages/kube-apiserver/src/authn/impersonation.ts": "one split of a header; attack:linear sends it",
+  "packages/kube-apiserver/src/authn/service-account-tokens.ts": "a token that jose has taken apart",
+  "packages/kube-apiserver/src/authn/token-requests.ts": "claims that were made here",
+  "packages/kube-apiserver/src/authz/": "paths of rules against a path, by prefix",
+  "packages/kube-storage/src/cacher/": "keys and numbers of the store",
+  "packages/kube-storage/src/codec/json-decode.ts":
     "values that JSON.parse has made; the types of attack:linear's objects reach each",
-  "packages/apiserver/src/codec/maps.ts": "the order of names",
-  "packages/apiserver/src/codec/wire-decode.ts":
+  "packages/kube-storage/src/schema/maps.ts": "the order of names",
+  "packages/kube-storage/src/codec/wire-decode.ts":
     "built-in kinds over protobuf; attack:linear sends them",
-  "packages/apiserver/src/crd/conversion/": "versions in the definition",
-  "packages/apiserver/src/crd/schema/embedded.ts": "an apiVersion, by parseApiVersion",
-  "packages/apiserver/src/crd/serving/": "names of definitions that crd/definition has checked",
-  "packages/apiserver/src/crd/validation/numbers.ts": "the text of a number that was made here",
-  "packages/apiserver/src/encryption/": "the operator's file",
-  "packages/apiserver/src/handlers/patch.ts": "a media type out of a list",
-  "packages/apiserver/src/handlers/send-list.ts": "texts that were made here",
-  "packages/apiserver/src/handlers/write-options.ts":
+  "packages/kube-apiserver/src/crd/conversion/": "versions in the definition",
+  "packages/kube-apiserver/src/crd/schema/embedded.ts": "an apiVersion, by parseApiVersion",
+  "packages/kube-apiserver/src/crd/serving/": "names of definitions that crd/definition has checked",
+  "packages/kube-apiserver/src/crd/validation/numbers.ts": "the text of a number that was made here",
+  "packages/kube-apiserver/src/encryption/": "the operator's file",
+  "packages/kube-apiserver/src/handlers/patch.ts": "a media type out of a list",
+  "packages/kube-apiserver/src/handlers/send-list.ts": "texts that were made here",
+  "packages/kube-apiserver/src/handlers/write-options.ts":
     "the field manager, 128 characters; attack:linear sends it",
-  "packages/apiserver/src/server/":
+  "packages/kube-apiserver/src/server/":
     "paths and labels of tables in the source; attack:linear sends paths",
-  "packages/apiserver/src/storage/versioned-object.ts": "what the store holds, by JSON.parse",
-  "packages/apiserver/node/encryption/": "the operator's file",
-  "packages/apiserver/node/flag-options.ts": "the operator's command line",
-  "packages/apiserver/node/json-client.ts": "answers by JSON.parse",
-  "packages/apiserver/node/version.ts": "the version of the source",
-  "packages/apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
-  "packages/apiserver/node/x509/issue.ts": "certificates that are made here",
+  "packages/kube-storage/src/storage/versioned-object.ts": "what the store holds, by JSON.parse",
+  "packages/kube-apiserver/node/encryption/": "the operator's file",
+  "packages/kube-apiserver/node/flag-options.ts": "the operator's command line",
+  "packages/kube-apiserver/node/json-client.ts": "answers by JSON.parse",
+  "packages/kube-apiserver/node/version.ts": "the version of the source",
+  "packages/kube-apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
+  "packages/kube-apiserver/node/x509/issue.ts": "certificates that are made here",
   "packages/host/src/random.ts": "names of streams in the source",
   "packages/host/node/lock.ts": "a file of the operator's directory",
   "packages/host/node/machine.ts": "/proc and /sys",
@@ -773,14 +773,14 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/rpc/src/http1/exchange.ts": "the first name of Upgrade, by a split of one",
   "packages/rpc/src/http2/connection.ts": "the preface, byte by byte",
   "packages/server/src/audit/": "keys and names that were bounded where they are shown",
-  "packages/server/src/auth/jwt/jwt-tokens.ts":
+  "packages/member/src/identity/jwt/jwt-tokens.ts":
     "a claim of a token whose signature is good, by one split",
-  "packages/server/src/corruption/peer-hash.ts": "a body of a bounded size, by JSON.parse",
-  "packages/server/src/http-kv/credentials.ts": "2,048 characters at the most",
-  "packages/server/src/membership/":
+  "packages/member/src/corruption/peer-hash.ts": "a body of a bounded size, by JSON.parse",
+  "packages/http-kv/src/credentials.ts": "2,048 characters at the most",
+  "packages/member/src/membership/":
     "answers of members, by JSON.parse, and flags; URLs are in the table",
-  "packages/server/src/services/standard.ts": "paths of the source's tables",
-  "packages/server/src/v2/": "names of keys of at most 4,096 bytes, and records of the store",
+  "packages/services/src/v3/standard.ts": "paths of the source's tables",
+  "packages/v2/src/": "names of keys of at most 4,096 bytes, and records of the store",
   "packages/store/src/level-files/": "files of the member's own directory",
   "packages/wal/src/": "names and records of the member's own directory",
   "packages/client/node/": "errors of the socket",

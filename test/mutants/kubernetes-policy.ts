@@ -112,7 +112,7 @@ const access: readonly Bug[] = [
   ],
 ];
 
-const directory = "packages/apiserver/test/policy";
+const directory = "packages/kube-apiserver/test/policy";
 
 function mutants(bugs: readonly Bug[], tests: readonly string[]): Mutant[] {
   return bugs.map(([name, file, before, after]) => ({

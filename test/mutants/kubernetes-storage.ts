@@ -2,8 +2,8 @@
 import type { Mutant } from "./mutant.ts";
 
 const tests = [
-  "packages/apiserver/test/storage-memory.test.ts",
-  "packages/apiserver/test/storage-units.test.ts",
+  "packages/kube-storage/test/storage-memory.test.ts",
+  "packages/kube-storage/test/storage-units.test.ts",
 ];
 
 const bugs: readonly (readonly [name: string, file: string, before: string, after: string])[] = [

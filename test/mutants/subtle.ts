@@ -44,7 +44,7 @@ export const SUBTLE: readonly Mutant[] = [
     after: "raftpb.ConfState.encode({ ...position.confState, learners: [] })",
     tests: [
       "packages/store/test/store.test.ts",
-      "packages/server/test/configuration.test.ts",
+      "packages/member/test/configuration.test.ts",
       "packages/server/test/membership*.test.ts",
     ],
     sim: "default",
@@ -132,7 +132,7 @@ export const SUBTLE: readonly Mutant[] = [
     file: "server/src/member/request-ids.ts",
     before: "(BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;",
     after: "(BigInt(Math.trunc(0 * startWallMs)) & 0xff_ffff_ffffn) << 8n;",
-    tests: ["packages/server/test/request-ids.test.ts"],
+    tests: ["packages/member/test/request-ids.test.ts"],
     sim: "no",
   },
   {
@@ -163,7 +163,7 @@ export const SUBTLE: readonly Mutant[] = [
       }
       this.#arrived.push(waiter);
 `,
-    tests: ["packages/server/test/read-rounds.test.ts"],
+    tests: ["packages/member/test/read-rounds.test.ts"],
     sim: "default",
   },
   {
@@ -171,7 +171,7 @@ export const SUBTLE: readonly Mutant[] = [
     file: "server/src/member/snapshots.ts",
     before: "      this.#parts.loop.received([message]);\n      throw new Error(",
     after: "      throw new Error(",
-    tests: ["packages/server/test/marks.test.ts"],
+    tests: ["packages/member/test/marks.test.ts"],
     sim: "no",
   },
   {

@@ -8,7 +8,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { commandNodes, quoratectl, quorateutl } from "@quorate/ctl";
+import { commandNodes } from "@quorate/cli";
+import { quoratectl, quorateutl } from "@quorate/ctl";
 import { optionDocs } from "@quorate/server";
 
 const dir = join(mkdtempSync(join(tmpdir(), "quorate-man-")), "man");

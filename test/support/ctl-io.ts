@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ChildEnd, type Io, type Program, runProgram, type StopSignal } from "@quorate/ctl";
+import { type ChildEnd, type Io, type Program, runProgram, type StopSignal } from "@quorate/cli";
 
 /** What a program printed and how it ended. */
 export interface ProgramResult {

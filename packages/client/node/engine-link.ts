@@ -11,7 +11,8 @@ import type {
   ClientConnection,
   ClientLimits,
 } from "@quorate/rpc";
-import { Channel, DeadlineQueue } from "@quorate/rpc/client";
+import { DeadlineQueue } from "@quorate/rpc";
+import { Channel } from "@quorate/rpc/node";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream } from "./engine-stream.ts";

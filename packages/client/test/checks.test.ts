@@ -1,20 +1,13 @@
 /** What a program may pass, and that a wrong value is refused with its name before it is sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type Client,
-  campaign,
-  compareLease,
-  compareValue,
-  compareVersion,
-  connect,
-  getStream,
-  lockNamed,
-  observeElection,
-  opPut,
-  prefixEnd,
-  type Session,
-} from "../index.ts";
+import { connect } from "../node/connect.ts";
+import type { Client } from "../src/client.ts";
+import { campaign, observeElection } from "../src/election.ts";
+import { lockNamed } from "../src/lock.ts";
+import { getStream } from "../src/range-stream.ts";
+import { compareLease, compareValue, compareVersion, opPut, prefixEnd } from "../src/requests.ts";
+import type { Session } from "../src/session.ts";
 
 // Nothing listens there, and nothing is asked: a check comes first.
 const client = connect({ endpoints: ["http://127.0.0.1:1"], timeoutMs: 1 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, parseEndpoint } from "../index.ts";
+import { connect } from "../node/connect.ts";
+import { parseEndpoint } from "../src/endpoint.ts";
 
 test("endpoints come with or without a scheme", () => {
   assert.deepEqual(parseEndpoint("127.0.0.1:2379", false), {

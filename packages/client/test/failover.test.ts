@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GrpcCode, MaintenanceService } from "@quorate/proto";
-import { Client, type ClientError } from "../index.ts";
+import { Client } from "../src/client.ts";
+import type { ClientError } from "../src/errors.ts";
 import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { mayResume } from "../src/resume.ts";

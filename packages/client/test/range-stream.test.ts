@@ -12,9 +12,10 @@ import {
   ResponseHeader,
   toUtf8,
 } from "@quorate/proto";
-import { type ClientError, getStream, type StreamedGetOptions } from "../index.ts";
 import type { Caller, StreamOptions } from "../src/caller.ts";
+import type { ClientError } from "../src/errors.ts";
 import { LinkError, type LinkStream } from "../src/link.ts";
+import { getStream, type StreamedGetOptions } from "../src/range-stream.ts";
 import { ClientStream } from "../src/stream.ts";
 
 /** The parts of a stream, then its end: an error, or none; "waits": it never ends by itself. */

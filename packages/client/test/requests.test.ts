@@ -15,9 +15,9 @@ import {
   opTxn,
   prefixEnd,
   putRequest,
+  readsOnly,
   txnRequest,
-} from "../index.ts";
-import { readsOnly } from "../src/requests.ts";
+} from "../src/requests.ts";
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 

@@ -11,8 +11,8 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import { ClientError } from "../index.ts";
 import type { Caller, StreamOptions } from "../src/caller.ts";
+import { ClientError } from "../src/errors.ts";
 import { LinkError, type LinkStream } from "../src/link.ts";
 import { ClientStream } from "../src/stream.ts";
 import { Watch, type WatchOptions } from "../src/watch.ts";

@@ -1,7 +1,4 @@
-import { argumentTrouble } from "../src/arguments.ts";
-import { ExitCode } from "../src/io.ts";
-import { processIo } from "../src/process-io.ts";
-import { runProgram } from "../src/program.ts";
+import { argumentTrouble, ExitCode, processIo, runProgram } from "@quorate/cli";
 import { quoratectl } from "../src/quoratectl.ts";
 
 const args = process.argv.slice(2);

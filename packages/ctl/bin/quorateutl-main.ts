@@ -1,7 +1,4 @@
-import { argumentTrouble } from "../src/arguments.ts";
-import { ExitCode } from "../src/io.ts";
-import { processIo } from "../src/process-io.ts";
-import { runProgram } from "../src/program.ts";
+import { argumentTrouble, ExitCode, processIo, runProgram } from "@quorate/cli";
 import { quorateutl } from "../src/quorateutl.ts";
 
 // Only the owner may read the stores it makes; LevelDB sets no mode on its files.

@@ -1,5 +1,6 @@
 /** quoratectl: the command line for a running cluster. */
-import { usageHint } from "./advice.ts";
+
+import type { Program } from "@quorate/cli";
 import { alarmCommand } from "./commands/alarm.ts";
 import { authCommand } from "./commands/auth.ts";
 import { backupCommand } from "./commands/backup.ts";
@@ -28,8 +29,8 @@ import { txnCommand } from "./commands/txn.ts";
 import { userCommand } from "./commands/user.ts";
 import { versionCommand } from "./commands/version.ts";
 import { watchCommand } from "./commands/watch.ts";
-import { globalFlags } from "./globals.ts";
-import type { Program } from "./program.ts";
+import { usageHint } from "./connect/advice.ts";
+import { globalFlags } from "./connect/globals.ts";
 
 export const quoratectl: Program = {
   name: "quoratectl",

@@ -1,4 +1,6 @@
 /** quorateutl: the command line for the files of a stopped member. */
+
+import type { Program } from "@quorate/cli";
 import { completionCommand } from "./commands/completion.ts";
 import { helpCommand } from "./commands/help.ts";
 import { versionCommand } from "./commands/version.ts";
@@ -12,7 +14,6 @@ import { migrateCommand } from "./offline/migrate.ts";
 import { snapshotFileCommand } from "./offline/snapshot.ts";
 import { statusCommand } from "./offline/status.ts";
 import { walCommand } from "./offline/wal.ts";
-import type { Program } from "./program.ts";
 
 export const quorateutl: Program = {
   name: "quorateutl",

@@ -3,10 +3,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { FakeIo } from "@quorate/cli/testing";
 import { runLoad, statsOf } from "../src/check/load.ts";
 import { perfModel, scaleModel } from "../src/check/models.ts";
 import { judge } from "../src/check/perf.ts";
-import { FakeIo } from "./fake-io.ts";
 
 const none = new Map<string, number>();
 

@@ -7,9 +7,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { quoratectl, quorateutl, runProgram } from "../index.ts";
-import { commandNodes } from "../src/tree.ts";
-import { FakeIo } from "./fake-io.ts";
+import { commandNodes, runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
+import { quoratectl } from "../src/quoratectl.ts";
+import { quorateutl } from "../src/quorateutl.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "quorate-completion-"));
 after(() => rmSync(scratch, { recursive: true }));

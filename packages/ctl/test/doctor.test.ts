@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
+import { painted, plain, readCommandLine, runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { Member, ResponseHeader, StatusResponse } from "@quorate/proto";
-import { runProgram } from "../index.ts";
-import { readCommandLine } from "../src/command-line.ts";
 import { commandMaker } from "../src/doctor/commands.ts";
 import { diagnose } from "../src/doctor/diagnose.ts";
 import { probeDisk } from "../src/doctor/disk.ts";
@@ -17,8 +17,6 @@ import { reasonsAgainstRestart } from "../src/doctor/restart-safe.ts";
 import type { ClusterView, MemberView } from "../src/doctor/view.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
-import { painted, plain } from "../src/terminal.ts";
-import { FakeIo } from "./fake-io.ts";
 import { endpointOf, FakeProber, fakeMember } from "./top-support.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 22);

@@ -9,13 +9,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { levelKeyspaces } from "@quorate/host/node";
 import fc from "fast-check";
-import { quorateutl, runProgram } from "../index.ts";
 import type { BucketRecord, BucketSource } from "../src/dump/bucket-source.ts";
 import { decodedText } from "../src/dump/record-text.ts";
 import { reversedRecords } from "../src/dump/reversed.ts";
-import { FakeIo } from "./fake-io.ts";
+import { quorateutl } from "../src/quorateutl.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "quorate-dump-db-"));
 after(() => rmSync(scratch, { recursive: true }));

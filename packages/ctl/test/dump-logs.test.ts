@@ -8,14 +8,15 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { ManualClock, MemoryDisk } from "@quorate/host/testing";
 import { fromUtf8, InternalRaftRequest, PutRequest } from "@quorate/proto";
 import { Wal } from "@quorate/wal";
-import { quorateutl, runProgram } from "../index.ts";
 import { LineOutput, MAX_HELD_CHARS } from "../src/dump/output.ts";
 import { protoText, quoted } from "../src/dump/proto-text.ts";
 import { rawLines } from "../src/dump/raw-logs.ts";
-import { FakeIo } from "./fake-io.ts";
+import { quorateutl } from "../src/quorateutl.ts";
 
 const fixture = join(import.meta.dirname, "fixtures/etcd-3.7-log");
 const walFixtures = join(import.meta.dirname, "../../wal/test/fixtures");

@@ -1,8 +1,8 @@
 /** --password-file: what is read, what is refused, and what stays when the file goes bad. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Io } from "../src/io.ts";
-import { MAX_PASSWORD_FILE_BYTES, passwordFile } from "../src/password-file.ts";
+import type { Io } from "@quorate/cli";
+import { MAX_PASSWORD_FILE_BYTES, passwordFile } from "../src/connect/password-file.ts";
 
 function world() {
   const files = new Map<string, string>();

@@ -3,17 +3,16 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Exit } from "@quorate/cli";
+import { painted, plain, runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { MemberListResponse, ResponseHeader } from "@quorate/proto";
-import { adviceFor } from "../src/advice.ts";
-import { asExit } from "../src/failed-call.ts";
-import type { Exit } from "../src/io.ts";
+import { adviceFor } from "../src/connect/advice.ts";
+import { asExit } from "../src/connect/failed-call.ts";
 import { memberListForm } from "../src/printers/member-forms.ts";
 import { layOut } from "../src/printers/page.ts";
 import { Printer } from "../src/printers/printer.ts";
-import { runProgram } from "../src/program.ts";
 import { quoratectl } from "../src/quoratectl.ts";
-import { painted, plain } from "../src/terminal.ts";
-import { FakeIo } from "./fake-io.ts";
 
 const table = {
   header: ["ID", "name", "error"],

@@ -3,6 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeIo } from "@quorate/cli/testing";
 import {
   AlarmResponse,
   DeleteRangeResponse,
@@ -20,7 +21,6 @@ import { hashForm, healthForm, statusForm } from "../src/printers/endpoint-forms
 import { deleteForm, putForm, rangeForm, txnForm } from "../src/printers/kv-forms.ts";
 import { memberListForm } from "../src/printers/member-forms.ts";
 import { type Format, Printer } from "../src/printers/printer.ts";
-import { FakeIo } from "./fake-io.ts";
 
 function print(format: Format, task: (printer: Printer) => void, isHex = false): FakeIo {
   const io = new FakeIo();

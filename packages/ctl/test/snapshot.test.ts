@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FakeIo } from "@quorate/cli/testing";
 import type { Client } from "@quorate/client";
 import { saveSnapshot } from "../src/commands/snapshot.ts";
-import { FakeIo } from "./fake-io.ts";
 
 test("a save that is stopped ends at the next message and leaves no file", async () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-snapshot-"));

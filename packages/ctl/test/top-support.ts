@@ -1,13 +1,14 @@
 /**
  * Fake members, a fake terminal that records calls, and data for frames.
  */
+
+import type { StopSignal, Terminal } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { Member, ResponseHeader, StatusResponse } from "@quorate/proto";
-import type { StopSignal, Terminal } from "../src/io.ts";
 import type { HttpResponse } from "../src/observe/http.ts";
 import type { Prober } from "../src/observe/prober.ts";
 import { Observer } from "../src/top/observer.ts";
 import { type Picture, pictureOf } from "../src/top/picture.ts";
-import { FakeIo } from "./fake-io.ts";
 
 export const WALL_MS = Date.UTC(2026, 10, 22, 10);
 

@@ -5,9 +5,9 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runProgram } from "../index.ts";
+import { painted, paintFor, plain, runProgram } from "@quorate/cli";
+import { FakeIo } from "@quorate/cli/testing";
 import { quoratectl } from "../src/quoratectl.ts";
-import { painted, paintFor, plain } from "../src/terminal.ts";
 import { views } from "../src/top/columns.ts";
 import { frame, plainFrame } from "../src/top/frame.ts";
 import { helpFrame } from "../src/top/help.ts";
@@ -16,7 +16,6 @@ import { afterKey, firstState } from "../src/top/keys.ts";
 import { MAX_ROWS, Observer } from "../src/top/observer.ts";
 import { live } from "../src/top/run.ts";
 import { graph, sparkline } from "../src/top/spark.ts";
-import { FakeIo } from "./fake-io.ts";
 import {
   endpointOf,
   FakeProber,

@@ -5,8 +5,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { LeaseService } from "@quorate/proto";
-import { connect, type RunningMember, startMember, toUtf8 } from "../index.ts";
+import { connect } from "@quorate/client/node";
+import { LeaseService, toUtf8 } from "@quorate/proto";
+import { type RunningMember, startMember } from "../node/start-member.ts";
 
 function scratchDir(): string {
   return mkdtempSync(join(tmpdir(), "quorate-embed-test-"));

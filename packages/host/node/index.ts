@@ -28,16 +28,13 @@ export {
 export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
-export {
-  type HttpContext,
-  type HttpPeer,
-  serveHttp1,
-  serveHttp2,
-} from "./plain-http.ts";
+export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
 export { type LineTarget, type LogRotation, RotatingFile } from "./rotating-file.ts";
+export { ensureSelfCert } from "./self-cert.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
+export { supervisorOf } from "./supervisor.ts";
 export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";

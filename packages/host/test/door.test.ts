@@ -9,7 +9,7 @@ import { type TestContext, test } from "node:test";
 import { createServer as createTlsServer, connect as tlsConnect } from "node:tls";
 import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
 import { until } from "../../../test/support/until.ts";
-import { type Door, MAX_HELD_CONNECTIONS, openDoor } from "../node/index.ts";
+import { type Door, MAX_HELD_CONNECTIONS, openDoor } from "../node/door.ts";
 
 async function opened(t: TestContext, early?: "hold" | "refuse"): Promise<[Door, number]> {
   const door = await openDoor({ host: "127.0.0.1", port: 0 }, early);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type HttpHandler, wholeBody } from "../index.ts";
-import { MemoryExchange } from "../testing/index.ts";
+import type { HttpHandler } from "../src/http.ts";
+import { wholeBody } from "../src/http-exchange.ts";
+import { MemoryExchange } from "../testing/memory-exchange.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const echo: HttpHandler = ({ method, path, body }) => ({

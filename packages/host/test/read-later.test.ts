@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { Disk } from "../index.ts";
-import { nodeDisk } from "../node/index.ts";
-import { MemoryDisk } from "../testing/index.ts";
+import { nodeDisk } from "../node/disk.ts";
+import type { Disk } from "../src/disk.ts";
+import { MemoryDisk } from "../testing/memory-disk.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "quorate-read-later-"));
 after(() => rmSync(directory, { recursive: true }));

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { nodeLogger } from "../node/index.ts";
+import { nodeLogger } from "../node/logger.ts";
 import { type LogRotation, RotatingFile } from "../node/rotating-file.ts";
 
 const ROTATION: LogRotation = {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { listItems, pemBlocks, trimBlanks, trimEndOf } from "../index.ts";
-import { growthOf } from "../testing/index.ts";
+import { pemBlocks } from "../src/pem.ts";
+import { listItems, trimBlanks, trimEndOf } from "../src/trim.ts";
+import { growthOf } from "../testing/growth.ts";
 
 test("blanks are spaces and tabs, at both ends", () => {
   assert.equal(trimBlanks(" \ta b\t "), "a b");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WarningInterval } from "../index.ts";
+import { WarningInterval } from "../src/warning-interval.ts";
 
 test("one warning passes in an interval, and the next counts those omitted", () => {
   const interval = new WarningInterval(1000);

@@ -2,7 +2,7 @@
  * The bytes of a stream as they arrive in chunks, to be cut into records again without copying
  * whole chunks.
  */
-import { alloc, concat, EMPTY } from "./bytes.ts";
+import { alloc, concat, EMPTY } from "./wire/bytes.ts";
 
 /**
  * Shorter chunks are copied together, so that a stream in tiny pieces does not cost an object for

@@ -10,7 +10,7 @@
  * The annotation is needed: TypeScript narrows only through an assertion whose type is declared. A
  * broken invariant is a defect of the program; the member stops.
  */
-import { CodedError } from "./coded-error.ts";
+import { CodedError } from "./wire/coded-error.ts";
 
 /**
  * What always holds, by number: "RAFT-1" and so on. A number is never used again for another

@@ -22,7 +22,7 @@ import {
   writeLatin1,
   writeU32BE,
   writeU64BE,
-} from "../index.ts";
+} from "../src/wire/bytes.ts";
 import { SEED } from "./reflect.ts";
 
 const check = (property: fc.IProperty<never> | fc.IRawProperty<unknown>): void =>

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { crc32c, fromLatin1 } from "../index.ts";
+import { crc32c } from "../src/crc32c.ts";
+import { fromLatin1 } from "../src/wire/bytes.ts";
 import { SEED } from "./reflect.ts";
 
 test("known sums", () => {

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ERRORS, type ErrorName, EtcdError, errorNameOf, errorOf, GrpcCode } from "../index.ts";
+import { ERRORS, type ErrorName, EtcdError, errorNameOf, errorOf } from "../src/errors.ts";
+import { GrpcCode } from "../src/grpc-code.ts";
 
 const facts = readFileSync(join(import.meta.dirname, "fixtures/errors.tsv"), "utf8")
   .trimEnd()

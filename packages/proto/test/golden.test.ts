@@ -7,6 +7,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { etcdserverpb, raftpb, snappb, walpb } from "../index.ts";
+import { crc32c } from "../src/crc32c.ts";
+import { InternalRaftRequest } from "../src/gen/raft_internal.ts";
 import {
   AlarmRequest,
   AuthRoleAddRequest,
@@ -14,24 +17,15 @@ import {
   AuthUserAddRequest,
   AuthUserGrantRoleRequest,
   CompactionRequest,
-  crc32c,
   DeleteRangeRequest,
-  etcdserverpb,
-  fromHex,
-  fromLatin1,
-  InternalRaftRequest,
   LeaseGrantRequest,
   LeaseRevokeRequest,
-  type MessageType,
   PutRequest,
   RangeRequest,
-  raftpb,
-  snappb,
   TxnRequest,
-  toHex,
-  toLatin1,
-  walpb,
-} from "../index.ts";
+} from "../src/gen/rpc.ts";
+import { fromHex, fromLatin1, toHex, toLatin1 } from "../src/wire/bytes.ts";
+import type { MessageType } from "../src/wire/message.ts";
 import { type AnyMessage, ours } from "./reflect.ts";
 
 const fixture = (name: string): Uint8Array =>

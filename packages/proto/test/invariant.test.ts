@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Assert, assertOf, CodedError, InvariantError, violatedOf } from "../index.ts";
+import { type Assert, assertOf, InvariantError, violatedOf } from "../src/invariant.ts";
+import { CodedError } from "../src/wire/coded-error.ts";
 
 const list = { "DEMO-1": "numbers are positive" } as const;
 const check: Assert<keyof typeof list> = assertOf(list);

@@ -7,22 +7,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  concat,
-  fromLatin1,
-  JsonError,
-  type JsonMessage,
-  JsonSplitter,
-  jsonToWire,
-  jsonTypes,
-  toLatin1,
-  toUtf8,
-  transcodeRequest,
-  transcodeResponse,
-  WireError,
-  type WirePieces,
-  wireToJson,
-} from "../index.ts";
+import type { WirePieces } from "../src/json/interface.ts";
+import { JsonError } from "../src/json/json-error.ts";
+import { jsonToWire, transcodeRequest } from "../src/json/request.ts";
+import { transcodeResponse, wireToJson } from "../src/json/response.ts";
+import type { JsonMessage } from "../src/json/schema.ts";
+import { JsonSplitter } from "../src/json/splitter.ts";
+import { jsonTypes } from "../src/json/types.ts";
+import { concat, fromLatin1, toLatin1, toUtf8 } from "../src/wire/bytes.ts";
+import { WireError } from "../src/wire/error.ts";
 import { Choices, mutate, randomBody, randomMessage } from "./json-random.ts";
 import { SEED, theirs } from "./reflect.ts";
 

@@ -3,21 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  EMPTY,
-  errorChunkJson,
-  fromHex,
-  fromLatin1,
-  JsonError,
-  JsonSplitter,
-  jsonToWire,
-  jsonTypes,
-  statusJson,
-  toHex,
-  toLatin1,
-  toUtf8,
-  wireToJson,
-} from "../index.ts";
+import { JsonError } from "../src/json/json-error.ts";
+import { jsonToWire } from "../src/json/request.ts";
+import { wireToJson } from "../src/json/response.ts";
+import { JsonSplitter } from "../src/json/splitter.ts";
+import { errorChunkJson, statusJson } from "../src/json/status.ts";
+import { jsonTypes } from "../src/json/types.ts";
+import { EMPTY, fromHex, fromLatin1, toHex, toLatin1, toUtf8 } from "../src/wire/bytes.ts";
 import { theirs } from "./reflect.ts";
 
 const FILE = join(import.meta.dirname, "fixtures/gateway-json.tsv");

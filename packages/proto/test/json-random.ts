@@ -2,8 +2,9 @@
  * Random JSON bodies and random encoded messages of any type, from a seed: correct ones, odd ones
  * and broken ones. For comparisons with etcd's own transcoding.
  */
-import type { JsonField, JsonMessage } from "../index.ts";
-import { concat, fromLatin1, fromUtf8, Writer } from "../index.ts";
+import type { JsonField, JsonMessage } from "../src/json/schema.ts";
+import { concat, fromLatin1, fromUtf8 } from "../src/wire/bytes.ts";
+import { Writer } from "../src/wire/writer.ts";
 
 /** A seeded source of choices. */
 export class Choices {

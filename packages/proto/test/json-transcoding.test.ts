@@ -1,27 +1,17 @@
 /** The bounds of the JSON mapping, long values, and the table of paths. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  concat,
-  fromLatin1,
-  fromUtf8,
-  httpRoutes,
-  JsonError,
-  JsonLimitError,
-  type JsonMessage,
-  JsonSplitter,
-  jsonToWire,
-  jsonTypes,
-  KeyValue,
-  PutRequest,
-  RangeResponse,
-  TxnRequest,
-  toUtf8,
-  transcodeRequest,
-  transcodeResponse,
-  type WirePieces,
-  wireToJson,
-} from "../index.ts";
+import { KeyValue } from "../src/gen/kv.ts";
+import { PutRequest, RangeResponse, TxnRequest } from "../src/gen/rpc.ts";
+import type { WirePieces } from "../src/json/interface.ts";
+import { JsonError, JsonLimitError } from "../src/json/json-error.ts";
+import { jsonToWire, transcodeRequest } from "../src/json/request.ts";
+import { transcodeResponse, wireToJson } from "../src/json/response.ts";
+import { httpRoutes } from "../src/json/routes.ts";
+import type { JsonMessage } from "../src/json/schema.ts";
+import { JsonSplitter } from "../src/json/splitter.ts";
+import { jsonTypes } from "../src/json/types.ts";
+import { concat, fromLatin1, fromUtf8, toUtf8 } from "../src/wire/bytes.ts";
 
 const typeOf = (name: string): JsonMessage => jsonTypes().get(`etcdserverpb.${name}`)!;
 /** What a piece or a slice may exceed its size by: one field of these tests. */

@@ -4,16 +4,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  MAX_NESTING_DEPTH,
-  PutRequest,
-  Reader,
-  RequestOp,
-  raftpb,
-  TxnRequest,
-  WireError,
-} from "../index.ts";
+import { raftpb } from "../index.ts";
+import { PutRequest, RequestOp, TxnRequest } from "../src/gen/rpc.ts";
 import { integerOfNumber } from "../src/json/integers.ts";
+import { WireError } from "../src/wire/error.ts";
+import { MAX_NESTING_DEPTH, Reader } from "../src/wire/reader.ts";
 import { type AnyType, message, ours, SEED, theirs } from "./reflect.ts";
 
 type Outcome = { value: unknown } | { error: string };

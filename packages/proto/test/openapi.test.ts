@@ -4,7 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { httpRoutes, jsonTypes, openApiDocument } from "../index.ts";
+import { openApiDocument } from "../src/gen/openapi.ts";
+import { httpRoutes } from "../src/json/routes.ts";
+import { jsonTypes } from "../src/json/types.ts";
 
 const document = JSON.parse(openApiDocument());
 

@@ -10,7 +10,6 @@ import {
   authpb,
   etcdserverpb,
   leasepb,
-  type MessageType,
   membershippb,
   mvccpb,
   raftpb,
@@ -19,6 +18,7 @@ import {
   v3lockpb,
   walpb,
 } from "../index.ts";
+import type { MessageType } from "../src/wire/message.ts";
 
 /** The seed of every property test of this package. */
 export const SEED = 20261120;

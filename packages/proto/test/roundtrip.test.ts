@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { concat } from "../index.ts";
+import { concat } from "../src/wire/bytes.ts";
 import { message, ours, SEED, splitFields, theirs } from "./reflect.ts";
 
 test("every message of proto/ has a generated type and the reverse", () => {

@@ -1,35 +1,30 @@
 /** Guarantees of the codecs beyond agreement with protobufjs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { raftpb, walpb } from "../index.ts";
+import { KeyValue } from "../src/gen/kv.ts";
+import { InternalRaftRequest } from "../src/gen/raft_internal.ts";
 import {
   CompactionRequest,
   Compare,
-  concat,
-  fromUtf8,
   HashKVResponse,
-  InternalRaftRequest,
-  KeyValue,
   LeaseGrantRequest,
   LeaseGrantResponse,
-  type MessageType,
   PutRequest,
   RangeRequest,
   RangeResponse,
   RequestOp,
   ResponseHeader,
-  raftpb,
   StatusResponse,
-  services,
-  toHex,
   WatchCancelRequest,
   WatchCreateRequest,
   WatchResponse,
-  WireError,
-  WRITER_INITIAL_BYTES,
-  WRITER_MAX_KEPT_BYTES,
-  Writer,
-  walpb,
-} from "../index.ts";
+} from "../src/gen/rpc.ts";
+import { services } from "../src/gen/services.ts";
+import { concat, fromUtf8, toHex } from "../src/wire/bytes.ts";
+import { WireError } from "../src/wire/error.ts";
+import type { MessageType } from "../src/wire/message.ts";
+import { WRITER_INITIAL_BYTES, WRITER_MAX_KEPT_BYTES, Writer } from "../src/wire/writer.ts";
 import { isBigint, isRaw, nameOf, root, theirs } from "./reflect.ts";
 
 // 2^53, the first integer that is not safe, as a varint; and the int64 extremes.

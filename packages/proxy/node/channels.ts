@@ -2,7 +2,7 @@
 import type { Clock } from "@quorate/host";
 import { handshakeFailure } from "@quorate/host/node";
 import type { ClientLimits } from "@quorate/rpc";
-import { Channel } from "@quorate/rpc/client";
+import { Channel } from "@quorate/rpc/node";
 import { hasTlsFlags, type UpstreamTlsFlags, upstreamTls } from "./upstream-tls.ts";
 
 /** Timeout of connecting to one member, before the next is tried. */

@@ -5,7 +5,7 @@
 import { connect as connectTls } from "node:tls";
 import { discoverEndpoints as clientEndpoints } from "@quorate/ctl";
 import { type Logger, type Names, type SrvTarget, tlsContext } from "@quorate/host";
-import { splitAddress } from "@quorate/rpc/client";
+import { splitAddress } from "@quorate/rpc/node";
 
 /** What is asked. */
 export interface SrvFlags {

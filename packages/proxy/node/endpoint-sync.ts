@@ -1,8 +1,8 @@
 /** --endpoints-auto-sync-interval: the endpoints follow the members of the cluster. */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { ClusterService, MemberListRequest, MemberListResponse } from "@quorate/proto";
-import type { MemberChannel } from "../src/member-channel.ts";
-import type { Upstream } from "../src/upstream.ts";
+import type { MemberChannel } from "../src/upstream/member-channel.ts";
+import type { Upstream } from "../src/upstream/upstream.ts";
 
 const LIST = { path: ClusterService.methods.MemberList.path, isRepeatable: true };
 const CALL_TIMEOUT_MS = 5000;

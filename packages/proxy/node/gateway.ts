@@ -2,7 +2,7 @@
 
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
-import { Exit, type Invocation } from "@quorate/ctl";
+import { Exit, type Invocation } from "@quorate/cli";
 import { nodeClock, nodeLogger, nodeNames, nodeRandom } from "@quorate/host/node";
 import { type GatewayEndpoint, Picker } from "../src/gateway/picker.ts";
 import { discover } from "./discovery.ts";

@@ -1,9 +1,11 @@
 /** `quorate grpc-proxy start` (etcd: etcdmain/grpc_proxy.go). */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { Exit, type Invocation } from "@quorate/ctl";
+import { Exit, type Invocation } from "@quorate/cli";
+import type { HttpHandler } from "@quorate/host";
 import { type Logger, wholeBody } from "@quorate/host";
 import {
+  ensureSelfCert,
   machineLimits,
   type NodeLogger,
   nodeClock,
@@ -11,19 +13,13 @@ import {
   nodeNames,
   TlsFileSource,
 } from "@quorate/host/node";
-import type { HttpHandler } from "@quorate/rpc";
-import { EngineServer, type ListenAddress } from "@quorate/rpc/node";
-import {
-  engineMetrics,
-  ensureSelfCert,
-  processMetrics,
-  prometheusExposition,
-} from "@quorate/server/node";
+import { processMetrics, prometheusExposition } from "@quorate/metrics/node";
+import { EngineServer, engineMetrics, type ListenAddress } from "@quorate/rpc/node";
 import { clusterHealth, healthHandler, proxyHealth } from "../src/http/health.ts";
 import { OrderedReads, recoverOrder } from "../src/kv/ordering.ts";
-import { ProxyMetrics } from "../src/metrics.ts";
 import { GrpcProxy } from "../src/service-table.ts";
-import { Upstream } from "../src/upstream.ts";
+import { ProxyMetrics } from "../src/upstream/metrics.ts";
+import { Upstream } from "../src/upstream/upstream.ts";
 import { loggedServices } from "./call-log.ts";
 import { type ChannelSettings, channelTo, isSecure } from "./channels.ts";
 import { discover } from "./discovery.ts";

@@ -2,9 +2,9 @@
 
 import { request as httpsRequest } from "node:https";
 import type { ConnectionOptions } from "node:tls";
+import type { HttpHandler, HttpResponse } from "@quorate/host";
 import { plainError } from "@quorate/host";
 import { requestHttp1 } from "@quorate/host/node";
-import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 
 const TIMEOUT_MS = 10_000;
 /** A longer page of a member is not passed on. */

@@ -1,3 +1,6 @@
 /** The proxies on real sockets, and their commands. */
-export { proxyProgram } from "./commands.ts";
+export { startGateway } from "./gateway.ts";
+export { startGrpcProxy } from "./grpc-proxy.ts";
+export { proxyFlags } from "./proxy-flags.ts";
 export { TcpProxy, type TcpProxyOptions } from "./tcp-proxy.ts";
+export { checkUpstreamTls } from "./upstream-tls.ts";

@@ -1,5 +1,5 @@
 /** The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go). */
-import type { FlagValues } from "@quorate/ctl";
+import type { FlagValues } from "@quorate/cli";
 import type { TlsVersion } from "@quorate/host/node";
 import { CodedError } from "@quorate/proto";
 import { nodeCiphers } from "@quorate/server";

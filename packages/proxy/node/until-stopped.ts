@@ -1,8 +1,7 @@
 /** A program that serves until a signal ends it. */
-import type { Invocation } from "@quorate/ctl";
+import type { Invocation } from "@quorate/cli";
 import type { Logger } from "@quorate/host";
-import { nodeClock } from "@quorate/host/node";
-import { supervisorOf } from "@quorate/server/node";
+import { nodeClock, supervisorOf } from "@quorate/host/node";
 
 /** Notifies the service manager that the program serves; resolves when a signal is to end it. */
 export function untilStopped(io: Invocation["io"], logger: Logger): Promise<void> {

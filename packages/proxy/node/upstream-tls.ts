@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { tlsContext } from "@quorate/host";
 import { commonName } from "@quorate/host/node";
-import { splitAddress } from "@quorate/rpc/client";
+import { splitAddress } from "@quorate/rpc/node";
 import { FlagRefusal, type TlsFlags } from "./proxy-flags.ts";
 
 export interface UpstreamTlsFlags extends TlsFlags {

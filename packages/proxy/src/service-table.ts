@@ -23,12 +23,12 @@ import { Registration } from "./cluster/registration.ts";
 import { KvService } from "./kv/kv-service.ts";
 import type { OrderedReads } from "./kv/ordering.ts";
 import { LeaseProxy } from "./lease/lease-service.ts";
-import type { ProxyMetrics } from "./metrics.ts";
 import { contestChanges } from "./namespace/contests.ts";
 import { Namespace } from "./namespace/namespace.ts";
 import { checked, inNamespace, rangeStream } from "./namespace/namespaced-kv.ts";
-import { passStream, passUnary } from "./pass-through.ts";
-import type { Upstream } from "./upstream.ts";
+import type { ProxyMetrics } from "./upstream/metrics.ts";
+import { passStream, passUnary } from "./upstream/pass-through.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 import { WatchProxy } from "./watch/watch-service.ts";
 
 export interface ProxyOptions {

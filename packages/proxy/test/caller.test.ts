@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuthService, KVService } from "@quorate/proto";
 import { LOCAL_CALL } from "@quorate/rpc";
-import { passedOn } from "../src/caller.ts";
+import { passedOn } from "../src/upstream/caller.ts";
 
 test("a login has the address that it comes from, whatever the client says; other calls have none", () => {
   const fields: Readonly<Record<string, string>> = {

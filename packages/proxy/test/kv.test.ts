@@ -14,7 +14,7 @@ import {
 } from "@quorate/proto";
 import { MAX_CACHED_RESPONSES, Namespace, RangeCache, Upstream } from "@quorate/proxy";
 import { MAX_CACHED_BYTES, MAX_CACHED_RESPONSE_BYTES } from "../src/kv/range-cache.ts";
-import { MAX_PENDING_CALLS, SILENT_MEMBER_MS } from "../src/upstream.ts";
+import { MAX_PENDING_CALLS, SILENT_MEMBER_MS } from "../src/upstream/upstream.ts";
 import { type Metadata, World } from "./support/world.ts";
 
 const bytes = fromUtf8;

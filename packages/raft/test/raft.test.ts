@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, fromLatin1, raftpb } from "@quorate/proto";
-import { Raft, RaftConfigError } from "../index.ts";
+import { RaftConfigError } from "../src/config.ts";
 import { Inflights } from "../src/inflights.ts";
 import { Progress } from "../src/progress.ts";
+import { Raft } from "../src/raft.ts";
 import { decodeRound, encodeRound, ReadOnly } from "../src/read-only.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 

@@ -4,8 +4,7 @@
  *
  *   compressed flag (1 byte, 0 or 1) | length (4 bytes, big-endian) | length bytes
  */
-import { alloc, ChunkQueue, readU32BE } from "@quorate/proto";
-import { GrpcCode } from "./codes.ts";
+import { alloc, ChunkQueue, GrpcCode, readU32BE } from "@quorate/proto";
 import { type PieceSource, StatusError, type UnaryResponse } from "./service.ts";
 
 /** Bytes before each message. */

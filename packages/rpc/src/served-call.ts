@@ -5,7 +5,7 @@
  *     begun -- finish(status) ------------------------------------> ended
  *           -- cancel(status): client gone, time over, refused ---> ended, the service is notified
  */
-import { GrpcCode } from "./codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import type { DeadlineQueue, Expiring } from "./deadlines.ts";
 import { type CallContext, type RpcObserver, type Status, StatusError } from "./service.ts";
 

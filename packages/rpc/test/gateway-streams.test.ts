@@ -9,7 +9,8 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import type { GatewayLimits, StreamCall, StreamListener } from "../index.ts";
+import type { GatewayLimits } from "../src/gateway/settings.ts";
+import type { StreamCall, StreamListener } from "../src/service.ts";
 import { bytes, exchangeOf, gatewayOf, keyValue } from "./helpers/gateway.ts";
 
 const WATCH = WatchService.methods.Watch.path;

@@ -5,8 +5,9 @@ import { ManualClock } from "@quorate/host/testing";
 import { httpRoutes, KVService, RangeRequest, RangeResponse, WatchService } from "@quorate/proto";
 import { SocketGateway } from "@quorate/rpc/node";
 import { WebSocket } from "ws";
-import { type CallContext, Gateway, type StreamCall } from "../index.ts";
+import { Gateway } from "../src/gateway/gateway.ts";
 import { MAX_SOCKET_MESSAGE_BYTES, SocketExchange } from "../src/gateway/socket-exchange.ts";
+import type { CallContext, StreamCall } from "../src/service.ts";
 import { startEngine, until } from "./engine/server.ts";
 
 const RANGE = KVService.methods.Range.path;

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KVService, PutRequest, RangeRequest, RangeResponse } from "@quorate/proto";
-import { type CallContext, type ServiceTable, StatusError, type UnaryHandler } from "../index.ts";
 import { CallSlots } from "../src/gateway/call-slots.ts";
+import {
+  type CallContext,
+  type ServiceTable,
+  StatusError,
+  type UnaryHandler,
+} from "../src/service.ts";
 import { bytes, call, exchangeOf, gatewayOf, keyValue } from "./helpers/gateway.ts";
 
 const RANGE = KVService.methods.Range.path;

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { HttpRequest, HttpResponse } from "@quorate/rpc";
+import type { HttpRequest, HttpResponse } from "@quorate/host";
 import { Agent, Pool, request } from "undici";
 import { freePorts } from "../../../test/support/ports.ts";
 import { unary } from "./helpers/calls.ts";

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { MAX_RUNNING_HASHES, type PasswordHasher } from "../src/auth/passwords.ts";
+import { MAX_RUNNING_HASHES, type PasswordHasher } from "@quorate/member";
 import type { BcryptJob, BcryptResult } from "./bcrypt-worker.ts";
 
 /** A quarter of the processors, so that the members' own work comes first. */

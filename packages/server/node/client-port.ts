@@ -1,10 +1,10 @@
 /** The ports for clients: gRPC and HTTP over an engine with its share of the budgets. */
-import type { HttpExchangeHandler, RpcObserver, ServiceTable } from "@quorate/rpc";
+import type { HttpExchangeHandler } from "@quorate/host";
+import type { Budgets, Member } from "@quorate/member";
+import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
-import type { Budgets, ServerConfig } from "../src/config/index.ts";
-import type { Member } from "../src/member/member.ts";
-import { rpcObserver } from "../src/services/observer.ts";
-import { SlowCalls } from "../src/services/slow-calls.ts";
+import { rpcObserver, SlowCalls } from "@quorate/services";
+import type { ServerConfig } from "../src/config/index.ts";
 import type { OpenAddress } from "./listen.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";
 

@@ -1,8 +1,9 @@
 /** /debug/vars: what etcd shows there by Go's expvar, as far as it exists here. */
+
+import type { HttpHandler } from "@quorate/host";
 import { plainError } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { ProgressState, Role, Status } from "@quorate/raft";
-import type { HttpHandler } from "@quorate/rpc";
 
 const ROLES: Readonly<Record<Role, string>> = {
   follower: "StateFollower",

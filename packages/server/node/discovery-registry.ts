@@ -1,9 +1,9 @@
 /** The discovery service over the client library; loaded only where a member is to find others. */
 import { readFileSync } from "node:fs";
-import { connect, type TlsOptions } from "@quorate/client";
+import { connect, type TlsOptions } from "@quorate/client/node";
+import type { Registry, RegistryRecord } from "@quorate/member";
+import { ConfigError, type DiscoveryConfig } from "@quorate/member";
 import { Event, Event_EventType, KeyValue, toUtf8 } from "@quorate/proto";
-import { ConfigError, type DiscoveryConfig } from "../src/config/index.ts";
-import type { Registry, RegistryRecord } from "../src/membership/token-discovery.ts";
 
 /** Opens the service. Throws ConfigError where a file or an endpoint is not usable. */
 export function openRegistry(config: DiscoveryConfig): Registry {

@@ -1,7 +1,8 @@
 /** What the JSON gateway has refused, and what it serves, as metrics. */
+
+import type { MetricRegistry } from "@quorate/metrics";
 import type { Gateway, GatewayCounters } from "@quorate/rpc";
 import type { SocketGateway } from "@quorate/rpc/node";
-import type { MetricRegistry } from "../src/metrics/registry.ts";
 
 const PREFIX = "quorate_gateway_";
 const COUNTERS: readonly (readonly [name: string, help: string, key: keyof GatewayCounters])[] = [

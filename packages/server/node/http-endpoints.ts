@@ -1,18 +1,17 @@
 /** The HTTP endpoints of the client and metrics ports. */
 import { randomBytes } from "node:crypto";
-import type { HttpExchangeHandler, Logger } from "@quorate/host";
-import type { HttpHandler } from "@quorate/rpc";
+import type { HttpExchangeHandler, HttpHandler, Logger } from "@quorate/host";
+import { type HttpKvParts, httpKv } from "@quorate/http-kv";
+import type { Member } from "@quorate/member";
+import { prometheusExposition } from "@quorate/metrics/node";
 import type { SocketGateway } from "@quorate/rpc/node";
+import { SharedAnswer } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
 import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
 import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
-import { SharedAnswer } from "../src/http/shared-answer.ts";
-import { type HttpKvParts, httpKv } from "../src/http-kv/index.ts";
-import type { Member } from "../src/member/member.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
-import { prometheusExposition } from "./prometheus.ts";
 
 /**
  * The endpoints of the client port that have data, by path. The v2 API is loaded where it is on.
@@ -24,7 +23,7 @@ export async function dataEndpoints(
   parts: Omit<HttpKvParts, "access" | "hashKey">,
 ): Promise<ReadonlyMap<string, HttpExchangeHandler>> {
   const hashKey = randomBytes(32);
-  const v2 = enableV2 ? await import("../src/v2/routes.ts") : undefined;
+  const v2 = enableV2 ? await import("@quorate/v2") : undefined;
   return new Map([
     ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
     ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),

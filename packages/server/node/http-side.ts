@@ -1,14 +1,14 @@
 /** The HTTP side of a member's ports for clients and metrics. */
 import type { HttpExchangeHandler } from "@quorate/host";
+import type { HttpKvParts } from "@quorate/http-kv";
+import type { Member } from "@quorate/member";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { SocketGateway } from "@quorate/rpc/node";
+import { controlAccess } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
-import { controlAccess } from "../src/http/access.ts";
 import { exchangeRouter } from "../src/http/endpoints.ts";
 import { memberGateway } from "../src/http/gateway.ts";
 import { versionOf } from "../src/http/peer-endpoints.ts";
-import type { HttpKvParts } from "../src/http-kv/index.ts";
-import type { Member } from "../src/member/member.ts";
 import { maxMessageBytes } from "./client-port.ts";
 import { gatewayMetrics } from "./gateway-metrics.ts";
 import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";

@@ -7,17 +7,16 @@ import { escapeControls, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
   algorithmsOf,
+  expectsProvider,
   type JwtAlgorithm,
+  type JwtKeys,
+  type JwtSettings,
   jwtAlgorithm,
   type KeyFamily,
   keyFamily,
-} from "../src/auth/jwt/algorithms.ts";
-import {
-  type JwtKeys,
   MAX_VERIFICATION_KEYS,
   type VerificationKey,
-} from "../src/auth/jwt/key-set.ts";
-import { expectsProvider, type JwtSettings } from "../src/auth/jwt/settings.ts";
+} from "@quorate/member";
 
 /** Reads the keys, and follows their files. Rejects with what is wrong with them. */
 export function openJwtKeys(

@@ -1,13 +1,9 @@
 /** From a member's URLs to addresses that sockets listen on. */
 import type { Logger } from "@quorate/host";
 import { type Door, openDoor, type TlsFiles } from "@quorate/host/node";
+import { listenHost, type MemberUrl } from "@quorate/member";
 import type { ListenAddress } from "@quorate/rpc/node";
-import {
-  listenHost,
-  type MemberUrl,
-  type ServerConfig,
-  type TlsConfig,
-} from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
 
 /** Where to listen for a URL. */
 function listenAddress(

@@ -2,14 +2,13 @@
  * The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT.
  */
 
-import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
+import { type NodeLogger, nodeClock, nodeLogger, supervisorOf } from "@quorate/host/node";
+import { QUORATE_VERSION, SERVER_VERSION } from "@quorate/member";
 import { type LogConfig, startFields } from "../src/config/index.ts";
-import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
 import { nextStep, thisUser } from "./next-step.ts";
 import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
-import { supervisorOf } from "./supervisor.ts";
 
 /** What this process makes is for its own user: files 0600, directories 0700. */
 const PRIVATE_UMASK = 0o077;

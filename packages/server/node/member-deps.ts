@@ -1,5 +1,6 @@
 /** A member's transport and limits among real sockets and files. */
 import { createHash, randomBytes } from "node:crypto";
+import type { HttpHandler } from "@quorate/host";
 import {
   levelKeyspaces,
   nodeDisk,
@@ -7,14 +8,16 @@ import {
   unsyncedLevelKeyspaces,
   unsyncedNodeDisk,
 } from "@quorate/host/node";
-import type { HttpHandler } from "@quorate/rpc";
+import type { MemberDeps, TransportRequest } from "@quorate/member";
+import {
+  answerLimitsFor,
+  logMemoryFor,
+  MIN_CLUSTER_VERSION,
+  SERVER_VERSION,
+  WATCH_LIMITS,
+} from "@quorate/member";
 import { Http2Transport } from "@quorate/transport/node";
 import type { ServerConfig } from "../src/config/index.ts";
-import type { MemberDeps, TransportRequest } from "../src/member/deps.ts";
-import { logMemoryFor } from "../src/member/limits.ts";
-import { answerLimitsFor } from "../src/reads/answer-memory.ts";
-import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
-import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
 import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import type { ProcessDeps, Resources } from "./resources.ts";

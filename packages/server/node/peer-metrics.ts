@@ -1,9 +1,9 @@
 /** The peer transport's counters as etcd's etcd_network_* metrics. */
 import type { SlotCounters } from "@quorate/host";
+import type { MemberMetrics } from "@quorate/member";
+import type { MetricRegistry } from "@quorate/metrics";
 import { idToHex } from "@quorate/proto";
 import type { TransportObserver } from "@quorate/transport/node";
-import type { MemberMetrics } from "../src/metrics/member-metrics.ts";
-import type { MetricRegistry } from "../src/metrics/registry.ts";
 
 /** Declares what is counted of connections to the peer port that were refused or had to go. */
 export function peerConnectionMetrics(

@@ -1,5 +1,5 @@
 /** How files about security do that are read again while the member runs. */
-import type { MetricRegistry } from "../src/metrics/registry.ts";
+import type { MetricRegistry } from "@quorate/metrics";
 
 /** What follows its files: TLS of a port, keys of tokens. */
 export interface ReloadedFiles {

@@ -1,16 +1,11 @@
 /** Resources of a member in its process, from its start to its end: budgets, TLS, peer calls. */
 import type { Clock, Logger, Random } from "@quorate/host";
-import { machineLimits, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { ensureSelfCert, machineLimits, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { type Budgets, budgetsFor } from "@quorate/member";
 import { PeerCalls } from "@quorate/transport/node";
-import {
-  type Budgets,
-  budgetsFor,
-  type ServerConfig,
-  type TlsConfig,
-} from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
 import { openPorts, type Ports, tlsFiles } from "./listen.ts";
 import { closeDirectories } from "./private-directories.ts";
-import { ensureSelfCert } from "./self-cert.ts";
 import type { SignedTokens } from "./tokens.ts";
 
 /** The parts of the process that everything here works with. */

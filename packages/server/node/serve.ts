@@ -5,27 +5,26 @@
  *     acquire (resources.ts): doors open -> member starts -> metrics served -> member is ready
  *     -> clients served, those that waited first -> ... -> release
  */
+
+import type { HttpHandler } from "@quorate/host";
 import { type Logger, plainError } from "@quorate/host";
 import type { LogCounts } from "@quorate/host/node";
+import { AUTH_READINGS, Member } from "@quorate/member";
+import { logMetrics, processMetrics } from "@quorate/metrics/node";
 import { errorOf } from "@quorate/proto";
-import type { HttpHandler, ServiceTable } from "@quorate/rpc";
+import type { ServiceTable } from "@quorate/rpc";
 import type { EngineServer } from "@quorate/rpc/node";
+import { engineMetrics } from "@quorate/rpc/node";
+import { pageTable, serviceTable, toStatusError, withStandardServices } from "@quorate/services";
+import { directoryExpiry } from "@quorate/v2";
 import { servedIdentity } from "../src/audit/served-identity.ts";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
-import { Member } from "../src/member/member.ts";
-import { AUTH_READINGS } from "../src/metrics/auth-table.ts";
-import { withStandardServices } from "../src/services/standard.ts";
-import { toStatusError } from "../src/services/status.ts";
-import { pageTable, serviceTable } from "../src/services/table.ts";
-import { directoryExpiry } from "../src/v2/expiry.ts";
 import type { RunningAudit } from "./audit/index.ts";
 import { callObserver, clientServer, metricsServer } from "./client-port.ts";
-import { engineMetrics } from "./engine-metrics.ts";
 import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
-import { logMetrics, processMetrics } from "./process-metrics.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
 import { settingMetrics } from "./setting-metrics.ts";

@@ -2,8 +2,9 @@
  * Settings that should be the same on all members, as metrics: what compares members can see where
  * they differ.
  */
+
+import type { MetricRegistry } from "@quorate/metrics";
 import type { ServerConfig } from "../src/config/index.ts";
-import type { MetricRegistry } from "../src/metrics/registry.ts";
 
 /** Declares the metrics; none of them changes while the member runs. */
 export function settingMetrics(registry: MetricRegistry, config: ServerConfig): void {

@@ -3,7 +3,7 @@
  * warned before connections are refused.
  */
 import { type TlsOptions, type TlsSource, tlsExpiries } from "@quorate/host/node";
-import type { MetricRegistry } from "../src/metrics/registry.ts";
+import type { MetricRegistry } from "@quorate/metrics";
 
 /**
  * Where a port has its TLS options from, and how often those were read again where they come from

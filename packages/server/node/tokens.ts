@@ -1,11 +1,8 @@
 /** Tokens that are signed: their keys, and what shows how they do. */
 import type { FileSource, FileSourceDependencies } from "@quorate/host/node";
-import { jwtProvider } from "../src/auth/jwt/jwt-provider.ts";
-import { JwtTokens } from "../src/auth/jwt/jwt-tokens.ts";
-import type { JwtKeys } from "../src/auth/jwt/key-set.ts";
-import type { JwtSettings } from "../src/auth/jwt/settings.ts";
-import type { TokenProvider } from "../src/auth/token-provider.ts";
-import type { MetricRegistry } from "../src/metrics/registry.ts";
+import type { JwtKeys, JwtSettings, TokenProvider } from "@quorate/member";
+import { JwtTokens, jwtProvider } from "@quorate/member";
+import type { MetricRegistry } from "@quorate/metrics";
 import { openJwtKeys } from "./jwt-key-files.ts";
 
 export interface SignedTokens {

@@ -5,6 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import type { ApplyLimits, FaultPoint } from "@quorate/member/testing";
 import {
   DeleteRangeRequest,
   DeleteRangeResponse,
@@ -20,9 +22,6 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { MAX_PENDING_OPS } from "@quorate/store";
-import type { ApplyLimits } from "../src/member/applier.ts";
-import type { FaultPoint } from "../src/member/fault-points.ts";
-import type { Member } from "../src/member/member.ts";
 import { call, get, type Node, put, World } from "./support/world.ts";
 
 const KEYS = 2000;

@@ -1,6 +1,7 @@
 /** Calls in the audit log whose response is waited for, and logins. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "@quorate/member";
 import {
   AuthService,
   errorOf,
@@ -12,9 +13,9 @@ import {
   ResponseHeader,
 } from "@quorate/proto";
 import { type MessageBytes, StatusError } from "@quorate/rpc";
+import { toStatusError } from "@quorate/services";
+import { withStatuses } from "@quorate/services/testing";
 import { MAX_SPARE_CALLS, PendingCalls } from "../src/audit/pending-calls.ts";
-import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../src/auth/login-texts.ts";
-import { toStatusError, withStatuses } from "../src/services/status.ts";
 import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
 
 const { Put } = KVService.methods;

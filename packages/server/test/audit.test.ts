@@ -24,12 +24,12 @@ import type {
   StreamHandler,
   StreamListener,
 } from "@quorate/rpc";
+import { toStatusError } from "@quorate/services";
 import { KeyFilter } from "../src/audit/key-filter.ts";
 import { auditLine, MAX_LISTED_KEYS, MAX_SHOWN_BYTES } from "../src/audit/line.ts";
 import { revisionAtHand, revisionOf } from "../src/audit/response-head.ts";
 import { MAX_KNOWN_WATCHES, MAX_PENDING_WATCHES } from "../src/audit/streams.ts";
 import { type KeyAccess, subjectOf } from "../src/audit/subjects.ts";
-import { toStatusError } from "../src/services/status.ts";
 import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
 
 const { Range, Put, Txn } = KVService.methods;

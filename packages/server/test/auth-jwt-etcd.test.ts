@@ -6,15 +6,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { connect } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
+import { JwtTokens, parseAuthToken } from "@quorate/member";
+import { ETCD_CLAIMS } from "@quorate/member/testing";
 import { AuthService } from "@quorate/proto";
 import { startCluster } from "../../../test/support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../../../test/support/executables.ts";
 import { openJwtKeys } from "../node/jwt-key-files.ts";
-import { JwtTokens } from "../src/auth/jwt/jwt-tokens.ts";
-import { ETCD_CLAIMS, parseAuthToken } from "../src/auth/jwt/settings.ts";
 
 const isOld = etcd === undefined || !/Version: 3\.[5-9]\./.test(versionOf(etcd.command[0]));
 

@@ -4,9 +4,10 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
+import type { JwtSettings } from "@quorate/member";
+import { JwtTokens } from "@quorate/member";
+import { ETCD_CLAIMS, MAX_TOKEN_BYTES } from "@quorate/member/testing";
 import { MAX_LISTED_KEYS, readJwtKeys } from "../node/jwt-key-files.ts";
-import { JwtTokens, MAX_TOKEN_BYTES } from "../src/auth/jwt/jwt-tokens.ts";
-import { ETCD_CLAIMS, type JwtSettings } from "../src/auth/jwt/settings.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const SOON = NOW_MS / 1000 + 600;

@@ -4,19 +4,25 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypt
 import { describe, test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { SignJWT, UnsecuredJWT } from "jose";
-import { readJwtKeys } from "../node/jwt-key-files.ts";
-import { JWT_ALGORITHMS, type JwtAlgorithm, keyFamily } from "../src/auth/jwt/algorithms.ts";
 import {
+  type JwtAlgorithm,
+  type JwtSettings,
   JwtTokens,
+  keyFamily,
+  MAX_VERIFICATION_KEYS,
+  parseAuthToken,
+} from "@quorate/member";
+import {
+  ETCD_CLAIMS,
+  JWT_ALGORITHMS,
   MAX_CACHED_TOKENS,
   MAX_RUNNING_VERIFICATIONS,
   MAX_TOKEN_BYTES,
+  TokenCache,
   VerifyOnlyError,
-} from "../src/auth/jwt/jwt-tokens.ts";
-import { MAX_VERIFICATION_KEYS } from "../src/auth/jwt/key-set.ts";
-import { ETCD_CLAIMS, type JwtSettings, parseAuthToken } from "../src/auth/jwt/settings.ts";
-import { TokenCache } from "../src/auth/jwt/token-cache.ts";
+} from "@quorate/member/testing";
+import { SignJWT, UnsecuredJWT } from "jose";
+import { readJwtKeys } from "../node/jwt-key-files.ts";
 
 const PUBLIC = "/pub.pem";
 const PRIVATE = "/priv.pem";

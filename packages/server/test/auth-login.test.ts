@@ -5,29 +5,23 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
-import { fromUtf8 } from "@quorate/proto";
-import { bcryptHasher, hashThreads } from "../node/bcrypt-hasher.ts";
+import { LoginLimits, MAX_RUNNING_HASHES, type PasswordHasher } from "@quorate/member";
 import {
   ADDRESS_FAILURES,
-  KEPT_GUESSES,
-  LoginLimits,
-  MAX_COUNTED_FAILURES,
-  USER_FAILURES,
-} from "../src/auth/login-limits.ts";
-import {
-  MAX_RUNNING_HASHES,
-  MAX_WAITING_HASHES,
-  MAX_WAITING_HASHES_OF_ONE_CLIENT,
-  type PasswordHasher,
-  Passwords,
-} from "../src/auth/passwords.ts";
-import {
   indexOfToken,
+  KEPT_GUESSES,
+  MAX_COUNTED_FAILURES,
   MAX_TOKENS,
   MAX_TOKENS_OF_ONE_USER,
+  MAX_WAITING_HASHES,
+  MAX_WAITING_HASHES_OF_ONE_CLIENT,
+  Passwords,
   SimpleTokens,
   simpleTokenPrefix,
-} from "../src/auth/simple-tokens.ts";
+  USER_FAILURES,
+} from "@quorate/member/testing";
+import { fromUtf8 } from "@quorate/proto";
+import { bcryptHasher, hashThreads } from "../node/bcrypt-hasher.ts";
 
 const CALLER = { client: "10.0.0.1", cancelled: false };
 

@@ -1,6 +1,8 @@
 /** Reads, leases and estimates while users and roles are enforced. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import { SLICE_LIMITS } from "@quorate/member/testing";
 import {
   AuthService,
   fromUtf8,
@@ -10,8 +12,6 @@ import {
   PutRequest,
   TxnRequest,
 } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { SLICE_LIMITS } from "../src/reads/slices.ts";
 import { callAs, enableAuth, login, openAs } from "./support/users.ts";
 import { World } from "./support/world.ts";
 

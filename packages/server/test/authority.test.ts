@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
+import type { Member, TokenProvider } from "@quorate/member";
+import { AuthChanges, type Caller, MEMBER_CALLER, RPC_RULES } from "@quorate/member";
+import { TokenEnds, UserAuthority } from "@quorate/member/testing";
 import {
   AlarmRequest,
   AuthService,
@@ -17,16 +20,9 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import { serviceTable } from "@quorate/services";
+import { MAX_RECHECKED_LEASES } from "@quorate/services/testing";
 import type { Store } from "@quorate/store";
-import { AuthChanges } from "../src/auth/auth-changes.ts";
-import { UserAuthority } from "../src/auth/authority.ts";
-import { RPC_RULES } from "../src/auth/rpc-rules.ts";
-import { TokenEnds } from "../src/auth/token-ends.ts";
-import type { TokenProvider } from "../src/auth/token-provider.ts";
-import { type Caller, MEMBER_CALLER } from "../src/member/caller.ts";
-import type { Member } from "../src/member/member.ts";
-import { MAX_RECHECKED_LEASES } from "../src/services/keep-alives.ts";
-import { serviceTable } from "../src/services/table.ts";
 import { callAs, enableAuth, login, openAs, PASSWORD } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";
 

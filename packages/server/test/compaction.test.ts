@@ -3,6 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { AutoCompaction } from "@quorate/member";
+import { AutoCompactor, Compactor, StoreRef } from "@quorate/member/testing";
+import { Counter, Gauge, Histogram } from "@quorate/metrics";
 import {
   CompactionRequest,
   CompactionResponse,
@@ -13,11 +16,6 @@ import {
   raftpb,
 } from "@quorate/proto";
 import { type Applied, MAX_PENDING_OPS, Store } from "@quorate/store";
-import type { AutoCompaction } from "../src/config/index.ts";
-import { Counter, Gauge, Histogram } from "../src/metrics/registry.ts";
-import { AutoCompactor } from "../src/space/auto-compactor.ts";
-import { Compactor } from "../src/space/compactor.ts";
-import { StoreRef } from "../src/store-ref.ts";
 import { call, put, World } from "./support/world.ts";
 
 const MINUTE_MS = 60_000;

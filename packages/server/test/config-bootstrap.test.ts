@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  detectForeignData,
-  loadConfig,
-  type ServerConfig,
-  verifyBootstrap,
-  verifyJoin,
-} from "../src/config/index.ts";
+import { detectForeignData, verifyBootstrap, verifyJoin } from "@quorate/member";
+import { loadConfig, type ServerConfig } from "../src/config/index.ts";
 
 async function config(...argv: string[]): Promise<ServerConfig> {
   const invocation = await loadConfig(argv, {}, () => "");

@@ -4,6 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import { MEMBER_CALLER } from "@quorate/member";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -20,10 +22,8 @@ import {
   RangeRequest,
   toUtf8,
 } from "@quorate/proto";
-import { LocalClient } from "../src/concurrency/local-client.ts";
+import { LocalClient } from "@quorate/services/testing";
 import { memberHealth } from "../src/http/member-health.ts";
-import { MEMBER_CALLER } from "../src/member/caller.ts";
-import type { Member } from "../src/member/member.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const CHECK = ["--corrupt-check-time", "2s"];

@@ -4,11 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { WATCH_BYTES, WATCH_LIMITS } from "@quorate/member";
 import { ElectionService, fromLatin1, LockService, v3electionpb, v3lockpb } from "@quorate/proto";
 import { type CallContext, LOCAL_CALL, type StreamCall } from "@quorate/rpc";
-import { serviceTable } from "../src/services/table.ts";
-import { WATCH_LIMITS } from "../src/watch/index.ts";
-import { WATCH_BYTES } from "../src/watch/limits.ts";
+import { serviceTable } from "@quorate/services";
 import { type MemoryCall, WatchBench } from "./support/watching.ts";
 import { World } from "./support/world.ts";
 

@@ -1,8 +1,8 @@
 /** Elections on members in memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
 import { ElectionService, fromUtf8, toUtf8, v3electionpb } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
 import { type ClientStream, grant, openStream, revoke } from "./support/leases.ts";
 import { call, get, World } from "./support/world.ts";
 

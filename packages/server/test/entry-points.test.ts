@@ -1,6 +1,7 @@
 /** The ways into a member: whose a request is, and what is refused before and at apply. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { asMembersOwn, callerOf, uncancelled } from "@quorate/member";
 import {
   ClusterService,
   errorOf,
@@ -11,7 +12,6 @@ import {
   type MethodDescriptor,
 } from "@quorate/proto";
 import { LOCAL_CALL } from "@quorate/rpc";
-import { asMembersOwn, callerOf, uncancelled } from "../src/member/caller.ts";
 import { callAs, enableAuth, login } from "./support/users.ts";
 import { World } from "./support/world.ts";
 

@@ -1,11 +1,12 @@
 /** Users over HTTP: how a request proves one, what it costs, and what is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Credentials } from "@quorate/http-kv";
+import { KEPT_LOGIN_MS, MAX_KEPT_LOGINS } from "@quorate/http-kv/testing";
+import { callerOf, LoginLimits } from "@quorate/member";
+import { KEPT_GUESSES, USER_FAILURES } from "@quorate/member/testing";
 import { AuthService, fromUtf8 } from "@quorate/proto";
-import { KEPT_GUESSES, LoginLimits, USER_FAILURES } from "../src/auth/login-limits.ts";
-import { contextOf, ExchangeCaller, ServiceCalls } from "../src/http/exchange-call.ts";
-import { Credentials, KEPT_LOGIN_MS, MAX_KEPT_LOGINS } from "../src/http-kv/credentials.ts";
-import { callerOf } from "../src/member/caller.ts";
+import { contextOf, ExchangeCaller, ServiceCalls } from "@quorate/services";
 import { KvClient } from "./support/http-kv.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";

@@ -1,7 +1,7 @@
 /** POST /txn: transactions in plain JSON, malformed ones, and the reader of JSON. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parsePlainJson } from "../src/http-kv/plain-json.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parsePlainJson } from "@quorate/http-kv/testing";
 import { type KvClient, problemIn, startedKv } from "./support/http-kv.ts";
 import type { World } from "./support/world.ts";
 

@@ -3,6 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MemoryExchange } from "@quorate/host/testing";
 import {
+  EventFrames,
+  EventLines,
+  Heartbeats,
+  KEEP_ALIVE_MS,
+  MAX_BEATS_IN_TURN,
+  MAX_LINES_IN_TURN,
+  MAX_SHARED_LINES,
+} from "@quorate/http-kv/testing";
+import {
   AuthService,
   CompactionRequest,
   Event,
@@ -10,14 +19,6 @@ import {
   KeyValue,
   WatchResponse,
 } from "@quorate/proto";
-import {
-  EventFrames,
-  EventLines,
-  MAX_LINES_IN_TURN,
-  MAX_SHARED_LINES,
-} from "../src/http-kv/event-stream.ts";
-import { Heartbeats, MAX_BEATS_IN_TURN } from "../src/http-kv/heartbeats.ts";
-import { KEEP_ALIVE_MS } from "../src/http-kv/watch.ts";
 import { KvClient, startedKv } from "./support/http-kv.ts";
 import { callAs, enableAuth, login } from "./support/users.ts";
 import { call, World } from "./support/world.ts";

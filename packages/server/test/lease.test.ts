@@ -3,9 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
 import { LeaseKeepAliveResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
-import type { Member } from "../src/member/member.ts";
 import {
   answers,
   grant,

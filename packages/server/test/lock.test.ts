@@ -1,10 +1,10 @@
 /** Locks on members in memory: order, giving up, leases that end while their owner waits. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
 import { fromUtf8, LockService, toUtf8, v3lockpb } from "@quorate/proto";
 import type { CallContext } from "@quorate/rpc";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { grant, revoke, timeToLive } from "./support/leases.ts";
 import { call, get, put, World } from "./support/world.ts";
 

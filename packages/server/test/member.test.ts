@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
+import type { FaultPoint } from "@quorate/member/testing";
 import { fromUtf8, MaintenanceService, MoveLeaderRequest, PutRequest } from "@quorate/proto";
-import type { FaultPoint } from "../src/member/fault-points.ts";
 import { Crash, call, get, put, textOf, World } from "./support/world.ts";
 
 test("one member: what was acknowledged is there after a stop, and after a crash", async () => {

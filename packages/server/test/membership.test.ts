@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import { MAX_WAITING_CHANGES } from "@quorate/member/testing";
 import {
   ClusterService,
   ElectionService,
@@ -13,8 +15,6 @@ import {
   MoveLeaderRequest,
   WatchService,
 } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { MAX_WAITING_CHANGES } from "../src/membership/reconfiguration.ts";
 import { openStream } from "./support/leases.ts";
 import { HEALTHY_MS, healthyWorld, list, remove } from "./support/membership.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";

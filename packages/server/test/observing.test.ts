@@ -1,27 +1,19 @@
 /** What a member reports of itself: metrics and health. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { HttpHandler, HttpResponse } from "@quorate/host";
 import { type LogFields, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
+import type { MetricSources } from "@quorate/member/testing";
+import { memberMetrics } from "@quorate/member/testing";
+import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "@quorate/metrics";
+import { processMetrics, prometheusExposition } from "@quorate/metrics/node";
 import { GrpcCode, services } from "@quorate/proto";
-import type { HttpHandler, HttpResponse } from "@quorate/rpc";
+import { rpcObserver, SlowCalls } from "@quorate/services";
 import { transportObserver } from "../node/peer-metrics.ts";
-import { processMetrics } from "../node/process-metrics.ts";
-import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
-import { memberMetrics } from "../src/metrics/member-metrics.ts";
-import {
-  exponentialBuckets,
-  Family,
-  Gauge,
-  Histogram,
-  MetricRegistry,
-} from "../src/metrics/registry.ts";
-import type { MetricSources } from "../src/metrics/sources.ts";
-import { rpcObserver } from "../src/services/observer.ts";
-import { SlowCalls } from "../src/services/slow-calls.ts";
 
 const sources = new Proxy({} as MetricSources, { get: () => () => 0 });
 

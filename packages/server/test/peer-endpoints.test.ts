@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import { MAX_BATCH_LEASES } from "@quorate/member/testing";
 import { fromUtf8, LeaseTimeToLiveRequest, leasepb } from "@quorate/proto";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
-import { MAX_BATCH_LEASES } from "../src/lease/renew-batches.ts";
 import { get, put, World } from "./support/world.ts";
 
 test("every endpoint of the peer port answers whatever comes (seed 4)", async () => {

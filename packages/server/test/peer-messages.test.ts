@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import type { Member } from "@quorate/member";
+import { MAX_WAITING_PROPOSALS } from "@quorate/member/testing";
 import {
   EMPTY,
   fromUtf8,
@@ -18,8 +20,6 @@ import {
 } from "@quorate/proto";
 import { MAX_TERM_LEAP } from "@quorate/raft";
 import { encodeMember } from "@quorate/store";
-import { MAX_WAITING_PROPOSALS } from "../src/member/limits.ts";
-import type { Member } from "../src/member/member.ts";
 import { get, type Node, put, World } from "./support/world.ts";
 
 const { EntryConfChange, EntryConfChangeV2, EntryNormal } = raftpb.EntryType;

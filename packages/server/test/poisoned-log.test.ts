@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { MEMBER_CALLER } from "@quorate/member";
 import { AlarmRequest, InternalRaftRequest, LeaseRevokeRequest, raftpb } from "@quorate/proto";
 import { Wal } from "@quorate/wal";
-import { MEMBER_CALLER } from "../src/member/caller.ts";
 import { get, type Node, put, World } from "./support/world.ts";
 
 const SEGMENT = "0000000000000000-0000000000000000.wal";

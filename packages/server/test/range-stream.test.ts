@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import type { Member } from "@quorate/member";
 import {
   AuthService,
   CompactionRequest,
@@ -25,9 +26,8 @@ import {
   type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
-import type { Member } from "../src/member/member.ts";
-import { MAX_CHUNK_REQUESTS, nextChunkKeys } from "../src/services/range-stream.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
+import { MAX_CHUNK_REQUESTS, nextChunkKeys } from "@quorate/services/testing";
 import { callAs, enableAuth, login } from "./support/users.ts";
 import { call, put, World } from "./support/world.ts";
 

@@ -4,6 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import { SLICE_LIMITS } from "@quorate/member/testing";
 import {
   CompactionRequest,
   Compare,
@@ -31,8 +33,6 @@ import {
   TxnResponse,
   toUtf8,
 } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { SLICE_LIMITS } from "../src/reads/slices.ts";
 import { call, put, World } from "./support/world.ts";
 
 const { Range, Txn, Compact, Put } = KVService.methods;

@@ -7,12 +7,12 @@ import { test } from "node:test";
 import { Client, credentials } from "@grpc/grpc-js";
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
+import type { SliceCaller, SliceTask } from "@quorate/member";
+import { SLICE_LIMITS, type Slices } from "@quorate/member/testing";
 import { KVService, RangeRequest, RangeRequest_SortTarget, RangeResponse } from "@quorate/proto";
 import { EngineServer } from "@quorate/rpc/node";
+import { serviceTable } from "@quorate/services";
 import type { Steps } from "@quorate/store";
-import type { SliceCaller, SliceTask } from "../src/reads/slice-task.ts";
-import { SLICE_LIMITS, type Slices } from "../src/reads/slices.ts";
-import { serviceTable } from "../src/services/table.ts";
 import { put, World } from "./support/world.ts";
 
 const KEYS = 20;

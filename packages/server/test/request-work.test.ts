@@ -4,8 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Counter, Family, MAX_LABEL_CHARS } from "@quorate/metrics";
 import {
   EtcdError,
+  GrpcCode,
   LeaseService,
   type MethodDescriptor,
   PutRequest,
@@ -14,11 +16,14 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import { GrpcCode, LOCAL_CALL, StatusError, type StreamCall } from "@quorate/rpc";
-import { Counter, Family, MAX_LABEL_CHARS } from "../src/metrics/registry.ts";
-import { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/services/client-versions.ts";
-import { MAX_REQUEST_FIELDS, requestCheck } from "../src/services/request-work.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { LOCAL_CALL, StatusError, type StreamCall } from "@quorate/rpc";
+import { serviceTable } from "@quorate/services";
+import {
+  ClientVersions,
+  MAX_CLIENT_VERSIONS,
+  MAX_REQUEST_FIELDS,
+  requestCheck,
+} from "@quorate/services/testing";
 import { World } from "./support/world.ts";
 
 const REQUEST_BYTES = 2_000_000;

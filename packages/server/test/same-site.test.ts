@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { HttpResponse } from "@quorate/host";
+import type { Member } from "@quorate/member";
+import { PROMOTE_PATH } from "@quorate/member";
 import { ClusterService, MemberAddRequest, MemberAddResponse } from "@quorate/proto";
-import type { HttpResponse } from "@quorate/rpc";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
-import type { Member } from "../src/member/member.ts";
-import { PROMOTE_PATH } from "../src/membership/reconfiguration.ts";
 import { call, World } from "./support/world.ts";
 
 async function send(

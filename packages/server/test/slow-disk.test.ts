@@ -8,8 +8,8 @@ import {
   SLOW_DISK_STUCK_MS,
   SLOW_DISK_WINDOW_MS,
   SlowDisk,
-} from "../src/member/slow-disk.ts";
-import { Counter } from "../src/metrics/registry.ts";
+} from "@quorate/member/testing";
+import { Counter } from "@quorate/metrics";
 import { type Node, put, World } from "./support/world.ts";
 
 function setUp(boundMs = 100) {

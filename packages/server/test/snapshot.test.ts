@@ -13,7 +13,7 @@ import {
   MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
   SNAPSHOT_STALL_MS,
   snapshotStreams,
-} from "../src/services/snapshot.ts";
+} from "@quorate/services/testing";
 import { put, World } from "./support/world.ts";
 
 /** A call that takes so many messages before it says that it is full. */

@@ -3,6 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { Member } from "@quorate/member";
+import { Defragmenter, StoreRef } from "@quorate/member/testing";
+import { Gauge, Histogram } from "@quorate/metrics";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -18,10 +21,6 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { Store } from "@quorate/store";
-import type { Member } from "../src/member/member.ts";
-import { Gauge, Histogram } from "../src/metrics/registry.ts";
-import { Defragmenter } from "../src/space/defragmenter.ts";
-import { StoreRef } from "../src/store-ref.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const QUOTA_BYTES = 64 * 1024;

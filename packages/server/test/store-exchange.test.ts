@@ -5,10 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { StoreExchange, StoreRef } from "@quorate/member/testing";
 import { CompactionRequest } from "@quorate/proto";
 import type { Store } from "@quorate/store";
-import { StoreExchange } from "../src/member/store-exchange.ts";
-import { StoreRef } from "../src/store-ref.ts";
 import { call, get, put, textOf, World } from "./support/world.ts";
 
 test("an exchange that fails ends the member, and waiting reads get the error", async () => {

@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crlNextUpdateMs, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { MetricRegistry } from "@quorate/metrics";
+import { prometheusExposition } from "@quorate/metrics/node";
 import { makeAuthority, makeCertificate, makeRevocationList } from "../../../test/support/certs.ts";
-import { prometheusExposition } from "../node/prometheus.ts";
 import { settingMetrics } from "../node/setting-metrics.ts";
 import { tlsMetrics } from "../node/tls-metrics.ts";
 import type { ServerConfig } from "../src/config/index.ts";
-import { MetricRegistry } from "../src/metrics/registry.ts";
 
 const DAY_S = 86_400;
 const authority = makeAuthority();

@@ -3,13 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LogFields, Logger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { initialClusterText, loadConfig, type ServerConfig } from "../src/config/index.ts";
-import {
-  DiscoveryError,
-  discoverByToken,
-  type Registry,
-  type RegistryRecord,
-} from "../src/membership/token-discovery.ts";
+import type { Registry, RegistryRecord } from "@quorate/member";
+import { initialClusterText } from "@quorate/member";
+import { DiscoveryError, discoverByToken } from "@quorate/member/testing";
+import { loadConfig, type ServerConfig } from "../src/config/index.ts";
 
 const PREFIX = "/_etcd/registry/tok";
 

@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
+import type { Member, TokenProvider } from "@quorate/member";
+import type { TokenUser } from "@quorate/member/testing";
+import { MIN_RECHECK_MS, TokenEnds } from "@quorate/member/testing";
 import {
   AuthService,
   EMPTY,
@@ -16,9 +19,6 @@ import {
   WatchService,
 } from "@quorate/proto";
 import { servedIdentity } from "../src/audit/served-identity.ts";
-import { MIN_RECHECK_MS, TokenEnds } from "../src/auth/token-ends.ts";
-import type { TokenProvider, TokenUser } from "../src/auth/token-provider.ts";
-import type { Member } from "../src/member/member.ts";
 import { callAs, enableAuth, openAs } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";
 

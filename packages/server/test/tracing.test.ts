@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
+import { Counter } from "@quorate/metrics";
 import { otlpSchema } from "../../../test/support/otlp-schema.ts";
-import { Counter } from "../src/metrics/registry.ts";
 import {
   BATCH_DELAY_MS,
   Batches,

@@ -1,6 +1,8 @@
 /** A token is good for the user that it was made for, and for no later one of that name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TokenProvider } from "@quorate/member";
+import { type Caller, MEMBER_CALLER, RPC_RULES } from "@quorate/member";
 import {
   AuthService,
   AuthUserAddRequest,
@@ -18,10 +20,7 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import { RPC_RULES } from "../src/auth/rpc-rules.ts";
-import type { TokenProvider } from "../src/auth/token-provider.ts";
-import { type Caller, MEMBER_CALLER } from "../src/member/caller.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { callAs, enableAuth, login, openAs, PASSWORD } from "./support/users.ts";
 import { plainSecrets, World } from "./support/world.ts";
 

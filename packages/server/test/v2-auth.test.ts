@@ -1,11 +1,11 @@
 /** The v2 API while users and roles are enforced: those of v3, by token or by HTTP basic. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { Member } from "@quorate/member";
 import { AuthService, fromUtf8, KVService } from "@quorate/proto";
+import { serviceTable } from "@quorate/services";
 import { Audit } from "../src/audit/audit.ts";
 import { servedIdentity } from "../src/audit/served-identity.ts";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
 import { lineSink } from "./support/audit-lines.ts";
 import { callAs, enableAuth, login, PASSWORD } from "./support/users.ts";
 import { V2Client } from "./support/v2.ts";

@@ -1,14 +1,18 @@
 /** Requests of the v2 API that no honest client sends, and what one that asks too much gets. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { Member } from "@quorate/member";
 import { fromUtf8, KVService, LeaseService, PutRequest, TxnResponse } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
-import { MAX_FORM_FIELDS } from "../src/v2/form.ts";
-import { MAX_PATH_BYTES, MAX_PATH_NAMES } from "../src/v2/key-request.ts";
-import { MAX_MEMBER_BODY_BYTES } from "../src/v2/members-handler.ts";
-import { encodeNode } from "../src/v2/record.ts";
-import { MAX_PLANS, MAX_REVOKED_LEASES } from "../src/v2/writes.ts";
+import { serviceTable } from "@quorate/services";
+import {
+  encodeNode,
+  MAX_FORM_FIELDS,
+  MAX_MEMBER_BODY_BYTES,
+  MAX_PATH_BYTES,
+  MAX_PATH_NAMES,
+  MAX_PLANS,
+  MAX_REVOKED_LEASES,
+} from "@quorate/v2/testing";
 import { callAs } from "./support/users.ts";
 import { startV2, V2Client } from "./support/v2.ts";
 import type { World } from "./support/world.ts";

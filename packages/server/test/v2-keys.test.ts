@@ -1,6 +1,7 @@
 /** The v2 API's reads and writes on a member in memory; v2-model.test.ts has the random ones. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type { Member } from "@quorate/member";
 import {
   AlarmType,
   fromUtf8,
@@ -9,11 +10,18 @@ import {
   LeaseService,
   MaintenanceService,
 } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
-import { goString, goTime } from "../src/v2/json.ts";
-import { cleanPath, nodeKey, pathOfKey, subtree, without } from "../src/v2/keys.ts";
-import { decodeNode, encodeNode } from "../src/v2/record.ts";
+import { serviceTable } from "@quorate/services";
+import {
+  cleanPath,
+  decodeNode,
+  encodeNode,
+  goString,
+  goTime,
+  nodeKey,
+  pathOfKey,
+  subtree,
+  without,
+} from "@quorate/v2/testing";
 import { callAs } from "./support/users.ts";
 import { startV2, V2Client } from "./support/v2.ts";
 import { get as getV3, put as putV3, type World } from "./support/world.ts";

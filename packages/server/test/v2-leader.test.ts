@@ -1,7 +1,7 @@
 /** The v2 API of three members in memory, while their leader changes. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Member } from "../src/member/member.ts";
+import type { Member } from "@quorate/member";
 import { V2Client } from "./support/v2.ts";
 import { type Node, World } from "./support/world.ts";
 

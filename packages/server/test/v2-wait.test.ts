@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { MemoryExchange } from "@quorate/host/testing";
+import type { Member } from "@quorate/member";
 import { Event, fromUtf8, KeyValue, KVService, WatchResponse, WatchService } from "@quorate/proto";
 import type { StreamHandler } from "@quorate/rpc";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { callAs } from "./support/users.ts";
 import { startV2, V2Client } from "./support/v2.ts";
 import type { World } from "./support/world.ts";

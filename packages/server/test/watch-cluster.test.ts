@@ -7,6 +7,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, SeededRandom } from "@quorate/host";
+import { WATCH_LIMITS } from "@quorate/member";
+import type { FaultPoint, WatchLimits } from "@quorate/member/testing";
 import {
   CompactionRequest,
   DeleteRangeRequest,
@@ -15,8 +17,6 @@ import {
   PutRequest,
   TxnRequest,
 } from "@quorate/proto";
-import type { FaultPoint } from "../src/member/fault-points.ts";
-import { WATCH_LIMITS, type WatchLimits } from "../src/watch/index.ts";
 import { Follower, type FollowerCounts } from "./support/follower.ts";
 import { KeyModel } from "./support/key-model.ts";
 import { TIGHT } from "./support/watching.ts";

@@ -5,9 +5,10 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { WATCH_LIMITS } from "@quorate/member";
+import type { WatchLimits } from "@quorate/member/testing";
 import { fromLatin1, type WatchResponse } from "@quorate/proto";
 import { inRange, keyRange } from "@quorate/store";
-import { WATCH_LIMITS, type WatchLimits } from "../src/watch/index.ts";
 import { eventText, type MemoryCall, revisionOf, TIGHT, WatchBench } from "./support/watching.ts";
 
 const KEYS = ["a", "aa", "ab", "b", "b/1", "b/2", "c", "\xff"];

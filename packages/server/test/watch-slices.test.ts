@@ -1,8 +1,8 @@
 /** Reading history for a watch returns to the event loop in time, however slow the disk is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { WATCH_LIMITS } from "@quorate/member";
 import { fromLatin1 } from "@quorate/proto";
-import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { textsOf, WatchBench } from "./support/watching.ts";
 
 const EVENTS = 200;

@@ -4,13 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "@quorate/member";
+import { WATCH_LIMITS } from "@quorate/member";
+import { MAX_WATCHERS_AT_ONCE, RecentEvents, WatchEvent } from "@quorate/member/testing";
 import { fromLatin1, WatchService } from "@quorate/proto";
-import type { Member } from "../src/member/member.ts";
-import { serviceTable } from "../src/services/table.ts";
-import { WatchEvent } from "../src/watch/event.ts";
-import { WATCH_LIMITS } from "../src/watch/index.ts";
-import { RecentEvents } from "../src/watch/recent-events.ts";
-import { MAX_WATCHERS_AT_ONCE } from "../src/watch/watch-hub.ts";
+import { serviceTable } from "@quorate/services";
 import { MemoryCall, revisionOf, textsOf, WatchBench } from "./support/watching.ts";
 import { put, World } from "./support/world.ts";
 

@@ -1,5 +1,7 @@
 /** The clients of a run, of each kind. */
 import type { SeededRandom } from "@quorate/host";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
@@ -11,9 +13,7 @@ import type { Exchanges } from "./exchanges.ts";
 import { HostileClients } from "./hostile-clients.ts";
 import { LeaseClients } from "./lease-clients.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 import { StreamClients } from "./stream-clients.ts";
 import type { Users } from "./users/users.ts";
 import { WatchClients } from "./watch-clients.ts";

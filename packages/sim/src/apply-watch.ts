@@ -2,8 +2,9 @@
  * Sees to it that every entry which a member applies is looked at, whichever store it has at the
  * time.
  */
+
+import type { Member } from "@quorate/member";
 import { AlarmType, type raftpb } from "@quorate/proto";
-import type { Member } from "@quorate/server";
 import { type AppliedEntry, isSteps, type Steps, type Store } from "@quorate/store";
 import type { HashCheck } from "./check/hashes.ts";
 import { RefusedEntries } from "./check/refused.ts";

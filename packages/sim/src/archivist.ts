@@ -4,13 +4,13 @@
  */
 import type { Random } from "@quorate/host";
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
 import type { Exchanges } from "./exchanges.ts";
 import { ENDED_BY_SERVER } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { path: PATH } = MaintenanceService.methods.Snapshot;
 /** A snapshot that takes longer is given up. */

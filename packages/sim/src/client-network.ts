@@ -4,6 +4,8 @@
  */
 import type { Random } from "@quorate/host";
 import type { CallContext, ServiceTable, Status, StreamCall, StreamListener } from "@quorate/rpc";
+import type { SimOptions } from "./base/options.ts";
+import type { Process, Scheduler } from "./base/scheduler.ts";
 import {
   type ClientStream,
   type ClientStreamListener,
@@ -18,10 +20,8 @@ import {
   type Reply,
 } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { GrpcCall } from "./rpc/grpc-client.ts";
 import { joined, RpcLink } from "./rpc/rpc-link.ts";
-import type { Process, Scheduler } from "./scheduler.ts";
 
 /** Connections of all clients to one process. */
 const MAX_LINKS = 3;

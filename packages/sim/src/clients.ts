@@ -4,24 +4,24 @@
  */
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
-import type { CorruptionCheck } from "./check/corruption.ts";
-import type { LeaseCheck } from "./check/lease-lives.ts";
+import { decodeAnswer, encodeRequest } from "./base/codec.ts";
+import type { ModelOp, ModelRequest } from "./base/model.ts";
 import {
   brief,
   type CompactionCall,
   type Operation,
   type Outcome,
   REFUSALS,
-} from "./check/operation.ts";
+} from "./base/operation.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import type { CorruptionCheck } from "./check/corruption.ts";
+import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
-import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { Exchanges, Reply } from "./exchanges.ts";
-import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 import { wideRequest } from "./wide-requests.ts";
 
 export interface ClientsDeps {

@@ -1,5 +1,5 @@
 /** The points that a member's process comes by, and at which it is made to crash. */
-import type { FaultPoint } from "@quorate/server";
+import type { FaultPoint } from "@quorate/member/testing";
 
 /** A fault point, or the writing of a snapshot that comes in. */
 export type CrashPoint = FaultPoint | "receiving";

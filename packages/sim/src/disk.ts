@@ -12,7 +12,7 @@ import {
   type KeyspaceOpener,
   type KeyspaceWrite,
 } from "@quorate/host";
-import type { Process } from "./scheduler.ts";
+import type { Process } from "./base/scheduler.ts";
 
 /** Changes to what a process sees of its files, for planted bugs. */
 export interface DiskTwist {

@@ -1,7 +1,7 @@
 /**
  * Why a member's process ended by itself, and whether anything that was done to it explains that.
  */
-import { BootstrapError } from "@quorate/server";
+import { BootstrapError } from "@quorate/member/testing";
 import type { DiskFaults } from "./disk-faults.ts";
 
 /** What is known of a member that ended. */

@@ -3,10 +3,10 @@
  * the same faults, and judge for themselves what they see.
  */
 import type { Random } from "@quorate/host";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 export interface Guests {
   /** Called after each event: what was applied is known before any client can see it. */

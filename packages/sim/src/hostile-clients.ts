@@ -22,15 +22,15 @@ import {
   services,
   TxnRequest,
 } from "@quorate/proto";
+import type { ModelOp } from "./base/model.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import { violate } from "./base/violation.ts";
 import type { Safety } from "./check/safety.ts";
-import { violate } from "./check/violation.ts";
 import type { Clients } from "./clients.ts";
 import type { Exchanges } from "./exchanges.ts";
-import type { ModelOp } from "./model.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const METHODS: readonly MethodDescriptor[] = services.flatMap((service) =>
   Object.values(service.methods),

@@ -16,15 +16,15 @@ import {
   LeaseTimeToLiveResponse,
   toLatin1,
 } from "@quorate/proto";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import { violate } from "./base/violation.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { Safety } from "./check/safety.ts";
-import { violate } from "./check/violation.ts";
 import type { Clients } from "./clients.ts";
 import type { ClientStream, Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { LeaseGrant, LeaseRevoke, LeaseKeepAlive, LeaseTimeToLive } = LeaseService.methods;
 

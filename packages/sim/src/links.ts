@@ -3,8 +3,8 @@
  * lossy, cut or stalled.
  */
 import type { Random } from "@quorate/host";
-import type { SimOptions } from "./options.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 
 /** One direction between two members. */
 export interface Link {

@@ -4,12 +4,12 @@
  */
 import type { Clock, Random } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { violate } from "./check/violation.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Process, Scheduler } from "./base/scheduler.ts";
+import { violate } from "./base/violation.ts";
 import { DiskFaults } from "./disk-faults.ts";
 import type { Links } from "./links.ts";
-import type { SimOptions } from "./options.ts";
 import { Sabotage } from "./sabotage.ts";
-import type { Process, Scheduler } from "./scheduler.ts";
 
 export interface MachineDeps {
   readonly scheduler: Scheduler;

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { optionsOf } from "./base/options.ts";
 import { judgeHistory, parseHistory } from "./check/judge.ts";
-import { optionsOf } from "./options.ts";
-import { bugOf, plant } from "./planted.ts";
+import { bugOf, plant } from "./planted/planted.ts";
 import { parseChanges } from "./run/changes.ts";
 import { runMany } from "./run/many.ts";
 import { runOne } from "./run/one.ts";

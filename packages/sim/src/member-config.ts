@@ -1,6 +1,6 @@
 /** The flags that a member of a run is started with. */
 import { loadConfig, type ServerConfig } from "@quorate/server";
-import type { SimOptions } from "./options.ts";
+import type { SimOptions } from "./base/options.ts";
 import { urlOf } from "./peer-urls.ts";
 
 /**

@@ -1,13 +1,13 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
-import { FAULT_POINTS } from "@quorate/server";
+import { FAULT_POINTS } from "@quorate/member/testing";
+import { FAULT_KINDS, type FaultKind } from "./base/fault-kinds.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import { INSTALL_POINTS } from "./crash-points.ts";
-import { FAULT_KINDS, type FaultKind } from "./fault-kinds.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 export class Nemesis {
   readonly #options: SimOptions;

@@ -6,21 +6,21 @@
  * by itself (a forwarded proposal) is not doubled.
  */
 import type { Random } from "@quorate/host";
+import type { TransportRequest } from "@quorate/member";
 import { raftpb } from "@quorate/proto";
-import type { TransportRequest } from "@quorate/server";
 import {
   type ChannelKind,
   channelKindOf,
   type PeerStatus,
   type SnapshotStream,
 } from "@quorate/transport";
+import type { SimOptions } from "./base/options.ts";
+import type { Process, Scheduler } from "./base/scheduler.ts";
 import type { Safety } from "./check/safety.ts";
 import { Links } from "./links.ts";
-import type { SimOptions } from "./options.ts";
 import { PeerPorts } from "./peer-ports.ts";
-import { madeUpAnswers } from "./planted.ts";
+import { madeUpAnswers } from "./planted/planted.ts";
 import type { Story } from "./report/story.ts";
-import type { Process, Scheduler } from "./scheduler.ts";
 import { type Addresses, SimTransport, type Station } from "./sim-transport.ts";
 import { carrySnapshot } from "./snapshot-ways.ts";
 import type { Sent, Wire, WireEnds } from "./wire/wire.ts";

@@ -4,10 +4,15 @@
  */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { Member } from "@quorate/member";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import { directoryExpiry, Member, type ServerConfig, serviceTable } from "@quorate/server";
+import type { ServerConfig } from "@quorate/server";
+import { serviceTable } from "@quorate/services";
+import { directoryExpiry } from "@quorate/v2";
 import { watchStore } from "./apply-watch.ts";
+import type { SimOptions } from "./base/options.ts";
+import { Process, ProcessClock, type Scheduler } from "./base/scheduler.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
@@ -18,12 +23,10 @@ import { endingOf } from "./end-reasons.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
-import type { SimOptions } from "./options.ts";
 import { answersOf } from "./peer-ports.ts";
-import { plantMisbehavior, twistOf } from "./planted.ts";
+import { plantMisbehavior, twistOf } from "./planted/planted.ts";
 import { watchRaft } from "./raft-watch.ts";
 import type { Story } from "./report/story.ts";
-import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
 import { applyLimitsOf, sliceLimitsOf } from "./step-limits.ts";
 import { simSecrets } from "./users/secrets.ts";
 

@@ -15,13 +15,13 @@ import {
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
-import { violate } from "./check/violation.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import { violate } from "./base/violation.ts";
 import type { Clients } from "./clients.ts";
 import type { Exchanges, Reply } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { Alarm, Defragment, HashKV, Status } = MaintenanceService.methods;
 

@@ -1,10 +1,12 @@
 /**
  * Members ask each other, as over HTTP at their peer URLs, for what no message of Raft contains.
  */
+
+import type { Member } from "@quorate/member";
 import { fromUtf8 } from "@quorate/proto";
-import { httpRouter, type Member, peerEndpoints, versionOf } from "@quorate/server";
+import { httpRouter, peerEndpoints, versionOf } from "@quorate/server";
+import type { Process, Scheduler } from "./base/scheduler.ts";
 import type { Links } from "./links.ts";
-import type { Process, Scheduler } from "./scheduler.ts";
 
 /** What answers at a peer URL. */
 export interface PeerPort {

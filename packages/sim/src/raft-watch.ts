@@ -1,10 +1,10 @@
 /** The checks that watch the Raft of one process. */
 import type { Raft } from "@quorate/raft";
+import type { SimOptions } from "./base/options.ts";
+import type { Process } from "./base/scheduler.ts";
 import { watchPatience } from "./check/first-election.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import type { Safety } from "./check/safety.ts";
-import type { SimOptions } from "./options.ts";
-import type { Process } from "./scheduler.ts";
 
 export interface RaftWatchDeps {
   readonly options: SimOptions;

@@ -3,7 +3,8 @@
  * watches that were notified of everything, and members that are alike; and the reads that show
  * where writes of unknown outcome stand.
  */
-import type { Member } from "@quorate/server";
+import type { Member } from "@quorate/member";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import { type Safety, violate } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
@@ -12,7 +13,6 @@ import type { Network } from "./network.ts";
 import type { Node } from "./node.ts";
 import type { Operator } from "./operator.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 import type { WatchClients } from "./watch-clients.ts";
 
 /**

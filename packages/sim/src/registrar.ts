@@ -17,15 +17,15 @@ import {
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Links } from "./links.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import { nameAt, nextUrl, urlOf } from "./peer-urls.ts";
 import { Removals } from "./removals.ts";
 import { Replacer } from "./replacer.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 

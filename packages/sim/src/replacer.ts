@@ -16,7 +16,7 @@ import {
   MemberRemoveRequest,
   type Member as WireMember,
 } from "@quorate/proto";
-import type { Scheduler } from "./scheduler.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 
 const { MemberAdd, MemberPromote, MemberRemove } = ClusterService.methods;
 

@@ -2,13 +2,14 @@
  * What came of a run: its hash, what went on in it and how much of it was looked at, and what was
  * wrong.
  */
+
+import type { FaultKind } from "./base/fault-kinds.ts";
 import type { AlarmBook } from "./check/alarms.ts";
 import type { ArchiveCheck } from "./check/archives.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Judgement, RecordedHistory } from "./check/judge.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { WatchCheck } from "./check/watches.ts";
-import type { FaultKind } from "./fault-kinds.ts";
 import type { HostileClients } from "./hostile-clients.ts";
 import type { Node } from "./node.ts";
 import type { Operator } from "./operator.ts";

@@ -1,8 +1,9 @@
 /** Runs one seed, and says what came of it. */
+
+import type { SimOptions } from "./base/options.ts";
 import type { Explains } from "./check/judge.ts";
 import type { GuestFactory } from "./guests.ts";
 import { configsOf } from "./member-config.ts";
-import type { SimOptions } from "./options.ts";
 import { pointsOf, type RunResult } from "./result.ts";
 import { World } from "./world.ts";
 

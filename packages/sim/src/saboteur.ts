@@ -11,13 +11,13 @@ import {
   AlarmType,
   MaintenanceService,
 } from "@quorate/proto";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { Alarm } = MaintenanceService.methods;
 

@@ -1,8 +1,10 @@
 /** A member's transport in the simulated network, and its end of that. */
+
+import type { TransportRequest } from "@quorate/member";
+import type { MemberTransport } from "@quorate/member/testing";
 import type { raftpb } from "@quorate/proto";
-import type { MemberTransport, TransportRequest } from "@quorate/server";
 import { MemberDirectory, type PeerStatus, type SnapshotStream } from "@quorate/transport";
-import type { Process, Scheduler } from "./scheduler.ts";
+import type { Process, Scheduler } from "./base/scheduler.ts";
 
 /** A member's end of the network while one process of it lives. */
 export interface Station {

@@ -8,10 +8,10 @@
 import type { Random } from "@quorate/host";
 import { concat, equals } from "@quorate/proto";
 import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "@quorate/transport";
-import { Violation, violate } from "./check/violation.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import { Violation, violate } from "./base/violation.ts";
 import type { Links } from "./links.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 import type { Station } from "./sim-transport.ts";
 import { cutAtRandom } from "./wire/cuts.ts";
 

@@ -1,6 +1,7 @@
 /** How many steps a turn of a simulated member takes. */
-import { type MemberDeps, SLICE_LIMITS } from "@quorate/server";
-import type { SimOptions } from "./options.ts";
+import type { MemberDeps } from "@quorate/member";
+import { SLICE_LIMITS } from "@quorate/member/testing";
+import type { SimOptions } from "./base/options.ts";
 
 /** Entries are applied, and ranges read, key by key, so that small ones take many slices too. */
 const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };

@@ -9,21 +9,21 @@
  */
 import type { Random } from "@quorate/host";
 import { KVService, RangeResponse, RangeStreamResponse } from "@quorate/proto";
+import { toModelKv } from "./base/codec.ts";
+import type { ModelOp } from "./base/model.ts";
+import { kvFields } from "./base/model-difference.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
 import { type Safety, violate } from "./check/safety.ts";
 import type { Clients } from "./clients.ts";
-import { toModelKv } from "./codec.ts";
 import {
   type ClientStreamListener,
   ENDED_BY_SERVER,
   type Exchanges,
   type Reply,
 } from "./exchanges.ts";
-import type { ModelOp } from "./model.ts";
-import { kvFields } from "./model-difference.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const { path: PATH } = KVService.methods.RangeStream;
 const CALL_TIMEOUT_MS = 10_000;

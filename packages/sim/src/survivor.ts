@@ -5,12 +5,12 @@
  */
 import type { Random } from "@quorate/host";
 import type { ServerConfig } from "@quorate/server";
+import type { Scheduler } from "./base/scheduler.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import type { Safety } from "./check/safety.ts";
 import type { Network } from "./network.ts";
 import type { Node } from "./node.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 /** Crashes in the middle of the start. */
 const MAX_CRASHES = 3;

@@ -12,15 +12,15 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import type { ModelRange } from "./base/model.ts";
+import type { SimOptions } from "./base/options.ts";
+import type { Scheduler } from "./base/scheduler.ts";
+import { violate } from "./base/violation.ts";
 import type { Safety } from "./check/safety.ts";
-import { violate } from "./check/violation.ts";
 import { type WatchCheck, type Watching, wireEnd } from "./check/watches.ts";
 import type { ClientStream, Exchanges } from "./exchanges.ts";
-import type { ModelRange } from "./model.ts";
 import type { Node } from "./node.ts";
-import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 const PATH = WatchService.methods.Watch.path;
 

@@ -14,7 +14,7 @@ import type {
   ModelRangeOptions,
   ModelRequest,
   ModelTxn,
-} from "./model.ts";
+} from "./base/model.ts";
 
 export interface WideOptions {
   /** Names that keys begin with. */

@@ -4,7 +4,7 @@
  * what a seed does, so a seed here may show nothing one day. Then the search finds another, and
  * the test says which one to note here.
  */
-import type { PlantedBug } from "../index.ts";
+import type { PlantedBug } from "../src/planted/planted.ts";
 
 /** By bug; 1 where none is noted. */
 export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {

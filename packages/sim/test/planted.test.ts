@@ -6,19 +6,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORCED } from "../../../test/mutants/forced.ts";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
-import {
-  misplaced,
-  optionsOf,
-  PLANTED_BUGS,
-  type PlantedBug,
-  runPool,
-  runSeed,
-  SOURCE_BUGS,
-  seedsFrom,
-  shrinkSeed,
-  Totals,
-  USER_BUGS,
-} from "../index.ts";
+import { optionsOf } from "../src/base/options.ts";
+import { PLANTED_BUGS, type PlantedBug } from "../src/planted/planted.ts";
+import { misplaced, SOURCE_BUGS } from "../src/planted/planted-sources.ts";
+import { runPool, seedsFrom } from "../src/run/pool.ts";
+import { shrinkSeed } from "../src/run/shrink.ts";
+import { Totals } from "../src/run/totals.ts";
+import { runSeed } from "../src/run-seed.ts";
+import { USER_BUGS } from "../src/users/planted-bugs.ts";
 import { NOTED_SEEDS } from "./noted-seeds.ts";
 
 const MAX_SEEDS = 500;

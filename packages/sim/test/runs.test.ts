@@ -5,7 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
-import { commandOf, optionsOf, runPool, runSeed, seedsFrom, Totals } from "../index.ts";
+import { optionsOf } from "../src/base/options.ts";
+import { commandOf } from "../src/run/changes.ts";
+import { runPool, seedsFrom } from "../src/run/pool.ts";
+import { Totals } from "../src/run/totals.ts";
+import { runSeed } from "../src/run-seed.ts";
 
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
 const SEEDS = 240;

@@ -4,17 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { type ModelRequest, ModelState } from "../src/base/model.ts";
+import { checkLeases, type LeaseRecord } from "../src/check/leases.ts";
 import {
-  checkLeases,
   checkWatchStreams,
-  type LeaseRecord,
-  type ModelRequest,
-  ModelState,
   replay,
   type WatchBatch,
   type WatchEvent,
   type WatchStream,
-} from "../index.ts";
+} from "../src/check/watch-streams.ts";
 
 const put = (key: string, value: string, mod: number, create = mod, version = 1): WatchEvent => ({
   type: "put",

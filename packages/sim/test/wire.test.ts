@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
+import type { TransportRequest } from "@quorate/member";
 import { raftpb } from "@quorate/proto";
-import type { TransportRequest } from "@quorate/server";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
-import { Process } from "../src/scheduler.ts";
+import { Process } from "../src/base/scheduler.ts";
 import type { Station } from "../src/sim-transport.ts";
 import { cutAtRandom } from "../src/wire/cuts.ts";
 import { damage } from "../src/wire/damage.ts";

@@ -15,8 +15,9 @@ import {
   verdictInSteps,
   verdictNow,
 } from "./auth/request-operations.ts";
+import type { Steps } from "./backend/steps.ts";
+import { InvalidRequestError } from "./entry/invalid-request.ts";
 import { malformation } from "./requests/entry-request.ts";
-import { InvalidRequestError } from "./requests/invalid-request.ts";
 import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
@@ -26,7 +27,6 @@ import {
   type ResponseOf,
 } from "./requests/request-table.ts";
 import { type IdentifiedRequest, identifiedRequest } from "./requests/token-roles.ts";
-import type { Steps } from "./steps.ts";
 
 /** A request that was applied, with its response, whose header has the revision alone. */
 type Success<K extends RequestKind> = {

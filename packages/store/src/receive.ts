@@ -1,11 +1,11 @@
 /** Receives the store of another member, to be put in the place of this one. */
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
-import { Backend, Bucket } from "./backend.ts";
-import { incomingDirectory, markReceived } from "./directories.ts";
-import { type Position, readPosition } from "./meta.ts";
+import { Backend, Bucket } from "./backend/backend.ts";
+import { incomingDirectory, markReceived } from "./backend/directories.ts";
+import { type Position, readPosition } from "./backend/meta.ts";
+import { readStorageVersion } from "./backend/storage-version.ts";
 import { decodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
-import { readStorageVersion } from "./storage-version.ts";
 
 /**
  * Receives a snapshot into a directory beside the current store. When it resolves, the directory is

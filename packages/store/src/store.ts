@@ -10,23 +10,33 @@
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
-import { Alarms } from "./alarms.ts";
 import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
-import { Backend, type BackendSnapshot, Bucket, bucketRange, type LiveSizes } from "./backend.ts";
-import { currentDirectory } from "./directories.ts";
-import { StoreDamageError } from "./errors.ts";
+import { Alarms } from "./backend/alarms.ts";
+import {
+  Backend,
+  type BackendSnapshot,
+  Bucket,
+  bucketRange,
+  type LiveSizes,
+} from "./backend/backend.ts";
+import { currentDirectory } from "./backend/directories.ts";
+import { StoreDamageError } from "./backend/errors.ts";
+import { assert, violated } from "./backend/invariants.ts";
+import { LiveBytes } from "./backend/live-bytes.ts";
+import { type Position, readPosition, writePosition } from "./backend/meta.ts";
+import { runSteps, type Steps } from "./backend/steps.ts";
+import {
+  readStorageVersion,
+  STORAGE_VERSION,
+  writeStorageVersion,
+} from "./backend/storage-version.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
-import { assert, violated } from "./invariants.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";
-import { LiveBytes } from "./live-bytes.ts";
 import { Membership } from "./membership/membership.ts";
-import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import { encodeSnapshot } from "./snapshot-stream.ts";
-import { runSteps, type Steps } from "./steps.ts";
-import { readStorageVersion, STORAGE_VERSION, writeStorageVersion } from "./storage-version.ts";
 
 export interface StoreOptions {
   /** Called with the number of records read while the index is rebuilt at open. */

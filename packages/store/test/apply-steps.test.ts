@@ -23,9 +23,9 @@ import {
   toHex,
 } from "@quorate/proto";
 import { type AppliedEntry, isSteps } from "../src/apply.ts";
+import type { Steps } from "../src/backend/steps.ts";
 import { type Change, inRange, type KeyRange, MAX_KEPT_CHANGES } from "../src/mvcc/index.ts";
 import { applyRange } from "../src/requests/index.ts";
-import type { Steps } from "../src/steps.ts";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { applyEntry, Log, randomLog } from "./store-log.ts";

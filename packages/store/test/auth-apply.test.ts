@@ -28,8 +28,11 @@ import {
   raftpb,
   toBase64,
 } from "@quorate/proto";
-import { type AppliedEntry, isSteps, type RequestKind, runSteps, Store } from "../index.ts";
+import { type AppliedEntry, isSteps } from "../src/apply.ts";
 import { encodeUser } from "../src/auth/auth-state.ts";
+import { runSteps } from "../src/backend/steps.ts";
+import type { RequestKind } from "../src/requests/request-table.ts";
+import { Store } from "../src/store.ts";
 
 /** A store, and entries by users. */
 class World {

@@ -16,8 +16,8 @@ import { AuthState } from "../src/auth/auth-state.ts";
 import { decodeBase64 } from "../src/auth/base64.ts";
 import * as limits from "../src/auth/limits.ts";
 import { compareNames, SortedNames } from "../src/auth/names.ts";
-import { Backend, Bucket } from "../src/backend.ts";
-import { runSteps } from "../src/steps.ts";
+import { Backend, Bucket } from "../src/backend/backend.ts";
+import { runSteps } from "../src/backend/steps.ts";
 import { Prng } from "./mvcc-history.ts";
 
 const HEADER: ResponseHeader = { clusterId: 0n, memberId: 0n, revision: 1, raftTerm: 0 };

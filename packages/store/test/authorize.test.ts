@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, fromLatin1, fromUtf8, TxnRequest } from "@quorate/proto";
 import fc from "fast-check";
-import { runSteps } from "../index.ts";
 import {
   type AttachedKeys,
   type AuthIdentity,
@@ -19,6 +18,7 @@ import {
   verdictInSteps,
   verdictNow,
 } from "../src/auth/request-operations.ts";
+import { runSteps } from "../src/backend/steps.ts";
 
 /** Keys over two letters and the zero byte, up to three long: every range has few of them. */
 const LETTERS = ["\0", "a", "b"];

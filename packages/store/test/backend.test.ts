@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { type Keyspace, SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { Backend, Bucket, MAX_PENDING_BYTES, MAX_PENDING_OPS } from "../src/backend.ts";
+import { Backend, Bucket, MAX_PENDING_BYTES, MAX_PENDING_OPS } from "../src/backend/backend.ts";
 import { HeldKeyspace } from "./held-keyspace.ts";
 
 const bytes = fromLatin1;

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { dropIncoming, installReceived, recoverDirectories } from "../src/directories.ts";
+import { dropIncoming, installReceived, recoverDirectories } from "../src/backend/directories.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { Store } from "../src/store.ts";
 import { applyEntry, Log } from "./store-log.ts";

@@ -22,19 +22,13 @@ import {
   raftpb,
   toUtf8,
 } from "@quorate/proto";
-import {
-  EtcdFileError,
-  type EtcdSnapshot,
-  encodeRevision,
-  etcdFileRevision,
-  etcdFileStatus,
-  hasChecksum,
-  importEtcdFile,
-  type NewCluster,
-  SnapshotAbandonedError,
-  Store,
-  verifyChecksum,
-} from "../index.ts";
+import { hasChecksum, verifyChecksum } from "../src/etcd-file/checksum.ts";
+import { type EtcdSnapshot, SnapshotAbandonedError } from "../src/etcd-file/export.ts";
+import { importEtcdFile, type NewCluster } from "../src/etcd-file/import.ts";
+import { EtcdFileError } from "../src/etcd-file/schema.ts";
+import { etcdFileRevision, etcdFileStatus } from "../src/etcd-file/status.ts";
+import { encodeRevision } from "../src/mvcc/revision.ts";
+import { Store } from "../src/store.ts";
 import { addMember, applyEntry, Log, member, randomLog, removeMember } from "./store-log.ts";
 
 const DIR = "/store";

@@ -10,9 +10,10 @@ import {
   PutRequest,
   raftpb,
 } from "@quorate/proto";
-import { isSteps, runSteps, Store } from "../index.ts";
+import { isSteps } from "../src/apply.ts";
+import { runSteps, STEP_KEYS, type Steps } from "../src/backend/steps.ts";
 import { MAX_FORGOTTEN_KEYS, MAX_LEASE_COVERAGES } from "../src/lease/lease-coverage.ts";
-import { STEP_KEYS, type Steps } from "../src/steps.ts";
+import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { Log } from "./store-log.ts";
 

@@ -16,11 +16,13 @@ import {
   TxnRequest,
   toUtf8,
 } from "@quorate/proto";
-import { applyRange, Store, StoreDamageError } from "../index.ts";
-import { Backend, Bucket } from "../src/backend.ts";
-import { LIVE_BYTES } from "../src/live-bytes.ts";
+import { Backend, Bucket } from "../src/backend/backend.ts";
+import { StoreDamageError } from "../src/backend/errors.ts";
+import { LIVE_BYTES } from "../src/backend/live-bytes.ts";
+import { STEP_KEYS } from "../src/backend/steps.ts";
 import { type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
-import { STEP_KEYS } from "../src/steps.ts";
+import { applyRange } from "../src/requests/range.ts";
+import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { Log } from "./store-log.ts";
 

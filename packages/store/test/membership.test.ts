@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type ErrorName, fromUtf8, idToHex, raftpb, toUtf8 } from "@quorate/proto";
-import { Backend, Bucket } from "../src/backend.ts";
+import { Backend, Bucket } from "../src/backend/backend.ts";
 import { clusterId, memberId } from "../src/membership/ids.ts";
 import {
   decodeChangeContext,

@@ -5,9 +5,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, LeaseRevokeRequest } from "@quorate/proto";
+import { runSteps } from "../src/backend/steps.ts";
 import { KeyIndex, LATEST, NONE } from "../src/mvcc/key-index.ts";
 import { revokeInSteps } from "../src/requests/lease.ts";
-import { runSteps } from "../src/steps.ts";
 import { Store } from "../src/store.ts";
 
 setFlagsFromString("--expose-gc");

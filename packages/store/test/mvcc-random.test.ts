@@ -13,7 +13,7 @@ import {
   type TxnResponse,
   toHex,
 } from "@quorate/proto";
-import { Backend, Bucket } from "../src/backend.ts";
+import { Backend, Bucket } from "../src/backend/backend.ts";
 import { type Change, type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
 import {
   applyCompaction,

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1 } from "@quorate/proto";
-import { Backend } from "../src/backend.ts";
+import { Backend } from "../src/backend/backend.ts";
 import { type Change, Mvcc } from "../src/mvcc/index.ts";
 
 async function opened(): Promise<Mvcc> {

@@ -15,7 +15,7 @@ import {
   TxnRequest,
   toLatin1,
 } from "@quorate/proto";
-import { Backend, Bucket } from "../src/backend.ts";
+import { Backend, Bucket } from "../src/backend/backend.ts";
 import { type LeaseBook, Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { KeyTree } from "../src/mvcc/key-tree.ts";
 import { encodeRevision } from "../src/mvcc/revision.ts";

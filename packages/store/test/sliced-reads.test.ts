@@ -7,8 +7,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { EtcdError, fromLatin1, KeyValue, type RangeRequest, TxnRequest } from "@quorate/proto";
-import { Backend } from "../src/backend.ts";
-import { LiveBytes } from "../src/live-bytes.ts";
+import { Backend } from "../src/backend/backend.ts";
+import { LiveBytes } from "../src/backend/live-bytes.ts";
+import { runSteps, STEP_KEYS, type Steps } from "../src/backend/steps.ts";
 import { Mvcc, noLeases, type PinnedView, type ReadIo } from "../src/mvcc/index.ts";
 import {
   applyCompaction,
@@ -20,7 +21,6 @@ import {
   readTxn,
 } from "../src/requests/index.ts";
 import { mergeSort } from "../src/requests/rows.ts";
-import { runSteps, STEP_KEYS, type Steps } from "../src/steps.ts";
 import { History, Prng } from "./mvcc-history.ts";
 import { Model, ModelError, type Pair, toPair } from "./mvcc-model.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
-import { installReceived } from "../src/directories.ts";
+import { installReceived } from "../src/backend/directories.ts";
 import { receiveSnapshot } from "../src/receive.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { Store } from "../src/store.ts";

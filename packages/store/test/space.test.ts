@@ -19,8 +19,8 @@ import {
   RangeRequest,
   TxnRequest,
 } from "@quorate/proto";
-import { Bucket, type LiveSizes } from "../src/backend.ts";
-import { LIVE_BYTES } from "../src/live-bytes.ts";
+import { Bucket, type LiveSizes } from "../src/backend/backend.ts";
+import { LIVE_BYTES } from "../src/backend/live-bytes.ts";
 import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "../src/requests/cost.ts";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";

@@ -12,10 +12,11 @@ import { type KeyspaceWrite, SeededRandom } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, KeyValue, toLatin1 } from "@quorate/proto";
-import { type EtcdSnapshot, Store } from "../index.ts";
+import type { EtcdSnapshot } from "../src/etcd-file/export.ts";
 import { openTables, type TableRange } from "../src/level-files/records.ts";
 import { WINDOW_BYTES } from "../src/level-files/table-run.ts";
 import { RecordHead } from "../src/mvcc/record-head.ts";
+import { Store } from "../src/store.ts";
 import { applyEntry, randomLog } from "./store-log.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "quorate-table-records-"));

@@ -16,17 +16,13 @@ import {
   raftpb,
   TokenRolesRequest,
 } from "@quorate/proto";
-import {
-  type AppliedEntry,
-  checkEntryData,
-  encodeWithRoles,
-  isSteps,
-  MAX_TOKEN_ROLE_LENGTH,
-  MAX_TOKEN_ROLES,
-  type RequestKind,
-  runSteps,
-  Store,
-} from "../index.ts";
+import { type AppliedEntry, isSteps } from "../src/apply.ts";
+import { MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "../src/auth/limits.ts";
+import { runSteps } from "../src/backend/steps.ts";
+import { checkEntryData } from "../src/requests/entry-request.ts";
+import type { RequestKind } from "../src/requests/request-table.ts";
+import { encodeWithRoles } from "../src/requests/token-roles.ts";
+import { Store } from "../src/store.ts";
 
 const LIMITS = { maxTxnOps: 8, versionProblem: () => undefined };
 const put = (key: string) => PutRequest.encode({ key: fromUtf8(key), value: fromUtf8("v") });

@@ -1,12 +1,6 @@
 /** Options and dependencies of an Http2Transport. */
-import type { Clock, Logger, Random } from "@quorate/host";
-import {
-  type Door,
-  type HttpHandler,
-  type TlsOptions,
-  type TlsSource,
-  tlsSource,
-} from "@quorate/host/node";
+import type { Clock, HttpHandler, Logger, Random } from "@quorate/host";
+import { type Door, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { raftpb } from "@quorate/proto";
 import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";

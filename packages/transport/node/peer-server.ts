@@ -11,6 +11,7 @@ import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket, Server as TlsServer } from "node:tls";
+import type { HttpHandler } from "@quorate/host";
 import {
   ConnectionSlots,
   LineLimit,
@@ -27,7 +28,6 @@ import {
   demandsClientCertificate,
   followingTlsServer,
   type HttpContext,
-  type HttpHandler,
   type HttpPeer,
   handshakeFailure,
   OpenTlsSockets,

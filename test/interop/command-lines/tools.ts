@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Readable } from "node:stream";
-import { type Program, passwordPrompt, processIo, runProgram } from "@quorate/ctl";
+import { type Program, passwordPrompt, processIo, runProgram } from "@quorate/cli";
 import type { Words } from "./scenario.ts";
 
 /** How a command line ended. */

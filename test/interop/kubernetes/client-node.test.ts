@@ -14,7 +14,7 @@ import {
   type V1ConfigMap,
   Watch,
 } from "@kubernetes/client-node";
-import { type RunningApiServer, startApiServer } from "@quorate/apiserver/node";
+import { type RunningApiServer, startApiServer } from "@quorate/kube-apiserver/node";
 import { until } from "../../support/until.ts";
 
 const NAMESPACE = "clients";

@@ -1,11 +1,11 @@
 /** check datascale: the memory that a member needs for a number of keys. */
+
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, Progress, stoppedBy } from "@quorate/cli";
 import { parseEndpoint } from "@quorate/client";
-import { tlsOf } from "../globals.ts";
-import { Exit, ExitCode, stoppedBy } from "../io.ts";
+import { tlsOf } from "../connect/globals.ts";
 import { httpGet } from "../observe/http.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
-import type { Invocation } from "../program.ts";
-import { Progress } from "../progress.ts";
 import { randomKey, runLoad } from "./load.ts";
 import type { ScaleModel } from "./models.ts";
 import { CheckTarget } from "./target.ts";

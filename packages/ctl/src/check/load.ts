@@ -2,7 +2,7 @@
  * Generates load: concurrent calls at a given rate or as fast as possible, with their latencies.
  */
 import { randomFillSync } from "node:crypto";
-import type { Io } from "../io.ts";
+import type { Io } from "@quorate/cli";
 
 /** Statistics of a load. */
 export interface LoadStats {

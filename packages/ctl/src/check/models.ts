@@ -1,5 +1,5 @@
 /** The loads of the checks, which are etcdctl's. */
-import { Exit, ExitCode } from "../io.ts";
+import { Exit, ExitCode } from "@quorate/cli";
 
 /** Short and long names. */
 const names: Readonly<Record<string, "s" | "m" | "l" | "xl">> = {

@@ -1,8 +1,7 @@
 /** check perf: puts at a fixed rate, to see whether the cluster keeps up. */
 import { performance } from "node:perf_hooks";
-import { Exit, ExitCode, type Io } from "../io.ts";
-import type { Invocation } from "../program.ts";
-import { Progress } from "../progress.ts";
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, type Io, Progress } from "@quorate/cli";
 import { type LoadStats, randomKey, runLoad } from "./load.ts";
 import type { PerfModel } from "./models.ts";
 import { CheckTarget } from "./target.ts";

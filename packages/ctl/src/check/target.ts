@@ -1,12 +1,12 @@
 /**
  * The cluster under check: a client per endpoint, keys below one prefix, and the cleanup.
  */
+
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, goQuote } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { fromUtf8 } from "@quorate/proto";
-import { clientOf, endpointsOf } from "../globals.ts";
-import { goQuote } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Invocation } from "../program.ts";
+import { clientOf, endpointsOf } from "../connect/globals.ts";
 
 /** Timeout of a check's call; longer than the default, because the load slows all calls down. */
 const CALL_MS = 30_000;

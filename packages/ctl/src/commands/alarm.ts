@@ -1,9 +1,9 @@
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { AlarmMember } from "@quorate/proto";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { withClient } from "../connect/globals.ts";
 import { alarmForm } from "../printers/alarm-form.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
   if (args.length > 0)

@@ -1,7 +1,9 @@
 /** `auth can-i`: whether a user may do something, and by which role. */
+
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { type ClientKit, withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { type ClientKit, withClient } from "../connect/globals.ts";
 import { permissionRange, rangeFlags, rangeText } from "../permissions/range-text.ts";
 import {
   type Grant,
@@ -11,7 +13,6 @@ import {
   type RoleGrants,
   type Verdict,
 } from "../permissions/verdict.ts";
-import type { Command, Invocation } from "../program.ts";
 
 const OPERATIONS = ["get", "put", "delete", "watch"] as const;
 type Operation = (typeof OPERATIONS)[number];

@@ -1,10 +1,10 @@
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { printAnswer } from "../one-call.ts";
+import { withClient } from "../connect/globals.ts";
+import { printAnswer } from "../connect/one-call.ts";
 import { authStatusForm } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
 import { canICommand } from "./auth-can-i.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {

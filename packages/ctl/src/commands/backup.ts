@@ -1,7 +1,7 @@
-import { asExit } from "../failed-call.ts";
-import { clientOf } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Command } from "../program.ts";
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { asExit } from "../connect/failed-call.ts";
+import { clientOf } from "../connect/globals.ts";
 import { saveSnapshot } from "./snapshot.ts";
 
 /**

@@ -1,7 +1,6 @@
+import type { Command, Flags } from "@quorate/cli";
 import { loadNames, perfModel, scaleModel } from "../check/models.ts";
-import { asExit } from "../failed-call.ts";
-import type { Flags } from "../flags.ts";
-import type { Command } from "../program.ts";
+import { asExit } from "../connect/failed-call.ts";
 
 function flagsFor(prefix: string): Flags {
   return {

@@ -1,8 +1,7 @@
-import { parseBigInt64, toSafeNumber } from "../flags.ts";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command } from "../program.ts";
 
 export const compactionCommand: Command = {
   use: "compaction [options] <revision>",

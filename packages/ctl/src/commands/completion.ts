@@ -1,5 +1,5 @@
-import type { Command } from "../command.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 
 const shells = ["bash", "zsh", "fish", "powershell"] as const;
 

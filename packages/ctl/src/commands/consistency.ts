@@ -1,5 +1,5 @@
-import type { FlagValues } from "../flags.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { FlagValues } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 
 /** The flag of commands that one member can serve alone. */
 export const consistencyFlag = {

@@ -1,8 +1,8 @@
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
-import { clientOf } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { logIn } from "../login.ts";
-import type { Command } from "../program.ts";
+import { clientOf } from "../connect/globals.ts";
+import { logIn } from "../connect/login.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
 
 export const defragCommand: Command = {

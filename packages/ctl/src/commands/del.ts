@@ -1,12 +1,10 @@
+import type { Command, CommandLine, Flags } from "@quorate/cli";
+import { Exit, ExitCode, goQuote } from "@quorate/cli";
 import type { DeleteOptions } from "@quorate/client";
 import { fromUtf8 } from "@quorate/proto";
-import type { Flags } from "../flags.ts";
-import { withClient } from "../globals.ts";
-import { goQuote } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { deleteForm } from "../printers/kv-forms.ts";
-import type { Command, CommandLine } from "../program.ts";
 import { checkRange } from "./get.ts";
 
 export const delFlags: Flags = {

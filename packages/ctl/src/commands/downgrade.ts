@@ -1,7 +1,7 @@
-import { Exit, ExitCode } from "../io.ts";
-import { printAnswer } from "../one-call.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { printAnswer } from "../connect/one-call.ts";
 import { downgradeForm } from "../printers/downgrade-form.ts";
-import type { Command, Invocation } from "../program.ts";
 
 type Action = "validate" | "enable" | "cancel";
 

@@ -1,9 +1,9 @@
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { KeyValue } from "@quorate/proto";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { rangeForm } from "../printers/kv-forms.ts";
-import type { Command, Invocation } from "../program.ts";
 import { getRecord } from "./get.ts";
 import { holdUntil, withSession } from "./lock.ts";
 

@@ -1,9 +1,10 @@
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { formatDurationNs } from "@quorate/host";
 import { AlarmType } from "@quorate/proto";
-import { asExit } from "../failed-call.ts";
-import { clientOf, endpointsOf, withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { logIn } from "../login.ts";
+import { asExit } from "../connect/failed-call.ts";
+import { clientOf, endpointsOf, withClient } from "../connect/globals.ts";
+import { logIn } from "../connect/login.ts";
 import { printerOf } from "../printers/choose.ts";
 import {
   type EndpointHealth,
@@ -12,7 +13,6 @@ import {
   healthForm,
   statusForm,
 } from "../printers/endpoint-forms.ts";
-import type { Command, Invocation } from "../program.ts";
 
 /**
  * The endpoints of --endpoints or --discovery-srv, or with --cluster the client URLs of all

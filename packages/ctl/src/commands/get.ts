@@ -1,11 +1,10 @@
+import type { Command, CommandLine, Flags } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { Client, GetOptions } from "@quorate/client";
 import { fromUtf8, KVService, type RangeResponse } from "@quorate/proto";
-import type { Flags } from "../flags.ts";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { rangeForm } from "../printers/kv-forms.ts";
-import type { Command, CommandLine } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 
 export const getFlags: Flags = {

@@ -1,6 +1,4 @@
-import { type Command, commandName } from "../command.ts";
-import { helpText } from "../help.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { type Command, commandName, Exit, ExitCode, helpText } from "@quorate/cli";
 
 export const helpCommand: Command = {
   use: "help [command]",

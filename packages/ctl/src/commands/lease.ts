@@ -1,6 +1,6 @@
-import { parseBigInt64, toSafeNumber } from "../flags.ts";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode, untilStopped } from "../io.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode, parseBigInt64, toSafeNumber, untilStopped } from "@quorate/cli";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
 import {
@@ -10,7 +10,6 @@ import {
   revokeForm,
   timeToLiveForm,
 } from "../printers/lease-forms.ts";
-import type { Command, Invocation } from "../program.ts";
 
 /** The only argument, an integer as Go parses it. Throws Exit. */
 function onlyNumber(

@@ -1,10 +1,10 @@
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode, type Io } from "@quorate/cli";
 import type { Client, LeaseEnd, Session } from "@quorate/client";
-import { type ClientKit, withClient } from "../globals.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
+import { type ClientKit, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { rangeForm } from "../printers/kv-forms.ts";
 import type { Printer } from "../printers/printer.ts";
-import type { Command } from "../program.ts";
 import { getRecord } from "./get.ts";
 
 /** etcdctl's error for a command that a signal interrupts. */

@@ -1,6 +1,6 @@
-import { clientOf, destinationAccess, withClient } from "../globals.ts";
-import { Exit, ExitCode, untilStopped } from "../io.ts";
-import type { Command, Invocation } from "../program.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode, untilStopped } from "@quorate/cli";
+import { clientOf, destinationAccess, withClient } from "../connect/globals.ts";
 
 /** Interval between reports of the number of mirrored keys. */
 const COUNT_INTERVAL_MS = 30_000;
@@ -82,7 +82,7 @@ put and deleted there. Keys that only the destination has are not changed.`,
     };
     const [{ Mirror }, { breakReporter }] = await Promise.all([
       import("../mirror/mirror.ts"),
-      import("../watching.ts"),
+      import("../connect/watching.ts"),
     ]);
     const { client: to } = await clientOf(invocation, [destination], {
       access: await destinationAccess(invocation),

@@ -13,6 +13,8 @@
  * etcdctl fails in all three cases. promote and remove do so too unless --idempotent is set, since
  * a mistyped id looks like the id of a removed member.
  */
+
+import type { Io } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import {
   type Member,
@@ -21,7 +23,6 @@ import {
   MemberPromoteResponse,
   MemberRemoveResponse,
 } from "@quorate/proto";
-import type { Io } from "../io.ts";
 
 /** The flag of promote and remove. */
 export const idempotentFlag = {

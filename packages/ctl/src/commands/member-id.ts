@@ -1,5 +1,5 @@
 /** Parses ids of members: hexadecimal, as they are printed. */
-import { Exit, ExitCode } from "../io.ts";
+import { Exit, ExitCode } from "@quorate/cli";
 
 const UINT64_LIMIT = 1n << 64n;
 

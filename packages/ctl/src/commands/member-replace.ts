@@ -10,11 +10,12 @@
  * Each step starts from the cluster's present members, so the command can be interrupted and
  * repeated at any point. The cluster never has fewer working voters than before.
  */
+
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import { idToHex, type Member } from "@quorate/proto";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Command, Invocation } from "../program.ts";
+import { withClient } from "../connect/globals.ts";
 import { printVariables } from "./member-variables.ts";
 
 /** Interval between retries of a step. */

@@ -1,6 +1,6 @@
+import type { Io } from "@quorate/cli";
+import { goQuote } from "@quorate/cli";
 import { fromUtf8, type MemberAddResponse } from "@quorate/proto";
-import { goQuote } from "../go-format.ts";
-import type { Io } from "../io.ts";
 
 /** Prints the environment variables to start an added member with. */
 export function printVariables(

@@ -1,6 +1,7 @@
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { peerUrl } from "../peer-url.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { withClient } from "../connect/globals.ts";
+import { peerUrl } from "../connect/peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
 import {
   memberAddForm,
@@ -9,7 +10,6 @@ import {
   memberRemoveForm,
   memberUpdateForm,
 } from "../printers/member-forms.ts";
-import type { Command, Invocation } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 import { addOnce, idempotentFlag, promoteOnce, removeOnce } from "./member-done-before.ts";
 import { parseMemberId } from "./member-id.ts";

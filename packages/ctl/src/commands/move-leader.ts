@@ -1,8 +1,8 @@
-import { endpointsOf, withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { endpointsOf, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { moveLeaderForm } from "../printers/member-forms.ts";
-import type { Command, Invocation } from "../program.ts";
 import { parseMemberId } from "./member-id.ts";
 
 /** The endpoint of the leader. Throws Exit if it is not among the endpoints. */

@@ -1,5 +1,5 @@
-import { flagLines } from "../help.ts";
-import type { Command } from "../program.ts";
+import type { Command } from "@quorate/cli";
+import { flagLines } from "@quorate/cli";
 
 export const optionsCommand: Command = {
   use: "options",

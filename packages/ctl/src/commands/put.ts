@@ -1,10 +1,9 @@
+import type { Command, CommandLine } from "@quorate/cli";
+import { Exit, ExitCode, type Flags, parseBigInt64, readAll } from "@quorate/cli";
 import type { PutOptions } from "@quorate/client";
-import { type Flags, parseBigInt64 } from "../flags.ts";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode, readAll } from "../io.ts";
+import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { putForm } from "../printers/kv-forms.ts";
-import type { Command, CommandLine } from "../program.ts";
 
 export const putFlags: Flags = {
   lease: { kind: "string", defaultText: "0", doc: "lease to attach the key to, in hexadecimal" },

@@ -1,7 +1,8 @@
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { authpb, fromUtf8 } from "@quorate/proto";
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { onlyArgument, printAnswer } from "../one-call.ts";
+import { withClient } from "../connect/globals.ts";
+import { onlyArgument, printAnswer } from "../connect/one-call.ts";
 import { permissionRange, rangeFlags } from "../permissions/range-text.ts";
 import { widthWarnings } from "../permissions/wide-grant.ts";
 import {
@@ -13,7 +14,6 @@ import {
   roleRevokeForm,
 } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command } from "../program.ts";
 
 const addCommand: Command = {
   use: "add <role name>",

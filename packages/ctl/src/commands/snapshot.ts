@@ -1,10 +1,9 @@
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode, type Io, Progress } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { asExit } from "../failed-call.ts";
-import { clientOf, endpointsOf } from "../globals.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
-import type { Command } from "../program.ts";
-import { Progress } from "../progress.ts";
-import { writeSnapshotFile } from "../snapshot-file.ts";
+import { asExit } from "../connect/failed-call.ts";
+import { clientOf, endpointsOf } from "../connect/globals.ts";
+import { writeSnapshotFile } from "../connect/snapshot-file.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot. */
 const CHECKSUM_BYTES = 32;

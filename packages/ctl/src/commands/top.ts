@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "@quorate/cli";
 import { memberTimeoutFlag, noColorFlag } from "../observe/flags.ts";
 
 export const topCommand: Command = {

@@ -2,22 +2,27 @@
  * The command that reads a transaction from standard input: comparisons, then operations if they
  * hold, then operations if not.
  */
-import type { Compare, RequestOp } from "@quorate/proto";
-import { toUtf8 } from "@quorate/proto";
+
+import type { Command } from "@quorate/cli";
 import {
+  Exit,
+  ExitCode,
   FlagError,
   type Flags,
   FlagValues,
+  goQuote,
+  goUnquote,
+  type Io,
+  LineReader,
   parseBigInt64,
   readFlags,
   toSafeNumber,
-} from "../flags.ts";
-import { type ClientKit, withClient } from "../globals.ts";
-import { goQuote, goUnquote } from "../go-format.ts";
-import { Exit, ExitCode, type Io, LineReader } from "../io.ts";
+} from "@quorate/cli";
+import type { Compare, RequestOp } from "@quorate/proto";
+import { toUtf8 } from "@quorate/proto";
+import { type ClientKit, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { txnForm } from "../printers/kv-forms.ts";
-import type { Command } from "../program.ts";
 import { delFlags, readDel } from "./del.ts";
 import { getFlags, readGet } from "./get.ts";
 import { putFlags, readPut } from "./put.ts";

@@ -1,6 +1,7 @@
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode, type Io, readAll } from "../io.ts";
-import { onlyArgument, printAnswer } from "../one-call.ts";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode, type Io, readAll } from "@quorate/cli";
+import { withClient } from "../connect/globals.ts";
+import { onlyArgument, printAnswer } from "../connect/one-call.ts";
 import {
   passwordForm,
   roleGetForm,
@@ -12,7 +13,6 @@ import {
   userRevokeForm,
 } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
 
 const interactiveFlag = {
   kind: "bool",

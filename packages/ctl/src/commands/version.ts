@@ -1,5 +1,5 @@
-import type { Command } from "../program.ts";
-import { apiVersion, programVersion } from "../versions.ts";
+import type { Command } from "@quorate/cli";
+import { apiVersion, programVersion } from "../connect/versions.ts";
 
 /** The command that prints the version of a program. */
 export function versionCommand(program: string): Command {

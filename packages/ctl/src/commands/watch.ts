@@ -1,8 +1,8 @@
-import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { withClient } from "../connect/globals.ts";
+import { planWatch, watchFlags, watchVariables } from "../connect/watch-plan.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command } from "../program.ts";
-import { planWatch, watchFlags, watchVariables } from "../watch-plan.ts";
 
 export const watchCommand: Command = {
   use: "watch [options] [key or prefix] [range_end] [--] [exec-command arg1 arg2 ...]",
@@ -25,7 +25,7 @@ from standard input; "progress" makes each watch print the revision up to which 
     const isInteractive = flags.bool("interactive");
     const plan = isInteractive ? undefined : planWatch(args, dash, variables);
     const printer = printerOf(invocation);
-    const { watchInteractively, watchPlan } = await import("../watching.ts");
+    const { watchInteractively, watchPlan } = await import("../connect/watching.ts");
     await withClient(invocation, async ({ client }) => {
       if (plan === undefined) await watchInteractively(client, printer, io, variables);
       else await watchPlan(client, printer, io, plan, flags);

@@ -1,6 +1,6 @@
 /** The facts about a program that completion scripts need. */
-import type { Program } from "../command.ts";
-import { commandNodes } from "../tree.ts";
+import type { Program } from "@quorate/cli";
+import { commandNodes } from "@quorate/cli";
 
 /** A word to offer, with its help text. */
 export interface Choice {

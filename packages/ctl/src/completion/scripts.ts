@@ -2,7 +2,7 @@
  * Completion scripts, generated from a program's declarations. They need only the shell and start
  * no process while a line is typed.
  */
-import type { Program } from "../command.ts";
+import type { Program } from "@quorate/cli";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { positionsOf } from "./model.ts";

@@ -1,5 +1,5 @@
 /** Checks clocks, disks, space and limits of single members. */
-import { humanBytes } from "../go-format.ts";
+import { humanBytes } from "@quorate/cli";
 import { countAbove, countOf, quantile } from "../observe/metrics-text.ts";
 import { compactionOf } from "./check-alarms.ts";
 import type { Finding } from "./finding.ts";

@@ -1,5 +1,5 @@
 /** Checks that settings and features agree on all members. */
-import { humanBytes } from "../go-format.ts";
+import { humanBytes } from "@quorate/cli";
 import type { MetricsText } from "../observe/metrics-text.ts";
 import type { Finding } from "./finding.ts";
 import type { ClusterView, MemberView } from "./view.ts";

@@ -3,7 +3,7 @@
  * and run unchanged in the shell that it was started from. A variable set there replaces the flag,
  * because both together are refused.
  */
-import type { FlagValues } from "../flags.ts";
+import type { FlagValues } from "@quorate/cli";
 import { shellWord } from "../observe/text.ts";
 
 /**

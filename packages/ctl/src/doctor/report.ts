@@ -1,8 +1,9 @@
 /** The doctor's report, as text and as JSON. */
+
+import type { Paint } from "@quorate/cli";
+import { goJson } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
-import { goJson } from "../go-format.ts";
 import { refusedLogin } from "../observe/login.ts";
-import type { Paint } from "../terminal.ts";
 import type { Finding, Note } from "./finding.ts";
 import { type ClusterView, labelOf, membersOf } from "./view.ts";
 

@@ -2,9 +2,9 @@
  * Whether a member can be restarted now without clients noticing: the others must be a majority of
  * the voters that works while it is down. Unlike the findings, this is about the next minute only.
  */
+
+import { Exit, ExitCode, goJson, type Io } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
-import { goJson } from "../go-format.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
 import { refusedLogin } from "../observe/login.ts";
 import { type ClusterView, type MemberView, membersOf } from "./view.ts";
 

@@ -1,13 +1,12 @@
 /** quoratectl doctor: examines, diagnoses, reports. */
 
 import { X509Certificate } from "node:crypto";
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, type Io, paintFor } from "@quorate/cli";
 import { pemBlocks } from "@quorate/host";
-import type { Invocation } from "../command.ts";
-import { accessOf, endpointsOf } from "../globals.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
+import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
 import { prober } from "../observe/prober.ts";
-import { paintFor } from "../terminal.ts";
 import { commandMaker } from "./commands.ts";
 import { diagnose } from "./diagnose.ts";
 import { probeDisk } from "./disk.ts";

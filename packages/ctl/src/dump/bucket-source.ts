@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { BoltFile } from "@quorate/bolt";
+import { Exit, ExitCode } from "@quorate/cli";
 import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { FILE_BUCKETS } from "@quorate/store";
-import { Exit, ExitCode } from "../io.ts";
 import { keyspaceDirectory, plainPath } from "../offline/data-dir.ts";
 
 export type BucketRecord = readonly [key: Uint8Array, value: Uint8Array];

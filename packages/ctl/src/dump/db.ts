@@ -1,10 +1,9 @@
 /** quorateutl dump-db: the contents of a store, in the format of etcd-dump-db. */
 import { BoltDamageError, scanLeaves } from "@quorate/bolt";
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { crc32c, fromUtf8, toHex, toLatin1, WireError } from "@quorate/proto";
-import type { Invocation } from "../command.ts";
-import { parseBigInt64, toSafeNumber } from "../flags.ts";
-import { Exit, ExitCode } from "../io.ts";
 import { reportingErrors } from "../offline/data-dir.ts";
 import { type BucketSource, boltPath, openSource } from "./bucket-source.ts";
 import { LineOutput } from "./output.ts";

@@ -1,9 +1,10 @@
 /** quorateutl dump-logs: the entries of a member's log, in the format of etcd-dump-logs. */
+
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { parseSnapshotName } from "@quorate/wal";
-import type { Invocation } from "../command.ts";
-import { Exit, ExitCode } from "../io.ts";
 import { directoryArgument, logDirectory, reportingErrors } from "../offline/data-dir.ts";
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
 import { type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";

@@ -1,5 +1,5 @@
 /** Buffers standard output for very many short lines. */
-import type { Io } from "../io.ts";
+import type { Io } from "@quorate/cli";
 
 /** Most buffered characters. */
 export const MAX_HELD_CHARS = 65_536;

@@ -2,8 +2,9 @@
  * Messages in protobuf's text format on one line, as Go prints them:
  * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
  */
+
+import { utf8Size } from "@quorate/cli";
 import { toUtf8 } from "@quorate/proto";
-import { utf8Size } from "../go-format.ts";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 

@@ -1,8 +1,9 @@
 /**
  * Records of the backend as etcd-dump-db prints them: raw in quotes, or decoded by bucket.
  */
+
+import { goQuote } from "@quorate/cli";
 import { authpb, KeyValue, leasepb, readU64BE, WireError } from "@quorate/proto";
-import { goQuote } from "../go-format.ts";
 import type { BucketRecord } from "./bucket-source.ts";
 import { protoText } from "./proto-text.ts";
 import { wireFields } from "./wire.ts";

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { Exit, ExitCode, LineReader } from "../io.ts";
+import { Exit, ExitCode, LineReader } from "@quorate/cli";
 
 export class StreamDecoder {
   readonly #command: string;

@@ -5,6 +5,8 @@
  * fail because a cluster is unavailable are retried until it is back: a mirror runs unattended for
  * months.
  */
+
+import { Exit, ExitCode } from "@quorate/cli";
 import {
   Backoff,
   type Client,
@@ -25,7 +27,6 @@ import {
   KVService,
   type RequestOp,
 } from "@quorate/proto";
-import { Exit, ExitCode } from "../io.ts";
 
 export interface MirrorOptions {
   /** Prefix of the keys to mirror; empty for all. */

@@ -1,6 +1,6 @@
 /** Flags of the commands that examine every member. */
-import type { Flags, FlagValues } from "../flags.ts";
-import { Exit, ExitCode } from "../io.ts";
+import type { Flags, FlagValues } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 
 /** @param defaultText default timeout per member */
 export function memberTimeoutFlag(defaultText: string): Flags {

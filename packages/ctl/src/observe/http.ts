@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { PeerCertificate, TLSSocket } from "node:tls";
-import type { ClientOptions } from "@quorate/client";
+import type { ClientOptions } from "@quorate/client/node";
 import { tlsContext } from "@quorate/host";
 
 /** The client's TLS options. */

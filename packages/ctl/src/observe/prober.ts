@@ -1,10 +1,11 @@
 /**
  * Requests to single members. Each has a deadline of its own, so a silent member delays no other.
  */
+
+import type { Invocation } from "@quorate/cli";
 import type { Client } from "@quorate/client";
 import type { Member, StatusResponse } from "@quorate/proto";
-import { type Access, clientOf } from "../globals.ts";
-import type { Invocation } from "../program.ts";
+import { type Access, clientOf } from "../connect/globals.ts";
 import { type HttpResponse, httpGet } from "./http.ts";
 import { targetOf } from "./listed-member.ts";
 

@@ -1,7 +1,7 @@
+import type { Command } from "@quorate/cli";
 import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { checkLevelFiles } from "@quorate/store";
-import type { Command } from "../program.ts";
 import {
   directoryArgument,
   keyspaceDirectory,

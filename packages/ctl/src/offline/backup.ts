@@ -8,15 +8,12 @@ import {
   verifyChain,
 } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
+import type { Command, Invocation } from "@quorate/cli";
+import { drawTable, Exit, ExitCode, goJson, humanBytes, Progress } from "@quorate/cli";
 import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
 import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
-import { goJson, humanBytes } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/table.ts";
-import type { Command, Invocation } from "../program.ts";
-import { Progress } from "../progress.ts";
 import { directoryArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";

@@ -2,12 +2,13 @@
  * The directories of a stopped member. Reading them changes nothing, except that LevelDB tidies its
  * files whenever it is opened.
  */
+
+import { Exit, ExitCode } from "@quorate/cli";
 import { DiskError, damagedLogSteps, parentOf, trimEndOf } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { Store, StoreDamageError } from "@quorate/store";
 import { memberOf, WalDamageError, WalError } from "@quorate/wal";
-import { Exit, ExitCode } from "../io.ts";
 
 /** The only argument of a command: a directory that must exist. Throws Exit. */
 export function directoryArgument(args: readonly string[], command: string): string {

@@ -2,13 +2,12 @@
  * Defragments a stopped member's store, as etcdutl defrag: range by range, so that it can show
  * progress.
  */
+
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
-import { humanBytes } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { logInfo } from "../log.ts";
-import type { Command } from "../program.ts";
-import { Progress } from "../progress.ts";
+import { logInfo } from "../connect/log.ts";
 import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
 
 /** Bytes of records rewritten at a time. */

@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "@quorate/cli";
 
 const load = () => import("../dump/db.ts");
 

@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "@quorate/cli";
 
 export const dumpLogsCommand: Command = {
   use: "dump-logs [options] <data directory>",

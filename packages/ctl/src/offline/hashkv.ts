@@ -1,6 +1,6 @@
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
-import { Exit, ExitCode } from "../io.ts";
-import type { Command } from "../program.ts";
 import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 

@@ -3,8 +3,8 @@
  * etcd's texts.
  */
 import { lookup } from "node:dns/promises";
-import { Exit, ExitCode } from "../io.ts";
-import { peerUrl } from "../peer-url.ts";
+import { Exit, ExitCode } from "@quorate/cli";
+import { peerUrl } from "../connect/peer-url.ts";
 
 function refuse(message: string): never {
   throw new Exit(ExitCode.error, message);

@@ -3,9 +3,10 @@
  * releases of etcd's API, so there is nothing to migrate. The command validates its flags as
  * etcdutl does, and explains how to move data to another release.
  */
-import { Exit, ExitCode } from "../io.ts";
-import type { Command } from "../program.ts";
-import { apiVersion } from "../versions.ts";
+
+import type { Command } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
+import { apiVersion } from "../connect/versions.ts";
 import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
 
 /** A release "X.Y", checked as etcdutl does, with its texts. Throws Exit. */

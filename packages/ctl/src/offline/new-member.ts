@@ -1,9 +1,8 @@
 /** The flags of the commands that make a member's data directory, as etcdutl has them. */
 import { existsSync, readdirSync } from "node:fs";
 import { type NewMember, newMember } from "@quorate/backup";
-import type { Flags } from "../flags.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Invocation } from "../program.ts";
+import type { Flags, Invocation } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import { plainPath } from "./data-dir.ts";
 import { checkLocalMember, parseInitialCluster } from "./initial-cluster.ts";
 

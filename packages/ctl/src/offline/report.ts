@@ -1,8 +1,7 @@
 /** Prints the result of an offline command, one set of named values, in the formats of etcdutl. */
-import { goJson, type JsonValue } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/table.ts";
-import type { Invocation } from "../program.ts";
+
+import type { Invocation } from "@quorate/cli";
+import { drawTable, Exit, ExitCode, goJson, type JsonValue } from "@quorate/cli";
 
 /** A value with its JSON name and its heading. */
 export interface ReportField {

@@ -2,13 +2,12 @@
  * The restore that snapshot files and continuous backups share, and its flags.
  */
 import { makeMember, type NewMember } from "@quorate/backup";
+import type { Flags, FlagValues } from "@quorate/cli";
+import { Exit, ExitCode, type Io, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, Store } from "@quorate/store";
-import type { Flags, FlagValues } from "../flags.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
-import { logInfo } from "../log.ts";
-import { Progress } from "../progress.ts";
+import { logInfo } from "../connect/log.ts";
 
 /** The flags of what is different from the source. */
 export const restoreFlags: Flags = {

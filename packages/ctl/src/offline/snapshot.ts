@@ -1,4 +1,6 @@
 import { BoltDamageError } from "@quorate/bolt";
+import type { Command, Invocation } from "@quorate/cli";
+import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import {
   EtcdFileError,
@@ -8,12 +10,8 @@ import {
   StoreDamageError,
   verifyChecksum,
 } from "@quorate/store";
-import { humanBytes } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Command, Invocation } from "../program.ts";
-import { Progress } from "../progress.ts";
-import { writeSnapshotFile } from "../snapshot-file.ts";
-import { apiVersion } from "../versions.ts";
+import { writeSnapshotFile } from "../connect/snapshot-file.ts";
+import { apiVersion } from "../connect/versions.ts";
 import { plainPath, reportingErrors, withStore } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";

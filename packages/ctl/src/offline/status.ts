@@ -1,5 +1,5 @@
-import { humanBytes } from "../go-format.ts";
-import type { Command } from "../program.ts";
+import type { Command } from "@quorate/cli";
+import { humanBytes } from "@quorate/cli";
 import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 

@@ -1,7 +1,7 @@
+import type { Command } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { etcdserverpb, idToHex } from "@quorate/proto";
 import { verifyWal } from "@quorate/wal";
-import type { Command } from "../program.ts";
 import { directoryArgument, logDirectory, reportingErrors } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 

@@ -1,9 +1,8 @@
 /** Ranges of keys as people read them, and as they type them. */
+
+import type { Flags, Invocation } from "@quorate/cli";
+import { Exit, ExitCode, goQuote } from "@quorate/cli";
 import { fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
-import type { Flags } from "../flags.ts";
-import { goQuote } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
-import type { Invocation } from "../program.ts";
 import type { KeyRange } from "./verdict.ts";
 
 /** The flags of commands that take a key, a prefix or a range. */

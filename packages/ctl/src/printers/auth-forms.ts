@@ -1,4 +1,6 @@
 /** How answers about users and roles are printed. */
+
+import { goQuote } from "@quorate/cli";
 import {
   AuthRoleAddResponse,
   AuthRoleDeleteResponse,
@@ -21,7 +23,6 @@ import {
   fromUtf8,
   toLatin1,
 } from "@quorate/proto";
-import { goQuote } from "../go-format.ts";
 import { doneForm, type FieldLine, type Form, headerJson, present } from "./form.ts";
 
 const { Permission_Type } = authpb;

@@ -1,7 +1,7 @@
 /** Makes the printer that --write-out names. */
-import { Exit, ExitCode } from "../io.ts";
-import type { Invocation } from "../program.ts";
-import { paintFor } from "../terminal.ts";
+
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, paintFor } from "@quorate/cli";
 import { type Format, Printer } from "./printer.ts";
 
 const FORMATS: ReadonlySet<string> = new Set<Format>([

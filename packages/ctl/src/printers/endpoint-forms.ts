@@ -1,6 +1,7 @@
 /** Forms of lists with one response per endpoint: health, status and hashes. */
+
+import { humanBytes, type JsonValue } from "@quorate/cli";
 import { type HashKVResponse, idToHex, type StatusResponse } from "@quorate/proto";
-import { humanBytes, type JsonValue } from "../go-format.ts";
 import { type FieldLine, type Form, headerFields, headerJson, present, textField } from "./form.ts";
 
 /** The health of one endpoint. */

@@ -2,6 +2,9 @@
  * A Form declares how one kind of response looks in every output format. The texts are etcdctl
  * 3.7's, byte for byte, because scripts read them.
  */
+
+import type { Table } from "@quorate/cli";
+import { goQuote, type JsonValue } from "@quorate/cli";
 import {
   concat,
   fromUtf8,
@@ -11,8 +14,6 @@ import {
   type ResponseHeader,
   toHex,
 } from "@quorate/proto";
-import { goQuote, type JsonValue } from "../go-format.ts";
-import type { Table } from "./table.ts";
 
 /** The flags that change how keys, values and ids look. */
 export interface FormStyle {

@@ -1,4 +1,6 @@
 /** Forms of the responses about keys: get, put, del and txn. */
+
+import type { JsonValue } from "@quorate/cli";
 import {
   concat,
   DeleteRangeResponse,
@@ -8,7 +10,6 @@ import {
   type ResponseOp,
   TxnResponse,
 } from "@quorate/proto";
-import type { JsonValue } from "../go-format.ts";
 import {
   type FieldLine,
   type Form,

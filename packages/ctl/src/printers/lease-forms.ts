@@ -2,6 +2,8 @@
  * How answers about leases are printed. In JSON the header's members stand beside the others, as Go
  * writes an embedded struct.
  */
+
+import { goQuote, type JsonValue } from "@quorate/cli";
 import {
   fromLatin1,
   type LeaseGrantResponse,
@@ -12,7 +14,6 @@ import {
   ResponseHeader,
   toLatin1,
 } from "@quorate/proto";
-import { goQuote, type JsonValue } from "../go-format.ts";
 import { type FieldLine, type Form, type FormStyle, headerJson, paddedHex } from "./form.ts";
 
 function withHeader(

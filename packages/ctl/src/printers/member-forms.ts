@@ -1,4 +1,6 @@
 /** Forms of the responses about members. */
+
+import type { JsonValue } from "@quorate/cli";
 import {
   idToHex,
   type Member,
@@ -10,7 +12,6 @@ import {
   MoveLeaderResponse,
   type ResponseHeader,
 } from "@quorate/proto";
-import type { JsonValue } from "../go-format.ts";
 import {
   type FieldLine,
   type Form,

@@ -2,8 +2,7 @@
  * Tables for people at a terminal: aligned columns under a heading, or a block for each row where
  * the columns do not fit.
  */
-import type { Paint } from "../terminal.ts";
-import type { Table } from "./table.ts";
+import type { Paint, Table } from "@quorate/cli";
 
 /** Where a table is to be shown. */
 export interface Page {

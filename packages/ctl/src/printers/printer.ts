@@ -1,10 +1,9 @@
 /** Prints responses in the format that --write-out names, as their Forms declare it. */
+
+import { drawTable, Exit, ExitCode, goJson, type Table } from "@quorate/cli";
 import type { ResponseHeader } from "@quorate/proto";
-import { goJson } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
 import { type FieldLine, type Form, type FormStyle, headerFields } from "./form.ts";
 import { layOut, type Page } from "./page.ts";
-import { drawTable, type Table } from "./table.ts";
 
 export type Format = "simple" | "json" | "fields" | "table" | "protobuf";
 

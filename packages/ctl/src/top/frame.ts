@@ -10,8 +10,9 @@
  *     ╰──────────────────────────────────────────────────────────────────────────────────────╯
  *     ...graphs and other tables where they fit, then the problems, and the keys
  */
+
+import type { Paint } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
-import type { Paint } from "../terminal.ts";
 import { shownAge, type TopColumn, type View, views } from "./columns.ts";
 import { figures } from "./figures.ts";
 import type { ScreenState } from "./keys.ts";

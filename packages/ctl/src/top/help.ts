@@ -1,5 +1,5 @@
 /** The help screen of top. */
-import type { Paint } from "../terminal.ts";
+import type { Paint } from "@quorate/cli";
 import { cellText, views } from "./columns.ts";
 import type { FrameSize } from "./frame.ts";
 import { keyHelp, type ScreenState } from "./keys.ts";

@@ -2,7 +2,7 @@
  * Lines as pieces of text with styles, so that they can be measured and cut before colours add
  * invisible characters.
  */
-import type { Paint, Style } from "../terminal.ts";
+import type { Paint, Style } from "@quorate/cli";
 
 /** A text with its styles. */
 export interface Span {

@@ -1,5 +1,5 @@
 /** Short forms of numbers. */
-import { humanBytes } from "../go-format.ts";
+import { humanBytes } from "@quorate/cli";
 
 /** The text of an unknown value. */
 export const UNKNOWN = "-";

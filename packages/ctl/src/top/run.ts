@@ -1,11 +1,10 @@
 /** quoratectl top: polls, draws, waits; and restores the terminal, however it ends. */
-import type { Invocation } from "../command.ts";
-import { accessOf, endpointsOf } from "../globals.ts";
-import { Exit, ExitCode, type Io, type Terminal } from "../io.ts";
+import type { Invocation } from "@quorate/cli";
+import { Exit, ExitCode, type Io, type Paint, paintFor, type Terminal } from "@quorate/cli";
+import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
 import { loginStep, refusedLogin } from "../observe/login.ts";
 import { type Prober, prober } from "../observe/prober.ts";
-import { type Paint, paintFor } from "../terminal.ts";
 import { frame, plainFrame } from "./frame.ts";
 import { helpFrame } from "./help.ts";
 import { afterKey, firstState } from "./keys.ts";

@@ -1,5 +1,5 @@
 /** A table of members: selects columns that fit, sets widths, sorts rows. */
-import type { Style } from "../terminal.ts";
+import type { Style } from "@quorate/cli";
 import { cellText, type Level, levelOf, type RowAge, type TopColumn } from "./columns.ts";
 import { leads } from "./figures.ts";
 import { type Line, type Span, span, widthOf } from "./line.ts";

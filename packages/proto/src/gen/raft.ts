@@ -4,7 +4,7 @@
  * etcd writes every proto2 scalar, zero or not; older ones also write an empty Message.snapshot.
  */
 
-import { EMPTY } from "../bytes.ts";
+import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
 import { type FieldNames, Reader } from "../wire/reader.ts";
 import { sharedWriter, type Writer } from "../wire/writer.ts";

@@ -2,7 +2,7 @@
  * Base64 as protojson reads and writes it: written in the standard alphabet with padding, read in
  * either alphabet, with complete padding or none.
  */
-import { toBase64, toLatin1, writeFromBase64, writeLatin1 } from "../bytes.ts";
+import { toBase64, toLatin1, writeFromBase64, writeLatin1 } from "../wire/bytes.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /** Shorter texts are converted here, longer ones by native code, whose calls cost more. */

@@ -1,5 +1,5 @@
 /** How Go's strconv.Quote writes text, for error messages that quote the input. */
-import { toUtf8 } from "../bytes.ts";
+import { toUtf8 } from "../wire/bytes.ts";
 import { sequenceLength } from "./utf8.ts";
 
 const SHORT: { readonly [code: number]: string } = {

@@ -1,4 +1,4 @@
-import { CodedError } from "../coded-error.ts";
+import { CodedError } from "../wire/coded-error.ts";
 
 /**
  * A request body that is not the JSON form of its message. The text is that of etcd's gateway,

@@ -1,5 +1,5 @@
 /** Why protojson would refuse a value, before its position is turned into line and column. */
-import { toUtf8 } from "../bytes.ts";
+import { toUtf8 } from "../wire/bytes.ts";
 import { quoteBytes } from "./go-text.ts";
 import { JsonError } from "./json-error.ts";
 import { countChars } from "./utf8.ts";

@@ -8,7 +8,7 @@
  * The decoder takes only what both of etcd's parsers take. If it refuses something, JsonScanner
  * reads the whole value first, because in etcd its errors come first.
  */
-import { EMPTY, toUtf8 } from "../bytes.ts";
+import { EMPTY, toUtf8 } from "../wire/bytes.ts";
 import type { RequestTranscoding } from "./interface.ts";
 import { JsonError } from "./json-error.ts";
 import { quoted, Refusal } from "./refusal.ts";

@@ -5,7 +5,7 @@
  *
  * The fields of the message must come in that order too, each once: as every encoder writes them.
  */
-import { alloc, EMPTY, fromLatin1 } from "../bytes.ts";
+import { alloc, EMPTY, fromLatin1 } from "../wire/bytes.ts";
 import { WireError } from "../wire/error.ts";
 import { MAX_NESTING_DEPTH } from "../wire/reader.ts";
 import { base64Length, putBase64 } from "./base64.ts";

@@ -1,5 +1,5 @@
 /** Reads the scalar values of a request's JSON and writes them as protobuf. */
-import { EMPTY, toLatin1, toUtf8 } from "../bytes.ts";
+import { EMPTY, toLatin1, toUtf8 } from "../wire/bytes.ts";
 import { decodedLength, readBase64 } from "./base64.ts";
 import { integerOfNumber, integerOfString, numberEnd } from "./integers.ts";
 import { quoted, Refusal } from "./refusal.ts";

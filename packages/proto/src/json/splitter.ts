@@ -1,5 +1,5 @@
 /** Cuts the body of a stream request into JSON values. */
-import { EMPTY } from "../bytes.ts";
+import { EMPTY } from "../wire/bytes.ts";
 import type { RequestSplitting } from "./interface.ts";
 import { JsonError, JsonLimitError } from "./json-error.ts";
 import { isSpace, JsonScanner, UNEXPECTED_EOF } from "./scanner.ts";

@@ -1,5 +1,5 @@
 /** gRPC statuses in JSON, as google.rpc.Status: the error bodies of etcd's gateway. */
-import { concat, fromLatin1, fromUtf8 } from "../bytes.ts";
+import { concat, fromLatin1, fromUtf8 } from "../wire/bytes.ts";
 import { putDecimal } from "./decimal.ts";
 import { MAX_ESCAPE_BYTES, putEscaped } from "./escape.ts";
 

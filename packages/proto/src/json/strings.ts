@@ -1,5 +1,5 @@
 /** JSON strings with escapes or characters beyond ASCII; plain ones are read in place. */
-import { alloc, fromUtf8, toUtf8 } from "../bytes.ts";
+import { alloc, fromUtf8, toUtf8 } from "../wire/bytes.ts";
 import { ESCAPE_BYTES, Refusal } from "./refusal.ts";
 import { hexValue } from "./scanner.ts";
 import { putCodePoint, sequenceLength } from "./utf8.ts";

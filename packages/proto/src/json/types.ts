@@ -1,8 +1,9 @@
 /**
  * The message types of the JSON mapping, built from the generated tables.
  */
-import { fromLatin1 } from "../bytes.ts";
+
 import { jsonEnums, jsonMessages } from "../gen/json.ts";
+import { fromLatin1 } from "../wire/bytes.ts";
 import {
   hashStep,
   type JsonEnum,

@@ -2,7 +2,7 @@
  * A protobuf message that arrives in pieces. Values are read as views of a piece; one that spans
  * pieces is joined first. Offsets count from the start of the message.
  */
-import { alloc, EMPTY } from "../bytes.ts";
+import { alloc, EMPTY } from "../wire/bytes.ts";
 import { WireError } from "../wire/error.ts";
 import type { WirePieces } from "./interface.ts";
 

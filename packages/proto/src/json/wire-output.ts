@@ -3,7 +3,7 @@
  * the few that turn out longer than 127 bytes are widened together at the end, so that nesting
  * costs no repeated moves.
  */
-import { alloc } from "../bytes.ts";
+import { alloc } from "../wire/bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "../wire/int64.ts";
 import { putVarint, varintSize } from "../wire/varint.ts";
 

@@ -1,4 +1,4 @@
-import { CodedError } from "../coded-error.ts";
+import { CodedError } from "./coded-error.ts";
 
 /** Thrown by decoders for malformed messages. */
 export class WireError extends CodedError<"MalformedMessage"> {

@@ -6,7 +6,7 @@
  *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length +
  *                                              bytes, 5 four bytes
  */
-import { EMPTY, toUtf8, utf8Length } from "../bytes.ts";
+import { EMPTY, toUtf8, utf8Length } from "./bytes.ts";
 import { WireError } from "./error.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 

@@ -3,7 +3,7 @@
  * byte for its length, and is moved up if it turns out longer than 127 bytes. Large values are
  * embedded as bytes, so the moved part is small.
  */
-import { alloc, writeUtf8 } from "../bytes.ts";
+import { alloc, writeUtf8 } from "./bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 import { putVarint } from "./varint.ts";
 

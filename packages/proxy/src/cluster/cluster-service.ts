@@ -1,8 +1,8 @@
 /** etcdserverpb.Cluster: a client that lists members gets the proxies, all else goes through. */
 import { ClusterService as Descriptor, MemberListResponse } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
-import { passUnary } from "../pass-through.ts";
-import type { Upstream } from "../upstream.ts";
+import { passUnary } from "../upstream/pass-through.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { EndpointRecord } from "./endpoint-records.ts";
 
 export interface ClusterOptions {

@@ -12,7 +12,7 @@ import {
   WatchResponse,
 } from "@quorate/proto";
 import { joinMessage, type MessageBytes } from "@quorate/rpc";
-import type { Upstream } from "../upstream.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { IdentityClient, IdentityWatches } from "../watch/identity-watches.ts";
 import { Receiver, type ReceiverStream } from "../watch/receiver.ts";
 import { decodeRecord, type EndpointRecord } from "./endpoint-records.ts";

@@ -13,8 +13,8 @@ import {
   LeaseService,
   PutRequest,
 } from "@quorate/proto";
-import type { Upstream } from "../upstream.ts";
-import type { UpstreamStream } from "../upstream-stream.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 
 const GRANT = { path: LeaseService.methods.LeaseGrant.path, isRepeatable: false };
 const REVOKE = { path: LeaseService.methods.LeaseRevoke.path, isRepeatable: true };

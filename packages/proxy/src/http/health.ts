@@ -1,4 +1,6 @@
 /** /health and /proxy/health (etcd: server/proxy/grpcproxy/health.go). */
+
+import type { HttpHandler } from "@quorate/host";
 import { plainError } from "@quorate/host";
 import {
   fromUtf8,
@@ -8,9 +10,9 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import type { HttpHandler, StatusError } from "@quorate/rpc";
-import type { Upstream } from "../upstream.ts";
-import type { UpstreamStream } from "../upstream-stream.ts";
+import type { StatusError } from "@quorate/rpc";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 
 const RANGE = { path: KVService.methods.Range.path, isRepeatable: true };
 const READ_TIMEOUT_MS = 1000;

@@ -11,9 +11,9 @@ import {
   WireError,
 } from "@quorate/proto";
 import { type CallContext, StatusError, type UnaryHandler } from "@quorate/rpc";
-import { callerOf } from "../caller.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import type { MethodRules, Upstream } from "../upstream.ts";
+import { callerOf } from "../upstream/caller.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
+import type { MethodRules, Upstream } from "../upstream/upstream.ts";
 import type { OrderedReads } from "./ordering.ts";
 import { type KeyRange, RangeCache } from "./range-cache.ts";
 import { keysOfTxn, rangeOf } from "./written-keys.ts";

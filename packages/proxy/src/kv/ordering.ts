@@ -6,7 +6,7 @@
 import type { Logger } from "@quorate/host";
 import { fromUtf8, GrpcCode, KVService, RangeRequest, RangeResponse } from "@quorate/proto";
 import { type CallContext, StatusError } from "@quorate/rpc";
-import type { MethodRules, Upstream } from "../upstream.ts";
+import type { MethodRules, Upstream } from "../upstream/upstream.ts";
 
 /** Rounds through all members, as in etcd. */
 const MAX_ROUNDS = 5;

@@ -11,11 +11,11 @@ import {
   LeaseService,
 } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
-import { Backoff } from "../backoff.ts";
-import { type Metadata, REQUIRES_LEADER } from "../caller.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import type { Upstream } from "../upstream.ts";
-import type { UpstreamStream } from "../upstream-stream.ts";
+import { Backoff } from "../upstream/backoff.ts";
+import { type Metadata, REQUIRES_LEADER } from "../upstream/caller.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 
 const { path } = LeaseService.methods.LeaseKeepAlive;
 

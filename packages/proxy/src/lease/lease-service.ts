@@ -14,11 +14,11 @@ import {
   type StreamListener,
   type UnaryHandler,
 } from "@quorate/rpc";
-import { type Caller, callerOf } from "../caller.ts";
-import type { ProxyMetrics } from "../metrics.ts";
 import type { Namespace } from "../namespace/namespace.ts";
-import { passUnary } from "../pass-through.ts";
-import type { Upstream } from "../upstream.ts";
+import { type Caller, callerOf } from "../upstream/caller.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
+import { passUnary } from "../upstream/pass-through.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import { type KeepAliveClient, KeepAliveLink } from "./keep-alive-link.ts";
 
 const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases, LeaseKeepAlive } =

@@ -1,8 +1,8 @@
 /** etcdserverpb.KV in a namespace: requests and responses are changed around the plain service. */
 import { GrpcCode, KVService, WireError } from "@quorate/proto";
 import { joinMessage, StatusError, type StreamHandler, type UnaryHandler } from "@quorate/rpc";
-import { type Change, passStream } from "../pass-through.ts";
-import type { Upstream } from "../upstream.ts";
+import { type Change, passStream } from "../upstream/pass-through.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { Namespace } from "./namespace.ts";
 
 const { Range, RangeStream, Put, DeleteRange, Txn } = KVService.methods;

@@ -6,7 +6,7 @@
  *   ... -> canceled by the cluster, or left by its last listener
  */
 import type { WatchCreateRequest, WatchResponse } from "@quorate/proto";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
 import { EventBatch, type PlainKeyValue } from "./event-batch.ts";
 import type { Receiver } from "./receiver.ts";
 import { canceledResponse, progressResponse } from "./watch-answers.ts";

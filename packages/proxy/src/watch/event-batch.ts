@@ -1,6 +1,7 @@
 /** The events of one response from upstream, made ready for many watches. */
+
+import { fragments, headerField, idField, responsePieces } from "@quorate/member";
 import { EMPTY, Event, KeyValue, type ResponseHeader, WatchResponse } from "@quorate/proto";
-import { fragments, headerField, idField, responsePieces } from "@quorate/server";
 import type { Receiver } from "./receiver.ts";
 
 /** Longer responses go in fragments to a client that takes them (as etcd's members). */

@@ -13,9 +13,9 @@ import {
   type WatchCreateRequest,
 } from "@quorate/proto";
 import type { Status, StatusError } from "@quorate/rpc";
-import type { Caller } from "../caller.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import type { Upstream } from "../upstream.ts";
+import type { Caller } from "../upstream/caller.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { Broadcast } from "./broadcast.ts";
 import type { PlainKeyValue } from "./event-batch.ts";
 import type { Receiver } from "./receiver.ts";

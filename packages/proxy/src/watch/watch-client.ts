@@ -1,4 +1,6 @@
 /** One watch stream of a client: its requests, in their order, and its watches. */
+
+import { type ClientBudget, WATCH_BYTES, WATCH_KEY_FACTOR } from "@quorate/member";
 import {
   errorOf,
   GrpcCode,
@@ -9,7 +11,6 @@ import {
   WireError,
 } from "@quorate/proto";
 import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
-import { type ClientBudget, WATCH_BYTES, WATCH_KEY_FACTOR } from "@quorate/server";
 import { contains } from "../kv/range-cache.ts";
 import { rangeOf } from "../kv/written-keys.ts";
 import type { Namespace } from "../namespace/namespace.ts";

@@ -4,7 +4,7 @@
  * reached the same revision (etcd: watch_broadcasts.go).
  */
 import { toLatin1, type WatchCreateRequest } from "@quorate/proto";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
 import { Broadcast, type BroadcastOwner } from "./broadcast.ts";
 import type { PlainKeyValue } from "./event-batch.ts";
 import type { Receiver } from "./receiver.ts";

@@ -12,10 +12,10 @@ import {
   WatchService,
 } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
-import { Backoff } from "../backoff.ts";
-import { type Metadata, REQUIRES_LEADER } from "../caller.ts";
-import type { Upstream } from "../upstream.ts";
-import type { UpstreamStream } from "../upstream-stream.ts";
+import { Backoff } from "../upstream/backoff.ts";
+import { type Metadata, REQUIRES_LEADER } from "../upstream/caller.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 import type { Broadcast } from "./broadcast.ts";
 import { NO_WATCH_ID } from "./watch-answers.ts";
 

@@ -1,11 +1,12 @@
 /** etcdserverpb.Watch: the streams of clients, by identity. */
+
+import { ClientBudget } from "@quorate/member";
 import { WatchService as Descriptor } from "@quorate/proto";
 import type { StreamHandler } from "@quorate/rpc";
-import { ClientBudget } from "@quorate/server";
-import { type Caller, callerOf } from "../caller.ts";
-import type { ProxyMetrics } from "../metrics.ts";
 import type { Namespace } from "../namespace/namespace.ts";
-import type { Upstream } from "../upstream.ts";
+import { type Caller, callerOf } from "../upstream/caller.ts";
+import type { ProxyMetrics } from "../upstream/metrics.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import { IdentityWatches } from "./identity-watches.ts";
 import { WatchClient } from "./watch-client.ts";
 

@@ -5,6 +5,7 @@
 import {
   ClusterService,
   Event,
+  GrpcCode,
   KeyValue,
   KVService,
   LeaseGrantRequest,
@@ -27,7 +28,6 @@ import {
   WatchService,
 } from "@quorate/proto";
 import {
-  GrpcCode,
   type ServiceTable,
   StatusError,
   type StreamCall,

@@ -1,6 +1,7 @@
 /** A member's connection without sockets: rpc's client and server, joined by a queue of bytes. */
 import { silentLogger } from "@quorate/host";
 import type { ManualClock } from "@quorate/host/testing";
+import { GrpcCode } from "@quorate/proto";
 import type { MemberChannel } from "@quorate/proxy";
 import {
   ClientConnection,
@@ -10,7 +11,6 @@ import {
   DEFAULT_HTTP2_LIMITS,
   DeadlineQueue,
   Dispatcher,
-  GrpcCode,
   Http2Connection,
   Http2Shared,
   Inflater,

@@ -1,6 +1,8 @@
 /** How scenarios print what they see. */
 import { raftpb, toLatin1 } from "@quorate/proto";
-import { confChangeOf, type ProgressStatus, type Ready, type Status } from "../../index.ts";
+import { confChangeOf } from "../../src/entries.ts";
+import type { Ready } from "../../src/ready.ts";
+import type { ProgressStatus, Status } from "../../src/status.ts";
 
 const typeNames = Object.fromEntries(
   Object.entries(raftpb.MessageType).map(([name, value]) => [value, name]),

@@ -5,9 +5,9 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import type { ConnectionOptions, TLSSocket } from "node:tls";
 import type { Clock } from "@quorate/host";
+import { GrpcCode } from "@quorate/proto";
 import type { ClientConnection } from "../../src/client/client-connection.ts";
 import { type ClientLimits, DEFAULT_CLIENT_LIMITS } from "../../src/client/client-limits.ts";
-import { GrpcCode } from "../../src/codes.ts";
 import { StatusError } from "../../src/service.ts";
 import { ClientSocket } from "./client-socket.ts";
 

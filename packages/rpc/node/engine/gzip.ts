@@ -1,7 +1,7 @@
 /** gzip by Node's zlib, for compressed messages (grpc-encoding: gzip). */
 import { promisify } from "node:util";
 import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
-import { GrpcCode } from "../../src/codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import type { Compressor } from "../../src/grpc/compressor.ts";
 import { joinMessage } from "../../src/messages.ts";
 import { StatusError, type UnaryResponse } from "../../src/service.ts";

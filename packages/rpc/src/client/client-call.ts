@@ -1,5 +1,5 @@
 /** One gRPC call of a client: a stream of the connection, with its messages in both directions. */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import { prefixOf } from "../grpc/responses.ts";
 import { HeaderField } from "../hpack/header-field.ts";
 import type { RequestHead } from "../http2/request-head.ts";

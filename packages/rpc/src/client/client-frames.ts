@@ -1,5 +1,5 @@
 /** The frames that a server sends to a client (RFC 9113 section 6). */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";

@@ -3,7 +3,7 @@
  * call or the whole connection ends. Methods that return a boolean return false once the connection
  * is ending, so that a handler of frames can return their result.
  */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import type { HeaderField } from "../hpack/header-field.ts";
 import { type ByteBudget, SharedBudget } from "../http2/byte-budget.ts";
 import { ErrorCode } from "../http2/constants.ts";

@@ -2,8 +2,7 @@
  * The header blocks of a response as a client reads them: HTTP status, gRPC status and text, and
  * Go's texts for responses that are not gRPC's (grpc-go: internal/transport/http_util.go).
  */
-import { fromLatin1, toUtf8 } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { fromLatin1, GrpcCode, toUtf8 } from "@quorate/proto";
 import type { HeaderField } from "../hpack/header-field.ts";
 import type { Status } from "../service.ts";
 

@@ -3,8 +3,7 @@
  * slot of a running call, and errors of the body.
  */
 import type { HttpExchange, HttpExchangeListener } from "@quorate/host";
-import { type HttpRoute, JsonError, JsonLimitError } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, type HttpRoute, JsonError, JsonLimitError } from "@quorate/proto";
 import { HELD_TOO_MUCH, ServedCall, statusOf } from "../served-call.ts";
 import type { Status } from "../service.ts";
 import { metadataOf } from "./metadata.ts";

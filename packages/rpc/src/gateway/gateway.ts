@@ -7,7 +7,7 @@
  */
 import type { HttpExchange, HttpExchangeHandler, HttpExchangeListener } from "@quorate/host";
 import type { HttpRoute } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import { DeadlineQueue } from "../deadlines.ts";
 import type { ServiceTable, Status } from "../service.ts";
 import { CallSlots } from "./call-slots.ts";

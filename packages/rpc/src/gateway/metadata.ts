@@ -8,8 +8,7 @@
  *     traceparent                  itself: tracing takes it as from a gRPC client
  */
 import type { HttpHead } from "@quorate/host";
-import { toLatin1 } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, toLatin1 } from "@quorate/proto";
 import { decodeBase64 } from "../grpc/base64.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";
 import type { Status } from "../service.ts";

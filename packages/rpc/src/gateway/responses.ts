@@ -3,8 +3,7 @@
  * those that etcd's gateway sends.
  */
 import type { HttpExchange, HttpResponse } from "@quorate/host";
-import { errorChunkJson, statusJson } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { errorChunkJson, GrpcCode, statusJson } from "@quorate/proto";
 import type { Status } from "../service.ts";
 
 type Headers = Readonly<Record<string, string>>;

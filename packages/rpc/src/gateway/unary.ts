@@ -1,7 +1,6 @@
 /** A unary call by HTTP: the whole body is one request, the whole response one message. */
 import type { HttpExchange } from "@quorate/host";
-import { type HttpRoute, jsonToWire, wireToJson } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, type HttpRoute, jsonToWire, wireToJson } from "@quorate/proto";
 import { joinMessage, messageSize } from "../messages.ts";
 import { statusOf } from "../served-call.ts";
 import type { Status, UnaryHandler, UnaryResponse } from "../service.ts";

@@ -2,8 +2,7 @@
  * The common part of a unary call and a stream by gRPC: metadata, the request's memory, and how
  * messages and the end are sent.
  */
-import { toLatin1 } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, toLatin1 } from "@quorate/proto";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { FieldList } from "../http2/field-encoder.ts";
 import { FORWARDED_FOR } from "../http2/peer.ts";

@@ -2,7 +2,7 @@
  * Compressed messages (grpc-encoding). The pure code has the rules; packages/rpc/node provides the
  * algorithm.
  */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import { StatusError, type UnaryResponse } from "../service.ts";
 
 /** The gzip of the platform. */

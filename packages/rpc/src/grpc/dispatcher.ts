@@ -1,5 +1,5 @@
 /** Routes a connection's requests: gRPC calls to their methods, all others to the HTTP handler. */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import type { HeaderField } from "../hpack/header-field.ts";
 import { Http2Exchange, refuseHttpHeaders } from "../http/http2-exchange.ts";
 import type { Http2Connection, RequestAcceptor } from "../http2/connection.ts";

@@ -2,8 +2,7 @@
  * The health service (grpc/grpc, doc/health-checking.md): load balancers and probes check or watch
  * the state of each service.
  */
-import { toUtf8 } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, toUtf8 } from "@quorate/proto";
 import {
   type ServiceTable,
   type Status,

@@ -2,8 +2,7 @@
  * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the
  * same messages: tools such as grpcurl learn the services and their messages from the server.
  */
-import { fromUtf8, toUtf8 } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { fromUtf8, GrpcCode, toUtf8 } from "@quorate/proto";
 import { type ServiceTable, StatusError, type StreamCall, type StreamHandler } from "../service.ts";
 import { type FileDescriptor, readDescriptor } from "./descriptors.ts";
 import { readRequest, type WireField, writeFields } from "./wire.ts";

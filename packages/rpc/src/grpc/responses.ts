@@ -2,8 +2,7 @@
  * Responses on the wire (grpc/grpc, doc/PROTOCOL-HTTP2.md): their fields, and whole unary responses
  * written at once.
  */
-import { alloc, writeU32BE } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { alloc, GrpcCode, writeU32BE } from "@quorate/proto";
 import { Indexing } from "../hpack/encoder.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import { constantFields, type FieldList } from "../http2/field-encoder.ts";

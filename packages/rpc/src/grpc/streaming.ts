@@ -1,6 +1,5 @@
 /** A streaming call: any number of messages in both directions. */
-import { readU32BE } from "@quorate/proto";
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode, readU32BE } from "@quorate/proto";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";

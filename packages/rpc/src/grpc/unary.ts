@@ -2,7 +2,7 @@
  * A unary call, the path of most calls: one DATA frame in, one handler, three frames out, and no
  * allocated objects but the stream and this call.
  */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";

@@ -2,7 +2,7 @@
  * The part of protobuf's wire format that the services of this package need for their few small
  * messages.
  */
-import { GrpcCode } from "../codes.ts";
+import { GrpcCode } from "@quorate/proto";
 import { StatusError } from "../service.ts";
 
 /**

@@ -3,16 +3,11 @@
  * test's hand.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
+import type { HttpExchangeHandler, HttpHandler } from "@quorate/host";
 import { type Logger, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { concat } from "@quorate/proto";
-import type {
-  HttpExchangeHandler,
-  HttpHandler,
-  RpcObserver,
-  StreamHandler,
-  UnaryHandler,
-} from "@quorate/rpc";
+import type { RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import type { Compressor } from "../../src/grpc/compressor.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";

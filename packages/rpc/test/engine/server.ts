@@ -2,10 +2,11 @@
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import { type ChannelCredentials, Client, type ClientOptions, credentials } from "@grpc/grpc-js";
+import type { HttpExchangeHandler, HttpHandler } from "@quorate/host";
 import { silentLogger } from "@quorate/host";
 import type { TlsOptions } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type { HttpExchangeHandler, HttpHandler, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import type { StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { exchangeHandler } from "../helpers/exchange-handler.ts";
 

@@ -7,13 +7,9 @@ import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { ManualClock, MemoryExchange } from "@quorate/host/testing";
 import { httpRoutes } from "@quorate/proto";
-import {
-  Gateway,
-  type GatewayLimits,
-  StatusError,
-  type StreamCall,
-  type StreamListener,
-} from "../../index.ts";
+import { Gateway } from "../../src/gateway/gateway.ts";
+import type { GatewayLimits } from "../../src/gateway/settings.ts";
+import { StatusError, type StreamCall, type StreamListener } from "../../src/service.ts";
 import { cut, pick, randomBody, randomRoute } from "./bodies.ts";
 
 export const FUZZ_LIMITS: GatewayLimits = {

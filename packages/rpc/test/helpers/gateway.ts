@@ -1,7 +1,9 @@
 /** A gateway over handlers of a test, and exchanges with it. */
 import { ManualClock, MemoryExchange } from "@quorate/host/testing";
 import { httpRoutes, KeyValue } from "@quorate/proto";
-import { Gateway, type GatewayLimits, type ServiceTable } from "../../index.ts";
+import { Gateway } from "../../src/gateway/gateway.ts";
+import type { GatewayLimits } from "../../src/gateway/settings.ts";
+import type { ServiceTable } from "../../src/service.ts";
 
 const LIMITS: GatewayLimits = {
   maxRequestBytes: 4096,

@@ -1,16 +1,10 @@
 /** A server on a free port of 127.0.0.1, with time under the test's hand, and clients for it. */
 import type { TestContext } from "node:test";
 import { type ChannelCredentials, Client, type ClientOptions, credentials } from "@grpc/grpc-js";
-import type { LogFields, Logger } from "@quorate/host";
+import type { HttpExchangeHandler, HttpHandler, LogFields, Logger } from "@quorate/host";
 import type { TlsOptions, TlsSource } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
-import type {
-  HttpExchangeHandler,
-  HttpHandler,
-  RpcObserver,
-  StreamHandler,
-  UnaryHandler,
-} from "@quorate/rpc";
+import type { RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { exchangeHandler } from "./exchange-handler.ts";
 

@@ -1,12 +1,12 @@
 /** The audit log of a member: its target, its lines and its metrics. Loaded only where it is on. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock, Logger } from "@quorate/host";
+import type { MetricRegistry } from "@quorate/metrics";
 import { fromUtf8 } from "@quorate/proto";
 import type { CallContext, ServiceTable } from "@quorate/rpc";
 import { Audit } from "../../src/audit/audit.ts";
 import type { ProvedIdentity } from "../../src/audit/settings.ts";
 import type { AuditConfig } from "../../src/config/index.ts";
-import type { MetricRegistry } from "../../src/metrics/registry.ts";
 import { AuditOutput } from "./audit-output.ts";
 
 export interface AuditLogDependencies {

@@ -2,7 +2,8 @@
  * The command line of `quorate`: what is printed, and with which code the process ends, if no
  * member is to be started.
  */
-import { ConfigError, type Invocation, loadConfig } from "../../src/config/index.ts";
+import { ConfigError } from "@quorate/member";
+import { type Invocation, loadConfig } from "../../src/config/index.ts";
 import { defaultHost, readTextFile } from "./surroundings.ts";
 
 /** The versions that --version prints. */

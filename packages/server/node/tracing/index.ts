@@ -1,12 +1,12 @@
 /** Distributed tracing, put together. Loaded only by members that have it on. */
 import type { Clock, Logger, Random } from "@quorate/host";
+import type { Member } from "@quorate/member";
+import { SERVER_VERSION } from "@quorate/member";
 import type { ServiceTable } from "@quorate/rpc";
 import type { TracingConfig } from "../../src/config/index.ts";
-import type { Member } from "../../src/member/member.ts";
 import { Batches } from "../../src/tracing/batches.ts";
 import { encodeSpans } from "../../src/tracing/otlp.ts";
 import { Tracer } from "../../src/tracing/span.ts";
-import { SERVER_VERSION } from "../../src/version.ts";
 import { OtlpClient } from "./otlp-client.ts";
 import { TracedServices } from "./traced-services.ts";
 

@@ -27,8 +27,8 @@ import {
   type UnaryHandler,
   type UnaryResponse,
 } from "@quorate/rpc";
+import { toStatusError, withoutStatuses } from "@quorate/services";
 import { isReadOnlyTxn } from "@quorate/store";
-import { toStatusError, withoutStatuses } from "../services/status.ts";
 import { KeyFilter } from "./key-filter.ts";
 import { KeyPlaces } from "./key-places.ts";
 import { type AuditedCall, auditLine, type HashValue } from "./line.ts";

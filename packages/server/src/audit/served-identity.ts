@@ -1,7 +1,8 @@
 /** The identity of a call that has ended, for its line. */
+
+import type { Authority } from "@quorate/member";
+import { callerOf } from "@quorate/member";
 import type { CallContext } from "@quorate/rpc";
-import type { Authority } from "../member/authority.ts";
-import { callerOf } from "../member/caller.ts";
 import type { ProvedIdentity } from "./settings.ts";
 
 /**

@@ -1,7 +1,8 @@
 /** How a call ended, in the words of the audit log. */
+
+import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "@quorate/member";
 import { errorOf, GrpcCode } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
-import { NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "../auth/login-texts.ts";
 
 export type Verdict = "ok" | "denied" | "failed";
 

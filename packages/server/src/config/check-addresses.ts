@@ -1,9 +1,16 @@
 /** Checks of the URLs that a member listens on and advertises. */
-import { checked, contradiction } from "./contradiction.ts";
+import {
+  checkBindUrls,
+  checked,
+  checkHostUrls,
+  contradiction,
+  listenHost,
+  quote,
+  urlsText,
+  ValueError,
+} from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { Settings } from "./settings.ts";
-import { checkBindUrls, checkHostUrls, listenHost, urlsText } from "./url.ts";
-import { quote, ValueError } from "./values.ts";
 
 const LISTENERS = [
   "listen-peer-urls",

@@ -1,6 +1,6 @@
 /** Checks of intervals and limits: each alone, and against each other. */
 import { formatDurationMs } from "@quorate/host";
-import { contradiction } from "./contradiction.ts";
+import { contradiction } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { Settings } from "./settings.ts";
 

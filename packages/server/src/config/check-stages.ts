@@ -1,5 +1,5 @@
 /** Options without effect. */
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "@quorate/member";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import type { Settings } from "./settings.ts";
 

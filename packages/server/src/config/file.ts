@@ -2,13 +2,13 @@
  * The config file: YAML (and so JSON) in the form of etcd's, with the flags' names as keys and TLS
  * settings nested.
  */
+
+import { ConfigError, parseBool, quote, ValueError } from "@quorate/member";
 import { CORE_SCHEMA, load } from "js-yaml";
-import { ConfigError } from "./errors.ts";
 import { optionByFileKey, options } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 import type { Settings } from "./settings.ts";
 import { nearest } from "./suggest.ts";
-import { parseBool, quote, ValueError } from "./values.ts";
 
 function nestedPrefixes(): Set<string> {
   const prefixes = new Set<string>();

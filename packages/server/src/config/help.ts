@@ -1,5 +1,5 @@
 /** --help and the tables of docs/configuration.md, made from the declarations. */
-import { gates, stageGates } from "./features.ts";
+import { gates, stageGates } from "@quorate/member";
 import { type Group, groups, type Stage, type ValueKind } from "./option.ts";
 import { type NamedOption, options, variableName } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";

@@ -3,21 +3,35 @@
  * verifyBootstrap or verifyJoin.
  */
 
-export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";
+export type { AutoCompaction, DiscoveryConfig, MemberConfig } from "@quorate/member";
 export {
   type Budgets,
   budgetsFor,
+  ConfigError,
+  type ConfigErrorCode,
+  detectForeignData,
+  type Gates,
+  gates,
+  hostPort,
+  type InitialCluster,
+  initialClusterText,
+  listenHost,
   MAX_BUDGETED_THOUSANDTHS,
   type MachineLimits,
-} from "./budgets.ts";
-export type { DiscoveryConfig } from "./discovery-config.ts";
-export { ConfigError, type ConfigErrorCode } from "./errors.ts";
-export { type Gates, gates } from "./features.ts";
-export { detectForeignData } from "./foreign-data.ts";
+  type MemberUrl,
+  parseInitialCluster,
+  parseUrl,
+  parseUrls,
+  type ResolveHost,
+  sameUrl,
+  type UrlScheme,
+  urlsText,
+  ValueError,
+  verifyBootstrap,
+  verifyJoin,
+} from "@quorate/member";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";
-
-export type { AutoCompaction, MemberConfig } from "./member-config.ts";
 export type {
   AuditConfig,
   HttpConfig,
@@ -32,17 +46,3 @@ export type {
 } from "./server-config.ts";
 export { startFields } from "./start-fields.ts";
 export type { ReadFile } from "./tls.ts";
-export {
-  hostPort,
-  type InitialCluster,
-  initialClusterText,
-  listenHost,
-  type MemberUrl,
-  parseInitialCluster,
-  parseUrl,
-  parseUrls,
-  sameUrl,
-  type UrlScheme,
-  urlsText,
-} from "./url.ts";
-export { ValueError } from "./values.ts";

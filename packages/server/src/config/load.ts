@@ -1,6 +1,6 @@
 /** From a command line, an environment and files to what the process is to do. */
 
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "@quorate/member";
 import { helpText } from "./help.ts";
 import { resolveConfig, type Surroundings } from "./resolve.ts";
 import type { Notice, ServerConfig } from "./server-config.ts";

@@ -1,5 +1,5 @@
 /** --log-rotation-config-json: when the log file is moved away (etcd: embed/config_logging.go). */
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "@quorate/member";
 
 /** See LogRotation of @quorate/host/node. */
 export interface LogRotationConfig {

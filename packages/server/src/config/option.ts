@@ -3,16 +3,17 @@
  * config file, --help and docs/configuration.md all come from the declaration.
  */
 import { formatDurationMs } from "@quorate/host";
-import { type MemberUrl, parseUrls } from "./url.ts";
 import {
   inRange,
+  type MemberUrl,
   parseBool,
   parseDurationMs,
   parseInteger,
   parseList,
   parseUniqueList,
+  parseUrls,
   ValueError,
-} from "./values.ts";
+} from "@quorate/member";
 
 /** Where an option stands in --help and in the docs, in this order. */
 export const groups = [

@@ -1,18 +1,18 @@
 /** From settings to what the member needs for tokens and for the audit log. */
 import {
   type AuthTokenKind,
+  ConfigError,
   expectsProvider,
+  isIpAddress,
   type JwtClaimRules,
   type JwtSettings,
   MAX_CLOCK_SKEW_MS,
   parseAuthToken,
-} from "../auth/jwt/settings.ts";
-import { ConfigError } from "./errors.ts";
+  ValueError,
+} from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { AuditConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
-import { isIpAddress } from "./url.ts";
-import { ValueError } from "./values.ts";
 
 function contradiction(message: string): never {
   throw new ConfigError("Contradiction", message);

@@ -1,8 +1,14 @@
 /** The members of a new cluster, and the URLs at which they reach this one. */
-import { checked, contradiction } from "./contradiction.ts";
+import {
+  checked,
+  contradiction,
+  type InitialCluster,
+  type MemberUrl,
+  parseInitialCluster,
+  parseUrl,
+} from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { Settings } from "./settings.ts";
-import { type InitialCluster, type MemberUrl, parseInitialCluster, parseUrl } from "./url.ts";
 
 /**
  * Where a member listens on all IPv4 addresses and advertises only the default URL, the machine's

@@ -1,9 +1,8 @@
 /** The history that automatic compaction keeps. */
-import { checked, contradiction } from "./contradiction.ts";
-import { ConfigError } from "./errors.ts";
-import type { AutoCompaction } from "./member-config.ts";
+
+import type { AutoCompaction } from "@quorate/member";
+import { ConfigError, checked, contradiction, parseDurationMs, quote } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
-import { parseDurationMs, quote } from "./values.ts";
 
 /** Throws ConfigError. */
 export function resolveCompaction(values: OptionValues): AutoCompaction {

@@ -1,6 +1,6 @@
 /** The --discovery-* flags: where the members of a new cluster find each other. */
-import type { DiscoveryConfig } from "./discovery-config.ts";
-import { ConfigError } from "./errors.ts";
+import type { DiscoveryConfig } from "@quorate/member";
+import { ConfigError } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 
 /**

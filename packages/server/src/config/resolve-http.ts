@@ -1,5 +1,5 @@
 /** From settings to what the HTTP side of the client port serves. */
-import { ConfigError } from "./errors.ts";
+import { ConfigError } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { HttpConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";

@@ -1,5 +1,5 @@
 /** Where a member's log goes, and in which form. */
-import { contradiction } from "./contradiction.ts";
+import { contradiction } from "@quorate/member";
 import { parseLogRotation } from "./log-rotation.ts";
 import type { OptionValues } from "./options.ts";
 import type { LogConfig, LogOutput } from "./server-config.ts";

@@ -1,10 +1,9 @@
 /** Settings of elections, of connections to peers, and of waiting for the disk. */
-import type { Gates } from "./features.ts";
-import { inferLocalAddress } from "./local-address.ts";
+import type { Gates } from "@quorate/member";
+import { inferLocalAddress, type MemberUrl, urlsText } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { ServerConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
-import { type MemberUrl, urlsText } from "./url.ts";
 
 /** As etcd's rafthttp.DefaultConnReadTimeout. */
 const MIN_RAFT_READ_TIMEOUT_MS = 5000;

@@ -2,11 +2,11 @@
  * From settings to a ServerConfig: defaults that depend on other options, and every check that
  * needs more than one of them.
  */
+
+import { contradiction, type Gates, gates, parseGates, quote } from "@quorate/member";
 import { checkAddresses, warnOfIgnoredTls } from "./check-addresses.ts";
 import { checkLimits, checkTiming } from "./check-limits.ts";
 import { checkStages } from "./check-stages.ts";
-import { contradiction } from "./contradiction.ts";
-import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionValues, plainFields } from "./options.ts";
 import { resolveAudit, resolveProxies, resolveTokens } from "./resolve-auth.ts";
 import { resolveCluster, withDefaultHost } from "./resolve-cluster.ts";
@@ -18,7 +18,6 @@ import { resolvePeers } from "./resolve-peers.ts";
 import type { KeepaliveConfig, ServerConfig, TracingConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
 import { type ReadFile, resolveTls } from "./tls.ts";
-import { quote } from "./values.ts";
 
 const DEFAULT_QUOTA_BYTES = 2 * 1024 ** 3;
 

@@ -3,10 +3,9 @@
  * changes.
  */
 import type { SelfCertConfig } from "@quorate/host";
-import type { JwtSettings } from "../auth/jwt/settings.ts";
-import type { HttpAccess } from "../http/access.ts";
+import type { JwtSettings, MemberConfig } from "@quorate/member";
+import type { HttpAccess } from "@quorate/services";
 import type { LogRotationConfig } from "./log-rotation.ts";
-import type { MemberConfig } from "./member-config.ts";
 import type { PlainConfig } from "./options.ts";
 
 /** TLS for one side of the member. Paths name PEM files; an empty path means none. */

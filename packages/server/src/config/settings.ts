@@ -5,7 +5,7 @@
  * libraries do not do: they take "-name" for four short flags and "--flag false" for a flag with a
  * value.
  */
-import { ConfigError } from "./errors.ts";
+import { ConfigError, parseBool, quote, ValueError } from "@quorate/member";
 import {
   type OptionName,
   type OptionValues,
@@ -16,7 +16,6 @@ import {
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 import type { Notice } from "./server-config.ts";
 import { nearest } from "./suggest.ts";
-import { parseBool, quote, ValueError } from "./values.ts";
 
 /** Collects values, each already of its option's type. */
 export class Settings {

@@ -3,9 +3,9 @@
  * log shows which settings it was written with.
  */
 import { formatDurationMs } from "@quorate/host";
-import type { AutoCompaction } from "./member-config.ts";
+import type { AutoCompaction } from "@quorate/member";
+import { initialClusterText, type MemberUrl } from "@quorate/member";
 import type { ServerConfig } from "./server-config.ts";
-import { initialClusterText, type MemberUrl } from "./url.ts";
 
 /**
  * Fields for the line "starting an etcd server". No secrets: nothing of certificates and, as in

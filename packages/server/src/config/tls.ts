@@ -1,9 +1,9 @@
 /** TLS settings of one side: from options to a TlsConfig, with etcd's checks. */
-import { ConfigError } from "./errors.ts";
+
+import type { MemberUrl } from "@quorate/member";
+import { ConfigError, quote } from "@quorate/member";
 import type { OptionValues } from "./options.ts";
 import type { TlsConfig } from "./server-config.ts";
-import type { MemberUrl } from "./url.ts";
-import { quote } from "./values.ts";
 
 /** TLS 1.2 suites: Go's and IANA's name to OpenSSL's. */
 const suites: ReadonlyMap<string, string> = new Map([

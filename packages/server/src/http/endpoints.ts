@@ -1,6 +1,8 @@
 /**
  * The plain HTTP side of the client port and of --listen-metrics-urls: health, version and metrics.
  */
+
+import type { HttpHandler } from "@quorate/host";
 import {
   type HttpExchangeHandler,
   type HttpHead,
@@ -8,8 +10,7 @@ import {
   plainError,
   wholeBody,
 } from "@quorate/host";
-import type { HttpHandler } from "@quorate/rpc";
-import { refuseCrossSite } from "./same-site.ts";
+import { refuseCrossSite } from "@quorate/services";
 
 /** What /version returns. */
 export interface VersionSource {

@@ -1,8 +1,9 @@
 /** The JSON gateway of a member: etcd's paths under /v3/, over the services of the member. */
 import { type Clock, type HttpExchangeHandler, plainError } from "@quorate/host";
+import type { Budgets } from "@quorate/member";
 import { fromUtf8, httpRoutes, openApiDocument } from "@quorate/proto";
 import { Gateway, type RpcObserver, type ServiceTable } from "@quorate/rpc";
-import type { Budgets, ServerConfig } from "../config/index.ts";
+import type { ServerConfig } from "../config/index.ts";
 
 /**
  * JSON text of a message in bytes of the message: base64 takes 4/3, numbers as decimal text and

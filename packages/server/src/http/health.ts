@@ -7,9 +7,10 @@
  *     /livez  /readyz  ?verbose ?exclude=NAME     "ok", or 503 with a line for each check;
  *                                                 /readyz/NAME runs one check
  */
+
+import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
 import { type Logger, plainError } from "@quorate/host";
-import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
-import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { MemberMetrics } from "@quorate/member";
 
 /** The state of the member that the checks read. */
 export interface HealthSource {

@@ -3,11 +3,11 @@
  * serves no reads: it reports so as a member with the alarm CORRUPT does, also while the alarm is
  * not raised yet.
  */
+
+import type { Member } from "@quorate/member";
+import { alarmName, MEMBER_CALLER } from "@quorate/member";
 import { errorOf, RangeRequest } from "@quorate/proto";
 import { applyRange } from "@quorate/store";
-import { MEMBER_CALLER } from "../member/caller.ts";
-import type { Member } from "../member/member.ts";
-import { alarmName } from "../space/alarm-text.ts";
 import type { HealthSource } from "./health.ts";
 
 const ONE_KEY = { key: new Uint8Array(1), limit: 1, keysOnly: true };

@@ -3,14 +3,13 @@
  * and, on the leader, requests about leases and learners that other members forward for their
  * clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
  */
+
+import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
 import { plainError } from "@quorate/host";
+import type { Member } from "@quorate/member";
+import { featureEndpoints, PROMOTE_PATH, SERVER_VERSION } from "@quorate/member";
 import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
-import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import { encodeMember } from "@quorate/store";
-import type { Member } from "../member/member.ts";
-import { featureEndpoints } from "../membership/features.ts";
-import { PROMOTE_PATH } from "../membership/reconfiguration.ts";
-import { SERVER_VERSION } from "../version.ts";
 import { type VersionSource, versionEndpoint } from "./endpoints.ts";
 
 /** The versions that a member reports. */

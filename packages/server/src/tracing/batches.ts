@@ -5,7 +5,7 @@
  * traces must never hold up the member.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import type { Counter } from "../metrics/registry.ts";
+import type { Counter } from "@quorate/metrics";
 import type { Span } from "./span.ts";
 
 /** Spans that wait; more are dropped (as in OpenTelemetry's own processors). */

@@ -4,14 +4,14 @@
  * comes.
  */
 import assert from "node:assert/strict";
+import type { Member } from "@quorate/member";
 import {
   fromLatin1,
   type WatchCreateRequest,
   type WatchResponse,
   WatchService,
 } from "@quorate/proto";
-import type { Member } from "../../src/member/member.ts";
-import { serviceTable } from "../../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { concerns, type KeyModel, type ModelEvent, type Scope } from "./key-model.ts";
 import { eventText, MemoryCall, revisionOf } from "./watching.ts";
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import type { HttpExchangeHandler } from "@quorate/host";
 import { MemoryExchange } from "@quorate/host/testing";
+import { type HttpKvParts, httpKv } from "@quorate/http-kv";
+import type { Member } from "@quorate/member";
 import { fromUtf8 } from "@quorate/proto";
-import { type HttpKvParts, httpKv } from "../../src/http-kv/index.ts";
-import type { Member } from "../../src/member/member.ts";
-import { pageTable, serviceTable } from "../../src/services/table.ts";
+import { pageTable, serviceTable } from "@quorate/services";
 import { World } from "./world.ts";
 
 export interface KvRequest {

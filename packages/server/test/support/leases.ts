@@ -1,4 +1,6 @@
 /** Leases, locks and elections as a client of a member in memory asks for them. */
+
+import type { Member } from "@quorate/member";
 import {
   fromUtf8,
   LeaseGrantRequest,
@@ -14,8 +16,7 @@ import {
   PutRequest,
 } from "@quorate/proto";
 import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
-import type { Member } from "../../src/member/member.ts";
-import { serviceTable } from "../../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { call } from "./world.ts";
 
 const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases, LeaseKeepAlive } =

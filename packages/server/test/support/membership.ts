@@ -1,11 +1,12 @@
 /** Clusters whose membership changes, and requests about it. */
+
+import type { Member } from "@quorate/member";
 import {
   ClusterService,
   MemberListRequest,
   MemberListResponse,
   MemberRemoveRequest,
 } from "@quorate/proto";
-import type { Member } from "../../src/member/member.ts";
 import { call, World } from "./world.ts";
 
 const { MemberList, MemberRemove } = ClusterService.methods;

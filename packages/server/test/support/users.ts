@@ -1,8 +1,9 @@
 /** Users and roles as a client of a member in memory has them made. */
+
+import type { Member } from "@quorate/member";
 import { AuthService, fromUtf8, type MethodDescriptor } from "@quorate/proto";
 import { type CallContext, LOCAL_CALL, type Status, type StreamCall } from "@quorate/rpc";
-import type { Member } from "../../src/member/member.ts";
-import { serviceTable } from "../../src/services/table.ts";
+import { serviceTable } from "@quorate/services";
 import { call, type World } from "./world.ts";
 
 const { AuthEnable, Authenticate, RoleAdd, RoleGrantPermission, UserAdd, UserGrantRole } =

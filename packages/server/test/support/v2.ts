@@ -1,11 +1,10 @@
 /** Requests of the v2 API to members in memory. */
 import { MemoryExchange } from "@quorate/host/testing";
+import type { Member } from "@quorate/member";
 import { fromUtf8 } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import type { Member } from "../../src/member/member.ts";
-import { serviceTable } from "../../src/services/table.ts";
-import { V2_LIMITS, type V2Limits } from "../../src/v2/limits.ts";
-import { v2Routes } from "../../src/v2/routes.ts";
+import { serviceTable } from "@quorate/services";
+import { V2_LIMITS, type V2Limits, v2Routes } from "@quorate/v2/testing";
 import { type Fields, formText } from "./v2-form.ts";
 import { World } from "./world.ts";
 

@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { WatchStream } from "@quorate/member";
+import { type StreamClient, WatchHub, type WatchLimits } from "@quorate/member/testing";
 import {
   Event,
   fromLatin1,
@@ -23,12 +25,6 @@ import {
   type StreamListener,
 } from "@quorate/rpc";
 import { keyRange, runSteps, Store } from "@quorate/store";
-import {
-  type StreamClient,
-  WatchHub,
-  type WatchLimits,
-  type WatchStream,
-} from "../../src/watch/index.ts";
 
 /** So small that every bound is met all the time. */
 export const TIGHT: WatchLimits = {

@@ -6,6 +6,17 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { type Logger, type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { TransportRequest } from "@quorate/member";
+import { Member, SERVER_VERSION } from "@quorate/member";
+import type {
+  AnswerLimits,
+  ApplyLimits,
+  FaultPoint,
+  MemberTransport,
+  Secrets,
+  SliceLimits,
+  WatchLimits,
+} from "@quorate/member/testing";
 import {
   type EtcdError,
   errorOf,
@@ -18,21 +29,12 @@ import {
   toUtf8,
 } from "@quorate/proto";
 import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
+import { serviceTable } from "@quorate/services";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
-import type { Secrets } from "../../src/auth/access-control.ts";
+import { directoryExpiry } from "@quorate/v2";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
-import type { ApplyLimits } from "../../src/member/applier.ts";
-import type { MemberTransport, TransportRequest } from "../../src/member/deps.ts";
-import type { FaultPoint } from "../../src/member/fault-points.ts";
-import { Member } from "../../src/member/member.ts";
-import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
-import type { SliceLimits } from "../../src/reads/slices.ts";
-import { serviceTable } from "../../src/services/table.ts";
-import { directoryExpiry } from "../../src/v2/expiry.ts";
-import { SERVER_VERSION } from "../../src/version.ts";
-import type { WatchLimits } from "../../src/watch/index.ts";
 import { withTurns } from "./turns.ts";
 
 /** Thrown at a fault point: the process is gone. */

@@ -5,7 +5,7 @@
  */
 import { raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { violate } from "./violation.ts";
+import { violate } from "../base/violation.ts";
 
 const { MsgAppResp, MsgVoteResp } = raftpb.MessageType;
 

@@ -6,7 +6,7 @@ import {
   type ErrorName,
   type InternalRaftRequest,
 } from "@quorate/proto";
-import type { ModelRequest, ModelTxn } from "../model.ts";
+import type { ModelRequest, ModelTxn } from "../base/model.ts";
 
 /** Requests that a store which differs from others must not apply. */
 const NOT_WHEN_CORRUPT = [

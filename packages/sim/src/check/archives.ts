@@ -11,12 +11,12 @@ import { BoltFile } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { raftpb, readU64BE, toLatin1 } from "@quorate/proto";
 import { type Alarm, importEtcdFile, Store, verifyChecksum } from "@quorate/store";
-import type { ModelState } from "../model.ts";
+import type { ModelState } from "../base/model.ts";
+import { violate } from "../base/violation.ts";
 import { modelOf } from "../users/auth-book.ts";
 import type { AuthModel } from "../users/auth-model.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import type { Safety } from "./safety.ts";
-import { violate } from "./violation.ts";
 
 const PATH = "/archive/snapshot.db";
 /** Earlier revisions that are read in each snapshot. */

@@ -14,8 +14,8 @@
  *   HIST-3 answers         each answer is what the model returns at that place
  *   HIST-4 compaction      what was compacted is not read again
  */
-import type { Answer } from "../model.ts";
-import { type CompactionCall, changesKeys, type Operation, words } from "./operation.ts";
+import type { Answer } from "../base/model.ts";
+import { type CompactionCall, changesKeys, type Operation, words } from "../base/operation.ts";
 import { type Fits, type Hint, type Parts, place } from "./places.ts";
 
 /** What the judge found. */

@@ -11,9 +11,9 @@
  *   CORRUPT-4 rebuilt         with --self-heal, it is soon like the others again, and the alarm has
  *                             ended
  */
-import type { Answer, ModelRequest, ModelState, OpAnswer } from "../model.ts";
-import { difference } from "../model-difference.ts";
-import { violate } from "./violation.ts";
+import type { Answer, ModelRequest, ModelState, OpAnswer } from "../base/model.ts";
+import { difference } from "../base/model-difference.ts";
+import { violate } from "../base/violation.ts";
 
 export class CorruptionCheck {
   /** Members that were altered at some time. */

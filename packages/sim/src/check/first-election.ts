@@ -10,7 +10,7 @@
  */
 import { raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { Violation } from "./violation.ts";
+import { Violation } from "../base/violation.ts";
 
 const { MsgApp, MsgHeartbeat, MsgSnap } = raftpb.MessageType;
 const OF_LEADERS: ReadonlySet<number> = new Set([MsgApp, MsgHeartbeat, MsgSnap]);

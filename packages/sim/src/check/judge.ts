@@ -3,10 +3,11 @@
  * real members. First the judge by revision, then the general one as a second opinion; what fails
  * is made small and drawn.
  */
+
+import { type CompactionCall, type Operation, words } from "../base/operation.ts";
 import { historyPicture } from "../report/picture.ts";
 import { checkHistory } from "./by-revision.ts";
 import { checkLinearizable } from "./linearizable.ts";
-import { type CompactionCall, type Operation, words } from "./operation.ts";
 import type { Hint } from "./places.ts";
 import { type Judge, type Shrunk, shrinkHistory } from "./shrink.ts";
 

@@ -22,7 +22,7 @@ import {
   LeaseGrantRequest,
   LeaseRevokeRequest,
 } from "@quorate/proto";
-import { violate } from "./violation.ts";
+import { violate } from "../base/violation.ts";
 
 /** A member's proposal is tried again only after so long (see Member: timeoutMs). */
 const PROPOSAL_TIMEOUT_MS = 5000;

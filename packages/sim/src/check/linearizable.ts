@@ -7,7 +7,7 @@
  * state. What was refused had no effect and is left out too. An operation of unknown outcome may
  * take effect at any time after its call, or never.
  */
-import { changesKeys, type Operation } from "./operation.ts";
+import { changesKeys, type Operation } from "../base/operation.ts";
 import { opsOf, partsOf } from "./parts.ts";
 import { RevisionsModel } from "./revisions-model.ts";
 import { isWitness, search } from "./search.ts";

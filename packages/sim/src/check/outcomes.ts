@@ -1,8 +1,8 @@
 /** What came of an entry, as texts that are equal for equal outcomes. */
 import { crc32c, fromUtf8 } from "@quorate/proto";
 import type { AppliedEntry } from "@quorate/store";
-import { deleteAnswer, putAnswer, txnAnswer } from "../codec.ts";
-import type { Answer } from "../model.ts";
+import { deleteAnswer, putAnswer, txnAnswer } from "../base/codec.ts";
+import type { Answer } from "../base/model.ts";
 
 /** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
 export function answerOf({ kind, response }: AppliedEntry): Answer | undefined {

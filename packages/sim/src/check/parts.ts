@@ -3,8 +3,8 @@
  * history is linearizable if and only if the history of each of its objects is. A key is an object;
  * operations on several keys join theirs into one.
  */
-import type { ModelOp, ModelRange, ModelRequest } from "../model.ts";
-import type { Operation } from "./operation.ts";
+import type { ModelOp, ModelRange, ModelRequest } from "../base/model.ts";
+import type { Operation } from "../base/operation.ts";
 
 /** What a request may look at or change. */
 export interface Touched {

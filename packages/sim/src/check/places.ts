@@ -2,9 +2,9 @@
  * Assigns every revision its write: known writes stand where their answers say, those of unknown
  * outcome are searched for.
  */
-import { type Answer, type ModelRequest, ModelState } from "../model.ts";
-import { difference } from "../model-difference.ts";
-import { type Operation, words } from "./operation.ts";
+import { type Answer, type ModelRequest, ModelState } from "../base/model.ts";
+import { difference } from "../base/model-difference.ts";
+import { type Operation, words } from "../base/operation.ts";
 import { ShownValues } from "./shown-values.ts";
 
 /** Places tried for writes of unknown outcome before the search gives up. */

@@ -6,8 +6,8 @@
 import { idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { decodeChangeContext } from "@quorate/store";
+import { Violation } from "../base/violation.ts";
 import type { Acknowledged } from "./acknowledged.ts";
-import { Violation } from "./violation.ts";
 
 const READY_SHARE = 0.9;
 

@@ -20,7 +20,7 @@
  */
 import { crc32c, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { Violation, violate } from "./violation.ts";
+import { Violation, violate } from "../base/violation.ts";
 
 /** An entry by index and term, as the first member had it. */
 interface KnownEntry {

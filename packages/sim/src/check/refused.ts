@@ -7,8 +7,8 @@
  *   REFUSED-2  a write whose response said that it took no effect made no revision
  */
 import type { Store } from "@quorate/store";
-import type { ModelOp, ModelRequest } from "../model.ts";
-import { type Operation, words } from "./operation.ts";
+import type { ModelOp, ModelRequest } from "../base/model.ts";
+import { type Operation, words } from "../base/operation.ts";
 import { type Safety, violate } from "./safety.ts";
 
 /**

@@ -2,9 +2,9 @@
  * etcd's keys with all their revisions, as an object of the search: every write counts the one
  * revision up, so nothing is apart.
  */
-import { ModelState } from "../model.ts";
-import { difference } from "../model-difference.ts";
-import { changesKeys, type Operation } from "./operation.ts";
+import { ModelState } from "../base/model.ts";
+import { difference } from "../base/model-difference.ts";
+import { changesKeys, type Operation } from "../base/operation.ts";
 import type { Relation, SearchModel, SearchOp } from "./search.ts";
 
 /** A whole history as a search problem. */

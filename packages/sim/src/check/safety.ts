@@ -34,9 +34,10 @@ import {
   checkEntryData,
   type Store,
 } from "@quorate/store";
-import { requestOfEntry, toModelKv } from "../codec.ts";
-import { type Answer, type ModelRequest, ModelState } from "../model.ts";
-import { difference, kvFields } from "../model-difference.ts";
+import { requestOfEntry, toModelKv } from "../base/codec.ts";
+import { type Answer, type ModelRequest, ModelState } from "../base/model.ts";
+import { difference, kvFields } from "../base/model-difference.ts";
+import { violate } from "../base/violation.ts";
 import { AuthBook, unwrapped } from "../users/auth-book.ts";
 import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
@@ -45,9 +46,8 @@ import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { answerOf, digestOf, equal, outcomeOf } from "./outcomes.ts";
 import { PromotionCheck } from "./promotions.ts";
-import { violate } from "./violation.ts";
 
-export { Violation, violate } from "./violation.ts";
+export { Violation, violate } from "../base/violation.ts";
 
 interface AppliedIndex {
   readonly term: number;

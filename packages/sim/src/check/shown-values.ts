@@ -2,8 +2,8 @@
  * What reads show of writes: where a value was written, and what was written at a revision. It
  * keeps the search for places short.
  */
-import type { Answer, ModelRequest, ModelState } from "../model.ts";
-import type { Operation } from "./operation.ts";
+import type { Answer, ModelRequest, ModelState } from "../base/model.ts";
+import type { Operation } from "../base/operation.ts";
 import { opsOf } from "./parts.ts";
 
 /** The values that reads of a history have returned. */

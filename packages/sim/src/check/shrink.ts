@@ -11,8 +11,8 @@
  * operation looks at their keys, or not before they were called, or everybody saw other values
  * there.
  */
-import { type ModelRange, matches } from "../model.ts";
-import { changesKeys, type Operation } from "./operation.ts";
+import { type ModelRange, matches } from "../base/model.ts";
+import { changesKeys, type Operation } from "../base/operation.ts";
 import { opsOf } from "./parts.ts";
 
 /** Histories judged before shrinking ends with what it has. */

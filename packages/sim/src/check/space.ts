@@ -10,11 +10,12 @@
  *            without a put
  *   ALARM-2  nothing is refused as corrupt before an alarm CORRUPT was raised
  */
+
+import type { Member } from "@quorate/member";
 import { errorNameOf, fromLatin1, PutRequest } from "@quorate/proto";
-import type { Member } from "@quorate/server";
 import { putCostBytes, type Store } from "@quorate/store";
-import type { ModelRequest, ModelTxn } from "../model.ts";
-import { type Operation, words } from "./operation.ts";
+import type { ModelRequest, ModelTxn } from "../base/model.ts";
+import { type Operation, words } from "../base/operation.ts";
 import { type Safety, violate } from "./safety.ts";
 
 /** The end of a lease frees its record: so much of what is used may go without a compaction. */

@@ -7,8 +7,8 @@
  * 0 decides it; elsewhere either branch may be taken, which for an operation that was answered is
  * the one that it says.
  */
-import type { ModelCompare, ModelOp, OpAnswer } from "../model.ts";
-import { changesKeys, type Operation } from "./operation.ts";
+import type { ModelCompare, ModelOp, OpAnswer } from "../base/model.ts";
+import { changesKeys, type Operation } from "../base/operation.ts";
 import { type LeaseKeys, leaseKeysOf, opsOf } from "./parts.ts";
 import type { Relation, SearchModel, SearchOp } from "./search.ts";
 

@@ -12,7 +12,7 @@
  * its events from the streams: they must agree with each other there, and the caller judges whether
  * such a write could have been.
  */
-import { type ModelRequest, ModelState } from "../model.ts";
+import { type ModelRequest, ModelState } from "../base/model.ts";
 
 /**
  * One change of one key. Of a deletion only key and revision count: create and version are 0, the

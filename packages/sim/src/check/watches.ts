@@ -13,11 +13,11 @@
  *                               compacted, and no other does
  */
 import { Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
-import { toModelKv } from "../codec.ts";
-import { type ModelEvent, type ModelRange, matches } from "../model.ts";
-import { kvFields } from "../model-difference.ts";
+import { toModelKv } from "../base/codec.ts";
+import { type ModelEvent, type ModelRange, matches } from "../base/model.ts";
+import { kvFields } from "../base/model-difference.ts";
+import { violate } from "../base/violation.ts";
 import type { Safety } from "./safety.ts";
-import { violate } from "./violation.ts";
 
 /** A watch as its client knows it, over all streams that it was made on. */
 export interface Watching {

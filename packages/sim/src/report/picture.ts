@@ -4,8 +4,9 @@
  * have taken effect, and in red those of which one had to come next and none could. The page needs
  * nothing but itself. Time is drawn as the order of calls and returns, not to scale.
  */
-import { type Operation, words } from "../check/operation.ts";
-import type { ModelRequest } from "../model.ts";
+
+import type { ModelRequest } from "../base/model.ts";
+import { type Operation, words } from "../base/operation.ts";
 
 /** What to draw. */
 export interface HistoryPicture {

@@ -11,7 +11,7 @@
 import type { Random } from "@quorate/host";
 import { concat, fromLatin1, readU32BE, toUtf8, writeU32BE } from "@quorate/proto";
 import { FrameSplitter, HpackDecoder, HpackEncoder, Http2 } from "@quorate/rpc";
-import { violate } from "../check/violation.ts";
+import { violate } from "../base/violation.ts";
 
 const { Flag, FrameType, Setting, ErrorCode } = Http2;
 

@@ -20,8 +20,8 @@ import {
   type StreamCall,
   type UnaryResponse,
 } from "@quorate/rpc";
-import { Violation, violate } from "../check/violation.ts";
-import { type Process, ProcessClock, type Scheduler } from "../scheduler.ts";
+import { type Process, ProcessClock, type Scheduler } from "../base/scheduler.ts";
+import { Violation, violate } from "../base/violation.ts";
 import { cutAtRandom } from "../wire/cuts.ts";
 import { type CallEvents, type GrpcCall, GrpcClient } from "./grpc-client.ts";
 

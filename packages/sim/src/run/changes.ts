@@ -2,9 +2,9 @@
  * How a run's options may be made to differ from those that its seed draws, on the command line:
  * --set name=value and --without fault.
  */
-import { FAULT_KINDS, type FaultKind } from "../fault-kinds.ts";
-import { type Changes, optionsOf } from "../options.ts";
-import type { PlantedBug } from "../planted.ts";
+import { FAULT_KINDS, type FaultKind } from "../base/fault-kinds.ts";
+import { type Changes, optionsOf } from "../base/options.ts";
+import type { PlantedBug } from "../planted/planted.ts";
 
 /** Reads --set and --without. Throws an Error that names what there is. */
 export function parseChanges(

@@ -4,8 +4,8 @@
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync } from "node:fs";
-import type { Changes } from "../options.ts";
-import type { PlantedBug } from "../planted.ts";
+import type { Changes } from "../base/options.ts";
+import type { PlantedBug } from "../planted/planted.ts";
 import { commandOf } from "./changes.ts";
 import { runPool, seedsFrom } from "./pool.ts";
 import { Totals } from "./totals.ts";

@@ -1,7 +1,7 @@
 /** One seed, in this thread: its options first, what came of it, and its hash over all events. */
 import { writeFileSync } from "node:fs";
+import type { SimOptions } from "../base/options.ts";
 import { type Explains, formatHistory } from "../check/judge.ts";
-import type { SimOptions } from "../options.ts";
 import type { RunResult } from "../result.ts";
 
 /** What to report of a run beside its result. */

@@ -2,8 +2,8 @@
  * Seeds on several processors: a few workers, each given its next seed when it is done with one.
  */
 import { Worker } from "node:worker_threads";
-import type { PlantedBug } from "../planted.ts";
-import type { SourceBug } from "../planted-sources.ts";
+import type { PlantedBug } from "../planted/planted.ts";
+import type { SourceBug } from "../planted/planted-sources.ts";
 import type { Order, Summary, WorkerData } from "./worker.ts";
 
 /**

@@ -3,9 +3,9 @@
  * with less of everything, and for less time, and keeps what still breaks the same promise. Another
  * run is another course of events, so each try is a run of its own.
  */
-import { FAULT_KINDS } from "../fault-kinds.ts";
-import { type Changes, optionsOf, type SimOptions } from "../options.ts";
-import type { PlantedBug } from "../planted.ts";
+import { FAULT_KINDS } from "../base/fault-kinds.ts";
+import { type Changes, optionsOf, type SimOptions } from "../base/options.ts";
+import type { PlantedBug } from "../planted/planted.ts";
 import type { RunResult } from "../result.ts";
 import { commandOf } from "./changes.ts";
 

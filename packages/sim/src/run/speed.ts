@@ -3,8 +3,8 @@
  * (they only make a cluster idle), the checkers at work, at several loads. What counts is processor
  * time of one thread, all of it: garbage collection and the judges too.
  */
-import { FAULT_KINDS } from "../fault-kinds.ts";
-import type { SimOptions } from "../options.ts";
+import { FAULT_KINDS } from "../base/fault-kinds.ts";
+import type { SimOptions } from "../base/options.ts";
 import { runPool } from "./pool.ts";
 import type { Order, Summary } from "./worker.ts";
 

@@ -1,5 +1,5 @@
 /** Sums over many runs, for people and for the record. */
-import type { FaultKind } from "../fault-kinds.ts";
+import type { FaultKind } from "../base/fault-kinds.ts";
 import type { Summary } from "./worker.ts";
 
 const COUNTED = [

@@ -5,9 +5,9 @@
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { type Changes, optionsOf } from "../options.ts";
-import { type PlantedBug, plant } from "../planted.ts";
-import { plantPatch, type SourceBug } from "../planted-sources.ts";
+import { type Changes, optionsOf } from "../base/options.ts";
+import { type PlantedBug, plant } from "../planted/planted.ts";
+import { plantPatch, type SourceBug } from "../planted/planted-sources.ts";
 import type { RunResult } from "../result.ts";
 
 /** A seed to run, and how its options are to differ from those that it draws. */

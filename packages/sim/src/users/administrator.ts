@@ -19,9 +19,9 @@ import {
   type authpb,
   fromLatin1,
 } from "@quorate/proto";
+import type { Scheduler } from "../base/scheduler.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
-import type { Scheduler } from "../scheduler.ts";
 import type { AuthBook } from "./auth-book.ts";
 import type { Identity } from "./identity.ts";
 

@@ -17,7 +17,7 @@ import {
   TokenRolesRequest,
 } from "@quorate/proto";
 import type { Store } from "@quorate/store";
-import { violate } from "../check/violation.ts";
+import { violate } from "../base/violation.ts";
 import { type AuthKind, authKindOf } from "./auth-kinds.ts";
 import {
   AuthModel,

@@ -13,8 +13,8 @@
  * call; what a member decides alone by what that member had applied.
  */
 import { AuthService, type ErrorName, errorNameOf } from "@quorate/proto";
+import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
-import { violate } from "../check/violation.ts";
 import type { Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { AuthModel, ModelIdentity, Need } from "./auth-model.ts";

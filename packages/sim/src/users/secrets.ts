@@ -4,9 +4,9 @@
  * too, and they name the auth revision of their making.
  */
 import type { Random } from "@quorate/host";
+import type { MemberDeps } from "@quorate/member";
 import { crc32c, fromUtf8 } from "@quorate/proto";
-import type { MemberDeps } from "@quorate/server";
-import type { Process, Scheduler } from "../scheduler.ts";
+import type { Process, Scheduler } from "../base/scheduler.ts";
 
 /** A hash takes up to so long. */
 const MAX_HASH_MS = 20;

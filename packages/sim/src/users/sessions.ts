@@ -11,12 +11,12 @@ import {
   AuthService,
   errorNameOf,
 } from "@quorate/proto";
+import type { Scheduler } from "../base/scheduler.ts";
+import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
-import { violate } from "../check/violation.ts";
 import type { Reply } from "../exchanges.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
-import type { Scheduler } from "../scheduler.ts";
 import { ROLES, USERS } from "./administrator.ts";
 import type { AuthModel } from "./auth-model.ts";
 import { byForgery, bySession, type Identity, NO_IDENTITY, type Session } from "./identity.ts";

@@ -1,6 +1,6 @@
 /** What a stream brings, and why it ends, judged as calls are (permission-check.ts). */
 import { type ErrorName, errorNameOf } from "@quorate/proto";
-import { violate } from "../check/violation.ts";
+import { violate } from "../base/violation.ts";
 import type { Node } from "../node.ts";
 import type { CallRules } from "./calls.ts";
 import { type Identity, nameOf } from "./identity.ts";

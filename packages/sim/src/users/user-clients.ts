@@ -21,10 +21,10 @@ import {
   MemberListRequest,
   StatusRequest,
 } from "@quorate/proto";
+import type { Scheduler } from "../base/scheduler.ts";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { Clients } from "../clients.ts";
 import type { Node } from "../node.ts";
-import type { Scheduler } from "../scheduler.ts";
 import { ROLES, USERS } from "./administrator.ts";
 import type { Identity } from "./identity.ts";
 import type { UserNetwork } from "./user-network.ts";

@@ -17,13 +17,13 @@ import {
   WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import { type ModelRange, matches } from "../base/model.ts";
+import type { Scheduler } from "../base/scheduler.ts";
+import { violate } from "../base/violation.ts";
 import type { Safety } from "../check/safety.ts";
-import { violate } from "../check/violation.ts";
 import type { ClientStream } from "../exchanges.ts";
-import { type ModelRange, matches } from "../model.ts";
 import type { Node } from "../node.ts";
 import type { Story } from "../report/story.ts";
-import type { Scheduler } from "../scheduler.ts";
 import type { AuthModel } from "./auth-model.ts";
 import { type Identity, nameOf } from "./identity.ts";
 import type { Moment, PermissionCheck } from "./permission-check.ts";

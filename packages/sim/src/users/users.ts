@@ -3,16 +3,16 @@
  * what they are permitted.
  */
 import type { Random } from "@quorate/host";
+import type { ModelOp, ModelRequest } from "../base/model.ts";
+import type { SimOptions } from "../base/options.ts";
+import type { Scheduler } from "../base/scheduler.ts";
 import type { LeaseCheck } from "../check/lease-lives.ts";
 import type { Safety } from "../check/safety.ts";
 import type { ClientNetwork } from "../client-network.ts";
 import type { Clients } from "../clients.ts";
 import type { Exchanges } from "../exchanges.ts";
-import type { ModelOp, ModelRequest } from "../model.ts";
 import type { Node } from "../node.ts";
-import type { SimOptions } from "../options.ts";
 import type { Story } from "../report/story.ts";
-import type { Scheduler } from "../scheduler.ts";
 import { Administrator, USERS } from "./administrator.ts";
 import { byCertificate, bySession, type Identity, NO_IDENTITY } from "./identity.ts";
 import { PermissionCheck } from "./permission-check.ts";

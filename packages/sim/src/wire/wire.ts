@@ -23,7 +23,7 @@ import {
   Tunnel,
   takeMessages,
 } from "@quorate/transport";
-import { violate } from "../check/violation.ts";
+import { violate } from "../base/violation.ts";
 import type { Station } from "../sim-transport.ts";
 
 /** As in the real transport's options. */

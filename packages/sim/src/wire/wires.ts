@@ -7,10 +7,10 @@
 import type { Random } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import type { ChannelKind } from "@quorate/transport";
-import { violate } from "../check/violation.ts";
+import type { SimOptions } from "../base/options.ts";
+import type { Scheduler } from "../base/scheduler.ts";
+import { violate } from "../base/violation.ts";
 import type { Link, Links } from "../links.ts";
-import type { SimOptions } from "../options.ts";
-import type { Scheduler } from "../scheduler.ts";
 import type { Station } from "../sim-transport.ts";
 import { cutAtRandom } from "./cuts.ts";
 import { damage } from "./damage.ts";

@@ -1,15 +1,9 @@
 /** The judge of histories, judged: what is right passes, and each kind of wrong is named. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  type Answer,
-  type CompactionCall,
-  checkHistory,
-  type ModelKey,
-  type ModelRequest,
-  type Operation,
-  type Outcome,
-} from "../../index.ts";
+import type { Answer, ModelKey, ModelRequest } from "../../src/base/model.ts";
+import type { CompactionCall, Operation, Outcome } from "../../src/base/operation.ts";
+import { checkHistory } from "../../src/check/by-revision.ts";
 
 /** An operation of a client: called and returned at these moments. */
 function op(

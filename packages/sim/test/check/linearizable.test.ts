@@ -5,14 +5,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import {
-  checkHistory,
-  checkLinearizable,
-  type ModelRequest,
-  type Operation,
-  type Outcome,
-} from "../../index.ts";
-import type { OpAnswer } from "../../src/model.ts";
+import type { ModelRequest, OpAnswer } from "../../src/base/model.ts";
+import type { Operation, Outcome } from "../../src/base/operation.ts";
+import { checkHistory } from "../../src/check/by-revision.ts";
+import { checkLinearizable } from "../../src/check/linearizable.ts";
 import { isLinearizableNaively } from "./naive.ts";
 import { randomHistory } from "./random-history.ts";
 

@@ -2,8 +2,11 @@
  * An obviously right judge of small histories: it tries every order of every choice of what may
  * have taken effect.
  */
-import { difference, ModelState, type Operation } from "../../index.ts";
-import type { Answer } from "../../src/model.ts";
+
+import type { Answer } from "../../src/base/model.ts";
+import { ModelState } from "../../src/base/model.ts";
+import { difference } from "../../src/base/model-difference.ts";
+import type { Operation } from "../../src/base/operation.ts";
 
 const BLANK = { create: 0, mod: 0, version: 0 };
 

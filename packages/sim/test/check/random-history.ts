@@ -1,7 +1,8 @@
 /** Small random histories, some of them right and some a little wrong. */
 import type { Random } from "@quorate/host";
-import { type ModelRequest, ModelState, type Operation } from "../../index.ts";
-import type { Answer, ModelOp, OpAnswer } from "../../src/model.ts";
+import type { Answer, ModelOp, OpAnswer } from "../../src/base/model.ts";
+import { type ModelRequest, ModelState } from "../../src/base/model.ts";
+import type { Operation } from "../../src/base/operation.ts";
 
 export interface HistoryShape {
   readonly operations: number;

@@ -5,15 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import {
-  checkHistory,
-  checkLinearizable,
-  formatHistory,
-  judgeHistory,
-  type Operation,
-  parseHistory,
-  shrinkHistory,
-} from "../../index.ts";
+import type { Operation } from "../../src/base/operation.ts";
+import { checkHistory } from "../../src/check/by-revision.ts";
+import { formatHistory, judgeHistory, parseHistory } from "../../src/check/judge.ts";
+import { checkLinearizable } from "../../src/check/linearizable.ts";
+import { shrinkHistory } from "../../src/check/shrink.ts";
 import { isLinearizableNaively } from "./naive.ts";
 import { randomHistory } from "./random-history.ts";
 

@@ -28,8 +28,8 @@ import {
   type ResponseHeader,
   toLatin1,
 } from "@quorate/proto";
-import { InvalidRequestError } from "../requests/invalid-request.ts";
-import type { Steps } from "../steps.ts";
+import type { Steps } from "../backend/steps.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 import { type AuthState, ROOT, type User } from "./auth-state.ts";
 import { decodeBase64 } from "./base64.ts";
 import {

@@ -23,10 +23,10 @@ import {
   UserCreationsRequest,
   utf8Length,
 } from "@quorate/proto";
-import { headerAt } from "../requests/header.ts";
-import { InvalidRequestError } from "../requests/invalid-request.ts";
+import type { Steps } from "../backend/steps.ts";
+import { headerAt } from "../entry/header.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
-import type { Steps } from "../steps.ts";
 import * as apply from "./apply-auth.ts";
 import type { AuthState } from "./auth-state.ts";
 import { decodeBase64 } from "./base64.ts";

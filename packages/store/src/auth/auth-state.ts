@@ -17,8 +17,8 @@
  * the record stands at revision 1, as etcd does when it starts.
  */
 import { authpb, fromUtf8, readU64BE, toUtf8, WireError, writeU64BE } from "@quorate/proto";
-import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
 import { PermissionSet } from "./permission-set.ts";

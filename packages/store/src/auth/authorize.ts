@@ -4,7 +4,7 @@
  * member, and for the same entry always.
  */
 import { EMPTY, type ErrorName } from "@quorate/proto";
-import { runSteps, type Steps } from "../steps.ts";
+import { runSteps, type Steps } from "../backend/steps.ts";
 import { type AuthState, ROOT } from "./auth-state.ts";
 import type { KeyAccess, PermissionSet } from "./permission-set.ts";
 

@@ -16,10 +16,10 @@ import {
   type RequestOp,
   type TxnRequest,
 } from "@quorate/proto";
+import { STEP_KEYS, type Steps } from "../backend/steps.ts";
 import { MAX_FORGOTTEN_KEYS } from "../lease/lease-coverage.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { RequestKind } from "../requests/request-table.ts";
-import { STEP_KEYS, type Steps } from "../steps.ts";
 import {
   type AttachedKeys,
   type AuthIdentity,

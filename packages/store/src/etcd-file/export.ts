@@ -14,9 +14,9 @@ import {
 } from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
 import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
-import { type BackendSnapshot, Bucket } from "../backend.ts";
+import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { PREFIX_BYTES } from "../backend/live-bytes.ts";
 import type { TableRecords } from "../level-files/records.ts";
-import { PREFIX_BYTES } from "../live-bytes.ts";
 import { TOMBSTONE_BYTES } from "../mvcc/revision.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 

@@ -13,12 +13,12 @@ import {
   toLatin1,
   WireError,
 } from "@quorate/proto";
-import { Backend, Bucket } from "../backend.ts";
-import { currentDirectory } from "../directories.ts";
+import { Backend, Bucket } from "../backend/backend.ts";
+import { currentDirectory } from "../backend/directories.ts";
+import { type Position, writePosition } from "../backend/meta.ts";
 import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
 import { putMember } from "../membership/membership.ts";
-import { type Position, writePosition } from "../meta.ts";
 import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
 import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
 import { addLaterUsers, disableAuth, type LaterUsers } from "./later-users.ts";

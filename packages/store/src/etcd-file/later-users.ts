@@ -6,7 +6,7 @@
 import type { Keyspace } from "@quorate/host";
 import { authpb, concat, EMPTY, fromUtf8, readU64BE, toUtf8, writeU64BE } from "@quorate/proto";
 import { encodeUser } from "../auth/auth-state.ts";
-import { Bucket } from "../backend.ts";
+import { Bucket } from "../backend/backend.ts";
 
 export interface LaterUsers {
   readonly isEnabled: boolean;

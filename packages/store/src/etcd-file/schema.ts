@@ -14,7 +14,7 @@
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
 import { CodedError, fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
-import { Bucket } from "../backend.ts";
+import { Bucket } from "../backend/backend.ts";
 
 /** The buckets of a file, by name. */
 export const FILE_BUCKETS = {

@@ -7,7 +7,7 @@
  *
  * Each key is looked at once, and again when it is attached again.
  */
-import { STEP_KEYS, type Steps } from "../steps.ts";
+import { STEP_KEYS, type Steps } from "../backend/steps.ts";
 
 /** Sets of permissions of which the coverage of one lease is remembered. */
 export const MAX_LEASE_COVERAGES = 8;

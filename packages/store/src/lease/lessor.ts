@@ -9,12 +9,12 @@
  * values.
  */
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
-import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
-import { violated } from "../invariants.ts";
-import { LiveBytes } from "../live-bytes.ts";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
+import { violated } from "../backend/invariants.ts";
+import { LiveBytes } from "../backend/live-bytes.ts";
+import { STEP_KEYS, type Steps } from "../backend/steps.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
-import { STEP_KEYS, type Steps } from "../steps.ts";
 import { LeaseCoverages, MAX_FORGOTTEN_KEYS } from "./lease-coverage.ts";
 import { UnfinishedChanges } from "./unfinished-changes.ts";
 

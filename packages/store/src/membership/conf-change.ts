@@ -3,7 +3,7 @@
  * proposes.
  */
 import { raftpb, WireError } from "@quorate/proto";
-import { InvalidRequestError } from "../requests/invalid-request.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 import { decodeChangeContext, type Member } from "./member.ts";
 
 const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =

@@ -3,9 +3,9 @@
  * the replicated state: it changes only by applied entries, and is read from the backend at start.
  */
 import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
-import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
-import { assert } from "../invariants.ts";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
+import { assert } from "../backend/invariants.ts";
 import {
   type ChangeContext,
   decodeChangeContext,

@@ -12,7 +12,7 @@
  * covers the records that it drops.
  */
 import { errorOf } from "@quorate/proto";
-import { Bucket } from "../backend.ts";
+import { Bucket } from "../backend/backend.ts";
 import { DroppedRecords } from "./dropped-records.ts";
 import { encodeRevision } from "./revision.ts";
 import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } from "./state.ts";

@@ -3,8 +3,8 @@
  * when the batch is written. A map of them, which no read needs, grew in pauses of the event loop.
  */
 import type { KeyspaceWrite } from "@quorate/host";
-import { Bucket, prefixed } from "../backend.ts";
-import type { BulkRecords } from "../staged-changes.ts";
+import { Bucket, prefixed } from "../backend/backend.ts";
+import type { BulkRecords } from "../backend/staged-changes.ts";
 import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "./revision.ts";
 
 /** Numbers of one record: main, and sub with the kind of record. */

@@ -7,9 +7,9 @@
  * sooner than on others); if there is no such record at all, those count that compaction leaves.
  */
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
-import { Bucket } from "../backend.ts";
-import { assert } from "../invariants.ts";
-import { LIVE_BYTES } from "../live-bytes.ts";
+import { Bucket } from "../backend/backend.ts";
+import { assert } from "../backend/invariants.ts";
+import { LIVE_BYTES } from "../backend/live-bytes.ts";
 import type { Compaction } from "./compaction.ts";
 import type { KeyIndex } from "./key-index.ts";
 import type { KeyTree } from "./key-tree.ts";

@@ -4,8 +4,8 @@
  * are compacted meanwhile may or may not be among them.
  */
 import { KeyValue, toHex, toLatin1 } from "@quorate/proto";
-import { Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
+import { Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import type { Change } from "./write-txn.ts";

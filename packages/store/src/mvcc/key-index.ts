@@ -23,7 +23,7 @@
  * Each event has the size of its record, so that a compaction knows the bytes it frees
  * without reading the records.
  */
-import { violated } from "../invariants.ts";
+import { violated } from "../backend/invariants.ts";
 
 /** Place of the last event; places of older ones are 0 and more. */
 export const LATEST = -1;

@@ -11,11 +11,11 @@
  * The index of all keys is in memory, their records are in the backend. Changes take effect at
  * once; reads of ranges run in steps, which a caller may run to the end at once too.
  */
-import type { Backend } from "../backend.ts";
-import { assert } from "../invariants.ts";
+import type { Backend } from "../backend/backend.ts";
+import { assert } from "../backend/invariants.ts";
+import { LiveBytes } from "../backend/live-bytes.ts";
+import { STEP_KEYS } from "../backend/steps.ts";
 import type { TableRecords } from "../level-files/records.ts";
-import { LiveBytes } from "../live-bytes.ts";
-import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
 import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
 import { HashRuns } from "./hash-runs.ts";

@@ -3,8 +3,8 @@
  * drops nothing that a read through it can meet. Many records are fetched together and off the
  * loop; a read that waits for them says so in `ReadIo`.
  */
-import { Bucket } from "../backend.ts";
-import type { Steps } from "../steps.ts";
+import { Bucket } from "../backend/backend.ts";
+import type { Steps } from "../backend/steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { ReadView } from "./read-view.ts";
 import { MAX_CACHED_BYTES } from "./record-cache.ts";

@@ -7,7 +7,7 @@
  * pause; therefore every found key has its revision, and is looked up again in the index.
  */
 import { errorOf } from "@quorate/proto";
-import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../steps.ts";
+import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../backend/steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";

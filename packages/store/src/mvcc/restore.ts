@@ -5,10 +5,10 @@
  * records before.
  */
 import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
-import { type BackendSnapshot, Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
+import { type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
+import { liveSizeBytes } from "../backend/live-bytes.ts";
 import type { TableRecords } from "../level-files/records.ts";
-import { liveSizeBytes } from "../live-bytes.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { LeaseBook } from "./lease-book.ts";
 import { RecordHead } from "./record-head.ts";

@@ -1,8 +1,8 @@
 /** What the parts of mvcc share: the backend, the index in memory, and where the store stands. */
 import { fromUtf8 } from "@quorate/proto";
-import { type Backend, Bucket } from "../backend.ts";
-import { StoreDamageError } from "../errors.ts";
-import type { LiveBytes } from "../live-bytes.ts";
+import { type Backend, Bucket } from "../backend/backend.ts";
+import { StoreDamageError } from "../backend/errors.ts";
+import type { LiveBytes } from "../backend/live-bytes.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
 import { RecordCache } from "./record-cache.ts";

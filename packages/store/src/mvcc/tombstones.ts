@@ -4,8 +4,8 @@
  */
 import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue, varintSize } from "@quorate/proto";
-import { Bucket, prefixed } from "../backend.ts";
-import type { BulkRecords } from "../staged-changes.ts";
+import { Bucket, prefixed } from "../backend/backend.ts";
+import type { BulkRecords } from "../backend/staged-changes.ts";
 import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 
 /**

@@ -9,10 +9,10 @@
  * sums (live bytes, number of keys) change at the commit.
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
-import { Bucket } from "../backend.ts";
-import { violated } from "../invariants.ts";
-import { liveSizeBytes } from "../live-bytes.ts";
-import type { Steps } from "../steps.ts";
+import { Bucket } from "../backend/backend.ts";
+import { violated } from "../backend/invariants.ts";
+import { liveSizeBytes } from "../backend/live-bytes.ts";
+import type { Steps } from "../backend/steps.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { KeyTree } from "./key-tree.ts";

@@ -8,8 +8,8 @@ import {
   Compare_CompareTarget as Target,
   toLatin1,
 } from "@quorate/proto";
+import { runSteps, type Steps } from "../backend/steps.ts";
 import { isLatest, type KeyIndex, keyRange, type ReadView, type VisitKey } from "../mvcc/index.ts";
-import { runSteps, type Steps } from "../steps.ts";
 
 /** True if every comparison holds on the newest state; without a pause. */
 export function compareAllNow(view: ReadView, compares: readonly Compare[]): boolean {

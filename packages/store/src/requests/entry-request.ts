@@ -4,7 +4,7 @@
  *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }   stays encoded
  */
 import { InternalRaftRequest, Reader, WireError } from "@quorate/proto";
-import { InvalidRequestError } from "./invalid-request.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 import type { RequestLimits } from "./request-record.ts";
 import { checkRequest, REQUEST_RECORDS } from "./request-table.ts";
 import { innerRequest } from "./token-roles.ts";

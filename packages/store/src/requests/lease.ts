@@ -7,10 +7,10 @@ import type {
   LeaseRevokeRequest,
   LeaseRevokeResponse,
 } from "@quorate/proto";
+import type { Steps } from "../backend/steps.ts";
+import { headerAt } from "../entry/header.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Mvcc } from "../mvcc/index.ts";
-import type { Steps } from "../steps.ts";
-import { headerAt } from "./header.ts";
 
 /** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
 export function applyLeaseGrant(

@@ -5,8 +5,8 @@
  *     limit 3:   [a b c] more, last c   ->   from "c\0"   [d e f] more, last f   ->   [g]
  */
 import { varintSize } from "@quorate/proto";
+import type { Steps } from "../backend/steps.ts";
 import type { KeyIndex, KeyRange, ReadView, VisitKey } from "../mvcc/index.ts";
-import type { Steps } from "../steps.ts";
 import { isKnown, keyOf, type RecordSink, withoutValue } from "./range.ts";
 
 /** The part of a range that is read. */

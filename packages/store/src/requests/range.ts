@@ -23,6 +23,8 @@ import {
   type RangeResponse,
   RangeRequest_SortTarget as Target,
 } from "@quorate/proto";
+import { runSteps, STEP_KEYS, type Steps } from "../backend/steps.ts";
+import { headerAt } from "../entry/header.ts";
 import {
   isLatest,
   type KeyIndex,
@@ -33,8 +35,6 @@ import {
   type ReadView,
   type VisitKey,
 } from "../mvcc/index.ts";
-import { runSteps, STEP_KEYS, type Steps } from "../steps.ts";
-import { headerAt } from "./header.ts";
 import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
 /** Reads the applied state, without a pause. @throws EtcdError FutureRev, Compacted */

@@ -3,8 +3,8 @@
  * all at one revision.
  */
 import { errorOf, type RangeRequest, type TxnRequest } from "@quorate/proto";
+import type { Steps } from "../backend/steps.ts";
 import type { ReadView } from "../mvcc/index.ts";
-import type { Steps } from "../steps.ts";
 import { compareAll } from "./compare.ts";
 import { type RangeSummary, type RecordSink, rangeInto } from "./range.ts";
 

@@ -1,12 +1,12 @@
 /** One kind of request that stands in log entries: how it is checked and applied. */
 import type { ErrorName, MessageType } from "@quorate/proto";
-import type { Alarms } from "../alarms.ts";
 import type { AuthState } from "../auth/auth-state.ts";
+import type { Alarms } from "../backend/alarms.ts";
+import type { Steps } from "../backend/steps.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Membership } from "../membership/membership.ts";
 import type { Mvcc } from "../mvcc/index.ts";
 import type { ReadView } from "../mvcc/read-view.ts";
-import type { Steps } from "../steps.ts";
 
 /** Limits of requests that depend on a member's configuration. */
 export interface RequestLimits {

@@ -22,6 +22,7 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import { AUTH_REQUESTS } from "../auth/auth-requests.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 import { MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
 import type { ReadView } from "../mvcc/read-view.ts";
 import { applyAlarm } from "./alarm.ts";
@@ -30,7 +31,6 @@ import { applyCompaction } from "./compaction.ts";
 import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./cost.ts";
 import { decodeTxn } from "./decode-txn.ts";
 import { applyDelete, deleteInSteps, isSingleDelete } from "./delete-range.ts";
-import { InvalidRequestError } from "./invalid-request.ts";
 import { isShortTxn } from "./kinds.ts";
 import {
   applyLeaseCheckpoint,

@@ -2,7 +2,7 @@
  * The rows of a range's response, collected in key order and returned in the requested order.
  * Memory is bounded by the limit, not by the range, and sorting runs in steps.
  */
-import { STEP_BYTES, type Steps } from "../steps.ts";
+import { STEP_BYTES, type Steps } from "../backend/steps.ts";
 
 /** Maximum comparisons of one step: some 0.2 ms. */
 const STEP_COMPARES = 1024;

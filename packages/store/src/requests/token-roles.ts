@@ -11,7 +11,7 @@
 import { InternalRaftRequest, TokenRolesRequest } from "@quorate/proto";
 import { ANONYMOUS, type AuthIdentity } from "../auth/authorize.ts";
 import { MAX_TOKEN_ROLE_LENGTH, MAX_TOKEN_ROLES } from "../auth/limits.ts";
-import { InvalidRequestError } from "./invalid-request.ts";
+import { InvalidRequestError } from "../entry/invalid-request.ts";
 
 /** An entry's request and the party that it is of. */
 export interface IdentifiedRequest {

@@ -23,6 +23,8 @@ import {
   type TxnResponse,
   toLatin1,
 } from "@quorate/proto";
+import { runSteps, type Steps } from "../backend/steps.ts";
+import { headerAt } from "../entry/header.ts";
 import {
   inRange,
   type KeyRange,
@@ -32,10 +34,8 @@ import {
   type ReadView,
   type WriteTxn,
 } from "../mvcc/index.ts";
-import { runSteps, type Steps } from "../steps.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
-import { headerAt } from "./header.ts";
 import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
 import { range, rangeNow } from "./range.ts";

@@ -14,8 +14,8 @@ import {
   type TxnRequest,
   toLatin1,
 } from "@quorate/proto";
+import type { Steps } from "../backend/steps.ts";
 import { type KeyRange, keyRange, type ReadView } from "../mvcc/index.ts";
-import type { Steps } from "../steps.ts";
 
 /** Bytes of records that the puts of one request with ignore_value copy. */
 export const MAX_COPIED_BYTES: number = 64 << 20;

@@ -1,7 +1,7 @@
 /** Real transports on 127.0.0.1. */
-import type { Clock, LogFields, Logger } from "@quorate/host";
+import type { Clock, HttpHandler, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
-import { type HttpHandler, nodeClock, type TlsOptions } from "@quorate/host/node";
+import { nodeClock, type TlsOptions } from "@quorate/host/node";
 import type { AskMembers, ReportedMember } from "@quorate/transport";
 import {
   Http2Transport,

@@ -1,7 +1,7 @@
 /** kube-apiserver's events, as `npm run compare:audit -- --record` has stored them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { StartOptions } from "@quorate/apiserver/node";
+import type { StartOptions } from "@quorate/kube-apiserver/node";
 import type { Event } from "./play.ts";
 import { POLICY, TOKENS } from "./requests.ts";
 

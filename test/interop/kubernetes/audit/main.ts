@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual, parseArgs } from "node:util";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { withKubeApiserver } from "../kube-process.ts";
 import { auditOptions, keptEvents, keptPath } from "./kept.ts";
 import { type Event, eventsOf } from "./play.ts";

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 
 /** Runs a program to its end; the server in this process goes on. */
 function run(command: string, args: readonly string[], cwd: string, env = {}): Promise<number> {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { findProgram } from "../../../support/executables.ts";
 import { kubeApiFlags, writeKubeApiFiles } from "../../../support/kube-apiserver.ts";
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual, parseArgs } from "node:util";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { withKubeApiserver } from "../kube-process.ts";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";

@@ -1,7 +1,7 @@
 /** The command `npm run compare:kube-api`: kube-apiserver's responses beside ours. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { differencesOf, responsesOf } from "./compare.ts";
 import { accessOf } from "./exchange.ts";
 import { keptPath, keptResponses } from "./kept.ts";

@@ -1,6 +1,6 @@
 /** The command `npm run compare:routes`: kube-apiserver's routes beside ours, pair by pair. */
 import { parseArgs } from "node:util";
-import { startApiServer } from "@quorate/apiserver/node";
+import { startApiServer } from "@quorate/kube-apiserver/node";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
 import { keepAnswers, keptAnswers, routeDifferences } from "./kept.ts";

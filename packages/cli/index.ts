@@ -1,0 +1,49 @@
+/** The entry point of cli. */
+export { argumentTrouble } from "./src/arguments.ts";
+export {
+  type Command,
+  type CommandLine,
+  commandName,
+  type Invocation,
+  type Program,
+  variableOf,
+} from "./src/command.ts";
+export { readCommandLine } from "./src/command-line.ts";
+export {
+  type Flag,
+  FlagError,
+  type Flags,
+  FlagValues,
+  parseBigInt64,
+  readFlags,
+  toSafeNumber,
+} from "./src/flags.ts";
+export {
+  goJson,
+  goQuote,
+  goUnquote,
+  humanBytes,
+  type JsonValue,
+  utf8Size,
+} from "./src/go-format.ts";
+export { flagLines, helpText, shownDefault, usageOf } from "./src/help.ts";
+export {
+  type ChildEnd,
+  Exit,
+  ExitCode,
+  type Io,
+  LineReader,
+  readAll,
+  type StopSignal,
+  stoppedBy,
+  systemReason,
+  type Terminal,
+  untilStopped,
+} from "./src/io.ts";
+export { passwordPrompt } from "./src/password-prompt.ts";
+export { processIo } from "./src/process-io.ts";
+export { runProgram } from "./src/program.ts";
+export { Progress } from "./src/progress.ts";
+export { drawTable, type Table } from "./src/table.ts";
+export { type Paint, painted, paintFor, plain, type Style } from "./src/terminal.ts";
+export { type CommandNode, commandNodes } from "./src/tree.ts";

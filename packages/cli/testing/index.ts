@@ -1,0 +1,2 @@
+/** The entry point of cli. */
+export { FakeIo } from "./fake-io.ts";

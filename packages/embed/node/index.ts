@@ -1,0 +1,2 @@
+/** The entry point of embed. */
+export { startMember } from "./start-member.ts";

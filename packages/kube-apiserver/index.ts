@@ -1,0 +1,28 @@
+/**
+ * Kubernetes' storage layer and API server: storage, cacher, registry, rest, and the handlers that
+ * serve them. node/ has sockets, files and the program.
+ */
+export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
+export {
+  type WebhookCall,
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookResponse,
+} from "./src/admission/webhook-caller.ts";
+export { applyPatch } from "./src/apply/apply-patch.ts";
+export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-manager.ts";
+export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
+export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
+export { type Serving, servedResourcesOf } from "./src/builtin/served-resources.ts";
+export { identityTransformer } from "./src/encryption/prefix-transformers.ts";
+export { OpenApiDocuments, type OpenApiPage } from "./src/openapi/openapi-documents.ts";
+export {
+  defineResource,
+  type ObjectOf,
+  type ResourceDefinition,
+  type TypedColumn,
+  type TypedObject,
+  type TypedResource,
+} from "./src/typed/define-resource.ts";
+export * as shapes from "./src/typed/shapes.ts";
+export type { TypedStrategy } from "./src/typed/typed-strategy.ts";

@@ -1,0 +1,211 @@
+/** From the flags of `quorate apiserver` to the server's options. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { FlagValues } from "@quorate/cli";
+import { CodedError } from "@quorate/proto";
+import { AUTHORIZATION_MODES, type AuthorizationMode } from "../src/authz/union.ts";
+import type { EtcdOptions, ServeOptions } from "./serve-options.ts";
+
+/** A flag that is refused; the text is for the operator. */
+export class FlagRefusal extends CodedError<"BadFlag"> {
+  constructor(message: string) {
+    super("FlagRefusal", "BadFlag", message);
+  }
+}
+
+const MAX_PORT = 65_535;
+const MAX_IN_FLIGHT = 1_000_000;
+const MAX_SECONDS = 2 ** 31 / 1000;
+
+const MAX_DAYS = 36_500;
+const MAX_BACKUPS = 100_000;
+const MAX_FILE_MIB = 1024 * 1024;
+
+const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
+/** Those that are always on, and the one that can be added. */
+const PLUGINS = new Set([
+  ...["NamespaceLifecycle", "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"],
+  OWNER_REFERENCES,
+]);
+
+/** Throws FlagRefusal. */
+export function optionsOf(flags: FlagValues): ServeOptions {
+  const bindAddress = flags.string("bind-address");
+  return {
+    bindAddress,
+    port: within(flags, "secure-port", 0, MAX_PORT),
+    hosts: [flags.string("advertise-address"), flags.string("external-hostname")].filter(
+      (host) => host !== "",
+    ),
+    dataDir: dataDirOf(flags),
+    etcd: etcdOf(flags),
+    etcdPrefix: flags.string("etcd-prefix"),
+    storageMediaType: mediaTypeOf(flags),
+    tls: tlsOf(flags),
+    clientCaFile: flags.string("client-ca-file"),
+    tokenAuthFile: flags.string("token-auth-file"),
+    serviceAccounts: serviceAccountsOf(flags),
+    authorizationModes: modesOf(flags),
+    anonymousAuth: flags.bool("anonymous-auth"),
+    enforceOwnerReferences: pluginsOf(flags).has(OWNER_REFERENCES),
+    encryptionConfigFile: flags.string("encryption-provider-config"),
+    encryptionReload: flags.bool("encryption-provider-config-automatic-reload"),
+    audit: auditOf(flags),
+    eventTtlSeconds: seconds(flags, "event-ttl"),
+    watchCache: flags.bool("watch-cache"),
+    compactionIntervalMs: flags.durationMs("etcd-compaction-interval"),
+    resources: [],
+    maxInFlight:
+      within(flags, "max-requests-inflight", 1, MAX_IN_FLIGHT) +
+      within(flags, "max-mutating-requests-inflight", 0, MAX_IN_FLIGHT),
+    requestTimeoutMs: positive(flags, "request-timeout"),
+    minRequestTimeoutMs: within(flags, "min-request-timeout", 1, MAX_SECONDS / 2) * 1000,
+    webhookServices: servicesOf(flags),
+    shutdownDelayMs: flags.durationMs("shutdown-delay-duration"),
+    kubeconfigPath: flags.string("kubeconfig-out"),
+  };
+}
+
+function required(flags: FlagValues, name: string): string {
+  const value = flags.string(name);
+  if (value === "") throw new FlagRefusal(`--${name} must not be empty`);
+  return value;
+}
+
+function dataDirOf(flags: FlagValues): string {
+  const certDir = flags.string("cert-dir");
+  const isOurs = certDir === "" || flags.isSet("data-dir");
+  return isOurs ? required(flags, "data-dir") : join(certDir, "quorate");
+}
+
+function within(flags: FlagValues, name: string, min: number, max: number): number {
+  const value = flags.int(name);
+  if (value >= min && value <= max) return value;
+  throw new FlagRefusal(`--${name} is ${value}; it must be from ${min} to ${Math.floor(max)}`);
+}
+
+function positive(flags: FlagValues, name: string): number {
+  const valueMs = flags.durationMs(name);
+  if (valueMs > 0 && valueMs < 2 ** 31) return valueMs;
+  throw new FlagRefusal(`--${name} must be longer than 0 and shorter than 24 days`);
+}
+
+function seconds(flags: FlagValues, name: string): number {
+  return Math.max(1, Math.round(positive(flags, name) / 1000));
+}
+
+function etcdOf(flags: FlagValues): EtcdOptions | undefined {
+  const servers = flags.strings("etcd-servers");
+  const [caFile, certFile, keyFile] = ["etcd-cafile", "etcd-certfile", "etcd-keyfile"].map((name) =>
+    flags.string(name),
+  );
+  if (servers.length === 0) {
+    if (flags.isSet("embedded") && !flags.bool("embedded"))
+      throw new FlagRefusal("--embedded=false needs --etcd-servers");
+    if (caFile !== "" || certFile !== "" || keyFile !== "")
+      throw new FlagRefusal(
+        "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers",
+      );
+    return undefined;
+  }
+  if (flags.bool("embedded"))
+    throw new FlagRefusal("--embedded and --etcd-servers exclude each other");
+  if ((certFile === "") !== (keyFile === ""))
+    throw new FlagRefusal("--etcd-certfile and --etcd-keyfile need each other");
+  return { servers, caFile, certFile, keyFile };
+}
+
+function tlsOf(flags: FlagValues): ServeOptions["tls"] {
+  const [certFile, keyFile] = [flags.string("tls-cert-file"), flags.string("tls-private-key-file")];
+  if ((certFile === "") !== (keyFile === ""))
+    throw new FlagRefusal("--tls-cert-file and --tls-private-key-file need each other");
+  if (certFile !== "") return { certFile, keyFile };
+  const dir = flags.string("cert-dir");
+  const pair = { certFile: join(dir, "apiserver.crt"), keyFile: join(dir, "apiserver.key") };
+  return dir !== "" && existsSync(pair.certFile) && existsSync(pair.keyFile) ? pair : undefined;
+}
+
+function mediaTypeOf(flags: FlagValues): ServeOptions["storageMediaType"] {
+  const value = flags.string("storage-media-type");
+  if (value === "application/json" || value === "application/vnd.kubernetes.protobuf") return value;
+  throw new FlagRefusal(
+    `--storage-media-type is ${JSON.stringify(value)}; it must be application/json or application/vnd.kubernetes.protobuf`,
+  );
+}
+
+function modesOf(flags: FlagValues): AuthorizationMode[] {
+  const modes = flags.strings("authorization-mode");
+  for (const mode of modes)
+    if (!(AUTHORIZATION_MODES as readonly string[]).includes(mode))
+      throw new FlagRefusal(
+        `--authorization-mode has ${JSON.stringify(mode)}; known modes: ${AUTHORIZATION_MODES.join(", ")}`,
+      );
+  if (modes.length === 0 || new Set(modes).size !== modes.length)
+    throw new FlagRefusal("--authorization-mode needs at least one mode, and each once");
+  return modes as AuthorizationMode[];
+}
+
+function serviceAccountsOf(flags: FlagValues): ServeOptions["serviceAccounts"] {
+  const issuers = flags.strings("service-account-issuer");
+  if (issuers.length === 0) throw new FlagRefusal("--service-account-issuer must not be empty");
+  return {
+    issuers,
+    audiences: flags.strings("api-audiences"),
+    maxExpirationSeconds: Math.round(
+      flags.durationMs("service-account-max-token-expiration") / 1000,
+    ),
+    signingKeyFile: flags.string("service-account-signing-key-file"),
+    keyFiles: flags.strings("service-account-key-file"),
+  };
+}
+
+const AUDIT_MODES = ["batch", "blocking", "blocking-strict"];
+
+function auditOf(flags: FlagValues): ServeOptions["audit"] {
+  const [format, mode] = [flags.string("audit-log-format"), flags.string("audit-log-mode")];
+  if (format !== "json" && format !== "legacy")
+    throw new FlagRefusal(
+      `--audit-log-format is ${JSON.stringify(format)}; it must be json or legacy`,
+    );
+  if (!AUDIT_MODES.includes(mode))
+    throw new FlagRefusal(
+      `--audit-log-mode is ${JSON.stringify(mode)}; it must be ${AUDIT_MODES.join(", ")}`,
+    );
+  return {
+    policyFile: flags.string("audit-policy-file"),
+    path: flags.string("audit-log-path"),
+    maxAgeDays: within(flags, "audit-log-maxage", 0, MAX_DAYS),
+    maxBackups: within(flags, "audit-log-maxbackup", 0, MAX_BACKUPS),
+    maxSizeMib: within(flags, "audit-log-maxsize", 0, MAX_FILE_MIB),
+    compress: flags.bool("audit-log-compress"),
+    format,
+    isStrict: mode === "blocking-strict",
+  };
+}
+
+/** "name.namespace=host:port" each. */
+function servicesOf(flags: FlagValues): ReadonlyMap<string, string> {
+  const services = new Map<string, string>();
+  for (const text of flags.strings("webhook-service")) {
+    const [service, address, ...rest] = text.split("=");
+    if (!service?.includes(".") || !address?.includes(":") || rest.length > 0)
+      throw new FlagRefusal(`--webhook-service is ${text}; it must be name.namespace=host:port`);
+    services.set(service, address);
+  }
+  return services;
+}
+
+function pluginsOf(flags: FlagValues): ReadonlySet<string> {
+  const plugins = new Set(flags.strings("enable-admission-plugins"));
+  for (const name of plugins)
+    if (!PLUGINS.has(name))
+      throw new FlagRefusal(
+        `--enable-admission-plugins has ${JSON.stringify(name)}; known: ${[...PLUGINS].join(", ")}`,
+      );
+  for (const name of flags.strings("disable-admission-plugins")) {
+    if (name === OWNER_REFERENCES) plugins.delete(name);
+    else if (PLUGINS.has(name))
+      throw new FlagRefusal(`--disable-admission-plugins has ${name}, which is always on`);
+  }
+  return plugins;
+}

@@ -1,0 +1,58 @@
+/** /metrics: the server's own, its storages', its engine's and its process's. */
+
+import { MetricRegistry } from "@quorate/metrics";
+import type { EngineServer } from "@quorate/rpc/node";
+import type { ControlPlane } from "../src/server/control-plane.ts";
+import type { Page } from "../src/server/routes.ts";
+import { sampleText } from "../src/server/sample-text.ts";
+
+type Counters = ReturnType<EngineServer["counters"]>;
+
+/**
+ * The page; what writes it is loaded at the first scrape.
+ * @param own what the calls to the cluster, and the audit log, are counted in
+ * @param onClose is called with what ends the measuring of the process
+ */
+export function metricsPages(
+  plane: ControlPlane,
+  own: readonly MetricRegistry[],
+  counters: () => Counters,
+  onClose: (task: () => void) => void,
+): ReadonlyMap<string, Page> {
+  let exposition: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
+  const counts = new MetricRegistry();
+  const objects = counts.gauges("apiserver_storage_objects", "Stored objects.", ["resource"]);
+  const page: Page = async (call) => {
+    exposition ??= load(plane, [counts, ...own], counters, onClose);
+    for (const { spec, count } of await plane.storages.counts()) {
+      const { group } = spec.kind;
+      objects.with(group === "" ? spec.resource : `${spec.resource}.${group}`).value = count;
+    }
+    const { contentType, text } = await exposition;
+    call.respond(200, { "content-type": contentType }, await text());
+  };
+  return new Map([["/metrics", page]]);
+}
+
+async function load(
+  plane: ControlPlane,
+  others: readonly MetricRegistry[],
+  counters: () => Counters,
+  onClose: (task: () => void) => void,
+) {
+  const { engineMetrics, processMetrics, prometheusExposition } = await import(
+    "@quorate/server/node"
+  );
+  const process = new MetricRegistry();
+  engineMetrics(process, counters);
+  onClose(processMetrics(process));
+  const registries = [plane.server.metrics.registry, ...others, process];
+  const parts = registries.map((registry) => prometheusExposition(registry));
+  return {
+    contentType: parts[0].contentType,
+    text: async () => {
+      const texts = await Promise.all(parts.map((part) => part.text()));
+      return [...texts, sampleText(plane.storages.samples())].join("\n");
+    },
+  };
+}

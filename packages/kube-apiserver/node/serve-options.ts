@@ -1,0 +1,121 @@
+/** What an API server is started with, from flags or from a program. */
+
+import type { AuthorizationMode } from "../src/authz/union.ts";
+import type { TypedResource } from "../src/typed/define-resource.ts";
+
+/** The cluster that holds the objects. */
+export interface EtcdOptions {
+  readonly servers: readonly string[];
+  /** Paths of PEM files; "" for none. */
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface ServeOptions {
+  readonly bindAddress: string;
+  /** 0 for a free one. */
+  readonly port: number;
+  /** Names and addresses in the certificate that the server makes, besides its own. */
+  readonly hosts: readonly string[];
+  /** Where certificates, and the data of the embedded member, are. */
+  readonly dataDir: string;
+  /** Undefined: a member in the same process. */
+  readonly etcd: EtcdOptions | undefined;
+  readonly etcdPrefix: string;
+  /** How built-in kinds are written. Both forms are read. */
+  readonly storageMediaType: "application/vnd.kubernetes.protobuf" | "application/json";
+  /** Undefined: made in the data directory. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** "": the server's own authority. */
+  readonly clientCaFile: string;
+  /** "" for none. */
+  readonly tokenAuthFile: string;
+  readonly serviceAccounts: {
+    readonly issuers: readonly string[];
+    readonly audiences: readonly string[];
+    readonly maxExpirationSeconds: number;
+    /** "": made in the data directory. */
+    readonly signingKeyFile: string;
+    readonly keyFiles: readonly string[];
+  };
+  readonly authorizationModes: readonly AuthorizationMode[];
+  readonly anonymousAuth: boolean;
+  /** Setting owner references that block a deletion needs permission to finalize the owner. */
+  readonly enforceOwnerReferences: boolean;
+  /** "" for none. */
+  readonly encryptionConfigFile: string;
+  readonly encryptionReload: boolean;
+  readonly audit: AuditLogOptions;
+  readonly eventTtlSeconds: number;
+  readonly watchCache: boolean;
+  /** 0: another server of the cluster compacts. */
+  readonly compactionIntervalMs: number;
+  /** Resources that the program adds (defineResource). */
+  readonly resources: readonly TypedResource[];
+  /** --max-requests-inflight and --max-mutating-requests-inflight together. */
+  readonly maxInFlight: number;
+  readonly requestTimeoutMs: number;
+  readonly minRequestTimeoutMs: number;
+  /** Where services of webhooks are, by "name.namespace" or "name.namespace:port". */
+  readonly webhookServices: ReadonlyMap<string, string>;
+  /** How long /readyz fails before the port closes. */
+  readonly shutdownDelayMs: number;
+  /** "": admin.kubeconfig in the data directory. */
+  readonly kubeconfigPath: string;
+}
+
+/** --audit-policy-file and --audit-log-*. Requests are recorded where both paths are given. */
+export interface AuditLogOptions {
+  readonly policyFile: string;
+  /** A file, a named pipe, or "-" for standard output. */
+  readonly path: string;
+  /** Rotated files are deleted after so many days, or beyond so many; 0 for never. */
+  readonly maxAgeDays: number;
+  readonly maxBackups: number;
+  /** A file is rotated at this size; 0 for 100. */
+  readonly maxSizeMib: number;
+  readonly compress: boolean;
+  readonly format: "json" | "legacy";
+  /** Requests are refused while the log cannot be written. */
+  readonly isStrict: boolean;
+}
+
+/** The defaults, which are kube-apiserver's where it has the option. */
+export const DEFAULT_SERVE_OPTIONS: Omit<ServeOptions, "dataDir"> = {
+  bindAddress: "127.0.0.1",
+  port: 0,
+  hosts: [],
+  etcd: undefined,
+  etcdPrefix: "/registry",
+  storageMediaType: "application/vnd.kubernetes.protobuf",
+  tls: undefined,
+  clientCaFile: "",
+  tokenAuthFile: "",
+  serviceAccounts: {
+    issuers: ["https://kubernetes.default.svc.cluster.local"],
+    audiences: [],
+    maxExpirationSeconds: 0,
+    signingKeyFile: "",
+    keyFiles: [],
+  },
+  authorizationModes: ["RBAC"],
+  anonymousAuth: true,
+  enforceOwnerReferences: false,
+  encryptionConfigFile: "",
+  encryptionReload: false,
+  audit: {
+    ...{ policyFile: "", path: "", maxAgeDays: 0, maxBackups: 0, maxSizeMib: 0 },
+    ...{ compress: false, format: "json", isStrict: false },
+  },
+  eventTtlSeconds: 3600,
+  watchCache: true,
+  compactionIntervalMs: 300_000,
+  resources: [],
+  maxInFlight: 600,
+  requestTimeoutMs: 60_000,
+  minRequestTimeoutMs: 1_800_000,
+  webhookServices: new Map(),
+  shutdownDelayMs: 0,
+  kubeconfigPath: "",
+};

@@ -1,0 +1,139 @@
+/**
+ * The plug-in MutatingAdmissionWebhook: webhooks are called one after the other, each with the
+ * object that the one before left. Those with reinvocationPolicy IfNeeded are called a second time
+ * when a later one changed the object (apiserver: mutating/{dispatcher,reinvocationcontext}.go).
+ */
+
+import type { KubeObject } from "@quorate/kube-storage";
+import { ApiError, internalError, semanticEqual } from "@quorate/kube-storage";
+import type { ApplyPatch } from "../apply/patch-types.ts";
+import type { AdmissionAttributes } from "./admission.ts";
+import type { AdmissionPlugin } from "./chain.ts";
+import { type Invocation, quotedName, type WebhookList } from "./webhook-config.ts";
+import { type DispatchDependencies, dispatch } from "./webhook-dispatch.ts";
+import { invocationOf, isExempt, type MatchDependencies } from "./webhook-match.ts";
+
+export interface MutatingDependencies extends DispatchDependencies, MatchDependencies {
+  /** For JSON patches. */
+  readonly applyPatch: ApplyPatch;
+}
+
+/** Webhooks that want to see later changes. */
+interface Reinvocation {
+  /** Called, and no change since. */
+  readonly waiting: Set<string>;
+  /** To be called again. */
+  readonly due: Set<string>;
+}
+
+export function mutatingWebhooks(
+  webhooks: WebhookList,
+  deps: MutatingDependencies,
+): AdmissionPlugin {
+  return {
+    async mutate(attributes) {
+      if (webhooks.all.length === 0 || isExempt(attributes)) return attributes.object;
+      const again: Reinvocation = { waiting: new Set(), due: new Set() };
+      const first = await runAll(webhooks, attributes, again, false, deps);
+      if (again.due.size === 0) return first;
+      return runAll(webhooks, { ...attributes, object: first }, again, true, deps);
+    },
+  };
+}
+
+async function runAll(
+  webhooks: WebhookList,
+  attributes: AdmissionAttributes,
+  again: Reinvocation,
+  isSecond: boolean,
+  deps: MutatingDependencies,
+): Promise<KubeObject | undefined> {
+  let { object } = attributes;
+  const due = new Set(again.due);
+  for (const [at, webhook] of webhooks.all.entries()) {
+    if (isSecond && !due.has(webhook.id)) continue;
+    const present = { ...attributes, object };
+    const invocation = await invocationOf(webhook, present, deps);
+    if (invocation === undefined) continue;
+    const next = await runOne(invocation, present, `round_${isSecond ? 1 : 0}_index_${at}`, deps);
+    if (next !== undefined) {
+      object = next;
+      for (const id of again.waiting) again.due.add(id);
+      again.waiting.clear();
+    }
+    if (webhook.spec.reinvocationPolicy === "IfNeeded") again.waiting.add(webhook.id);
+  }
+  return object;
+}
+
+/** Annotation of the audit log: whether a webhook changed the object. */
+const MUTATION = "mutation.webhook.admission.k8s.io/";
+
+/** The changed object; undefined where the webhook changes nothing. */
+async function runOne(
+  invocation: Invocation,
+  attributes: AdmissionAttributes,
+  place: string,
+  deps: MutatingDependencies,
+): Promise<KubeObject | undefined> {
+  const { spec, configuration } = invocation.webhook;
+  const by = { configuration, webhook: spec.name };
+  const mark = (mutated: boolean) =>
+    attributes.annotate?.(`${MUTATION}${place}`, JSON.stringify({ ...by, mutated }));
+  const result = await dispatch(invocation, attributes, true, deps);
+  if (result === undefined) attributes.annotate?.(`failed-open.${MUTATION}${place}`, spec.name);
+  if (result?.patch === undefined) {
+    mark(false);
+    return undefined;
+  }
+  const { webhook, object } = invocation;
+  if (object === undefined) {
+    throw internalError(
+      `admission webhook ${quotedName(webhook)} attempted to modify the object, which is not ` +
+        "supported for this operation",
+    );
+  }
+  const patched = await decoded(
+    invocation,
+    attributes,
+    patchedBy(object, result.patch, deps),
+    deps,
+  );
+  const isSame = semanticEqual(patched, attributes.object);
+  mark(!isSame);
+  return isSame ? undefined : patched;
+}
+
+function patchedBy(object: KubeObject, patch: unknown, { applyPatch }: MutatingDependencies) {
+  try {
+    return applyPatch("application/json-patch+json", object, patch, undefined);
+  } catch (error) {
+    if (error instanceof ApiError) throw internalError(error.message);
+    throw error;
+  }
+}
+
+/** Reads what the patch made, in the webhook's version, and returns to the request's. */
+async function decoded(
+  { resource, isConverted }: Invocation,
+  attributes: AdmissionAttributes,
+  value: unknown,
+  { served }: MutatingDependencies,
+): Promise<KubeObject> {
+  const { subresource } = attributes;
+  const of = served.find(resource.group, resource.version, resource.resource, subresource);
+  const own = served.find(
+    attributes.resource.group,
+    attributes.resource.version,
+    attributes.resource.resource,
+    subresource,
+  );
+  if (of === undefined || own === undefined) throw internalError("the resource is served no more");
+  try {
+    const { object } = of.decode(value);
+    return isConverted ? (await own.convert([object]))[0] : object;
+  } catch (error) {
+    if (error instanceof ApiError) throw internalError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * NamespaceLifecycle (apiserver: pkg/admission/plugin/namespace/lifecycle): writes need their
+ * namespace; a namespace that is being deleted takes no new objects; some are never deleted.
+ */
+import type { Clock } from "@quorate/host";
+import type { KubeObject } from "@quorate/kube-storage";
+import { ApiError, forbidden, notFound } from "@quorate/kube-storage";
+import type { AdmissionAttributes } from "./admission.ts";
+import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
+import type { Namespaces } from "./namespaces.ts";
+
+const IMMORTAL = new Set(["default", "kube-system", "kube-public"]);
+/** For so long after a deletion the cached namespace is not relied on, of so many namespaces. */
+const LIVE_LOOKUP_MS = 30_000;
+export const MAX_LIVE_LOOKUPS = 100;
+
+export function namespaceLifecycle(namespaces: Namespaces, clock: Clock): AdmissionPlugin {
+  const deletedAtMs = new Map<string, number>();
+  return {
+    async mutate(attributes) {
+      await check(attributes, namespaces, clock, deletedAtMs);
+      return attributes.object;
+    },
+  };
+}
+
+async function check(
+  attributes: AdmissionAttributes,
+  namespaces: Namespaces,
+  clock: Clock,
+  deletedAtMs: Map<string, number>,
+): Promise<void> {
+  const { operation, kind, resource, name, namespace } = attributes;
+  if (kind.group === "" && kind.kind === "Namespace") {
+    if (operation !== "DELETE") return;
+    if (IMMORTAL.has(name)) throw forbidden(resource, name, "this namespace may not be deleted");
+    remember(deletedAtMs, name, clock.monotonicMs());
+    return;
+  }
+  if (namespace === "" || operation === "DELETE" || operation === "CONNECT") return;
+  if (isAccessReview(attributes)) return;
+  const cached = namespaces.cached(namespace);
+  const deletedMs = deletedAtMs.get(namespace);
+  const mayBeStale =
+    deletedMs !== undefined &&
+    clock.monotonicMs() - deletedMs < LIVE_LOOKUP_MS &&
+    phaseOf(cached) === "Active";
+  const found = cached === undefined || mayBeStale ? await namespaces.live(namespace) : cached;
+  if (found === undefined) throw notFound({ group: "", resource: "namespaces" }, namespace);
+  if (operation === "CREATE" && phaseOf(found) === "Terminating") throw terminating(attributes);
+}
+
+/** A review must not reveal which namespaces there are. */
+function isAccessReview({ resource }: AdmissionAttributes): boolean {
+  const { group } = resource;
+  return group === "authorization.k8s.io" && resource.resource === "localsubjectaccessreviews";
+}
+
+function terminating(attributes: AdmissionAttributes): ApiError {
+  const { namespace } = attributes;
+  const { httpStatus, code, message, details } = admissionForbidden(
+    attributes,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+  );
+  const cause = {
+    reason: "NamespaceTerminating",
+    message: `namespace ${namespace} is being terminated`,
+    field: "metadata.namespace",
+  };
+  return new ApiError(httpStatus, code, message, { ...details, causes: [cause] });
+}
+
+function remember(deletedAtMs: Map<string, number>, name: string, nowMs: number): void {
+  deletedAtMs.delete(name);
+  deletedAtMs.set(name, nowMs);
+  if (deletedAtMs.size > MAX_LIVE_LOOKUPS) deletedAtMs.delete(deletedAtMs.keys().next().value!);
+}
+
+function phaseOf(namespace: KubeObject | undefined): string {
+  const status = namespace?.["status"] as { readonly phase?: string } | undefined;
+  return status?.phase ?? "";
+}

@@ -1,0 +1,124 @@
+/**
+ * Webhooks as MutatingWebhookConfigurations and ValidatingWebhookConfigurations declare them
+ * (apiserver: pkg/admission/configuration), and the list of all in the order of their calls.
+ */
+
+import type { GroupVersionKind, GroupVersionResource, KubeObject } from "@quorate/kube-storage";
+import {
+  EVERYTHING,
+  type LabelSelectorObject,
+  type Selector,
+  selectorOfObject,
+} from "@quorate/kube-storage";
+import { quoteText as goQuote } from "@quorate/proto";
+import {
+  type ConditionEngine,
+  type Conditions,
+  compileConditions,
+  type MatchCondition,
+} from "./match-conditions.ts";
+import type { WebhookClientConfig } from "./webhook-caller.ts";
+
+/** admissionregistration.k8s.io/v1 RuleWithOperations. */
+export interface WebhookRule {
+  readonly operations?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly apiVersions?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly scope?: string;
+}
+
+/** MutatingWebhook or ValidatingWebhook, as stored. */
+export interface WebhookSpec {
+  readonly name: string;
+  readonly clientConfig: WebhookClientConfig;
+  readonly rules?: readonly WebhookRule[];
+  readonly failurePolicy?: string;
+  readonly matchPolicy?: string;
+  readonly namespaceSelector?: LabelSelectorObject;
+  readonly objectSelector?: LabelSelectorObject;
+  readonly sideEffects?: string;
+  readonly timeoutSeconds?: number;
+  readonly admissionReviewVersions?: readonly string[];
+  readonly matchConditions?: readonly MatchCondition[];
+  readonly reinvocationPolicy?: string;
+}
+
+/** A webhook, prepared for matching. */
+export interface Webhook {
+  readonly spec: WebhookSpec;
+  /** The name of its configuration. */
+  readonly configuration: string;
+  /** Distinguishes webhooks of one name: configuration, name, index. */
+  readonly id: string;
+  readonly namespaceSelector: Selector;
+  readonly objectSelector: Selector;
+  readonly conditions: Conditions;
+}
+
+/** A call that a webhook wants: in the version of the request, or in another one. */
+export interface Invocation {
+  readonly webhook: Webhook;
+  readonly resource: GroupVersionResource;
+  readonly kind: GroupVersionKind;
+  /** The object in that version. */
+  readonly object: KubeObject | undefined;
+  readonly oldObject: KubeObject | undefined;
+  /** Whether the version is another one than the request's. */
+  readonly isConverted: boolean;
+}
+
+export function webhooksOf(configuration: KubeObject): readonly WebhookSpec[] {
+  return (configuration["webhooks"] as readonly WebhookSpec[] | null | undefined) ?? [];
+}
+
+/**
+ * The webhooks of all configurations of one kind. Configurations are called in the order of their
+ * names, the webhooks of one in their own order.
+ */
+export class WebhookList {
+  readonly #engine: ConditionEngine;
+  readonly #byName = new Map<string, readonly Webhook[]>();
+  #all: readonly Webhook[] = [];
+
+  constructor(engine: ConditionEngine) {
+    this.#engine = engine;
+  }
+
+  get all(): readonly Webhook[] {
+    return this.#all;
+  }
+
+  set(configuration: KubeObject): void {
+    const name = configuration.metadata.name ?? "";
+    const webhooks = webhooksOf(configuration).map((spec, i) => ({
+      spec,
+      configuration: name,
+      id: `${name}/${spec.name}/${i}`,
+      namespaceSelector: selectorOf(spec.namespaceSelector),
+      objectSelector: selectorOf(spec.objectSelector),
+      conditions: compileConditions(spec.matchConditions ?? [], this.#engine),
+    }));
+    this.#byName.set(name, webhooks);
+    this.#sort();
+  }
+
+  delete(configuration: KubeObject): void {
+    this.#byName.delete(configuration.metadata.name ?? "");
+    this.#sort();
+  }
+
+  #sort(): void {
+    const names = [...this.#byName.keys()].sort();
+    this.#all = names.flatMap((name) => this.#byName.get(name)!);
+  }
+}
+
+function selectorOf(selector: LabelSelectorObject | null | undefined): Selector {
+  return selector === null || selector === undefined ? EVERYTHING : selectorOfObject(selector);
+}
+
+/** How errors name a webhook. */
+export function quotedName({ spec }: Webhook): string {
+  return goQuote(spec.name);
+}

@@ -1,0 +1,87 @@
+/**
+ * Values as Go's fmt and encoding/json print them. Clients compare such texts, and the keys of
+ * managedFields are made of them.
+ */
+import { quoteText as goQuote } from "@quorate/proto";
+
+/** A number as %v prints an int64 or a float64. */
+export function goNumber(value: number): string {
+  if (Number.isSafeInteger(value)) return String(value);
+  const [digits, exponent] = value.toExponential().split("e");
+  const power = Number(exponent);
+  if (power >= -4 && power < 21) return String(value);
+  const sign = power < 0 ? "-" : "+";
+  return `${digits}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
+/** A JSON value as %v prints it: map[a:1 b:[x y]]. */
+export function goValue(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (typeof value === "number") return goNumber(value);
+  if (typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return `[${value.map(goValue).join(" ")}]`;
+  const fields = sortedEntries(value).map(([name, field]) => `${name}:${goValue(field)}`);
+  return `map[${fields.join(" ")}]`;
+}
+
+/** A JSON value as %#v prints it. */
+export function goSyntax(value: unknown): string {
+  if (value === null || value === undefined) return "interface {}(nil)";
+  if (typeof value === "string") return goQuote(value);
+  if (typeof value === "number") return goNumber(value);
+  if (typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(", ")}}`;
+  const fields = sortedEntries(value).map(([name, field]) => `${goQuote(name)}:${goSyntax(field)}`);
+  return `map[string]interface {}{${fields.join(", ")}}`;
+}
+
+/** The Go type that a JSON value is decoded into. */
+export function goType(value: unknown): string {
+  if (value === null || value === undefined) return "%!s(<nil>)";
+  if (typeof value === "string") return "string";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
+}
+
+/** JSON as encoding/json writes a map: fields in the order of their bytes, and <, >, & escaped. */
+export function goJson(value: unknown): string {
+  if (typeof value === "string") return htmlSafe(JSON.stringify(value));
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map(goJson).join(",")}]`;
+  const fields = sortedEntries(value).filter(([, field]) => field !== undefined);
+  return `{${fields.map(([name, field]) => `${goJson(name)}:${goJson(field)}`).join(",")}}`;
+}
+
+const UNSAFE = /[<>&\u2028\u2029]/;
+
+function htmlSafe(json: string): string {
+  if (!UNSAFE.test(json)) return json;
+  return json.replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** The fields of an object in the order of Go's maps when they are printed. */
+function sortedEntries(value: object): [string, unknown][] {
+  const entries = Object.entries(value);
+  if (entries.length < 2) return entries;
+  return entries.sort(([a], [b]) => compareText(a, b));
+}
+
+/** Orders strings by their UTF-8 bytes, as Go does. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left === right) continue;
+    const inPairs = left >= 0xd800 && left <= 0xdfff;
+    // A surrogate pair stands for a character above all others.
+    if (inPairs !== (right >= 0xd800 && right <= 0xdfff)) return inPairs ? 1 : -1;
+    return left < right ? -1 : 1;
+  }
+  return a.length < b.length ? -1 : 1;
+}

@@ -1,0 +1,238 @@
+/**
+ * Built-in kinds that are stored without rules of their own: the schema's types and defaults,
+ * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
+ * these kinds.
+ */
+
+import type {
+  GroupVersionKind,
+  KindSource,
+  KubeObject,
+  ResourceSpec,
+  Strategy,
+} from "@quorate/kube-storage";
+import {
+  builtinSpec,
+  DEFAULT_TABLE,
+  NAME_AND_AGE,
+  nameIsDns1035Label,
+  nameIsPathSegment,
+  plainStrategy,
+  statusStrategyOf,
+} from "@quorate/kube-storage";
+import {
+  claimTable,
+  disruptionBudgetTable,
+  ingressClassTable,
+  ingressTable,
+  networkPolicyTable,
+  podTemplateTable,
+  priorityClassTable,
+  quotaTable,
+  revisionTable,
+  storageClassTable,
+  volumeTable,
+} from "./cluster-tables.ts";
+import { templateGenerations } from "./daemonsets.ts";
+import { pendingPods } from "./pod-status.ts";
+import { podGraceSeconds, podTable } from "./pods.ts";
+import {
+  cronJobTable,
+  daemonSetTable,
+  deploymentTable,
+  jobTable,
+  replicaSetTable,
+  serviceTable,
+  statefulSetTable,
+} from "./workload-tables.ts";
+
+interface PlainKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly short?: readonly string[];
+  /** In the category "all". */
+  readonly isInAll?: boolean;
+  readonly isClusterScoped?: boolean;
+  readonly hasStatus?: boolean;
+  readonly countsGenerations?: boolean;
+  readonly hasScale?: boolean;
+  /** Below the root, where that is not the plural. */
+  readonly prefix?: string;
+  readonly more?: Partial<ResourceSpec>;
+}
+
+const SCALE = {
+  specReplicas: ".spec.replicas",
+  statusReplicas: ".status.replicas",
+  labelSelector: ".spec.selector",
+};
+
+function fieldsOf(names: readonly string[]): Partial<ResourceSpec> {
+  const read = (object: KubeObject, path: string): string => {
+    let value: unknown = object;
+    for (const part of path.split("."))
+      value = (value as Record<string, unknown> | undefined)?.[part];
+    return value === undefined || value === null ? "" : String(value);
+  };
+  return {
+    selectableFieldNames: names,
+    selectableFields: (object) =>
+      Object.fromEntries(names.map((name) => [name, read(object, name)])),
+  };
+}
+
+const WORKLOAD = { isInAll: true, hasStatus: true, countsGenerations: true } as const;
+const RETURNS_OBJECT = { returnsDeletedObject: true } as const;
+
+const KINDS: readonly PlainKind[] = [
+  {
+    ...{ group: "", kind: "Pod", plural: "pods", short: ["po"], ...WORKLOAD },
+    more: {
+      ...RETURNS_OBJECT,
+      table: podTable,
+      ...fieldsOf([
+        ...["spec.nodeName", "spec.restartPolicy", "spec.schedulerName"],
+        ...["spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP"],
+        ...["status.podIPs", "status.nominatedNodeName"],
+      ]),
+    },
+  },
+  {
+    ...{ group: "", kind: "Service", plural: "services", short: ["svc"], isInAll: true },
+    hasStatus: true,
+    prefix: "services/specs",
+    more: {
+      ...RETURNS_OBJECT,
+      nameRule: nameIsDns1035Label,
+      table: serviceTable,
+      ...fieldsOf(["spec.clusterIP", "spec.type"]),
+    },
+  },
+  {
+    ...{ group: "", kind: "Endpoints", plural: "endpoints", short: ["ep"] },
+    prefix: "services/endpoints",
+  },
+  {
+    ...{ group: "", kind: "Node", plural: "nodes", short: ["no"], isClusterScoped: true },
+    ...{ hasStatus: true, prefix: "minions", more: fieldsOf(["spec.unschedulable"]) },
+  },
+  {
+    ...{ group: "", kind: "PersistentVolume", plural: "persistentvolumes", short: ["pv"] },
+    ...{ isClusterScoped: true, hasStatus: true },
+    more: { ...RETURNS_OBJECT, table: volumeTable },
+  },
+  {
+    ...{ group: "", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" },
+    ...{ short: ["pvc"], hasStatus: true, more: { ...RETURNS_OBJECT, table: claimTable } },
+  },
+  {
+    ...{ group: "", kind: "ReplicationController", plural: "replicationcontrollers" },
+    ...{ short: ["rc"], prefix: "controllers", hasScale: true, ...WORKLOAD },
+    more: { garbageCollection: "orphan", table: replicaSetTable, ...fieldsOf(["status.replicas"]) },
+  },
+  {
+    ...{ group: "", kind: "PodTemplate", plural: "podtemplates", countsGenerations: true },
+    more: { ...RETURNS_OBJECT, table: podTemplateTable },
+  },
+  {
+    ...{ group: "", kind: "LimitRange", plural: "limitranges", short: ["limits"] },
+    more: { table: DEFAULT_TABLE },
+  },
+  {
+    ...{ group: "", kind: "ResourceQuota", plural: "resourcequotas", short: ["quota"] },
+    ...{ hasStatus: true, more: { ...RETURNS_OBJECT, table: quotaTable } },
+  },
+  {
+    ...{ group: "apps", kind: "Deployment", plural: "deployments", short: ["deploy"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: deploymentTable } },
+  },
+  {
+    ...{ group: "apps", kind: "ReplicaSet", plural: "replicasets", short: ["rs"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: replicaSetTable } },
+  },
+  {
+    ...{ group: "apps", kind: "StatefulSet", plural: "statefulsets", short: ["sts"] },
+    ...{ hasScale: true, ...WORKLOAD, more: { table: statefulSetTable } },
+  },
+  {
+    ...{ group: "apps", kind: "DaemonSet", plural: "daemonsets", short: ["ds"] },
+    ...{ ...WORKLOAD, more: { table: daemonSetTable } },
+  },
+  {
+    ...{ group: "apps", kind: "ControllerRevision", plural: "controllerrevisions" },
+    more: { nameRule: nameIsPathSegment, table: revisionTable },
+  },
+  {
+    ...{ group: "batch", kind: "Job", plural: "jobs", ...WORKLOAD },
+    more: { garbageCollection: "orphan", table: jobTable, ...fieldsOf(["status.successful"]) },
+  },
+  {
+    ...{ group: "batch", kind: "CronJob", plural: "cronjobs", short: ["cj"] },
+    ...{ ...WORKLOAD, more: { table: cronJobTable } },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "Ingress", plural: "ingresses", short: ["ing"] },
+    ...{ hasStatus: true, countsGenerations: true, prefix: "ingress" },
+    more: { table: ingressTable },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "IngressClass", plural: "ingressclasses" },
+    ...{ isClusterScoped: true, countsGenerations: true },
+    more: { table: ingressClassTable },
+  },
+  {
+    ...{ group: "networking.k8s.io", kind: "NetworkPolicy", plural: "networkpolicies" },
+    ...{ short: ["netpol"], countsGenerations: true, more: { table: networkPolicyTable } },
+  },
+  {
+    ...{ group: "policy", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" },
+    ...{ short: ["pdb"], hasStatus: true, countsGenerations: true },
+    more: { table: disruptionBudgetTable },
+  },
+  { group: "discovery.k8s.io", kind: "EndpointSlice", plural: "endpointslices" },
+  {
+    ...{ group: "scheduling.k8s.io", kind: "PriorityClass", plural: "priorityclasses" },
+    ...{ short: ["pc"], isClusterScoped: true, countsGenerations: true },
+    more: { table: priorityClassTable },
+  },
+  {
+    ...{ group: "storage.k8s.io", kind: "StorageClass", plural: "storageclasses" },
+    ...{ short: ["sc"], isClusterScoped: true },
+    more: { ...RETURNS_OBJECT, table: storageClassTable },
+  },
+];
+
+/** The little that some kinds add. */
+const OWN_RULES: Readonly<Record<string, (strategy: Strategy) => Strategy>> = {
+  Pod: (strategy) => ({ ...pendingPods(strategy), gracePeriodSeconds: podGraceSeconds }),
+  DaemonSet: templateGenerations,
+};
+
+function specOf(plain: PlainKind, source: KindSource): ResourceSpec {
+  const { hasStatus = false, countsGenerations = false } = plain;
+  const { kind } = source;
+  const namespaced = plain.isClusterScoped !== true;
+  const options = { kind, namespaced, hasStatus, countsGenerations };
+  const base = plainStrategy(options);
+  const strategy = plain.kind in OWN_RULES ? OWN_RULES[plain.kind](base) : base;
+  return builtinSpec(source, plain.plural, {
+    singular: plain.kind.toLowerCase(),
+    shortNames: plain.short ?? [],
+    categories: plain.isInAll === true ? ["all"] : [],
+    namespaced,
+    storagePrefix: plain.prefix ?? plain.plural,
+    strategy,
+    ...(hasStatus ? { statusStrategy: statusStrategyOf(strategy) } : {}),
+    ...(plain.hasScale === true ? { scale: SCALE } : {}),
+    table: NAME_AND_AGE,
+    ...plain.more,
+  });
+}
+
+/** All of these kinds, as kube-apiserver serves them. */
+export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): ResourceSpec[] {
+  return KINDS.map((plain) =>
+    specOf(plain, sourceOf({ group: plain.group, version: "v1", kind: plain.kind })),
+  );
+}

@@ -1,0 +1,77 @@
+/** The endpoints of a resource: its own, and those of its subresources. */
+import type {
+  GroupVersionKind,
+  KindSource,
+  KubeObject,
+  ResourceParts,
+  ResourceSpec,
+  RestStorage,
+  ServedResource,
+} from "@quorate/kube-storage";
+import { storagesOf } from "./storages.ts";
+
+const SCALE: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
+
+/** What the endpoints need besides the resource's declaration. */
+export interface Serving {
+  /** Of the kind that clients see. */
+  readonly source: KindSource;
+  /** Of the kinds of subresources, such as autoscaling/v1 Scale; undefined where none is known. */
+  subresourceSource(kind: GroupVersionKind): KindSource | undefined;
+  /** As discovery shows it. */
+  readonly storageVersionHash: string;
+  /** Built-in kinds take strategic merge patches. */
+  readonly strategicMerge: boolean;
+}
+
+function kindOf(spec: ResourceSpec, subresource: string): GroupVersionKind {
+  return subresource === "scale" ? SCALE : (spec.servedKind ?? spec.kind);
+}
+
+function served(
+  spec: ResourceSpec,
+  serving: Serving,
+  subresource: string,
+  storage: RestStorage,
+): ServedResource {
+  const kind = kindOf(spec, subresource);
+  const parent = spec.servedKind ?? spec.kind;
+  const own = kind !== SCALE;
+  const source = own ? serving.source : (serving.subresourceSource(kind) ?? serving.source);
+  return {
+    group: parent.group,
+    version: parent.version,
+    resource: spec.resource,
+    subresource,
+    kind,
+    singular: subresource === "" ? spec.singular : "",
+    shortNames: subresource === "" ? spec.shortNames : [],
+    categories: subresource === "" ? spec.categories : [],
+    namespaced: spec.namespaced,
+    storage,
+    table: own ? spec.table : undefined,
+    get schema() {
+      return source.schema;
+    },
+    resetFields: (subresource === "status" ? spec.statusStrategy : spec.strategy)?.resetFields,
+    strategicMerge: serving.strategicMerge,
+    storageVersionHash: subresource === "" ? serving.storageVersionHash : "",
+    decode: (value) => source.decode(value),
+    convert: async (objects: readonly KubeObject[]) => objects,
+    protobuf: source.protobuf,
+    deprecationWarning: undefined,
+  };
+}
+
+/** The endpoints of a resource with one version: the main one first. */
+export function servedResourcesOf(
+  spec: ResourceSpec,
+  serving: Serving,
+  parts: ResourceParts,
+): ServedResource[] {
+  const { main, subresources } = storagesOf(spec, parts);
+  return [
+    served(spec, serving, "", main),
+    ...Object.entries(subresources).map(([name, storage]) => served(spec, serving, name, storage)),
+  ];
+}

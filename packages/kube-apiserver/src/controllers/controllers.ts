@@ -1,0 +1,118 @@
+/** All controllers of a server; they run on the server that leads. */
+import type { Clock, Logger, Random } from "@quorate/host";
+import type { KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import { fieldEquals } from "@quorate/kube-storage";
+import { RBAC_GROUP } from "../authz/rules.ts";
+import { Informer, type InformerHandler } from "../informers/informer.ts";
+import type { LocalClient } from "../informers/local-client.ts";
+import { systemContext } from "../informers/system-context.ts";
+import { RoleAggregation } from "./aggregation.ts";
+import { GarbageCollector } from "./garbage-collector.ts";
+import { GcMonitors } from "./gc-monitors.ts";
+import { DEFAULT_SERVICE_ACCOUNT, NamespaceContent, ROOT_CA_NAME } from "./namespace-content.ts";
+import { NamespaceDeletion } from "./namespace-deletion.ts";
+
+export interface ControllersDependencies {
+  readonly client: LocalClient;
+  readonly served: ServedResources;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** One epoch of leadership: made, started and stopped once. */
+export class Controllers {
+  readonly #deps: ControllersDependencies;
+  readonly #namespaces: Informer;
+  readonly #informers: readonly Informer[];
+  readonly #deletion: NamespaceDeletion;
+  readonly #content: NamespaceContent;
+  readonly #aggregation: RoleAggregation;
+  readonly #collector: GarbageCollector;
+  readonly #monitors: GcMonitors;
+  #stopped = false;
+
+  /** @param rootCaPem for kube-root-ca.crt; "" for none */
+  constructor(rootCaPem: string, deps: ControllersDependencies) {
+    this.#deps = deps;
+    const { client, clock, logger, served } = deps;
+    this.#deletion = new NamespaceDeletion(deps, () => {
+      for (const namespace of this.#namespaces.objects()) this.#deletion.observe(namespace);
+    });
+    this.#content = new NamespaceContent(rootCaPem, {
+      client,
+      clock,
+      logger,
+      namespace: (name) => this.#namespaces.get("", name),
+      namespaces: () => this.#namespaces.objects(),
+    });
+    this.#aggregation = new RoleAggregation(client, clock, logger);
+    this.#collector = new GarbageCollector(deps);
+    this.#monitors = new GcMonitors(served, this.#collector, deps);
+    this.#namespaces = this.#informer("", "namespaces", this.#namespaceHandler);
+    this.#informers = [
+      this.#namespaces,
+      this.#informer("", "serviceaccounts", this.#contentHandler, DEFAULT_SERVICE_ACCOUNT),
+      this.#informer("", "configmaps", this.#contentHandler, ROOT_CA_NAME),
+      this.#informer(RBAC_GROUP, "clusterroles", {
+        added: (role) => this.#aggregation.observe(role),
+        updated: (role) => this.#aggregation.observe(role),
+        deleted: (role) => this.#aggregation.remove(role),
+      }),
+    ];
+  }
+
+  /** Whether the garbage collector has work that no pause holds up. */
+  get isCollecting(): boolean {
+    return this.#collector.isBusy;
+  }
+
+  /** Resolves when the collector has begun. */
+  async start(): Promise<void> {
+    for (const informer of this.#informers) informer.start();
+    await this.#monitors.start();
+    if (!this.#stopped) this.#collector.run();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const informer of this.#informers) informer.stop();
+    this.#monitors.stop();
+    this.#deletion.stop();
+    this.#content.stop();
+    this.#aggregation.stop();
+    this.#collector.stop();
+  }
+
+  get #namespaceHandler(): InformerHandler {
+    const observe = (namespace: KubeObject): void => {
+      this.#deletion.observe(namespace);
+      this.#content.check(namespace.metadata.name ?? "");
+    };
+    return {
+      added: observe,
+      updated(namespace, old) {
+        // A change of the status alone, such as a report of the deletion's progress.
+        const isNew = namespace.metadata.deletionTimestamp !== old.metadata.deletionTimestamp;
+        if (isNew) observe(namespace);
+      },
+    };
+  }
+
+  get #contentHandler(): InformerHandler {
+    const check = ({ metadata }: KubeObject): void => this.#content.check(metadata.namespace ?? "");
+    return { updated: check, deleted: check };
+  }
+
+  #informer(group: string, resource: string, handler: InformerHandler, name?: string): Informer {
+    const { served } = this.#deps;
+    const { storage } = served.find(group, "v1", resource, "")!;
+    const field = name === undefined ? undefined : fieldEquals("metadata.name", name);
+    return new Informer(
+      { storage: storage as Lister & Watcher, field },
+      (signal) => systemContext("", signal),
+      handler,
+      this.#deps,
+    );
+  }
+}

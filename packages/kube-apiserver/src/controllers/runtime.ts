@@ -1,0 +1,215 @@
+/**
+ * Admission and controllers of a server, put together.
+ *
+ *     const runtime = new PolicyRuntime(options, deps);
+ *     handlers use runtime.admission
+ *     await runtime.start();       default namespaces and roles exist, webhooks are known
+ *     await runtime.stop();
+ */
+import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import type { Admission } from "../admission/admission.ts";
+import { admissionChain } from "../admission/chain.ts";
+import type { ConditionEngine } from "../admission/match-conditions.ts";
+import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
+import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
+import { type Namespaces, namespacesOf } from "../admission/namespaces.ts";
+import { ownerReferencesPermission } from "../admission/owner-references.ts";
+import { validatingWebhooks } from "../admission/validating-webhooks.ts";
+import type { WebhookCaller } from "../admission/webhook-caller.ts";
+import { WebhookList } from "../admission/webhook-config.ts";
+import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
+import type { ApplyPatch } from "../apply/patch-types.ts";
+import type { Authorizer } from "../authz/authorizer.ts";
+import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";
+import { Informer, type InformerHandler, Stop } from "../informers/informer.ts";
+import { isAlreadyExists, LocalClient, type ResourceRef } from "../informers/local-client.ts";
+import { systemContext } from "../informers/system-context.ts";
+import { Controllers } from "./controllers.ts";
+import { LeaderElection } from "./leader-election.ts";
+
+export const DEFAULT_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
+/** A deleted kube-node-lease comes back, as in Kubernetes. */
+const NAMESPACE_PERIOD_MS = 60_000;
+const NAMESPACES: ResourceRef = { group: "", version: "v1", resource: "namespaces" };
+
+export interface PolicyRuntimeOptions {
+  /** --enable-admission-plugins has OwnerReferencesPermissionEnforcement. */
+  readonly enforceOwnerReferences: boolean;
+  /** The CA of the server's certificate, for kube-root-ca.crt; "" for none. */
+  readonly rootCaPem: string;
+  /** Of this server among those of the cluster. */
+  readonly identity: string;
+  /** Creates and repairs the default roles when the server starts. */
+  readonly createsDefaultRoles: boolean;
+}
+
+export interface PolicyRuntimeDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly served: ServedResources;
+  readonly authorizer: Authorizer;
+  readonly webhooks: WebhookCaller;
+  readonly applyPatch: ApplyPatch;
+  /** Of matchConditions, in CEL. */
+  readonly conditions: ConditionEngine;
+}
+
+export class PolicyRuntime {
+  readonly admission: Admission;
+  /** Requests of the server itself. */
+  readonly client: LocalClient;
+  readonly #options: PolicyRuntimeOptions;
+  readonly #deps: PolicyRuntimeDependencies;
+  readonly #stop = new Stop();
+  readonly #mutating: WebhookList;
+  readonly #validating: WebhookList;
+  readonly #election: LeaderElection;
+  #informers: readonly Informer[] = [];
+  #namespaces: Namespaces | undefined;
+  #controllers: Controllers | undefined;
+  #timer: Timer | undefined;
+  #isReady = false;
+
+  constructor(options: PolicyRuntimeOptions, deps: PolicyRuntimeDependencies) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#mutating = new WebhookList(deps.conditions);
+    this.#validating = new WebhookList(deps.conditions);
+    this.admission = this.#chain();
+    this.client = new LocalClient(deps.served, this.admission, this.#stop);
+    const { clock, random, logger } = deps;
+    this.#election = new LeaderElection(
+      options.identity,
+      { started: () => this.#startControllers(), stopped: () => this.#stopControllers() },
+      { client: this.client, clock, random: random.fork("leader election"), logger },
+    );
+  }
+
+  /** Whether the default namespaces and roles exist and all webhooks are known. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Whether this server runs the controllers. */
+  get isLeader(): boolean {
+    return this.#election.isLeader;
+  }
+
+  /** Resolves when requests can be served. Rejects with ApiError where the store fails. */
+  async start(): Promise<void> {
+    this.#informers = this.#makeInformers();
+    for (const informer of this.#informers) informer.start();
+    await Promise.all(this.#informers.map(({ synced }) => synced));
+    await this.#ensureNamespaces();
+    if (this.#options.createsDefaultRoles) await reconcileDefaultPolicy(this.client);
+    if (this.#stop.aborted) return;
+    this.#timer = this.#deps.clock.every(NAMESPACE_PERIOD_MS, () => void this.#keepNamespaces());
+    this.#isReady = true;
+    this.#election.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    for (const informer of this.#informers) informer.stop();
+    await this.#election.stop();
+    this.#stop.abort();
+  }
+
+  #chain(): Admission {
+    const { served, authorizer, clock, random, logger, webhooks, applyPatch } = this.#deps;
+    const namespaces: Namespaces = {
+      cached: (name) => this.#namespaces?.cached(name),
+      live: async (name) => this.#namespaces?.live(name),
+    };
+    const calls = {
+      caller: webhooks,
+      clock,
+      random: random.fork("admission reviews"),
+      logger: logger.child("apiserver/webhooks"),
+      served,
+      namespaces,
+      applyPatch,
+    };
+    const { enforceOwnerReferences } = this.#options;
+    return admissionChain([
+      namespaceLifecycle(namespaces, clock),
+      mutatingWebhooks(this.#mutating, calls),
+      ...(enforceOwnerReferences ? [ownerReferencesPermission(authorizer, served)] : []),
+      validatingWebhooks(this.#validating, calls),
+    ]);
+  }
+
+  #makeInformers(): readonly Informer[] {
+    const namespaces = this.#informer("", "namespaces", {});
+    const { storage } = this.#deps.served.find("", "v1", "namespaces", "")!;
+    this.#namespaces = namespacesOf(namespaces, storage as Getter, () =>
+      systemContext("", this.#stop),
+    );
+    const into = (list: WebhookList): InformerHandler => ({
+      added: (configuration) => list.set(configuration),
+      updated: (configuration) => list.set(configuration),
+      deleted: (configuration) => list.delete(configuration),
+    });
+    const { mutating, validating } = WEBHOOK_RESOURCES;
+    return [
+      namespaces,
+      this.#informer(ADMISSION_GROUP, mutating, into(this.#mutating)),
+      this.#informer(ADMISSION_GROUP, validating, into(this.#validating)),
+    ];
+  }
+
+  #informer(group: string, resource: string, handler: InformerHandler): Informer {
+    const { served, clock, random, logger } = this.#deps;
+    const { storage } = served.find(group, "v1", resource, "")!;
+    return new Informer(
+      { storage: storage as Lister & Watcher },
+      (signal) => systemContext("", signal),
+      handler,
+      { clock, random: random.fork(`informer ${resource}`), logger },
+    );
+  }
+
+  async #ensureNamespaces(): Promise<void> {
+    const missing = DEFAULT_NAMESPACES.filter((name) => !this.#namespaces?.cached(name));
+    await Promise.all(missing.map((name) => this.#createNamespace(name)));
+  }
+
+  async #createNamespace(name: string): Promise<void> {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    try {
+      await this.client.create(NAMESPACES, "", namespace);
+    } catch (error) {
+      // Another server was first.
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async #keepNamespaces(): Promise<void> {
+    try {
+      await this.#ensureNamespaces();
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      this.#deps.logger.warn("the default namespaces could not be checked", { error: text });
+    }
+  }
+
+  #startControllers(): void {
+    const { served, clock, random, logger } = this.#deps;
+    const controllers = new Controllers(this.#options.rootCaPem, {
+      client: this.client,
+      served,
+      clock,
+      random: random.fork("controllers"),
+      logger: logger.child("apiserver/controllers"),
+    });
+    this.#controllers = controllers;
+    void controllers.start();
+  }
+
+  #stopControllers(): void {
+    this.#controllers?.stop();
+    this.#controllers = undefined;
+  }
+}

@@ -1,0 +1,97 @@
+/** Quantities such as "1.5Gi" (apiserver: pkg/cel/library/quantity.go). */
+import { DECIMAL } from "@quorate/kube-storage";
+import type { CelEnvironment } from "../library.ts";
+
+const SCALE = 9;
+const ONE = 10n ** BigInt(SCALE);
+
+const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?$/;
+/** Longer texts are no quantities. */
+const MAX_LENGTH = 256;
+
+/** A number of billionths. */
+class Quantity {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+function parse(text: string): Quantity | undefined {
+  const parts = text.length > MAX_LENGTH ? null : QUANTITY.exec(text);
+  if (parts === null) return undefined;
+  const [, sign, digits, binary, decimal, exponent] = parts;
+  const [whole, fraction = ""] = digits.split(".");
+  let value = BigInt(`${whole === "" ? "0" : whole}${fraction}`) * ONE;
+  let power = exponent === undefined ? DECIMAL[decimal ?? ""] : Number(exponent);
+  if (binary !== undefined) {
+    value <<= BigInt(10 * (BINARY.indexOf(binary) + 1));
+    power = 0;
+  }
+  const shift = power - fraction.length;
+  if (shift >= 0) value *= 10n ** BigInt(shift);
+  else {
+    const divisor = 10n ** BigInt(-shift);
+    // Smaller parts than a billionth count as one more.
+    value = value / divisor + (value % divisor === 0n ? 0n : 1n);
+  }
+  return new Quantity(sign === "-" ? -value : value);
+}
+
+function required(text: string): Quantity {
+  const quantity = parse(text);
+  if (quantity !== undefined) return quantity;
+  throw new SyntaxError(
+    "quantities must match the regular expression " +
+      "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+  );
+}
+
+function compare(a: Quantity, b: Quantity): number {
+  return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0;
+}
+
+function asInteger({ nanos }: Quantity): bigint {
+  if (nanos % ONE !== 0n) throw new RangeError("cannot convert value to integer");
+  return nanos / ONE;
+}
+
+export function registerQuantities(environment: CelEnvironment): void {
+  environment
+    .registerType("kubernetes.Quantity", Quantity)
+    .registerOperator("kubernetes.Quantity == kubernetes.Quantity", (a, b) => compare(a, b) === 0)
+    .registerFunction("quantity(string): kubernetes.Quantity", required)
+    .registerFunction("isQuantity(string): bool", (text: string) => parse(text) !== undefined);
+  const type = "kubernetes.Quantity";
+  environment
+    .registerFunction(`${type}.isInteger(): bool`, ({ nanos }: Quantity) => nanos % ONE === 0n)
+    .registerFunction(`${type}.asInteger(): int`, asInteger)
+    .registerFunction(
+      `${type}.asApproximateFloat(): double`,
+      ({ nanos }: Quantity) => Number(nanos) / 10 ** SCALE,
+    )
+    .registerFunction(`${type}.sign(): int`, ({ nanos }: Quantity) =>
+      nanos === 0n ? 0n : nanos < 0n ? -1n : 1n,
+    )
+    .registerFunction(`${type}.compareTo(${type}): int`, (a, b) => BigInt(compare(a, b)))
+    .registerFunction(`${type}.isLessThan(${type}): bool`, (a, b) => compare(a, b) < 0)
+    .registerFunction(`${type}.isGreaterThan(${type}): bool`, (a, b) => compare(a, b) > 0)
+    .registerFunction(
+      `${type}.add(${type}): ${type}`,
+      (a: Quantity, b: Quantity) => new Quantity(a.nanos + b.nanos),
+    )
+    .registerFunction(
+      `${type}.add(int): ${type}`,
+      (a: Quantity, b: bigint) => new Quantity(a.nanos + b * ONE),
+    )
+    .registerFunction(
+      `${type}.sub(${type}): ${type}`,
+      (a: Quantity, b: Quantity) => new Quantity(a.nanos - b.nanos),
+    )
+    .registerFunction(
+      `${type}.sub(int): ${type}`,
+      (a: Quantity, b: bigint) => new Quantity(a.nanos - b * ONE),
+    );
+}

@@ -1,0 +1,64 @@
+/** Conditions of webhooks in CEL, over `object`, `oldObject` and `request`. */
+
+import type { Json } from "@quorate/kube-storage";
+import type { CompiledCondition, ConditionCompiler } from "../../admission/match-conditions.ts";
+import { PER_CALL_BUDGET } from "./base/budget.ts";
+import { loadCel } from "./engine.ts";
+import type { CelEngine, CelEnvironment } from "./library.ts";
+import { CompileError, compile } from "./program.ts";
+import { convertDynamic } from "./types.ts";
+
+/**
+ * Compiles conditions. The CEL library loads with the first one; until it is there, conditions
+ * fail. A caller that has to know whether an expression is valid awaits `load` first.
+ */
+export class MatchConditionCompiler {
+  #engine: CelEngine | undefined;
+  #environment: CelEnvironment | undefined;
+
+  async load(): Promise<void> {
+    this.#engine ??= await loadCel();
+    this.#environment ??= this.#engine.base
+      .clone()
+      .registerVariable("object", "dyn")
+      .registerVariable("oldObject", "dyn")
+      .registerVariable("request", "dyn");
+  }
+
+  readonly compile: ConditionCompiler = (expression) => {
+    if (this.#engine !== undefined) return this.#compiled(expression);
+    void this.load();
+    let made: ReturnType<ConditionCompiler> | undefined;
+    return (variables) => {
+      if (this.#engine === undefined) throw new Error("expressions are being loaded");
+      made ??= this.#compiled(expression);
+      if (typeof made !== "function") throw new Error(made.error);
+      return made(variables);
+    };
+  };
+
+  #compiled(expression: string): CompiledCondition | { readonly error: string } {
+    try {
+      const program = compile(expression, "bool", this.#environment!, this.#engine!);
+      return ({ object, oldObject, request }) => {
+        const values = {
+          object: celValueOf(object),
+          oldObject: celValueOf(oldObject),
+          request: celValueOf(request),
+        };
+        const outcome = program.evaluate(values, PER_CALL_BUDGET);
+        if (outcome.type === "exceeded") throw new Error("actual cost limit exceeded");
+        if (outcome.type === "error")
+          throw new Error(outcome.fault.summary ?? outcome.fault.message);
+        return outcome.value === true;
+      };
+    } catch (error) {
+      if (error instanceof CompileError) return { error: error.message };
+      throw error;
+    }
+  }
+}
+
+function celValueOf(value: unknown): unknown {
+  return value === undefined ? null : convertDynamic(value as Json);
+}

@@ -1,0 +1,144 @@
+/**
+ * CustomResourceDefinitions as one part of an API server: the kind itself, and the resources that
+ * the definitions in the store declare.
+ */
+import type { Clock, Logger, Random } from "@quorate/host";
+import type {
+  Cancellation,
+  GroupVersionKind,
+  Json,
+  RequestContext,
+  ResourceSpec,
+  Schema,
+  ServedResource,
+  StorageInterface,
+  Store,
+  SubresourceStore,
+} from "@quorate/kube-storage";
+import { kindSource } from "@quorate/kube-storage";
+import type { WebhookCaller } from "../admission/webhook-caller.ts";
+import { servedResourcesOf } from "../builtin/served-resources.ts";
+import { ruleChecker } from "./cel/checker.ts";
+import { loadCel } from "./cel/engine.ts";
+import { RuleEvaluator } from "./cel/evaluation.ts";
+import { customResourceDefinitions } from "./definition/resource.ts";
+import { CRD_GROUP, CRD_KIND, type Crd } from "./definition/types.ts";
+import { traitsOf } from "./schema/traits.ts";
+import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
+import type { RuleEvaluation } from "./serving/custom-strategy.ts";
+
+export interface CustomResourcesDeps {
+  /** Opens storages, and closes those of resources that go. */
+  readonly storages: {
+    storageFor(spec: ResourceSpec): StorageInterface;
+    release(storage: StorageInterface): Promise<void>;
+  };
+  readonly table: { set(owner: string, resources: readonly ServedResource[]): void };
+  readonly webhooks: WebhookCaller;
+  storageVersionHash(kind: GroupVersionKind): string;
+  /** Whether a built-in resource has this name. */
+  isBuiltIn(group: string, resource: string): boolean;
+  readonly collectsGarbage: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** The requests of the controller itself. */
+function ownContext(namespace: string, signal: Cancellation | undefined): RequestContext {
+  return {
+    user: { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} },
+    namespace,
+    signal: signal ?? NEVER,
+    warn: () => {},
+  };
+}
+
+const NEVER: Cancellation = {
+  aborted: false,
+  reason: undefined,
+  addEventListener: () => {},
+  removeEventListener: () => {},
+};
+
+export class CustomResources {
+  /** The endpoints of the kind CustomResourceDefinition. */
+  readonly served: readonly ServedResource[];
+  readonly #controller: DefinitionController;
+
+  constructor(options: DefinitionOptions, deps: CustomResourcesDeps) {
+    const { clock, random, logger, collectsGarbage, storages } = deps;
+    const source = kindSource(CRD_GROUP, CRD_KIND.version, CRD_KIND.kind);
+    const spec = customResourceDefinitions(source, () => loadRules(clock), pauseOf(clock));
+    const registry = { clock, random, collectsGarbage };
+    this.served = servedResourcesOf(
+      spec,
+      {
+        source,
+        subresourceSource: () => undefined,
+        storageVersionHash: deps.storageVersionHash(CRD_KIND),
+        strategicMerge: true,
+      },
+      { ...registry, storage: storages.storageFor(spec) },
+    );
+    const storageOf = (name: string) =>
+      this.served.find(({ subresource }) => subresource === name)!.storage;
+    this.#controller = new DefinitionController(options, {
+      definitions: storageOf("") as Store,
+      status: storageOf("status") as SubresourceStore,
+      custom: {
+        ...registry,
+        storages,
+        metadataSchema: source.schema.schema.properties!["metadata"],
+        scaleSource: kindSource("autoscaling", "v1", "Scale"),
+        webhooks: deps.webhooks,
+        storageVersionHash: deps.storageVersionHash,
+        rulesFor: (schema) => rulesFor(schema, clock),
+      },
+      table: deps.table,
+      isBuiltIn: deps.isBuiltIn,
+      context: ownContext,
+      clock,
+      random,
+      logger,
+    });
+  }
+
+  /** Begins to follow the definitions in the store. */
+  start(): void {
+    this.#controller.start();
+  }
+
+  /** Resolves when what was in the store at the start is served. */
+  ready(): Promise<void> {
+    return this.#controller.ready();
+  }
+
+  async stop(): Promise<void> {
+    await this.#controller.stop();
+  }
+}
+
+/** Compiles the rules of new definitions. */
+async function loadRules(clock: Clock) {
+  const engine = await loadCel();
+  return {
+    checker: (old: Crd | undefined) => ruleChecker(engine, old),
+    evaluate: (schema: Schema, value: Json, path: string) =>
+      new RuleEvaluator(schema, engine, pauseOf(clock)).evaluate(value, undefined, path, false),
+  };
+}
+
+function pauseOf(clock: Clock): () => Promise<void> {
+  return () => new Promise<void>((resolve) => void clock.after(0, resolve));
+}
+
+/** The rules of a served version; the library loads with the first object that they judge. */
+async function rulesFor(schema: Schema, clock: Clock): Promise<RuleEvaluation | undefined> {
+  if (!traitsOf(schema).rules) return undefined;
+  let evaluator: RuleEvaluator | undefined;
+  return async (object, old) => {
+    evaluator ??= new RuleEvaluator(schema, await loadCel(), pauseOf(clock));
+    return await evaluator.evaluate(object, old);
+  };
+}

@@ -1,0 +1,185 @@
+/**
+ * The formats of strings that Kubernetes checks (apiextensions-apiserver:
+ * pkg/apiserver/validation/formats.go; kube-openapi: pkg/validation/strfmt). Others are ignored,
+ * with a warning when a schema brings them. All patterns here run in linear time.
+ */
+
+import type { Schema } from "@quorate/kube-storage";
+import { isDns1123Label, isDns1123Subdomain } from "@quorate/kube-storage";
+import { isCidr, isIpV4, isIpV6 } from "./ip.ts";
+
+type Check = (text: string) => boolean;
+
+function matches(pattern: RegExp): Check {
+  return (text) => pattern.test(text);
+}
+
+const BYTE = "(0|[1-9]\\d?|1\\d\\d|2[0-4]\\d|25[0-5])";
+const RGB = new RegExp(`^rgb\\(\\s*${BYTE}\\s*,\\s*${BYTE}\\s*,\\s*${BYTE}\\s*\\)$`);
+const CREDIT_CARD =
+  /^(4\d{12}(\d{3})?|5[1-5]\d{14}|6(011|5\d\d)\d{12}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|(2131|1800|35\d{3})\d{11})$/;
+
+/** By Go's normalized name: without dashes. */
+const FORMATS: Readonly<Record<string, Check>> = {
+  bsonobjectid: matches(/^[0-9a-fA-F]{24}$/),
+  uri: isRequestUri,
+  email: isEmail,
+  hostname: isHostname,
+  ipv4: isIpV4,
+  ipv6: isIpV6,
+  cidr: isCidr,
+  mac: matches(macPattern()),
+  uuid: uuidOf("[0-9a-f]", "[0-9a-f]"),
+  uuid3: uuidOf("3", "[0-9a-f]"),
+  uuid4: uuidOf("4", "[89ab]"),
+  uuid5: uuidOf("5", "[89ab]"),
+  isbn: (text) => isIsbn10(text) || isIsbn13(text),
+  isbn10: isIsbn10,
+  isbn13: isIsbn13,
+  creditcard: isCreditCard,
+  ssn: (text) => text.length === 11 && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
+  hexcolor: matches(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/),
+  rgbcolor: matches(RGB),
+  byte: isBase64,
+  password: () => true,
+  date: isDate,
+  duration: isDuration,
+  datetime: isDateTime,
+  k8sshortname: (text) => isDns1123Label(text).length === 0,
+  k8slongname: (text) => isDns1123Subdomain(text).length === 0,
+};
+
+/** Such as a format for integers. */
+const NUMBER_FORMATS: Readonly<Record<string, readonly string[]>> = {
+  integer: ["int32", "int64"],
+  number: ["float", "double"],
+};
+
+/** The check of a format; undefined for one that strings do not have. */
+export function formatCheck(format: string): Check | undefined {
+  const name = format.replaceAll("-", "");
+  return Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
+}
+
+/** The format that counts for values of this schema; "" for none or an unknown one. */
+export function effectiveFormat(schema: Schema): string {
+  const { format = "" } = schema;
+  if (format === "") return "";
+  const type = schema["x-kubernetes-int-or-string"] === true ? "" : (schema.type ?? "");
+  const known =
+    type === "" || type === "string"
+      ? formatCheck(format) !== undefined
+      : (NUMBER_FORMATS[type]?.includes(format) ?? false);
+  return known ? format : "";
+}
+
+/** An absolute URI, or an absolute path, as Go's url.ParseRequestURI accepts it. */
+function isRequestUri(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
+  if (text === "" || /[\x00-\x1f\x7f]/.test(text)) return false;
+  if (text === "*") return true;
+  const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text);
+  const rest = scheme === null ? text : text.slice(scheme[0].length);
+  if (!rest.startsWith("/")) return scheme !== null;
+  if (/%(?![0-9a-fA-F]{2})/.test(rest.split("?", 1)[0])) return false;
+  const authority = /^\/\/([^/?#]*)/.exec(rest);
+  return authority === null || isAuthority(authority[1]);
+}
+
+function isAuthority(authority: string): boolean {
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  if (/[\s"<>\\^`{|}]/.test(authority)) return false;
+  if (host.startsWith("[")) return /^\[[^\]]*\](:\d*)?$/.test(host);
+  return !host.includes(":") || /^[^:]*:\d*$/.test(host);
+}
+
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u0080-\\uffff-]+";
+const ADDRESS = new RegExp(
+  `^(${ATOM}(\\.${ATOM})*|"[^"\\\\]*")@(${ATOM}(\\.${ATOM})*|\\[[^\\]]*\\])$`,
+);
+
+/** An address, alone or as "Name <address>". */
+function isEmail(text: string): boolean {
+  if (text.length > 4096) return false;
+  const named = /^[^<>]*<([^<>]*)>\s*$/.exec(text);
+  return ADDRESS.test(named === null ? text.trim() : named[1]);
+}
+
+const NAME_PART = /^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]{0,61}[a-zA-Z0-9\p{S}\p{L}])?$/u;
+
+function isHostname(text: string): boolean {
+  if (text.length > 255) return false;
+  const parts = text.split(".");
+  if (!parts.every((part) => NAME_PART.test(part))) return false;
+  return parts.length === 1 || /^[a-zA-Z\p{L}]{2,63}$/u.test(parts.at(-1)!);
+}
+
+function macPattern(): RegExp {
+  const byte = "[0-9a-fA-F]{2}";
+  const group = "[0-9a-fA-F]{4}";
+  const pairs = [5, 7, 19].map((more) => `${byte}(:${byte}){${more}}|${byte}(-${byte}){${more}}`);
+  const groups = [2, 3, 9].map((more) => `${group}(\\.${group}){${more}}`);
+  return new RegExp(`^(${[...pairs, ...groups].join("|")})$`);
+}
+
+function uuidOf(version: string, variant: string): Check {
+  const hex = "[0-9a-f]";
+  const pattern = `^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`;
+  return matches(new RegExp(pattern, "i"));
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, "");
+  if (!/^\d{9}[\dX]$/.test(digits)) return false;
+  const sum = [...digits].reduce((all, c, i) => all + (i + 1) * (c === "X" ? 10 : Number(c)), 0);
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, "");
+  if (!/^\d{13}$/.test(digits)) return false;
+  return [...digits].reduce((all, c, i) => all + (i % 2 === 0 ? 1 : 3) * Number(c), 0) % 10 === 0;
+}
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replace(/\D/g, "");
+  if (!CREDIT_CARD.test(digits)) return false;
+  const sum = [...digits].reverse().reduce((all, c, i) => {
+    const value = Number(c) * (i % 2 === 0 ? 1 : 2);
+    return all + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+function isBase64(text: string): boolean {
+  return text !== "" && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+}
+
+/** RFC 3339's full-date. */
+export function isDate(text: string): boolean {
+  const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
+  if (parts === null) return false;
+  const [year, month, day] = parts.slice(1).map(Number);
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+  return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
+}
+
+/** RFC 3339's date-time, in either case. */
+export function isDateTime(text: string): boolean {
+  const [date, time = ""] = text.toLowerCase().split("t", 2);
+  const parts = /^(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)$/.exec(time);
+  if (parts === null || !isDate(date)) return false;
+  return parts[1] <= "23" && parts[2] <= "59" && parts[3] <= "59";
+}
+
+const GO_DURATION = /^[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
+const UNITS =
+  "ns|nano|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|" +
+  "seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?";
+const SCALA_DURATION = new RegExp(`(^|\\D)\\d+\\s*(${UNITS})`, "i");
+
+/** Go's durations, such as "1h30m", and Scala's, such as "5 minutes". */
+function isDuration(text: string): boolean {
+  return GO_DURATION.test(text) || SCALA_DURATION.test(text);
+}

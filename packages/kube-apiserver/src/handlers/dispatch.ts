@@ -1,0 +1,125 @@
+/**
+ * From a resource request to its handler (apiserver: endpoints/installer.go,
+ * apiextensions: customresource_handler.go).
+ */
+
+import type { RequestContext, ServedResource, ServedResources } from "@quorate/kube-storage";
+import { methodNotSupported, notFound } from "@quorate/kube-storage";
+import type { Call } from "./call.ts";
+import { create } from "./create.ts";
+import { deleteCollection, deleteOne } from "./delete.ts";
+import { patch } from "./patch.ts";
+import { get, listOrWatch } from "./read.ts";
+import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
+import { isMethodOf, routesOf, verbsOf } from "./route-table.ts";
+import { negotiated } from "./send-object.ts";
+import { methodNotAllowed, nameRequired, requestTimeout, resourceNotServed } from "./statuses.ts";
+import type { Target } from "./target.ts";
+import { offerOf } from "./transform.ts";
+import { update } from "./update.ts";
+
+const NOT_FOUND = {
+  "content-type": "text/plain; charset=utf-8",
+  "x-content-type-options": "nosniff",
+};
+
+type Handler = (given: ResourceCall, deps: HandlerDeps) => Promise<void>;
+
+/** By verb: the one that was authorized. */
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  get,
+  list: listOrWatch,
+  watch: listOrWatch,
+  create,
+  update,
+  patch,
+  delete: deleteOne,
+  deletecollection: deleteCollection,
+};
+
+/** Writes have their own, shorter, timeout. */
+const WRITE_VERBS = new Set(["create", "update", "patch", "delete"]);
+
+/** Serves a resource request. Rejects with ApiError. */
+export async function serveResource(
+  call: Call,
+  resources: ServedResources,
+  deps: HandlerDeps,
+): Promise<void> {
+  const { target } = call;
+  const resource = routed(target, resources);
+  if (resource === "no page") {
+    call.respond(404, NOT_FOUND, "404 page not found\n");
+    return;
+  }
+  if (resource.deprecationWarning !== undefined) call.warn(resource.deprecationWarning);
+  const ctx: RequestContext = {
+    user: call.user,
+    namespace: resource.namespaced ? target.namespace : "",
+    signal: call.canceller,
+    warn: (text) => call.warn(text),
+  };
+  const form = negotiated(call, offerOf(resource));
+  const given: ResourceCall = { call, target, resource, ctx, form };
+  const handler = HANDLERS[target.verb];
+  if (!WRITE_VERBS.has(target.verb)) return handler(given, deps);
+  const forget = deps.writeTimeouts.add(() => call.canceller.abort(requestTimeout()));
+  try {
+    await handler(given, deps);
+  } finally {
+    forget();
+  }
+}
+
+/**
+ * The resource that serves the target. Throws ApiError 404 where its path has no route, 405 where
+ * the route does not have the verb, and 400 where it lacks a name.
+ * @returns "no page" where Kubernetes' answer is the text of paths outside of /api
+ */
+export function routed(target: Target, resources: ServedResources): ServedResource | "no page" {
+  const { group, version, resource } = target;
+  if (!target.isBelowRoot) return "no page";
+  if (isBuiltInGroup(group, resources)) return builtInRoute(target, resources);
+  const main = resources.find(group, version, resource, "");
+  return main === undefined ? "no page" : customRoute(target, main, resources);
+}
+
+/** Whether built-in kinds are in the group: all of its paths are theirs. */
+export function isBuiltInGroup(group: string, resources: ServedResources): boolean {
+  return resources
+    .all()
+    .some((one) => one.group === group && one.subresource === "" && one.protobuf !== undefined);
+}
+
+/** Built-in kinds have a route for each form of path and method. */
+function builtInRoute(target: Target, resources: ServedResources): ServedResource {
+  const { group, version, subresource, verb, method, form } = target;
+  const resource = resources.find(group, version, target.resource, subresource);
+  const verbs = resource && routesOf(resource).get(form);
+  if (resource === undefined || verbs === undefined) throw resourceNotServed();
+  const isNameless = form.includes("{name}") && !target.isNamed;
+  if (isNameless && [...verbs].some((one) => isMethodOf(one, method))) throw nameRequired();
+  if (isNameless || !verbs.has(verb) || !isMethodOf(verb, method)) throw methodNotAllowed();
+  return resource;
+}
+
+/**
+ * Custom kinds are dispatched by verb, with every method that stands for it; what stands behind a
+ * subresource is not looked at.
+ */
+function customRoute(
+  target: Target,
+  main: ServedResource,
+  resources: ServedResources,
+): ServedResource | "no page" {
+  const { group, version, subresource, namespace, verb } = target;
+  if (!main.namespaced && namespace !== "") return "no page";
+  if (main.namespaced && namespace === "" && verb !== "list" && verb !== "watch") return "no page";
+  const resource = resources.find(group, version, target.resource, subresource);
+  if (resource === undefined) throw notFound(main, target.name);
+  // What is created has the name in the body: one in the path would be authorized instead.
+  const isOther = verb === "create" && subresource === "" && target.isNamed;
+  if (!verbsOf(resource).includes(verb) || isOther) throw methodNotSupported(resource, verb);
+  if ((verb === "update" || verb === "patch") && !target.isNamed) throw nameRequired();
+  return resource;
+}

@@ -1,0 +1,127 @@
+/**
+ * Which form a response has, by the Accept header (apiserver:
+ * pkg/endpoints/handlers/negotiation/negotiate.go; RFC 9110 section 12.5.1).
+ *
+ *     application/json;as=Table;v=v1;g=meta.k8s.io,application/json
+ *     application/vnd.kubernetes.protobuf,application/json;pretty=1
+ */
+import { notAcceptable, unsupportedMediaType } from "@quorate/kube-storage";
+
+export const JSON_TYPE = "application/json";
+export const YAML_TYPE = "application/yaml";
+export const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
+
+export type Encoding = "json" | "yaml" | "protobuf";
+
+const TYPE_OF: Readonly<Record<Encoding, string>> = {
+  json: JSON_TYPE,
+  yaml: YAML_TYPE,
+  protobuf: PROTOBUF_TYPE,
+};
+
+/** The media type of an encoding. */
+export function mediaTypeOf(encoding: Encoding): string {
+  return TYPE_OF[encoding];
+}
+
+/** The kind that the client wants instead of the object, such as Table of meta.k8s.io/v1. */
+export interface MediaTarget {
+  readonly kind: string;
+  readonly group: string;
+  readonly version: string;
+}
+
+export interface Negotiated {
+  readonly encoding: Encoding;
+  readonly target: MediaTarget | undefined;
+  readonly pretty: boolean;
+}
+
+/** What an endpoint can send. */
+export interface Offer {
+  readonly encodings: readonly Encoding[];
+  /** Whether the transformation is possible in the encoding. */
+  allows(target: MediaTarget, encoding: Encoding): boolean;
+}
+
+/** Clauses of an Accept header beyond this many are ignored. */
+const MAX_CLAUSES = 64;
+
+interface Clause {
+  readonly type: string;
+  readonly quality: number;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/**
+ * The best of what the client accepts and the endpoint offers. Throws ApiError 406.
+ * @param accept the header; undefined for none
+ */
+export function negotiate(accept: string | undefined, offer: Offer): Negotiated {
+  if (accept === undefined || accept === "")
+    return { encoding: offer.encodings[0], target: undefined, pretty: false };
+  for (const clause of clausesOf(accept)) {
+    for (const encoding of offer.encodings) {
+      if (!matches(clause.type, TYPE_OF[encoding])) continue;
+      const negotiated = optionsOf(clause, encoding, offer);
+      if (negotiated !== undefined) return negotiated;
+    }
+  }
+  throw notAcceptable(offer.encodings.map(mediaTypeOf));
+}
+
+function optionsOf(clause: Clause, encoding: Encoding, offer: Offer): Negotiated | undefined {
+  const { parameters } = clause;
+  const [kind, group, version] = ["as", "g", "v"].map((name) => parameters.get(name));
+  const pretty = parameters.get("pretty") === "1";
+  const stream = parameters.get("stream");
+  if (stream !== undefined && stream !== "" && stream !== "watch") return undefined;
+  if (kind === undefined && group === undefined && version === undefined)
+    return { encoding, target: undefined, pretty };
+  const target = { kind: kind ?? "", group: group ?? "", version: version ?? "" };
+  return offer.allows(target, encoding) ? { encoding, target, pretty } : undefined;
+}
+
+function matches(range: string, type: string): boolean {
+  return range === type || range === "*/*" || range === `${type.split("/")[0]}/*`;
+}
+
+/** The clauses by quality, equal ones in the order of the header. */
+function clausesOf(accept: string): Clause[] {
+  const clauses = accept.split(",", MAX_CLAUSES).map((text): Clause => {
+    const [type, ...rest] = text.split(";").map((part) => part.trim());
+    const parameters = new Map(rest.map(parameterOf));
+    const quality = Number.parseFloat(parameters.get("q") ?? "1");
+    parameters.delete("q");
+    return { type: type.toLowerCase(), quality: Number.isNaN(quality) ? 1 : quality, parameters };
+  });
+  return clauses.sort((a, b) => b.quality - a.quality);
+}
+
+function parameterOf(text: string): [string, string] {
+  const mark = text.indexOf("=");
+  if (mark === -1) return [text, ""];
+  const value = text.slice(mark + 1).trim();
+  return [text.slice(0, mark).trim(), value.replace(/^"(.*)"$/, "$1")];
+}
+
+/**
+ * The encoding of a request's body. Throws ApiError 415.
+ * @param contentType the header; undefined for none, which is JSON
+ */
+export function bodyEncoding(
+  contentType: string | undefined,
+  offered: readonly Encoding[],
+): Encoding {
+  if (contentType === undefined || contentType === "") return offered[0];
+  const type = contentType.split(";", 1)[0].trim().toLowerCase();
+  const found = offered.find((encoding) => TYPE_OF[encoding] === type);
+  if (found === undefined) throw unsupportedMediaType(offered.map(mediaTypeOf));
+  return found;
+}
+
+/** Whether people read the response (apiserver: isPrettyPrint). */
+export function wantsPretty(pretty: string, userAgent: string): boolean {
+  if (pretty !== "") return /^(?:1|t|true)$/i.test(pretty);
+  return /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
+}

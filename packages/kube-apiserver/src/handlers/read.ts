@@ -1,0 +1,28 @@
+/** GET of one object and of a collection (apiserver: handlers/get.go). */
+import { badRequest } from "@quorate/kube-storage";
+import { listRequestOf } from "./list-options.ts";
+import type { HandlerDeps, ResourceCall } from "./resource-call.ts";
+import { sendList } from "./send-list.ts";
+import { sendObject } from "./send-object.ts";
+import { serveWatch } from "./watch.ts";
+
+export async function get(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, target, resource, ctx, form } = given;
+  if (call.query.flag("export") === true)
+    throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
+  const resourceVersion = call.query.first("resourceVersion");
+  const stored = await resource.storage.get!(ctx, target.name, { resourceVersion });
+  await sendObject(call, deps, resource, form, 200, {
+    object: () => stored.object(),
+    json: () => stored.json(),
+  });
+}
+
+/** A list, or a watch where ?watch=1 or the path asks for one. */
+export async function listOrWatch(given: ResourceCall, deps: HandlerDeps): Promise<void> {
+  const { call, target, resource, ctx, form } = given;
+  const isWatch = target.verb === "watch";
+  const options = listRequestOf(call.query, resource.kind, target.name, isWatch, deps.selectors);
+  if (isWatch) return serveWatch(given, deps, options);
+  await sendList(call, deps, resource, form, await resource.storage.list!(ctx, options));
+}

@@ -1,0 +1,114 @@
+/** Sends one object, or an error, in the form that the client accepts. */
+import type { Clock } from "@quorate/host";
+import type { ApiError, KubeObject, ServedResource, Status } from "@quorate/kube-storage";
+import { apiVersionOf } from "@quorate/kube-storage";
+import { fromUtf8 } from "@quorate/proto";
+import { BodySink, type Compressor } from "./body-sink.ts";
+import type { Call } from "./call.ts";
+import { encodePlain, envelopeOf, isStatus, jsonText } from "./encode.ts";
+import { mediaTypeOf, type Negotiated, negotiate, type Offer, wantsPretty } from "./negotiation.ts";
+import { notConvertible } from "./statuses.ts";
+import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
+
+/** What responses need of the platform. */
+export interface SendDeps {
+  readonly clock: Clock;
+  readonly newCompressor: () => Compressor;
+}
+
+/** The form of a response. Throws ApiError 406. */
+export function negotiated(call: Call, offer: Offer): Negotiated {
+  const found = negotiate(call.header("accept"), offer);
+  const pretty = found.pretty || wantsPretty(call.query.first("pretty"), call.userAgent);
+  return { ...found, pretty };
+}
+
+/** An object, in the forms that exist; each is made when it is wanted. */
+export interface Sent {
+  object(): KubeObject | Status;
+  json?(): Uint8Array;
+}
+
+const LINE_FEED = fromUtf8("\n");
+
+/** Sends an object of a resource in the negotiated form. */
+export async function sendObject(
+  call: Call,
+  deps: SendDeps,
+  resource: ServedResource,
+  form: Negotiated,
+  status: number,
+  sent: Sent,
+): Promise<void> {
+  const { encoding, pretty } = form;
+  const sink = new BodySink(call, status, mediaTypeOf(encoding), deps.newCompressor);
+  if (call.audit !== undefined) {
+    const object = sent.object();
+    if (isStatus(object)) call.audit.status(object as Status);
+    if (call.audit.wants("RequestResponse"))
+      call.audit.response(transformed(call, deps, resource, form, object));
+  }
+  if (encoding === "json" && !pretty && form.target === undefined && sent.json !== undefined) {
+    sink.add(sent.json());
+    sink.add(LINE_FEED);
+  } else {
+    const value = transformed(call, deps, resource, form, sent.object());
+    const isProtobuf = encoding === "protobuf";
+    sink.add(isProtobuf ? envelopeOf(value, resource) : await encodePlain(value, encoding, pretty));
+  }
+  await sink.end();
+}
+
+function transformed(
+  call: Call,
+  { clock }: SendDeps,
+  resource: ServedResource,
+  { target }: Negotiated,
+  object: KubeObject | Status,
+): KubeObject {
+  if (target === undefined || isStatus(object)) return object as KubeObject;
+  const one = object as KubeObject;
+  if (target.kind === "PartialObjectMetadata") return partialMetadata(one, target);
+  if (target.kind === "PartialObjectMetadataList")
+    throw notConvertible(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${one.kind})`,
+    );
+  const include = includeObjectOf(call.query.first("includeObject"));
+  const row = tableRow(one, resource.table!, target, include, clock.wallMs());
+  const { resourceVersion } = one.metadata;
+  const columns = resource.table!.columns;
+  const metadata = resourceVersion ? { resourceVersion } : {};
+  return tableOf(target, metadata, columns, [row]) as unknown as KubeObject;
+}
+
+const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: () => false };
+
+/** Sends an error as Status; a second response to a request is dropped. */
+export async function sendError(call: Call, error: ApiError): Promise<void> {
+  const { status } = error;
+  call.audit?.status(status);
+  call.audit?.response(status);
+  const seconds = status.details?.retryAfterSeconds;
+  if (seconds !== undefined && seconds > 0) call.setHeader("retry-after", String(seconds));
+  let form: Negotiated = { encoding: "json", target: undefined, pretty: false };
+  try {
+    form = negotiated(call, STATUS_OFFER);
+  } catch {
+    // A client that accepts no form of a Status gets JSON.
+  }
+  const headers = { "content-type": mediaTypeOf(form.encoding) };
+  if (form.encoding === "json")
+    call.respond(error.httpStatus, headers, jsonText(status, form.pretty));
+  else if (form.encoding === "protobuf") {
+    const value = status as unknown as KubeObject;
+    call.respond(error.httpStatus, headers, envelopeOf(value, undefined));
+  } else {
+    const text = await encodePlain(status, form.encoding, form.pretty);
+    call.respond(error.httpStatus, headers, text);
+  }
+}
+
+/** The apiVersion of a resource's lists and objects. */
+export function versionOf(resource: ServedResource): string {
+  return apiVersionOf(resource);
+}

@@ -1,0 +1,197 @@
+/**
+ * Options of writes from the query, and of deletions from the body as well (apimachinery:
+ * apis/meta/v1/validation).
+ */
+
+import type { DeletionPropagation, RestDeleteOptions, WriteOptions } from "@quorate/kube-storage";
+import { badRequest, type FieldError, invalid } from "@quorate/kube-storage";
+import { managerOf } from "../apply/manager-name.ts";
+import { integer, notSupported } from "./list-options.ts";
+import type { Query } from "./query.ts";
+
+export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
+
+const META = { group: "meta.k8s.io" };
+const MAX_FIELD_MANAGER_CHARS = 128;
+
+/** Write options as admission sees them, beside their parsed form. */
+export interface ParsedWriteOptions extends WriteOptions {
+  /** Undefined where the client did not set it. */
+  readonly force: boolean | undefined;
+}
+
+/**
+ * Reads the options of a create, update or patch. Throws ApiError 422.
+ * @param isApply whether the patch is a server-side apply
+ */
+export function writeOptionsOf(
+  query: Query,
+  kind: WriteKind,
+  userAgent: string,
+  isApply = false,
+): ParsedWriteOptions {
+  const fieldManager = query.first("fieldManager");
+  const force = query.has("force") ? query.flag("force") : undefined;
+  const errors: FieldError[] = [];
+  if (kind === "PatchOptions") errors.push(...patchErrors(fieldManager, force, isApply));
+  errors.push(...managerErrors(fieldManager));
+  const dryRun = query.all("dryRun");
+  errors.push(...dryRunErrors(dryRun));
+  const fieldValidation = query.first("fieldValidation");
+  if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation))
+    errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
+  if (errors.length > 0) throw invalid({ ...META, kind }, "", errors);
+  return {
+    dryRun: dryRun.length > 0,
+    fieldManager: managerOf(fieldManager, userAgent),
+    fieldValidation: (fieldValidation || "Warn") as WriteOptions["fieldValidation"],
+    force,
+  };
+}
+
+/** The options as the JSON object that admission webhooks receive. */
+export function optionsObject(
+  kind: "CreateOptions" | "UpdateOptions",
+  query: Query,
+): Record<string, unknown> {
+  const fields: Record<string, unknown> = { kind, apiVersion: "meta.k8s.io/v1" };
+  if (query.has("dryRun")) fields["dryRun"] = query.all("dryRun");
+  for (const name of ["fieldManager", "fieldValidation"])
+    if (query.first(name) !== "") fields[name] = query.first(name);
+  return fields;
+}
+
+function patchErrors(
+  fieldManager: string,
+  force: boolean | undefined,
+  isApply: boolean,
+): FieldError[] {
+  if (isApply && fieldManager === "")
+    return [
+      {
+        type: "FieldValueRequired",
+        field: "fieldManager",
+        message: "Required value: is required for apply patch",
+      },
+    ];
+  if (!isApply && force !== undefined)
+    return [
+      {
+        type: "FieldValueForbidden",
+        field: "force",
+        message: "Forbidden: may not be specified for non-apply patch",
+      },
+    ];
+  return [];
+}
+
+function managerErrors(fieldManager: string): FieldError[] {
+  const field = "fieldManager";
+  if (fieldManager.length > MAX_FIELD_MANAGER_CHARS) {
+    const message = `Too long: may not be more than ${MAX_FIELD_MANAGER_CHARS} bytes`;
+    return [{ type: "FieldValueTooLong", field, message }];
+  }
+  const bad = /[^\P{C}]|[^\P{Z} ]/u.exec(fieldManager);
+  if (bad === null) return [];
+  const code = bad[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+  const what = `invalid character U+${code} (at position ${bad.index})`;
+  const message = `Invalid value: ${JSON.stringify(fieldManager)}: ${what}`;
+  return [{ type: "FieldValueInvalid", field, message }];
+}
+
+function dryRunErrors(dryRun: readonly string[]): FieldError[] {
+  if (dryRun.every((one) => one === "All")) return [];
+  const text = `[${dryRun.map((one) => JSON.stringify(one)).join(",")}]`;
+  const message = `Unsupported value: ${text}: supported values: "All"`;
+  return [{ type: "FieldValueNotSupported", field: "dryRun", message }];
+}
+
+const POLICIES = ["Foreground", "Background", "Orphan"];
+
+/** The JSON form of metav1.DeleteOptions, as far as it is read. */
+interface DeleteBody {
+  readonly gracePeriodSeconds?: number | null;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | null;
+  readonly orphanDependents?: boolean | null;
+  readonly propagationPolicy?: string | null;
+  readonly dryRun?: readonly string[] | null;
+}
+
+export interface ParsedDeleteOptions {
+  readonly options: RestDeleteOptions;
+  /** With kind and apiVersion, for admission. */
+  readonly object: Record<string, unknown>;
+}
+
+/**
+ * The options of a deletion: from the body if there is one, else from the query. Throws ApiError
+ * 400 and 422.
+ * @param body the decoded body; undefined without one
+ */
+export function deleteOptionsOf(body: unknown, query: Query): ParsedDeleteOptions {
+  const fields = body === undefined ? queryFields(query) : bodyFields(body);
+  const policy = fields.propagationPolicy ?? undefined;
+  const orphan = fields.orphanDependents ?? undefined;
+  const errors: FieldError[] = [];
+  if (policy !== undefined && orphan !== undefined) {
+    const why = "orphanDependents and deletionPropagation cannot be both set";
+    errors.push({
+      type: "FieldValueInvalid",
+      field: "propagationPolicy",
+      message: `Invalid value: ${JSON.stringify(policy)}: ${why}`,
+    });
+  }
+  if (policy !== undefined && !POLICIES.includes(policy))
+    errors.push(notSupported("propagationPolicy", policy, [...POLICIES, "nil"]));
+  errors.push(...dryRunErrors(fields.dryRun ?? []));
+  if (errors.length > 0) throw invalid({ ...META, kind: "DeleteOptions" }, "", errors);
+  const options: RestDeleteOptions = {
+    dryRun: (fields.dryRun ?? []).length > 0,
+    gracePeriodSeconds: fields.gracePeriodSeconds ?? undefined,
+    preconditions: fields.preconditions ?? undefined,
+    orphanDependents: orphan,
+    propagationPolicy: policy as DeletionPropagation | undefined,
+  };
+  return { options, object: { ...fields, kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1" } };
+}
+
+function queryFields(query: Query): DeleteBody {
+  const [uid, resourceVersion] = [query.first("uid"), query.first("resourceVersion")];
+  const preconditions = {
+    ...(uid === "" ? {} : { uid }),
+    ...(resourceVersion === "" ? {} : { resourceVersion }),
+  };
+  return {
+    gracePeriodSeconds: integer(query, "gracePeriodSeconds"),
+    orphanDependents: query.has("orphanDependents") ? query.flag("orphanDependents") : undefined,
+    propagationPolicy: query.first("propagationPolicy") || undefined,
+    ...(query.has("dryRun") ? { dryRun: query.all("dryRun") } : {}),
+    ...(Object.keys(preconditions).length > 0 ? { preconditions } : {}),
+  };
+}
+
+const isText = (value: unknown): boolean => typeof value === "string";
+
+/** Checks the types, as Go's decoder does. */
+function bodyFields(body: unknown): DeleteBody {
+  const wrong = (field: string): never => {
+    throw badRequest(`json: cannot unmarshal the value of DeleteOptions.${field}`);
+  };
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return wrong("(root)");
+  const { kind, preconditions, ...fields } = body as DeleteBody & { kind?: unknown };
+  if (kind !== undefined && kind !== "" && kind !== "DeleteOptions")
+    throw badRequest("decoded object cannot be converted to DeleteOptions");
+  const { gracePeriodSeconds: grace, orphanDependents, propagationPolicy, dryRun } = fields;
+  if (grace !== undefined && grace !== null && !Number.isSafeInteger(grace))
+    wrong("gracePeriodSeconds");
+  if ((orphanDependents ?? undefined) !== undefined && typeof orphanDependents !== "boolean")
+    wrong("orphanDependents");
+  if ((propagationPolicy ?? undefined) !== undefined && !isText(propagationPolicy))
+    wrong("propagationPolicy");
+  if ((dryRun ?? undefined) !== undefined && !(Array.isArray(dryRun) && dryRun.every(isText)))
+    wrong("dryRun");
+  if (preconditions === undefined || preconditions === null) return fields;
+  if (typeof preconditions !== "object") return wrong("preconditions");
+  for (const value of Object.values(preconditions)) if (!isText(value)) wrong("preconditions");
+  return { ...fields, preconditions };
+}

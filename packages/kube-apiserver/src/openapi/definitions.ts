@@ -1,0 +1,227 @@
+/**
+ * Shared schemas of a document ("definitions" in OpenAPI v2, "components" in v3), collected as
+ * operations and schemas refer to them (kube-openapi: pkg/builder, pkg/builder3;
+ * apiextensions-apiserver: pkg/controller/openapi/builder).
+ */
+
+import type { ObjectSchema, Schema, ServedResource } from "@quorate/kube-storage";
+import {
+  apiVersionOf,
+  builtinSchema,
+  type GroupVersion,
+  type GroupVersionKind,
+  messageType,
+  referenceOf,
+  typeSchema,
+} from "@quorate/kube-storage";
+import type { Content } from "./operations.ts";
+
+export type Version = "v2" | "v3";
+export type OpenApiNode = Record<string, unknown>;
+
+const PREFIXES: Readonly<Record<Version, string>> = {
+  v2: "#/definitions/",
+  v3: "#/components/schemas/",
+};
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/** A text in v2; v3 can say that it may be a number too. */
+const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/** A patch may be any object. */
+const PATCH: Schema = {
+  definition: `${META}Patch`,
+  description: "A patch of an object, in the form that its media type says.",
+  type: "object",
+};
+
+/** What v2 cannot say. */
+const NOT_IN_V2 = new Set(["default", "nullable", "allOf", "anyOf", "oneOf", "not", "example"]);
+const SCHEMAS = new Set(["properties", "items", "additionalProperties", "not"]);
+const SCHEMA_LISTS = new Set(["allOf", "anyOf", "oneOf"]);
+
+/** Collects the definitions of one document. */
+export class Definitions {
+  private readonly version: Version;
+  /** Group-versions of the document, for the kinds that belong to all of them. */
+  private readonly versions: readonly GroupVersion[];
+  private readonly waiting: (readonly [name: string, schema: Schema])[] = [];
+  private readonly known = new Set<string>();
+  private readonly kinds = new Map<string, GroupVersionKind[]>();
+  private readonly done: (readonly [name: string, value: OpenApiNode])[] = [];
+
+  constructor(version: Version, versions: readonly GroupVersion[]) {
+    this.version = version;
+    this.versions = versions;
+  }
+
+  /** The reference to what a body or response is. */
+  reference(content: Content): OpenApiNode {
+    if (content.of === "object") return this.kindReference(content.resource, false);
+    if (content.of === "list") return this.kindReference(content.resource, true);
+    if (content.of === "Patch") return this.add(PATCH.definition as string, PATCH);
+    const type = messageType(`meta.${content.of}`);
+    if (type === undefined) throw new RangeError(`no type ${content.of}`);
+    const name = META + content.of;
+    if (!this.known.has(name)) {
+      const groups = content.of === "DeleteOptions" ? this.versions : [CORE];
+      this.kinds.set(
+        name,
+        groups.map(({ group, version }) => ({ group, version, kind: content.of })),
+      );
+    }
+    return this.add(name, typeSchema(type));
+  }
+
+  /** Completes one definition that waits; returns whether there was one. */
+  step(): boolean {
+    const next = this.waiting.pop();
+    if (next === undefined) return false;
+    const [name, schema] = next;
+    const value = this.inline(schema, isBuiltin(name));
+    const kinds = this.kinds.get(name);
+    if (kinds !== undefined) value["x-kubernetes-group-version-kind"] = kinds;
+    this.done.push([name, value]);
+    return true;
+  }
+
+  /** All definitions, by name. */
+  sorted(): Record<string, OpenApiNode> {
+    return Object.fromEntries(this.done.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  private kindReference(resource: ServedResource, asList: boolean): OpenApiNode {
+    const { kind, schema } = resource;
+    const objectName = schema?.schema.definition ?? customName(kind);
+    const object = schema?.schema.definition === undefined ? customObject(schema) : schema.schema;
+    if (!asList) return this.addKind(objectName, object, kind);
+    const listKind = { ...kind, kind: `${kind.kind}List` };
+    const builtin = builtinSchema(listKind);
+    if (builtin !== undefined)
+      return this.addKind(builtin.schema.definition as string, builtin.schema, listKind);
+    this.addKind(objectName, object, kind);
+    const list = customList(kind, { ...object, definition: objectName });
+    return this.addKind(`${objectName}List`, list, listKind);
+  }
+
+  private addKind(name: string, schema: Schema, kind: GroupVersionKind): OpenApiNode {
+    this.kinds.set(name, [{ group: kind.group, kind: kind.kind, version: kind.version }]);
+    return this.add(name, schema);
+  }
+
+  private add(name: string, schema: Schema): OpenApiNode {
+    if (!this.known.has(name)) {
+      this.known.add(name);
+      this.waiting.push([name, schema]);
+    }
+    return { $ref: PREFIXES[this.version] + name };
+  }
+
+  /** A schema as a place in another one has it: shared ones by reference. */
+  private emit(schema: Schema, builtin: boolean): OpenApiNode {
+    const refined = referenceOf(schema);
+    if (refined !== undefined) {
+      const { target, overrides } = refined;
+      const reference = this.add(target.definition as string, target);
+      const own = this.facts(overrides, builtin);
+      return this.version === "v3" ? { allOf: [reference], ...own } : { ...reference, ...own };
+    }
+    if (schema.definition !== undefined) return this.add(schema.definition, schema);
+    return this.inline(schema, builtin);
+  }
+
+  private inline(schema: Schema, builtin: boolean): OpenApiNode {
+    if (schema["x-kubernetes-int-or-string"] === true) return this.intOrString(schema, builtin);
+    if (this.version === "v3" && schema.definition === QUANTITY)
+      return { description: schema.description, oneOf: [{ type: "string" }, { type: "number" }] };
+    const opaque = schema["x-kubernetes-preserve-unknown-fields"] === true;
+    if (this.version === "v2" && opaque && !builtin) {
+      // Old kubectl would refuse the unknown fields next to known ones.
+      const { properties: _, items: __, additionalProperties: ___, ...rest } = schema;
+      return this.facts(rest, builtin);
+    }
+    return this.facts(schema, builtin);
+  }
+
+  private intOrString(schema: Schema, builtin: boolean): OpenApiNode {
+    if (!builtin || schema.format !== "int-or-string") {
+      const { type: _, ...rest } = schema;
+      return this.facts(rest, builtin);
+    }
+    const { description, format } = schema;
+    return this.version === "v2"
+      ? { description, type: "string", format }
+      : { description, format, oneOf: [{ type: "integer" }, { type: "string" }] };
+  }
+
+  private facts(schema: Schema, builtin: boolean): OpenApiNode {
+    const out: OpenApiNode = {};
+    for (const [key, value] of Object.entries(schema)) {
+      if (value === undefined || key === "definition") continue;
+      if (builtin && key === "x-kubernetes-preserve-unknown-fields") continue;
+      if (this.version === "v2" && NOT_IN_V2.has(key)) continue;
+      if (key === "properties") out[key] = this.properties(value as object, builtin);
+      else if (SCHEMAS.has(key) && typeof value === "object")
+        out[key] = this.emit(value as Schema, builtin);
+      else if (SCHEMA_LISTS.has(key))
+        out[key] = (value as readonly Schema[]).map((each) => this.emit(each, builtin));
+      else out[key] = value;
+    }
+    return out;
+  }
+
+  private properties(properties: object, builtin: boolean): OpenApiNode {
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [
+        name,
+        this.emit(schema as Schema, builtin),
+      ]),
+    );
+  }
+}
+
+const CORE: GroupVersion = { group: "", version: "v1" };
+
+function isBuiltin(name: string): boolean {
+  return /^io\.k8s\.(?:api|apimachinery|apiextensions-apiserver)\./.test(name);
+}
+
+/** The definition of a custom kind, such as "org.example.v1.Widget". */
+function customName({ group, version, kind }: GroupVersionKind): string {
+  return `${group.split(".").reverse().join(".")}.${version}.${kind}`;
+}
+
+function meta(name: string): Schema {
+  const type = messageType(`meta.${name}`);
+  if (type === undefined) throw new RangeError(`no type ${name}`);
+  return typeSchema(type);
+}
+
+/** The schema of a custom kind, with the fields that all kinds have. */
+function customObject(schema: ObjectSchema | undefined): Schema {
+  const own: Schema = schema?.schema ?? {
+    type: "object",
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+  const { apiVersion, kind } = meta("Status").properties ?? {};
+  return {
+    ...own,
+    type: "object",
+    properties: { ...own.properties, apiVersion, kind, metadata: meta("ObjectMeta") },
+  };
+}
+
+function customList(kind: GroupVersionKind, item: Schema): Schema {
+  const { apiVersion, kind: kindField } = meta("Status").properties ?? {};
+  return {
+    description: `A list of ${kind.kind} objects of ${apiVersionOf(kind)}.`,
+    type: "object",
+    required: ["items"],
+    properties: {
+      apiVersion,
+      items: { type: "array", items: item, description: "The objects of this list." },
+      kind: kindField,
+      metadata: meta("ListMeta"),
+    },
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * What the server offers, for clients (apiserver: pkg/endpoints/discovery).
+ *
+ *     /api /apis /apis/GROUP /api/VERSION /apis/GROUP/VERSION    one document each
+ *     /api /apis with Accept: ...;as=APIGroupDiscoveryList       all in one, with an ETag
+ */
+
+import type { ServedResource, ServedResources } from "@quorate/kube-storage";
+import { apiVersionOf } from "@quorate/kube-storage";
+import { verbsOf } from "../handlers/route-table.ts";
+
+type Document = Readonly<Record<string, unknown>>;
+
+interface Version {
+  readonly version: string;
+  readonly resources: readonly ServedResource[];
+}
+
+interface Group {
+  readonly group: string;
+  readonly versions: readonly Version[];
+}
+
+/** The discovery documents; made again after a change of the resources. */
+export class Discovery {
+  readonly #resources: ServedResources;
+  #groups: readonly Group[] | undefined;
+  #aggregated = new Map<string, Document>();
+
+  constructor(resources: ServedResources) {
+    this.#resources = resources;
+    resources.onChange(() => {
+      this.#groups = undefined;
+      this.#aggregated = new Map();
+    });
+  }
+
+  /** @param address of the server, as the client may reach it */
+  legacyVersions(address: string): Document {
+    const versions = this.#group("")?.versions.map(({ version }) => version) ?? [];
+    const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: address }];
+    return { kind: "APIVersions", versions, serverAddressByClientCIDRs };
+  }
+
+  groupList(): Document {
+    const groups = this.#all.filter(({ group }) => group !== "").map(groupDocument);
+    return { kind: "APIGroupList", apiVersion: "v1", groups };
+  }
+
+  /** Undefined for a group that is not served. */
+  group(name: string): Document | undefined {
+    const group = name === "" ? undefined : this.#group(name);
+    return group && { kind: "APIGroup", apiVersion: "v1", ...groupDocument(group) };
+  }
+
+  /** Undefined for a version that is not served. */
+  version(group: string, version: string): Document | undefined {
+    const found = this.#group(group)?.versions.find((one) => one.version === version);
+    return (
+      found && {
+        kind: "APIResourceList",
+        ...(group === "" ? {} : { apiVersion: "v1" }),
+        groupVersion: apiVersionOf({ group, version }),
+        resources: found.resources.map(resourceDocument),
+      }
+    );
+  }
+
+  /**
+   * All resources in one document.
+   * @param isLegacy the core group alone (/api), else all others (/apis)
+   * @param version of apidiscovery.k8s.io: "v2" or "v2beta1"
+   */
+  aggregated(isLegacy: boolean, version: string): Document {
+    const key = `${isLegacy} ${version}`;
+    const known = this.#aggregated.get(key);
+    if (known !== undefined) return known;
+    const items = this.#all
+      .filter(({ group }) => (group === "") === isLegacy)
+      .map(({ group, versions }) => ({
+        metadata: { name: group === "" ? undefined : group, creationTimestamp: null },
+        versions: versions.map(aggregatedVersion),
+      }));
+    const document = {
+      kind: "APIGroupDiscoveryList",
+      apiVersion: `apidiscovery.k8s.io/${version}`,
+      metadata: {},
+      items,
+    };
+    this.#aggregated.set(key, document);
+    return document;
+  }
+
+  /** "/apis/apps", "/apis/apps/v1" and such. */
+  paths(): string[] {
+    return this.#all.flatMap(({ group, versions }) => {
+      const root = group === "" ? "/api" : `/apis/${group}`;
+      return [root, ...versions.map(({ version }) => `${root}/${version}`)];
+    });
+  }
+
+  get #all(): readonly Group[] {
+    this.#groups ??= groupsOf(this.#resources.all());
+    return this.#groups;
+  }
+
+  #group(name: string): Group | undefined {
+    return this.#all.find(({ group }) => group === name);
+  }
+}
+
+function groupsOf(resources: readonly ServedResource[]): Group[] {
+  const groups = new Map<string, Map<string, ServedResource[]>>();
+  for (const one of resources) {
+    const versions = groups.get(one.group) ?? new Map<string, ServedResource[]>();
+    groups.set(one.group, versions);
+    versions.set(one.version, [...(versions.get(one.version) ?? []), one]);
+  }
+  return [...groups].map(([group, versions]) => ({
+    group,
+    versions: [...versions].map(([version, list]) => ({ version, resources: list })),
+  }));
+}
+
+function groupDocument({ group, versions }: Group): Document {
+  const list = versions.map(({ version }) => ({
+    groupVersion: apiVersionOf({ group, version }),
+    version,
+  }));
+  return { name: group, versions: list, preferredVersion: list[0] };
+}
+
+function resourceDocument(one: ServedResource): Document {
+  const { kind, group, version, subresource } = one;
+  const isOwn = kind.group === group && kind.version === version;
+  return {
+    name: subresource === "" ? one.resource : `${one.resource}/${subresource}`,
+    singularName: subresource === "" ? one.singular : "",
+    namespaced: one.namespaced,
+    ...(isOwn ? {} : { group: kind.group, version: kind.version }),
+    kind: kind.kind,
+    verbs: verbsOf(one),
+    ...(subresource !== "" || one.shortNames.length === 0 ? {} : { shortNames: one.shortNames }),
+    ...(subresource !== "" || one.categories.length === 0 ? {} : { categories: one.categories }),
+    ...(one.storageVersionHash === "" || subresource !== ""
+      ? {}
+      : { storageVersionHash: one.storageVersionHash }),
+  };
+}
+
+function aggregatedVersion({ version, resources }: Version): Document {
+  const list = resources
+    .filter(({ subresource }) => subresource === "")
+    .map((one) => {
+      const subresources = resources
+        .filter((it) => it.resource === one.resource && it.subresource !== "")
+        .map((it) => ({
+          subresource: it.subresource,
+          responseKind: it.kind,
+          verbs: verbsOf(it),
+        }));
+      return {
+        resource: one.resource,
+        responseKind: one.kind,
+        scope: one.namespaced ? "Namespaced" : "Cluster",
+        singularResource: one.singular,
+        verbs: verbsOf(one),
+        ...(one.shortNames.length === 0 ? {} : { shortNames: one.shortNames }),
+        ...(one.categories.length === 0 ? {} : { categories: one.categories }),
+        ...(subresources.length === 0 ? {} : { subresources }),
+      };
+    });
+  return { version, resources: list, freshness: "Current" };
+}

@@ -1,0 +1,86 @@
+/** The served resources, by who adds them: built-in kinds, programs, CustomResourceDefinitions. */
+import type { ServedResource, ServedResources } from "@quorate/kube-storage";
+
+/** The order of groups in discovery, as in Kubernetes; others follow by their names. */
+const GROUP_ORDER = [
+  "",
+  "apiregistration.k8s.io",
+  "apps",
+  "events.k8s.io",
+  "authentication.k8s.io",
+  "authorization.k8s.io",
+  "rbac.authorization.k8s.io",
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "coordination.k8s.io",
+];
+
+const keyOf = (group: string, version: string, resource: string, subresource: string): string =>
+  `${group}/${version}/${resource}/${subresource}`;
+
+export class ResourceTable implements ServedResources {
+  readonly #byOwner = new Map<string, readonly ServedResource[]>();
+  readonly #listeners = new Set<() => void>();
+  #byKey = new Map<string, ServedResource>();
+  #all: readonly ServedResource[] = [];
+
+  /**
+   * Replaces what `owner` serves; an empty list removes it. A resource of an owner that came before
+   * wins over a later one's with the same name.
+   */
+  set(owner: string, resources: readonly ServedResource[]): void {
+    if (resources.length === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, resources);
+    this.#byKey = new Map();
+    for (const one of [...this.#byOwner.values()].flat()) {
+      const key = keyOf(one.group, one.version, one.resource, one.subresource);
+      if (!this.#byKey.has(key)) this.#byKey.set(key, one);
+    }
+    this.#all = [...this.#byKey.values()].sort(
+      (a, b) =>
+        rankOf(a.group) - rankOf(b.group) ||
+        compareText(a.group, b.group) ||
+        compareVersions(a.version, b.version) ||
+        compareText(a.resource, b.resource) ||
+        compareText(a.subresource, b.subresource),
+    );
+    for (const listener of this.#listeners) listener();
+  }
+
+  find(group: string, version: string, resource: string, subresource: string) {
+    return this.#byKey.get(keyOf(group, version, resource, subresource));
+  }
+
+  all(): readonly ServedResource[] {
+    return this.#all;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+function rankOf(group: string): number {
+  const rank = GROUP_ORDER.indexOf(group);
+  return rank === -1 ? GROUP_ORDER.length : rank;
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** 3 for v1, 2 for v1beta1, 1 for v1alpha1, 0 for other names. */
+function parsedVersion(text: string): readonly [number, number, number] {
+  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(text);
+  if (match === null) return [0, 0, 0];
+  const stage = match[2] === undefined ? 3 : match[2] === "beta" ? 2 : 1;
+  return [stage, Number(match[1]), Number(match[3] ?? 0)];
+}
+
+/** From new to old: v2, v1, v1beta2, v1alpha1, others by name (apimachinery: util/version). */
+export function compareVersions(a: string, b: string): number {
+  const [one, other] = [parsedVersion(a), parsedVersion(b)];
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return other[i] - one[i];
+  return compareText(a, b);
+}

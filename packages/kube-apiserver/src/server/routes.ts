@@ -1,0 +1,129 @@
+/** Paths that are no resources (apiserver: pkg/server/routes; pkg/endpoints/discovery). */
+import type { Logger } from "@quorate/host";
+import type { ServedResources } from "@quorate/kube-storage";
+import type { Call } from "../handlers/call.ts";
+import { isBuiltInGroup } from "../handlers/dispatch.ts";
+import type { SendDeps } from "../handlers/send-object.ts";
+import { methodNotAllowed, resourceNotServed } from "../handlers/statuses.ts";
+import { withoutSlashesBehind } from "../handlers/target.ts";
+import type { Discovery } from "./discovery.ts";
+import { sendDocument, serveRoot } from "./documents.ts";
+import { type HealthCheck, serveHealth } from "./health.ts";
+
+const NOT_FOUND = {
+  "content-type": "text/plain; charset=utf-8",
+  "x-content-type-options": "nosniff",
+};
+
+/** Serves a path; more than those of the server itself come from its parts. */
+export type Page = (call: Call) => Promise<void>;
+
+export interface DocumentParts {
+  readonly resources: ServedResources;
+  readonly discovery: Discovery;
+  readonly send: SendDeps;
+  /** The document of /version. */
+  readonly version: Readonly<Record<string, unknown>>;
+  /** For "healthz", "livez" and "readyz". */
+  readonly healthChecks: Readonly<Record<"healthz" | "livez" | "readyz", readonly HealthCheck[]>>;
+  /** By path ("/metrics"); one that ends with "/" serves all below it. */
+  readonly pages: ReadonlyMap<string, Page>;
+  readonly logger: Logger;
+}
+
+export class Documents {
+  readonly #parts: DocumentParts;
+
+  constructor(parts: DocumentParts) {
+    this.#parts = parts;
+  }
+
+  /** Serves the call, or responds with 404. Rejects with ApiError. */
+  async serve(call: Call): Promise<void> {
+    const { path } = call.target;
+    const [, first] = path.split("/", 2);
+    if (path === "/") return this.#index(call);
+    if (first === "healthz" || first === "livez" || first === "readyz")
+      return path === `/${first}/` ? noPage(call) : this.#health(call, first);
+    if (first === "version") return this.#version(call);
+    if (first === "api") return this.#core(call);
+    if (first === "apis") return this.#groups(call);
+    const page = this.#page(path);
+    return page === undefined ? noPage(call) : page(call);
+  }
+
+  #page(path: string): Page | undefined {
+    const { pages } = this.#parts;
+    const exact = pages.get(path);
+    if (exact !== undefined) return exact;
+    for (const [prefix, page] of pages)
+      if (prefix.endsWith("/") && path.startsWith(prefix)) return page;
+    return undefined;
+  }
+
+  #health(call: Call, endpoint: "healthz" | "livez" | "readyz"): Promise<void> {
+    const { healthChecks, logger } = this.#parts;
+    return serveHealth(call, endpoint, healthChecks[endpoint], (reasons) =>
+      logger.info("a health check failed", { endpoint, reasons: reasons.join("; ") }),
+    );
+  }
+
+  async #version(call: Call): Promise<void> {
+    if (withoutSlashesBehind(call.target.path) !== "/version") throw resourceNotServed();
+    return this.#document(call, this.#parts.version);
+  }
+
+  /** /api and /api/VERSION, with any number of slashes behind. */
+  async #core(call: Call): Promise<void> {
+    const { discovery, send } = this.#parts;
+    const [, version, ...more] = withoutSlashesBehind(call.target.path).slice(1).split("/");
+    if (version !== undefined) {
+      const document = more.length === 0 ? discovery.version("", version) : undefined;
+      if (document === undefined) throw resourceNotServed();
+      return this.#document(call, document);
+    }
+    if (call.target.method !== "GET") throw methodNotAllowed();
+    return serveRoot(call, send, discovery, true);
+  }
+
+  /** /apis, /apis/GROUP and /apis/GROUP/VERSION; custom versions and groups take every method. */
+  async #groups(call: Call): Promise<void> {
+    const { discovery, send, resources } = this.#parts;
+    const { path } = call.target;
+    if (path === "/apis" || path === "/apis/") return serveRoot(call, send, discovery, false);
+    const trimmed = withoutSlashesBehind(path);
+    const [, group, version] = trimmed.slice(1).split("/");
+    if (group === undefined || group === "") return noPage(call);
+    const document =
+      version === undefined ? discovery.group(group) : discovery.version(group, version);
+    const isBuiltIn = isBuiltInGroup(group, resources);
+    if (document === undefined) {
+      if (isBuiltIn) throw resourceNotServed();
+      return noPage(call);
+    }
+    const isGroup = version === undefined && path.length - trimmed.length <= 1;
+    if (isBuiltIn && !isGroup) return this.#document(call, document);
+    return sendDocument(call, send, document);
+  }
+
+  /** A document that is served to GET alone. */
+  #document(call: Call, document: Readonly<Record<string, unknown>>): Promise<void> {
+    if (call.target.method !== "GET") throw methodNotAllowed();
+    return sendDocument(call, this.#parts.send, document);
+  }
+
+  #index(call: Call): Promise<void> {
+    const { discovery, send, pages, healthChecks } = this.#parts;
+    const checks = Object.entries(healthChecks).flatMap(([endpoint, list]) => [
+      `/${endpoint}`,
+      ...list.map(({ name }) => `/${endpoint}/${name}`),
+    ]);
+    const own = ["/apis", "/version", ...[...pages.keys()].map((path) => path.replace(/\/$/, ""))];
+    const paths = [...new Set([...discovery.paths(), ...own, ...checks])].sort();
+    return sendDocument(call, send, { paths });
+  }
+}
+
+async function noPage(call: Call): Promise<void> {
+  call.respond(404, NOT_FOUND, "404 page not found\n");
+}

@@ -1,0 +1,205 @@
+/** The entry point of kube-storage. */
+
+export { Cacher } from "./src/cacher/cacher.ts";
+export type { MetricSample } from "./src/cacher/cacher-metrics.ts";
+export { builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
+export { jsonKind } from "./src/codec/go-json-error.ts";
+export { canonicalJson, jsonCodec } from "./src/codec/json-codec.ts";
+export {
+  duplicateFieldsOf,
+  JsonSyntaxError,
+  parseJson,
+  parseJsonInSlices,
+} from "./src/codec/json-parser.ts";
+export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
+export { fitsDepth } from "./src/codec/limits.ts";
+export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
+export { canonicalQuantity, DECIMAL } from "./src/codec/quantity.ts";
+export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
+export type { Cancellation } from "./src/meta/cancellation.ts";
+export { withField, withMetadata } from "./src/meta/change.ts";
+export { sameJson, semanticEqual } from "./src/meta/equality.ts";
+export * as fieldErrors from "./src/meta/field-errors.ts";
+export {
+  duplicate,
+  fieldForbidden,
+  invalidValue,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from "./src/meta/field-errors.ts";
+export { fieldEquals, parseFieldSelector } from "./src/meta/field-selector.ts";
+export { goJson } from "./src/meta/go-text.ts";
+export {
+  apiVersionOf,
+  type GroupVersion,
+  type GroupVersionKind,
+  type GroupVersionResource,
+  parseApiVersion,
+  resourceName,
+} from "./src/meta/kinds.ts";
+export { SelectorSyntaxError } from "./src/meta/label-requirement.ts";
+export { parseLabelSelector } from "./src/meta/label-selector.ts";
+export {
+  type LabelSelectorObject,
+  selectorOfObject,
+  validateLabelSelector,
+} from "./src/meta/label-selector-object.ts";
+export {
+  isConfigMapKey,
+  isDns1035Label,
+  isDns1123Label,
+  isDns1123Subdomain,
+  isLabelValue,
+  isPathSegmentName,
+  isQualifiedName,
+  nameIsDns1035Label,
+  nameIsDnsLabel,
+  nameIsDnsSubdomain,
+  nameIsPathSegment,
+} from "./src/meta/names.ts";
+export {
+  isObject,
+  type Json,
+  type JsonObject,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type OwnerReference,
+} from "./src/meta/object.ts";
+export {
+  FOREGROUND_FINALIZER,
+  ORPHAN_FINALIZER,
+  validateAnnotations,
+  validateLabels,
+  validateObjectMeta,
+} from "./src/meta/object-meta-validation.ts";
+export { EVERYTHING, type Selector } from "./src/meta/selectors.ts";
+export {
+  ApiError,
+  badRequest,
+  conflict,
+  expired,
+  type FieldError,
+  forbidden,
+  internalError,
+  invalid,
+  notFound,
+  type Status,
+  type StatusCause,
+  type StatusDetails,
+} from "./src/meta/status.ts";
+export {
+  methodNotSupported,
+  notAcceptable,
+  requestEntityTooLarge,
+  serviceUnavailable,
+  timeout,
+  unauthorized,
+  unsupportedMediaType,
+} from "./src/meta/status-errors.ts";
+export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
+export { ageSince, humanDuration } from "./src/registry/age.ts";
+export { attributesOf } from "./src/registry/attributes.ts";
+export { builtinSpec } from "./src/registry/builtin-spec.ts";
+export { ConvertedStorage } from "./src/registry/converted-storage.ts";
+export type { DeleteResult } from "./src/registry/delete.ts";
+export {
+  DELETE_COLLECTION_PAGE_OBJECTS,
+  MAX_CONCURRENT_DELETIONS,
+} from "./src/registry/delete-collection.ts";
+export { RequestWriter } from "./src/registry/dry-run.ts";
+export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/generate.ts";
+export { keepManagedTimes } from "./src/registry/keep-times.ts";
+export { keyOf } from "./src/registry/keys.ts";
+export type { KindSource } from "./src/registry/kind-source.ts";
+export { MadeObject } from "./src/registry/made-object.ts";
+export { plainStrategy, statusStrategyOf } from "./src/registry/plain-strategy.ts";
+export type { RegistryDeps, ResourceParts } from "./src/registry/resource-parts.ts";
+export type {
+  ResourceSpec,
+  ScalePaths,
+  SpecStorages,
+  StorageFactory,
+} from "./src/registry/resource-spec.ts";
+export { Store, SubresourceStore } from "./src/registry/store.ts";
+export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
+export {
+  AGE,
+  DEFAULT_TABLE,
+  NAME_AND_AGE,
+  nameColumn,
+  type TableField,
+  tableOf,
+  textColumn,
+} from "./src/registry/table.ts";
+export { MODIFIED } from "./src/registry/update.ts";
+export type { RequestContext } from "./src/rest/context.ts";
+export type {
+  Creater,
+  DeletionPropagation,
+  Getter,
+  GracefulDeleter,
+  Lister,
+  NamedCreater,
+  RestDeleteOptions,
+  RestGetOptions,
+  RestList,
+  RestListOptions,
+  RestStorage,
+  TableColumn,
+  TableConvertor,
+  UpdatedObject,
+  Updater,
+  ValidateObject,
+  ValidateUpdate,
+  Watcher,
+  WriteOptions,
+} from "./src/rest/interfaces.ts";
+export type { DecodedObject, ServedResource, ServedResources } from "./src/rest/served-resource.ts";
+export { ANONYMOUS, type Authenticator, type UserInfo } from "./src/rest/user.ts";
+export { builtinSchema, referenceOf, typeSchema } from "./src/schema/builtin-schema.ts";
+export { messageType } from "./src/schema/message-type.ts";
+export type { ObjectSchema, Schema, ValidationRule } from "./src/schema/schema.ts";
+export {
+  type ClusterClient,
+  ClusterError,
+  type ClusterEvent,
+  type ClusterRange,
+  type ClusterRangeOptions,
+  type ClusterWatch,
+  type ClusterWatchOptions,
+  type ClusterWatchResponse,
+  type ClusterWrite,
+  type ClusterWriteOptions,
+} from "./src/storage/cluster-client.ts";
+export type { ObjectCodec, Untransformed, ValueTransformer } from "./src/storage/codec.ts";
+export { Compactor } from "./src/storage/compactor.ts";
+export { DecodedObjects } from "./src/storage/decoded-objects.ts";
+export { StorageError, textOf } from "./src/storage/errors.ts";
+export { EtcdStore } from "./src/storage/etcd-store.ts";
+export type {
+  AttributesOf,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  ListResult,
+  StorageInterface,
+  StorageStats,
+  UpdateFunction,
+  UpdateOptions,
+  Versioner,
+  Watch,
+  WatchEvent,
+  WatchEventType,
+  WatchListener,
+} from "./src/storage/interface.ts";
+export { interpretStorageError } from "./src/storage/interpret-error.ts";
+export { KeyRevisions } from "./src/storage/key-revisions.ts";
+export { rootOf } from "./src/storage/keys.ts";
+export { LeaseManager } from "./src/storage/lease-manager.ts";
+export { type SliceClock, Slices } from "./src/storage/pauses.ts";
+export type { StoredObject } from "./src/storage/stored-object.ts";

@@ -1,0 +1,184 @@
+/**
+ * Errors as metav1.Status (apimachinery: api/errors/errors.go). client-go decides by `reason`,
+ * `code` and `details.causes`; people read `message`.
+ */
+import { CodedError, quoteText as goQuote } from "@quorate/proto";
+import { resourceName } from "./kinds.ts";
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** metav1.Status. */
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  /** `continue` goes on with an expired list, at a newer revision. */
+  readonly metadata: { readonly continue?: string };
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  /** The HTTP status; absent in a "Success". */
+  readonly code?: number;
+}
+
+/** A failed request. Its `code` is the reason of the Status, such as "NotFound", or "". */
+export class ApiError extends CodedError<string> {
+  readonly httpStatus: number;
+  readonly details: StatusDetails | undefined;
+  /** For Status.metadata.continue; "" for none. */
+  readonly continueToken: string;
+
+  constructor(
+    httpStatus: number,
+    reason: string,
+    message: string,
+    details?: StatusDetails,
+    continueToken = "",
+  ) {
+    super("ApiError", reason, message);
+    this.httpStatus = httpStatus;
+    this.details = details;
+    this.continueToken = continueToken;
+  }
+
+  /** What the client receives. */
+  get status(): Status {
+    return {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: this.continueToken === "" ? {} : { continue: this.continueToken },
+      status: "Failure",
+      message: this.message,
+      reason: this.code === "" ? undefined : this.code,
+      details: this.details,
+      code: this.httpStatus,
+    };
+  }
+}
+
+/** A resource as errors name it. */
+interface Named {
+  readonly group: string;
+  readonly resource: string;
+}
+
+function detailsOf({ group, resource }: Named, name: string): StatusDetails {
+  return { name: name || undefined, group: group || undefined, kind: resource };
+}
+
+export function notFound(resource: Named, name: string): ApiError {
+  const message = `${resourceName(resource)} ${goQuote(name)} not found`;
+  return new ApiError(404, "NotFound", message, detailsOf(resource, name));
+}
+
+export function alreadyExists(resource: Named, name: string): ApiError {
+  const message = `${resourceName(resource)} ${goQuote(name)} already exists`;
+  return new ApiError(409, "AlreadyExists", message, detailsOf(resource, name));
+}
+
+/** @param why such as "the object has been modified; …" */
+export function conflict(resource: Named, name: string, why: string): ApiError {
+  const of = `${resourceName(resource)} ${goQuote(name)}`;
+  const message = `Operation cannot be fulfilled on ${of}: ${why}`;
+  return new ApiError(409, "Conflict", message, detailsOf(resource, name));
+}
+
+/** The resourceVersion is compacted: the client has to list again. */
+export function expired(message: string): ApiError {
+  return new ApiError(410, "Expired", message);
+}
+
+export function badRequest(message: string): ApiError {
+  return new ApiError(400, "BadRequest", message);
+}
+
+export function forbidden(resource: Named, name: string, why: string): ApiError {
+  const of = name === "" ? resourceName(resource) : `${resourceName(resource)} ${goQuote(name)}`;
+  const unnamed = resource.group === "" && resource.resource === "";
+  const message = unnamed ? `forbidden: ${why}` : `${of} is forbidden: ${why}`;
+  return new ApiError(403, "Forbidden", message, detailsOf(resource, name));
+}
+
+export function internalError(why: string): ApiError {
+  return new ApiError(500, "InternalError", `Internal error occurred: ${why}`, {
+    causes: [{ message: why }],
+  });
+}
+
+/** A resourceVersion that is newer than the store: retry later. */
+export function tooLargeResourceVersion(wanted: number, present: number): ApiError {
+  const message = `Timeout: Too large resource version: ${wanted}, current: ${present}`;
+  return new ApiError(504, "Timeout", message, {
+    causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+    retryAfterSeconds: 1,
+  });
+}
+
+/** One thing that is wrong with a field (apimachinery: util/validation/field/errors.go). */
+export interface FieldError {
+  readonly type:
+    | "FieldValueRequired"
+    | "FieldValueInvalid"
+    | "FieldValueDuplicate"
+    | "FieldValueNotSupported"
+    | "FieldValueForbidden"
+    | "FieldValueTooLong"
+    | "FieldValueTooMany"
+    | "FieldValueTooFew"
+    | "FieldValueTooShort"
+    | "FieldValueTypeInvalid"
+    | "FieldValueNotFound"
+    | "InternalError";
+  /** Such as "metadata.name" or "spec.ports[0].port". */
+  readonly field: string;
+  /** The text without the field, such as 'Required value: name or generateName is required'. */
+  readonly message: string;
+}
+
+/** "[a, b]" of several texts, one text alone; each once (util/errors/errors.go: Aggregate). */
+export function aggregateText(texts: readonly string[]): string {
+  const distinct = [...new Set(texts)];
+  return distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`;
+}
+
+/** Errors that one answer names; Kubernetes names all. */
+export const MAX_FIELD_ERRORS = 1000;
+/** Characters of an object's name that an answer quotes. */
+const MAX_SHOWN_NAME = 1024;
+
+/** The object breaks rules of its kind. */
+export function invalid(
+  kind: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): ApiError {
+  const named = errors.slice(0, MAX_FIELD_ERRORS);
+  const texts = named.map((error) => `${error.field}: ${error.message}`);
+  if (errors.length > named.length) texts.push(`and ${errors.length - named.length} more`);
+  const of = kind.group === "" ? kind.kind : `${kind.kind}.${kind.group}`;
+  const shown = name.slice(0, MAX_SHOWN_NAME);
+  return new ApiError(
+    422,
+    "Invalid",
+    `${of} ${goQuote(shown)} is invalid: ${aggregateText(texts)}`,
+    {
+      name: shown || undefined,
+      group: kind.group || undefined,
+      kind: kind.kind,
+      causes: named.map(({ type, field, message }) => ({ reason: type, message, field })),
+    },
+  );
+}

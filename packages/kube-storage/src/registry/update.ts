@@ -1,0 +1,249 @@
+/**
+ * Updates objects (apiserver: registry/generic/registry/store.go Update, registry/rest/update.go).
+ *
+ *     new object from the present one -> revision check -> beginUpdate -> namespace
+ *       -> prepareForUpdate -> metadata that stays -> validation -> warnings -> canonicalize
+ *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
+ */
+
+import { CodedError } from "@quorate/proto";
+import { withMetadata } from "../meta/change.ts";
+import { invalidValue } from "../meta/field-errors.ts";
+import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
+import type { KubeObject, ObjectMeta } from "../meta/object.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
+import { conflict, type FieldError, invalid } from "../meta/status.ts";
+import { generateNameConflict } from "../meta/status-errors.ts";
+import type { RequestContext } from "../rest/context.ts";
+import type {
+  UpdatedObject,
+  ValidateObject,
+  ValidateUpdate,
+  WriteOptions,
+} from "../rest/interfaces.ts";
+import { StorageError } from "../storage/errors.ts";
+import type { Preconditions, Updated } from "../storage/interface.ts";
+import { interpretStorageError } from "../storage/interpret-error.ts";
+import { beforeCreate, inRequestNamespace, withSystemFields } from "./create.ts";
+import { RequestWriter } from "./dry-run.ts";
+import { keepManagedTimes } from "./keep-times.ts";
+import { keyOf } from "./keys.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** The text of an update with an old resourceVersion (OptimisticLockErrorMsg). */
+export const MODIFIED =
+  "the object has been modified; please apply your changes to the latest version and try again";
+
+/** Thrown out of the storage's update: the object has to be deleted instead. */
+class LastFinalizerRemoved extends CodedError<"LastFinalizerRemoved"> {
+  readonly object: KubeObject;
+
+  constructor(object: KubeObject) {
+    const message = "the last finalizer of a deleted object is gone";
+    super("LastFinalizerRemoved", "LastFinalizerRemoved", message);
+    this.object = object;
+  }
+}
+
+/** What an update needs besides the store's context. */
+interface UpdateCall {
+  readonly context: StoreContext;
+  readonly ctx: RequestContext;
+  readonly name: string;
+  readonly updated: UpdatedObject;
+  readonly validateCreate: ValidateObject;
+  readonly validateUpdate: ValidateUpdate;
+}
+
+/** Metadata that no update changes. */
+function withKeptMetadata(object: KubeObject, old: KubeObject): KubeObject {
+  const { metadata } = object;
+  const before = old.metadata;
+  const graceless = metadata.deletionGracePeriodSeconds === undefined;
+  return withMetadata(object, {
+    uid: (metadata.uid ?? "") === "" ? before.uid : metadata.uid,
+    creationTimestamp: before.creationTimestamp ?? metadata.creationTimestamp,
+    deletionTimestamp: before.deletionTimestamp ?? metadata.deletionTimestamp,
+    deletionGracePeriodSeconds: graceless
+      ? before.deletionGracePeriodSeconds
+      : metadata.deletionGracePeriodSeconds,
+  });
+}
+
+/**
+ * Errors of changed metadata. Kubernetes checks it for all kinds, then again with the rules of the
+ * kind: each error is a cause of the Status several times, and once in its message.
+ */
+function metadataErrors(
+  nameRule: NameRule,
+  namespaced: boolean,
+  metadata: ObjectMeta,
+  old: ObjectMeta,
+): FieldError[] {
+  const own = validateObjectMeta(metadata, namespaced, nameRule);
+  const changes = validateObjectMetaUpdate(metadata, old);
+  if (nameRule === nameIsPathSegment) return [...own, ...changes];
+  // Good names of the kind are good names of any kind.
+  const all = own.length === 0 ? [] : validateObjectMeta(metadata, namespaced, nameIsPathSegment);
+  return [...all, ...changes, ...changes, ...own];
+}
+
+async function beforeUpdate(
+  { context, ctx }: UpdateCall,
+  object: KubeObject,
+  old: KubeObject,
+): Promise<KubeObject> {
+  const { spec, updateStrategy: strategy } = context;
+  const { nameRule = nameIsDnsSubdomain, kind, namespaced } = spec;
+  const placed = withMetadata(inRequestNamespace(context, ctx, object), {
+    generation: old.metadata.generation,
+  });
+  const prepared = withKeptMetadata(strategy.prepareForUpdate(ctx, placed, old), old);
+  const { metadata } = prepared;
+  const errors = [
+    ...metadataErrors(nameRule, namespaced, metadata, old.metadata),
+    ...(await strategy.validateUpdate(ctx, prepared, old)),
+  ];
+  if (errors.length > 0) throw invalid(kind, metadata.name ?? "", errors);
+  for (const text of strategy.warningsOnUpdate?.(ctx, prepared, old) ?? []) ctx.warn(text);
+  const canonical = strategy.canonicalize?.(prepared) ?? prepared;
+  return keepManagedTimes(canonical, old);
+}
+
+/** The object with the present revision. Throws ApiError 409 or 422. */
+function atPresentRevision(call: UpdateCall, object: KubeObject, old: KubeObject): KubeObject {
+  const { context, name } = call;
+  const { resource, parts, updateStrategy } = context;
+  const { versioner } = parts.storage;
+  const wanted = versioner.resourceVersionOf(object);
+  if (wanted === versioner.resourceVersionOf(old)) return object;
+  if (wanted !== 0) throw conflict(resource, name, MODIFIED);
+  if (updateStrategy.allowUnconditionalUpdate) {
+    return withMetadata(object, { resourceVersion: old.metadata.resourceVersion });
+  }
+  const text = "must be specified for an update";
+  const errors = [invalidValue("metadata.resourceVersion", 0, text)];
+  throw invalid({ group: resource.group, kind: resource.resource }, name, errors);
+}
+
+/** Whether nothing keeps a deleted object any more. */
+function deletesNow({ spec }: StoreContext, object: KubeObject, old: KubeObject): boolean {
+  if ((object.metadata.finalizers ?? []).length > 0) return false;
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds !== 0) return false;
+  return spec.deletesDuringUpdate?.(object, old) ?? true;
+}
+
+async function makeCreated(call: UpdateCall, object: KubeObject): Promise<Updated> {
+  const { context, ctx, validateCreate } = call;
+  const filled = withSystemFields(context, object);
+  const finish = await context.spec.hooks?.beginCreate?.(ctx, filled);
+  try {
+    const ready = await beforeCreate(context, ctx, filled);
+    await validateCreate(ready);
+    finish?.(true);
+    return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
+  } catch (error) {
+    finish?.(false);
+    throw error;
+  }
+}
+
+async function makeUpdated(
+  call: UpdateCall,
+  object: KubeObject,
+  old: KubeObject,
+): Promise<Updated> {
+  const { context, ctx, validateUpdate } = call;
+  const current = atPresentRevision(call, object, old);
+  const finish = await context.spec.hooks?.beginUpdate?.(ctx, current, old);
+  try {
+    const ready = await beforeUpdate(call, current, old);
+    await validateUpdate(ready, old);
+    if (deletesNow(context, ready, old)) throw new LastFinalizerRemoved(ready);
+    finish?.(true);
+    return { object: ready, ttlSeconds: context.spec.ttlSeconds?.(ready) };
+  } catch (error) {
+    finish?.(false);
+    throw error;
+  }
+}
+
+/** Deletes an object whose last finalizer an update removed; the result is the update's object. */
+async function deleteInstead(
+  { spec, resource }: StoreContext,
+  key: string,
+  name: string,
+  object: KubeObject,
+  writer: RequestWriter,
+  preconditions: Preconditions,
+): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
+  let last = object;
+  try {
+    last = await writer.delete(key, { preconditions });
+  } catch (error) {
+    // Another update removed the finalizer first, and deleted the object.
+    const gone = error instanceof StorageError && error.code === "KeyNotFound";
+    if (!gone) throw interpretStorageError(error, "delete", resource, name);
+  }
+  if (!writer.dryRun) spec.hooks?.afterDelete?.(last);
+  return { object, created: false };
+}
+
+function updateError(
+  { spec, resource }: StoreContext,
+  name: string,
+  creating: KubeObject | undefined,
+  error: unknown,
+): unknown {
+  if (creating === undefined) return interpretStorageError(error, "update", resource, name);
+  const exists = error instanceof StorageError && error.code === "KeyExists";
+  if (exists && (creating.metadata.generateName ?? "") !== "") {
+    return generateNameConflict({ ...resource, group: spec.kind.group }, name);
+  }
+  return interpretStorageError(error, "create", resource, name);
+}
+
+/**
+ * Updates an object, or creates it where its kind or the caller allows that. Throws ApiError.
+ * @param forceAllowCreate server-side apply creates objects
+ */
+export async function updateObject(
+  call: UpdateCall,
+  forceAllowCreate: boolean,
+  options: WriteOptions,
+): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
+  const { context, ctx, name, updated } = call;
+  const { spec, parts, updateStrategy } = context;
+  const key = keyOf(spec, ctx.namespace, name);
+  const { uid, resourceVersion } = updated.preconditions ?? {};
+  const preconditions = { uid, resourceVersion };
+  const writer = new RequestWriter(parts.storage, ctx, options.dryRun);
+  const allowCreate = forceAllowCreate || updateStrategy.allowCreateOnUpdate;
+  let creating: KubeObject | undefined;
+  let object: KubeObject;
+  try {
+    object = await writer.update(
+      key,
+      async (present) => {
+        const made = await updated.make(ctx, present);
+        creating = present === undefined ? made : undefined;
+        return present === undefined
+          ? await makeCreated(call, made)
+          : await makeUpdated(call, made, present);
+      },
+      allowCreate,
+      preconditions,
+    );
+  } catch (error) {
+    if (error instanceof LastFinalizerRemoved) {
+      return await deleteInstead(context, key, name, error.object, writer, preconditions);
+    }
+    throw updateError(context, name, creating, error);
+  }
+  if (!options.dryRun) {
+    if (creating === undefined) spec.hooks?.afterUpdate?.(object);
+    else spec.hooks?.afterCreate?.(object);
+  }
+  return { object, created: creating !== undefined };
+}

@@ -1,0 +1,154 @@
+/**
+ * Applies committed entries in order, in slices of a few milliseconds. What does not fit into a
+ * slice waits for the next turn of the event loop, in which messages, proposals and reads come
+ * first. An entry with much work may take many slices; nothing of it is seen before it is done, and
+ * what is lost in a crash is replayed from the log.
+ *
+ *     committed -> | e7 | e8 | e9 | e10 |          slice 1: e7, a part of e8;  slice 2: the rest of
+ *                                                  e8, e9, e10
+ *
+ * Bound: Raft hands out no more than `maxCommittedBytesPerReady` that is not applied yet.
+ */
+import type { Clock } from "@quorate/host";
+import { raftpb } from "@quorate/proto";
+import { type AppliedEntry, isSteps, type Steps } from "@quorate/store";
+import type { FaultHook } from "../loop/fault-points.ts";
+
+export interface ApplyLimits {
+  /**
+   * A slice ends after this long, at the next step: less than half of the 10 ms for which the loop
+   * may be held.
+   */
+  readonly maxSliceMs: number;
+  /** A slice ends after so many steps, whatever the time; for tests and simulations. */
+  readonly maxSliceSteps: number;
+  /** Keys that one step looks at, at most; the store's default unless set. */
+  readonly stepKeys: number | undefined;
+}
+
+export const APPLY_LIMITS: ApplyLimits = {
+  maxSliceMs: 4,
+  maxSliceSteps: Number.POSITIVE_INFINITY,
+  stepKeys: undefined,
+};
+
+export interface ApplierParts {
+  readonly clock: Clock;
+  readonly limits: ApplyLimits;
+  readonly faults: FaultHook;
+  /** False while applying has to wait for the store. */
+  canApply(): boolean;
+  begin(entry: raftpb.Entry): AppliedEntry | Steps<AppliedEntry>;
+  /** An entry with a request was applied. */
+  applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void;
+  applyConfChange(entry: raftpb.Entry): void;
+  /** Entries were applied in a slice, up to `index`, with `bytes` of data. */
+  sliceEnded(index: number, bytes: number): void;
+}
+
+export class Applier {
+  readonly #parts: ApplierParts;
+  #queue: raftpb.Entry[] = [];
+  /** The place in the queue of the entry that is applied next, or is being applied. */
+  #next = 0;
+  /** What is left of the entry that is being applied, and when that began. */
+  #steps: Steps<AppliedEntry> | undefined;
+  #beganMs = 0;
+  /** Set while no further entry may begin. */
+  isHeld = false;
+
+  constructor(parts: ApplierParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds entries that follow those before. */
+  push(entries: readonly raftpb.Entry[]): void {
+    this.#queue = this.#queue.slice(this.#next).concat(entries);
+    this.#next = 0;
+  }
+
+  /** True while an entry is begun and not finished. */
+  get isInEntry(): boolean {
+    return this.#steps !== undefined;
+  }
+
+  /** True if `run` would have something to do. */
+  get canRun(): boolean {
+    return (
+      this.#steps !== undefined ||
+      (this.#next < this.#queue.length && !this.isHeld && this.#parts.canApply())
+    );
+  }
+
+  /** True if the time of a slice that began at `startMs` is used up. */
+  isSliceOver(startMs: number): boolean {
+    return this.#parts.clock.monotonicMs() - startMs >= this.#parts.limits.maxSliceMs;
+  }
+
+  /** Gives up everything that is not applied, when a received store takes the place of this one. */
+  clear(): void {
+    this.#queue = [];
+    this.#next = 0;
+    this.#steps = undefined;
+  }
+
+  /**
+   * Applies entries until there are none, or until the slice that began at `startMs` is over.
+   * Returns the index of the last that was applied; undefined: none was.
+   */
+  run(startMs: number): number | undefined {
+    const { limits } = this.#parts;
+    let bytes = 0;
+    let index: number | undefined;
+    let nowMs = startMs;
+    while (this.canRun) {
+      const entry = this.#queue[this.#next];
+      const doneMs = this.#advance(entry, startMs, nowMs);
+      if (doneMs === undefined) {
+        this.#parts.faults("between-apply-slices");
+        break;
+      }
+      nowMs = doneMs;
+      this.#next++;
+      index = entry.index;
+      bytes += entry.data.length;
+      if (nowMs - startMs >= limits.maxSliceMs || limits.maxSliceSteps < Number.POSITIVE_INFINITY)
+        break;
+    }
+    if (index !== undefined) this.#parts.sliceEnded(index, bytes);
+    return index;
+  }
+
+  /**
+   * Applies an entry, or goes on with it. Returns when it was done; undefined if the slice is over
+   * before that.
+   */
+  #advance(entry: raftpb.Entry, startMs: number, nowMs: number): number | undefined {
+    const { clock } = this.#parts;
+    if (this.#steps === undefined) {
+      if (entry.type !== raftpb.EntryType.EntryNormal) {
+        this.#parts.applyConfChange(entry);
+        return clock.monotonicMs();
+      }
+      this.#beganMs = nowMs;
+      const outcome = this.#parts.begin(entry);
+      if (!isSteps(outcome)) return this.#finished(entry, outcome);
+      this.#steps = outcome;
+    }
+    const { maxSliceMs, maxSliceSteps } = this.#parts.limits;
+    for (let steps = 0; ; steps++) {
+      if (steps >= maxSliceSteps || (steps > 0 && clock.monotonicMs() - startMs >= maxSliceMs))
+        return undefined;
+      const step = this.#steps.next();
+      if (step.done !== true) continue;
+      this.#steps = undefined;
+      return this.#finished(entry, step.value);
+    }
+  }
+
+  #finished(entry: raftpb.Entry, applied: AppliedEntry): number {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#parts.applied(entry, applied, this.#beganMs, nowMs);
+    return nowMs;
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * A received store takes the place of the one in use. Reads wait meanwhile; watches,
+ * compaction and snapshots that are being sent let go of the old store before it is closed, and go
+ * on with the new one.
+ */
+import type { Disk, KeyspaceOpener } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
+import { installReceived, type Sha256, Store } from "@quorate/store";
+import type { FaultHook } from "../loop/fault-points.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
+
+export interface StoreExchangeParts {
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly storeDir: string;
+  /** StoreOptions.sha256. */
+  readonly sha256?: (() => Sha256) | undefined;
+  /** StoreOptions.batchOps. */
+  readonly batchOps?: number | undefined;
+  /** StoreOptions.stepKeys. */
+  readonly stepKeys?: number | undefined;
+  readonly faults: FaultHook;
+  readonly store: StoreRef;
+  /** There is no store any more. */
+  fatal(error: unknown): void;
+}
+
+export class StoreExchange {
+  readonly #parts: StoreExchangeParts;
+  #running: Promise<void> | undefined;
+  #hasFailed = false;
+
+  constructor(parts: StoreExchangeParts) {
+    this.#parts = parts;
+  }
+
+  /** True while there is no store to read; for good after an exchange that failed. */
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /**
+   * Resolves when no exchange is under way; rejects with Stopped where one has failed, which is the
+   * end of the member.
+   */
+  async over(): Promise<void> {
+    while (this.#running !== undefined) {
+      await this.#running;
+      if (this.#hasFailed) throw errorOf("Stopped");
+    }
+  }
+
+  /**
+   * Puts the store that was received at `index` in place.
+   * @param replay what the new store lacks of the old one, if anything: called before anybody reads
+   * it
+   */
+  run(index: number, replay: (store: Store) => Promise<void> = async () => {}): Promise<void> {
+    const done = this.#exchange(index, replay);
+    this.#running = done.then(
+      () => {
+        this.#running = undefined;
+      },
+      (error: unknown) => {
+        this.#hasFailed = true;
+        this.#parts.fatal(error);
+      },
+    );
+    return done;
+  }
+
+  async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
+    const { disk, keyspaces, storeDir, stepKeys, sha256, faults, store: ref } = this.#parts;
+    const { batchOps } = this.#parts;
+    faults("before-snapshot-install");
+    await ref.detach();
+    await ref.current.close({ flush: false });
+    installReceived(disk, storeDir, index);
+    const store = await Store.open(keyspaces, storeDir, { stepKeys, batchOps, disk, sha256 });
+    await replay(store);
+    ref.attach(store);
+    faults("after-snapshot-install");
+  }
+}

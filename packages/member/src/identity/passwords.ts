@@ -1,0 +1,139 @@
+/**
+ * Passwords as etcd stores them: bcrypt hashes, "$2a$" and the cost. A hash takes some 100 ms of a
+ * processor, so hashes are made elsewhere than on the event loop, a few at once, and clients take
+ * turns.
+ *
+ *     UserAdd, ChangePassword   -> hash    -> the entry has the hash alone
+ *     Authenticate              -> verify  -> equally long for a user that does not exist
+ */
+import { errorOf, fromUtf8, GrpcCode, utf8Length } from "@quorate/proto";
+import { StatusError } from "@quorate/rpc";
+import { FairLimiter } from "../reads/fair-limiter.ts";
+
+/** Computes hashes off the event loop. */
+export interface PasswordHasher {
+  /** The bcrypt hash of a password of at most 72 bytes. @param cost from 4 to 31 */
+  hash(password: string, cost: number): Promise<string>;
+  /** Whether a password is that of a hash; false for a hash that is none. */
+  verify(password: string, hash: string): Promise<boolean>;
+  close(): void;
+}
+
+/** Longer passwords are refused, as bcrypt looks at so many bytes (golang.org/x/crypto/bcrypt). */
+export const MAX_PASSWORD_BYTES = 72;
+/** Hashes that are computed at once; the hasher has as many threads or fewer. */
+export const MAX_RUNNING_HASHES = 4;
+/** Requests that wait for a hash, of all clients and of one; one more is refused. */
+export const MAX_WAITING_HASHES = 4096;
+export const MAX_WAITING_HASHES_OF_ONE_CLIENT = 2048;
+
+/** The party for which a hash is computed. */
+export interface HashCaller {
+  readonly client: string;
+  readonly cancelled: boolean;
+}
+
+export class Passwords {
+  readonly #hasher: PasswordHasher;
+  readonly #cost: number;
+  readonly #limiter: FairLimiter;
+
+  /** @param threads hashes that the hasher computes at once */
+  constructor(
+    hasher: PasswordHasher,
+    options: { readonly cost: number; readonly threads: number },
+  ) {
+    this.#hasher = hasher;
+    this.#cost = options.cost;
+    const maxRunning = Math.min(options.threads, MAX_RUNNING_HASHES);
+    this.#limiter = new FairLimiter({
+      maxRunning,
+      maxRunningPerClient: maxRunning,
+      maxWaiting: MAX_WAITING_HASHES,
+      maxWaitingPerClient: MAX_WAITING_HASHES_OF_ONE_CLIENT,
+    });
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.#limiter.waiting;
+  }
+
+  /**
+   * The hash of a password.
+   * @throws EtcdError TooManyRequests, Canceled; StatusError for a password that is too long
+   */
+  hash(password: string, caller: HashCaller): Promise<string> {
+    const length = utf8Length(password);
+    if (length > MAX_PASSWORD_BYTES) {
+      // Go's text; etcd passes it on as it is.
+      const text = `bcrypt: password length exceeds ${MAX_PASSWORD_BYTES} bytes`;
+      return Promise.reject(new StatusError(GrpcCode.Unknown, text));
+    }
+    return this.#turn(caller, () => this.#hasher.hash(password, this.#cost));
+  }
+
+  /**
+   * Whether a password is right.
+   * @param hash of the user; undefined: there is none, which takes as long and is false
+   * @param like a hash of another user, whose cost counts where there is none
+   * @throws EtcdError TooManyRequests, Canceled
+   */
+  verify(
+    password: string,
+    hash: Uint8Array | undefined,
+    caller: HashCaller,
+    like?: Uint8Array,
+  ): Promise<boolean> {
+    return this.#turn(caller, async () => {
+      const wanted = hash === undefined ? this.#decoy(like) : textOf(hash);
+      const isRight = await this.#hasher.verify(password, wanted);
+      return isRight && hash !== undefined;
+    });
+  }
+
+  /** A hash that is none of a password, of the cost that users' hashes have. */
+  #decoy(like: Uint8Array | undefined): string {
+    const found = like === undefined ? undefined : /^\$2.?\$(\d\d)\$/.exec(textOf(like))?.[1];
+    const cost = found ?? String(this.#cost).padStart(2, "0");
+    return `$2a$${cost}$${DECOY}`;
+  }
+
+  /** Runs `work` when it is the client's turn. */
+  #turn<T>(caller: HashCaller, work: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      let leave: (() => void) | undefined;
+      let isDone = false;
+      const run = async () => {
+        try {
+          if (caller.cancelled) throw errorOf("Canceled");
+          resolve(await work());
+        } catch (error) {
+          reject(error as Error);
+        } finally {
+          isDone = true;
+          leave?.();
+        }
+      };
+      leave = this.#limiter.join(caller.client, () => void run());
+      if (leave === undefined) reject(errorOf("TooManyRequests"));
+      else if (isDone) leave();
+    });
+  }
+
+  close(): void {
+    this.#hasher.close();
+  }
+}
+
+/** Salt and hash of no password: bcrypt computes the hash of a salt before it compares. */
+const DECOY = ".".repeat(22) + ".".repeat(31);
+
+function textOf(hash: Uint8Array): string {
+  return String.fromCharCode(...hash);
+}
+
+/** The stored form of a hash. */
+export function storedHash(hash: string): Uint8Array {
+  return fromUtf8(hash);
+}

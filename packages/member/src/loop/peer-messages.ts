@@ -1,0 +1,132 @@
+/**
+ * The border between other members' messages and Raft. What a message carries for the log is
+ * checked before Raft sees it, and what Raft refuses is counted and logged here. No message of a
+ * member, whatever it holds, ends this one.
+ *
+ *     transport -> admit() -> Raft.step() -> refuse(), where it has a reason
+ */
+import type { Clock, Logger } from "@quorate/host";
+import type { Counter, Family } from "@quorate/metrics";
+import { EtcdError, idToHex, raftpb, WireError } from "@quorate/proto";
+import { messageName } from "@quorate/raft";
+import {
+  checkConfChangeData,
+  checkEntryData,
+  InvalidRequestError,
+  type RequestLimits,
+} from "@quorate/store";
+import { RareLog } from "@quorate/transport";
+import { checkedUrls } from "../membership/member-urls.ts";
+import { MAX_WAITING_PROPOSALS } from "./limits.ts";
+
+const { MsgProp, MsgSnap } = raftpb.MessageType;
+const { EntryConfChange, EntryNormal } = raftpb.EntryType;
+
+/** The bits of a request's id above this are the low bits of its proposer's id (request-ids.ts). */
+const PROPOSER_SHIFT = 48n;
+const PROPOSER_MASK = 0xffffn;
+
+export interface PeerMessagesParts {
+  readonly memberId: bigint;
+  readonly limits: RequestLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** By type of message. */
+  readonly refused: Family<Counter>;
+}
+
+export class PeerMessages {
+  readonly #parts: PeerMessagesParts;
+  readonly #rareLog: RareLog;
+
+  constructor(parts: PeerMessagesParts) {
+    this.#parts = parts;
+    this.#rareLog = new RareLog(parts.clock);
+  }
+
+  /**
+   * The messages of a peer's stream that may go to Raft: without those, and without the proposals,
+   * that no member sends.
+   */
+  admit(messages: readonly raftpb.Message[]): readonly raftpb.Message[] {
+    if (!messages.some(({ type }) => type === MsgProp || type === MsgSnap)) return messages;
+    const admitted: raftpb.Message[] = [];
+    for (const message of messages) {
+      if (message.type === MsgSnap)
+        this.refuse(message, "the message of a snapshot without its store");
+      else if (message.type === MsgProp) {
+        const entries = this.#proposable(message);
+        if (entries.length > 0)
+          admitted.push(
+            entries.length === message.entries.length ? message : { ...message, entries },
+          );
+      } else admitted.push(message);
+    }
+    return admitted;
+  }
+
+  /**
+   * The entries that may enter the log. What is wrong with one is no reason to lose those beside
+   * it.
+   */
+  #proposable(message: raftpb.Message): raftpb.Entry[] {
+    const { entries, from } = message;
+    if (entries.length > MAX_WAITING_PROPOSALS) {
+      this.refuse(
+        message,
+        `${entries.length} proposals in one message; a member has no more than ${MAX_WAITING_PROPOSALS}`,
+      );
+      return [];
+    }
+    return entries.filter((entry) => {
+      const problem = this.#problem(entry, from);
+      if (problem !== undefined) this.refuse(message, problem);
+      return problem === undefined;
+    });
+  }
+
+  /** Why an entry must not enter the log; undefined if it may. */
+  #problem(entry: raftpb.Entry, from: bigint): string | undefined {
+    try {
+      const id = this.#idOf(entry);
+      if (id >> PROPOSER_SHIFT === (from & PROPOSER_MASK)) return undefined;
+      return `a proposal with the id ${idToHex(id)}, which is not one of its sender's`;
+    } catch (error) {
+      if (
+        error instanceof WireError ||
+        error instanceof EtcdError ||
+        error instanceof InvalidRequestError
+      )
+        return error.message;
+      throw error;
+    }
+  }
+
+  #idOf({ type, data }: raftpb.Entry): bigint {
+    if (type === EntryNormal) return checkEntryData(data, this.#parts.limits);
+    if (type === EntryConfChange) return checkConfChangeData(data, checkedUrls);
+    // A leader alone leaves a joint configuration, and members make no other such change.
+    throw new InvalidRequestError(`a proposal of the entry type ${type}`);
+  }
+
+  /** Notes that a peer's message, or a part of it, was not taken. */
+  refuse(message: raftpb.Message, reason: string): void {
+    const { memberId, logger, refused } = this.#parts;
+    const type = isKnown(message.type) ? messageName(message.type) : "unknown";
+    refused.with(type).add();
+    const from = idToHex(message.from);
+    if (!this.#rareLog.allows(`${from} ${type}`)) return;
+    logger.error("refused a message of a peer, which no member sends", {
+      "local-member-id": idToHex(memberId),
+      "remote-peer-id": from,
+      "message-type": type,
+      term: message.term,
+      index: message.index,
+      error: reason,
+    });
+  }
+}
+
+function isKnown(type: number): boolean {
+  return Object.values<number>(raftpb.MessageType).includes(type);
+}

@@ -1,0 +1,143 @@
+/**
+ * Everything about the space that a member's store takes: the quota and its alarm, compaction,
+ * defragmentation. The member says what happened; the parts do the rest at their own times.
+ */
+import type { Clock, Logger } from "@quorate/host";
+import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
+import type { Applied, RequestKind } from "@quorate/store";
+import type { MemberConfig } from "../config/member-config.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
+import { alarmName } from "./alarm-text.ts";
+import { AutoCompactor } from "./auto-compactor.ts";
+import { Compactor } from "./compactor.ts";
+import { Defragmenter } from "./defragmenter.ts";
+import { SpaceKeeper } from "./space-keeper.ts";
+
+export interface SpaceParts {
+  readonly memberId: bigint;
+  readonly config: MemberConfig;
+  readonly store: StoreRef;
+  readonly isLeader: () => boolean;
+  readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
+  /** Asks for a batch of the backend to be written. */
+  readonly flush: () => void;
+  /**
+   * Resolves when no received store is being put in place; rejects with Stopped where that has
+   * failed.
+   */
+  readonly readable: () => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: MemberMetrics;
+  fatal(error: unknown): void;
+}
+
+export class Space {
+  readonly keeper: SpaceKeeper;
+  readonly #parts: SpaceParts;
+  readonly #compactor: Compactor;
+  readonly #autoCompactor: AutoCompactor;
+  readonly #defragmenter: Defragmenter;
+  #hasStopped = false;
+
+  constructor(parts: SpaceParts) {
+    this.#parts = parts;
+    const { memberId, config, store, isLeader, clock, logger, metrics } = parts;
+    this.keeper = new SpaceKeeper(
+      { memberId, quotaBytes: config.quotaBackendBytes, autoDisarm: config.quotaAutoDisarm },
+      {
+        store,
+        isLeader,
+        clock,
+        logger: logger.child("server"),
+        propose: (request) => parts.propose("alarm", AlarmRequest.encode(request)),
+      },
+    );
+    this.#compactor = new Compactor({
+      store,
+      clock,
+      logger: logger.child("mvcc"),
+      metrics,
+      batchLimit: config.compactionBatchLimit,
+      pauseMs: config.compactionSleepIntervalMs,
+      flush: parts.flush,
+      finished: () => this.keeper.look(),
+      fatal: (error) => parts.fatal(error),
+    });
+    this.#autoCompactor = new AutoCompactor(config.autoCompaction, {
+      currentRevision: () => store.current.mvcc.currentRevision,
+      isLeader,
+      propose: (request) => parts.propose("compaction", request),
+      clock,
+      logger: logger.child("compactor"),
+    });
+    this.#defragmenter = new Defragmenter({
+      store,
+      clock,
+      logger: logger.child("backend"),
+      metrics,
+    });
+  }
+
+  start(): void {
+    this.keeper.start();
+    this.#autoCompactor.start();
+    this.attach();
+  }
+
+  /** A store was opened or took the place of another: goes on with what was under way in it. */
+  attach(): void {
+    this.alarmsChanged();
+    if (this.#parts.store.current.mvcc.isCompacting) this.#compactor.run();
+  }
+
+  /** The store is about to be closed: nothing touches it after this has resolved. */
+  async detach(): Promise<void> {
+    await this.#compactor.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.#hasStopped = true;
+    this.keeper.stop();
+    this.#autoCompactor.stop();
+    await this.detach();
+  }
+
+  /** A compaction was applied. */
+  compactionScheduled(): void {
+    this.#compactor.run();
+  }
+
+  /**
+   * Resolves when the compactions that were applied have removed what they are to remove, durably;
+   * in the store that took the place of this one, if one did meanwhile. Rejects with Stopped where
+   * the member ends before that.
+   */
+  async compacted(): Promise<void> {
+    for (;;) {
+      await this.#compactor.idle();
+      await this.#parts.readable();
+      if (this.#hasStopped) throw errorOf("Stopped");
+      if (!this.#parts.store.current.mvcc.isCompacting) break;
+      this.#compactor.run();
+    }
+    await this.#parts.store.current.flush();
+  }
+
+  /**
+   * Rewrites the store's files beside other work, so that they give back what was removed. @throws
+   * DiskError
+   */
+  defragment(): Promise<void> {
+    return this.#defragmenter.run();
+  }
+
+  /** An alarm was raised or ended. */
+  alarmsChanged(): void {
+    const { alarms } = this.#parts.metrics;
+    for (const { metric } of alarms.series.values()) metric.value = 0;
+    for (const { memberId, type } of this.#parts.store.current.alarms.list())
+      alarms.with(idToHex(memberId), alarmName(type)).value = 1;
+  }
+}

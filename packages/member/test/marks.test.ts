@@ -1,0 +1,191 @@
+/**
+ * The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not
+ * get in each other's way; nor do two snapshots for one follower.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { EMPTY, raftpb } from "@quorate/proto";
+import type { AppliedEntry, Store, StoreSnapshot } from "@quorate/store";
+import type { SnapshotStream, Transport } from "@quorate/transport";
+import { SnapshotFiles, type Wal } from "@quorate/wal";
+import { Snapshots } from "../src/apply/snapshots.ts";
+import type { MemberLoop } from "../src/loop/loop.ts";
+import { StoreRef } from "../src/reads/store-ref.ts";
+
+/**
+ * Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that
+ * notes marks and ends them by `marked`.
+ */
+function setUp() {
+  const disk = new MemoryDisk();
+  const flush = Promise.withResolvers<number>();
+  const mark = Promise.withResolvers<void>();
+  const marks: number[] = [];
+  const released: number[] = [];
+  const compacted: number[] = [];
+  const position = { index: 56, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
+  /** Views that are asked for, and how many are open. */
+  const views = { asked: [] as PromiseWithResolvers<void>[], open: 0 };
+  const snapshot = async (): Promise<StoreSnapshot> => {
+    const asked = Promise.withResolvers<void>();
+    views.asked.push(asked);
+    await asked.promise;
+    views.open++;
+    const close = async () => {
+      views.open--;
+    };
+    return { position, sizeEstimateBytes: 0, chunks: (async function* () {})(), close };
+  };
+  const store = { position, flush: () => flush.promise, snapshot } as unknown as Store;
+  const sent: SnapshotStream[] = [];
+  const wal = {
+    saveSnapshot: ({ index }: { index: number }) => {
+      marks.push(index);
+      return mark.promise;
+    },
+    release: (index: number) => released.push(index),
+  } as unknown as Wal;
+  const stepped: raftpb.Message[] = [];
+  const loop = {
+    appliedIndex: 56,
+    received: (messages: readonly raftpb.Message[]) => stepped.push(...messages),
+    writeHardState() {},
+    withRaft: () => compacted.push(0),
+  } as unknown as MemberLoop<AppliedEntry>;
+  for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
+  const snapshots = new Snapshots(
+    {
+      snapshotCount: 10,
+      catchUpEntries: 5,
+      maxLogBytes: 1 << 20,
+      maxCatchUpBytes: 1 << 20,
+      maxWalFiles: 1,
+      maxSnapshotFiles: 5,
+    },
+    {
+      memberId: 1n,
+      store: new StoreRef(store),
+      wal,
+      files: new SnapshotFiles(disk, "/snap"),
+      transport: {
+        sendSnapshot: (stream: SnapshotStream) => sent.push(stream),
+      } as unknown as Transport,
+      loop,
+      clock: new ManualClock(),
+      disk,
+      keyspaces: new MemoryKeyspaceOpener(disk),
+      config: { storeDir: "/store" },
+      logger: silentLogger,
+      faults: () => {},
+      received: () => {},
+      fatal: (error) => assert.fail(String(error)),
+    },
+    0,
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
+  return { disk, snapshots, marks, released, compacted, views, sent, stepped, ...ended, settle };
+}
+
+test("a mark that waits for its flush is given up when a snapshot is received", async () => {
+  const { snapshots, marks, flushed, settle } = setUp();
+  snapshots.applied(56, 100);
+  snapshots.installing(106);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, []);
+});
+
+test("a mark that waits for the disk changes nothing more when a snapshot is received", async () => {
+  const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
+  snapshots.applied(56, 100);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, [56]);
+  snapshots.installing(106);
+  marked();
+  await settle();
+  assert.deepEqual(released, []);
+  assert.deepEqual(compacted, []);
+  // The member is at 106 now: the next mark is due from there, not from 56.
+  snapshots.applied(110, 100);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, [56]);
+});
+
+test("an undisturbed mark releases what is before it", async () => {
+  const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
+  snapshots.applied(56, 100);
+  flushed();
+  marked();
+  await settle();
+  assert.deepEqual([marks, released, compacted.length], [[56], [0], 1]);
+});
+
+const TO_PEER = raftpb.Message.create({
+  type: raftpb.MessageType.MsgSnap,
+  to: 2n,
+  from: 1n,
+  term: 3,
+  context: EMPTY,
+});
+
+test("a follower is sent one snapshot at a time, from the opening of its view on, and every view is closed", async () => {
+  const { snapshots, views, sent, settle } = setUp();
+  snapshots.send(TO_PEER);
+  snapshots.send(TO_PEER);
+  assert.equal(views.asked.length, 1);
+  views.asked[0].resolve();
+  await settle();
+  snapshots.send(TO_PEER);
+  await settle();
+  assert.deepEqual([views.asked.length, sent.length, views.open], [1, 1, 1]);
+  snapshots.sent(2n, false);
+  await settle();
+  assert.equal(views.open, 0);
+  snapshots.send(TO_PEER);
+  assert.equal(views.asked.length, 2, "the next one, after the end of the first");
+});
+
+test("a view that opens after the store was let go is closed, and not sent", async () => {
+  const { snapshots, views, sent, settle } = setUp();
+  snapshots.send(TO_PEER);
+  await snapshots.close();
+  views.asked[0].resolve();
+  await settle();
+  assert.deepEqual([sent.length, views.open], [0, 0]);
+});
+
+test("a store that came for an attempt at healing that failed is removed when the next one begins", () => {
+  const { disk, snapshots } = setUp();
+  for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"])
+    disk.makeDir(`/store/${name}`);
+  snapshots.expect();
+  assert.deepEqual(
+    disk.list("/store").sort(),
+    ["db", "db.99.recv"],
+    "one that is ahead may be about to be installed",
+  );
+});
+
+test("a snapshot that is not ahead is left unread, and Raft answers its message", async () => {
+  for (const index of [55, 56]) {
+    const { disk, snapshots, stepped } = setUp();
+    const metadata = { index, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
+    const message = { ...TO_PEER, to: 1n, from: 2n, snapshot: { data: EMPTY, metadata } };
+    let chunks = 0;
+    const body = (async function* () {
+      chunks++;
+      yield EMPTY;
+    })();
+    await assert.rejects(
+      snapshots.receive({ message, body }),
+      new RegExp(`index ${index} is not ahead`),
+    );
+    // Where the response to an earlier one was lost, the leader learns the position from this one.
+    assert.deepEqual([stepped, chunks, disk.list("/store")], [[message], 0, []]);
+  }
+});

@@ -1,0 +1,72 @@
+/** Rounds of linearizable reads: which reads a response completes, and when. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
+import { Reads } from "../src/loop/reads.ts";
+
+function make() {
+  const reads = new Reads(
+    { maxWaiting: 100, timeoutMs: 5000, retryMs: 500 },
+    { clock: new ManualClock(), wake: () => {}, firstRound: 1 },
+  );
+  const asked: Uint8Array[] = [];
+  const ask = (context: Uint8Array) => {
+    asked.push(context);
+    return true;
+  };
+  const done: string[] = [];
+  const read = (name: string) => void reads.wait().then(() => done.push(name));
+  /** Lets promises react. */
+  const settle = async () => {
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+    return done.splice(0).join(" ");
+  };
+  return { reads, asked, ask, read, settle };
+}
+
+test("a read is not let go by a round that was asked before it came: a write in between would be missed", async () => {
+  const { reads, asked, ask, read, settle } = make();
+  read("early");
+  reads.startRound(ask);
+  read("late");
+  reads.answered(asked[0], 7);
+  reads.release(7);
+  assert.equal(await settle(), "early");
+  reads.startRound(ask);
+  assert.equal(asked.length, 2);
+  assert.notDeepEqual(asked[1], asked[0]);
+  reads.answered(asked[1], 9);
+  reads.release(8);
+  assert.equal(await settle(), "", "index 9 is not applied");
+  reads.release(9);
+  assert.equal(await settle(), "late");
+  assert.equal(reads.waitingCount, 0);
+});
+
+test("a round that is retried keeps its number and its first index, and takes no more reads", async () => {
+  const { reads, asked, ask, read, settle } = make();
+  read("early");
+  reads.startRound(ask);
+  reads.leaderChanged(ask);
+  read("late");
+  assert.deepEqual(asked[1], asked[0]);
+  reads.answered(asked[0], 7);
+  reads.answered(asked[1], 3);
+  reads.release(6);
+  assert.equal(await settle(), "");
+  reads.release(7);
+  assert.equal(await settle(), "early");
+  assert.equal(reads.waitingCount, 1);
+});
+
+test("all reads of a turn share a round, and none is started where no read waits", async () => {
+  const { reads, asked, ask, read, settle } = make();
+  reads.startRound(ask);
+  assert.equal(asked.length, 0);
+  for (const name of ["a", "b", "c"]) read(name);
+  reads.startRound(ask);
+  assert.equal(asked.length, 1);
+  reads.answered(asked[0], 1);
+  reads.release(1);
+  assert.equal(await settle(), "a b c");
+});

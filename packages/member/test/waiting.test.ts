@@ -1,0 +1,285 @@
+/** The queues of a member at their bounds: proposals and reads that wait. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
+import { errorOf } from "@quorate/proto";
+import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/loop/limits.ts";
+import { MAX_SUCCESSIONS, Proposals } from "../src/loop/proposals.ts";
+import { type RaftRequestDeps, RaftRequests } from "../src/loop/raft-requests.ts";
+import { Reads } from "../src/loop/reads.ts";
+import { RequestIds } from "../src/loop/request-ids.ts";
+
+const busy = { message: errorOf("TooManyRequests").message };
+const late = { message: errorOf("Timeout").message };
+
+function proposals(limits: Partial<{ maxWaiting: number; maxQueuedBytes: number }> = {}) {
+  const clock = new ManualClock();
+  const woken = { times: 0 };
+  const queue = new Proposals<string>(
+    { maxWaiting: 3, maxQueuedBytes: 100, timeoutMs: 1000, successionMs: 100, ...limits },
+    {
+      clock,
+      wake: () => woken.times++,
+      timeoutReason: (_startedMs, isSucceeded) =>
+        errorOf(isSucceeded ? "TimeoutDueToLeaderFail" : "Timeout"),
+    },
+  );
+  return { clock, queue, woken };
+}
+
+test("proposals: as many as may wait, and one more is refused and forgotten", async () => {
+  const { queue, woken } = proposals();
+  const waiting = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(10)));
+  await assert.rejects(queue.propose(4n, new Uint8Array(10)), busy);
+  assert.equal(queue.waitingCount, 3);
+  assert.equal(woken.times, 1, "a full queue wakes the loop once");
+  assert.equal(queue.takeQueue(1).length, 3);
+  queue.settle(4n, "no waiter");
+  for (const id of [1n, 2n, 3n]) queue.settle(id, `result ${id}`);
+  assert.deepEqual(await Promise.all(waiting), ["result 1", "result 2", "result 3"]);
+});
+
+test("proposals: bytes that no leader has taken are bounded, and count again after being put back", async () => {
+  const { queue } = proposals({ maxWaiting: 100 });
+  queue.propose(1n, new Uint8Array(60)).catch(() => {});
+  await assert.rejects(queue.propose(2n, new Uint8Array(41)), busy);
+  const taken = queue.takeQueue(1);
+  queue.propose(3n, new Uint8Array(40)).catch(() => {});
+  queue.putBack(taken);
+  await assert.rejects(queue.propose(4n, new Uint8Array(1)), busy);
+  assert.deepEqual(
+    queue.takeQueue(1).map((payload) => payload.length),
+    [60, 40],
+    "what was put back goes first",
+  );
+});
+
+test("proposals: each ends when its time is up, and what waited for a leader is not proposed later", async () => {
+  const { clock, queue } = proposals();
+  const first = queue.propose(1n, new Uint8Array(1));
+  clock.advance(500);
+  const second = queue.propose(2n, new Uint8Array(1));
+  clock.advance(500);
+  queue.expire();
+  await assert.rejects(first, late);
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(500);
+  queue.expire();
+  await assert.rejects(second, late);
+  assert.equal(queue.queuedCount, 0);
+  assert.equal(queue.failed, 2);
+});
+
+test("proposals: what a former leader had ends an election timeout after its successor's entries are applied", async () => {
+  const { clock, queue } = proposals({ maxWaiting: 10 });
+  const ends: string[] = [];
+  const propose = (id: bigint) =>
+    queue.propose(id, new Uint8Array([Number(id)])).then(
+      (result) => ends.push(`${id}: ${result}`),
+      (error: Error) => ends.push(`${id}: ${error.message}`),
+    );
+  propose(1n);
+  propose(2n);
+  propose(3n);
+  propose(4n);
+  const taken = queue.takeQueue(1);
+  // Raft takes only two: the others go to the next leader.
+  queue.putBack(taken.slice(2));
+  queue.succeeded(1);
+  clock.advance(100);
+  queue.expire();
+  await Promise.resolve();
+  assert.deepEqual(ends, [], "their own leader's entries end nothing");
+  propose(5n);
+  assert.deepEqual(
+    queue.takeQueue(2).map(([id]) => id),
+    [3, 4, 5],
+  );
+  queue.succeeded(2);
+  clock.advance(99);
+  queue.expire();
+  assert.equal(queue.waitingCount, 5);
+  // One comes on a way round, within the time that is left for it.
+  queue.settle(2n, "late");
+  clock.advance(1);
+  queue.expire();
+  queue.succeeded(2);
+  clock.advance(700);
+  queue.expire();
+  for (const id of [3n, 4n, 5n]) queue.settle(id, "done");
+  await new Promise(setImmediate);
+  const failed = errorOf("TimeoutDueToLeaderFail").message;
+  assert.deepEqual(ends, ["2: late", `1: ${failed}`, "3: done", "4: done", "5: done"]);
+});
+
+test("proposals: successions beyond the bound leave a request its own time", async () => {
+  const { clock, queue } = proposals();
+  const result = queue.propose(1n, new Uint8Array(1));
+  queue.takeQueue(MAX_SUCCESSIONS + 1);
+  for (let term = 1; term <= MAX_SUCCESSIONS + 5; term++) queue.succeeded(term);
+  clock.advance(100);
+  queue.expire();
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(900);
+  queue.expire();
+  await assert.rejects(result, late);
+});
+
+test("proposals: one whose entry is being applied is waited for, unless that is given up", async () => {
+  const { clock, queue } = proposals();
+  const results = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(1)));
+  const ends = results.map((result) => result.catch((error: Error) => error.message));
+  assert.deepEqual([queue.applies(9n), queue.applies(2n)], [false, true]);
+  clock.advance(1000);
+  queue.expire();
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(60_000);
+  queue.expire();
+  queue.settle(2n, "done");
+  assert.deepEqual(await Promise.all(ends), [late.message, "done", late.message]);
+  // A snapshot takes the place of the entry: there is no result.
+  const fourth = queue.propose(4n, new Uint8Array(1));
+  assert.ok(queue.applies(4n));
+  queue.abandons();
+  clock.advance(1000);
+  queue.expire();
+  await assert.rejects(fourth, late);
+  assert.deepEqual([queue.failed, queue.waitingCount], [3, 0]);
+});
+
+test("proposals: so many entries may be applied later, and more before a revocation with PriorityRequest", async () => {
+  const refused = async (
+    kind: "put" | "leaseRevoke",
+    gap: number,
+    areRevokesPreferred: boolean,
+  ): Promise<boolean> => {
+    const { queue } = proposals();
+    const deps = {
+      raft: { commitIndex: 7 + gap },
+      loop: { appliedIndex: 7 },
+      proposals: queue,
+      requestIds: { next: () => 1n },
+    } as unknown as RaftRequestDeps;
+    const limits = { maxTxnOps: 128, maxRequestBytes: 1000 };
+    const options = { limits, maxRequestBytes: 1000, areRevokesPreferred };
+    const requests = new RaftRequests(options as never, deps);
+    const proposed = requests.enqueue(undefined, kind, new Uint8Array(0));
+    queue.settle(1n, "applied");
+    return proposed.then(
+      () => false,
+      (error: Error) => error.message === busy.message,
+    );
+  };
+  for (const preferred of [false, true]) {
+    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES, preferred), false);
+    assert.equal(await refused("put", MAX_APPLY_GAP_ENTRIES + 1, preferred), true);
+    assert.equal(await refused("leaseRevoke", MAX_APPLY_GAP_ENTRIES + 1, preferred), !preferred);
+    assert.equal(await refused("leaseRevoke", MAX_PREFERRED_GAP_ENTRIES + 1, preferred), true);
+  }
+});
+
+test("proposals: after the end nothing is taken any more", async () => {
+  const { queue } = proposals();
+  const waiting = queue.propose(1n, new Uint8Array(1));
+  queue.failAll(errorOf("Stopped"));
+  await assert.rejects(waiting, { message: errorOf("Stopped").message });
+  await assert.rejects(queue.propose(2n, new Uint8Array(1)), {
+    message: errorOf("Stopped").message,
+  });
+});
+
+function reads(maxWaiting = 3) {
+  const clock = new ManualClock();
+  const asked: number[] = [];
+  const ask = (context: Uint8Array) => {
+    asked.push(Number(new DataView(context.buffer).getBigUint64(0)));
+    return true;
+  };
+  const queue = new Reads(
+    { maxWaiting, timeoutMs: 1000, retryMs: 100 },
+    { clock, wake: () => {}, firstRound: 7 },
+  );
+  const answer = (round: number, index: number) => {
+    const context = new Uint8Array(8);
+    new DataView(context.buffer).setBigUint64(0, BigInt(round));
+    queue.answered(context, index);
+  };
+  return { clock, queue, asked, ask, answer };
+}
+
+test("reads that arrive in one turn share a round, and are let go when its index is applied, not before", async () => {
+  const { queue, asked, ask, answer } = reads();
+  let done = 0;
+  const both = [queue.wait(), queue.wait()].map((read) => read.then(() => done++));
+  queue.startRound(ask);
+  queue.startRound(ask);
+  assert.deepEqual(asked, [7]);
+  answer(7, 20);
+  queue.release(19);
+  await Promise.resolve();
+  assert.equal(done, 0);
+  queue.release(20);
+  await Promise.all(both);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("reads: a round is younger than all its reads: one that comes later gets the next", async () => {
+  const { queue, asked, ask, answer } = reads();
+  const first = queue.wait();
+  queue.startRound(ask);
+  const second = queue.wait();
+  answer(7, 5);
+  queue.release(5);
+  await first;
+  queue.startRound(ask);
+  assert.deepEqual(asked, [7, 8]);
+  answer(8, 6);
+  queue.release(6);
+  await second;
+});
+
+test("reads: retried when no response comes and when the leader changes; ended when their time is up", async () => {
+  const { clock, queue, asked, ask } = reads();
+  const read = queue.wait();
+  queue.startRound(ask);
+  clock.advance(100);
+  queue.expire(ask);
+  queue.leaderChanged(ask);
+  assert.deepEqual(asked, [7, 7, 7]);
+  assert.equal(queue.slowRounds, 1);
+  clock.advance(900);
+  queue.expire(ask);
+  await assert.rejects(read, late);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("reads: as many as may wait, and one more is refused", async () => {
+  const { queue } = reads(2);
+  const waiting = [queue.wait(), queue.wait()];
+  await assert.rejects(queue.wait(), busy);
+  queue.failAll(errorOf("Stopped"));
+  for (const read of waiting) await assert.rejects(read, { message: errorOf("Stopped").message });
+  await assert.rejects(queue.wait(), { message: errorOf("Stopped").message });
+});
+
+test("reads: foreign answers change nothing", () => {
+  const { queue, answer } = reads();
+  answer(999, 1);
+  queue.answered(new Uint8Array(3), 1);
+  queue.release(100);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("request ids grow, and carry the member's last bytes", () => {
+  const ids = new RequestIds(0xabcd_0000_0000_1234n, 1_000_000);
+  const [first, second] = [ids.next(), ids.next()];
+  assert.equal(first >> 48n, 0x1234n);
+  assert.equal(second, first + 1n);
+});
+
+test("proposals: a wait that begins after the end fails at once", async () => {
+  const { queue } = proposals();
+  queue.failAll(errorOf("Stopped"));
+  await assert.rejects(queue.wait(1n), { message: errorOf("Stopped").message });
+  assert.equal(queue.waitingCount, 0);
+});

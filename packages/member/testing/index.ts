@@ -1,0 +1,63 @@
+/** The entry point of member. */
+export type { ApplyLimits } from "../src/apply/applier.ts";
+export { StoreExchange } from "../src/apply/store-exchange.ts";
+export { BootstrapError } from "../src/bootstrap.ts";
+export type { MemberTransport } from "../src/deps.ts";
+export type { Secrets } from "../src/identity/access-control.ts";
+export { JWT_ALGORITHMS } from "../src/identity/jwt/algorithms.ts";
+export {
+  MAX_CACHED_TOKENS,
+  MAX_RUNNING_VERIFICATIONS,
+  MAX_TOKEN_BYTES,
+  VerifyOnlyError,
+} from "../src/identity/jwt/jwt-tokens.ts";
+export { ETCD_CLAIMS } from "../src/identity/jwt/settings.ts";
+export { TokenCache } from "../src/identity/jwt/token-cache.ts";
+export {
+  ADDRESS_FAILURES,
+  KEPT_GUESSES,
+  MAX_COUNTED_FAILURES,
+  USER_FAILURES,
+} from "../src/identity/login-limits.ts";
+export {
+  MAX_WAITING_HASHES,
+  MAX_WAITING_HASHES_OF_ONE_CLIENT,
+  Passwords,
+} from "../src/identity/passwords.ts";
+export {
+  indexOfToken,
+  MAX_TOKENS,
+  MAX_TOKENS_OF_ONE_USER,
+  SimpleTokens,
+  simpleTokenPrefix,
+} from "../src/identity/simple-tokens.ts";
+export { MIN_RECHECK_MS, TokenEnds } from "../src/identity/token-ends.ts";
+export type { TokenUser } from "../src/identity/token-provider.ts";
+export { UserAuthority } from "../src/identity/user-authority.ts";
+export { MAX_BATCH_LEASES } from "../src/lease/renew-batches.ts";
+export { FAULT_POINTS, type FaultPoint } from "../src/loop/fault-points.ts";
+export { MAX_WAITING_PROPOSALS } from "../src/loop/limits.ts";
+export { MAX_WAITING_CHANGES } from "../src/membership/reconfiguration.ts";
+export { DiscoveryError, discoverByToken } from "../src/membership/token-discovery.ts";
+export { memberMetrics } from "../src/metrics/member-metrics.ts";
+export type { MetricSources } from "../src/metrics/sources.ts";
+export { PUBLISH_RETRY_MS, Publication, type PublicationParts } from "../src/publication.ts";
+export type { AnswerLimits } from "../src/reads/answer-memory.ts";
+export { MAX_SLICE_STEPS } from "../src/reads/shared-turns.ts";
+export { SLICE_LIMITS, type SliceLimits, Slices } from "../src/reads/slices.ts";
+export { StoreRef } from "../src/reads/store-ref.ts";
+export {
+  SLOW_DISK_MIN_MS,
+  SLOW_DISK_REST_MS,
+  SLOW_DISK_STUCK_MS,
+  SLOW_DISK_WINDOW_MS,
+  SlowDisk,
+} from "../src/slow-disk.ts";
+export { AutoCompactor } from "../src/space/auto-compactor.ts";
+export { Compactor } from "../src/space/compactor.ts";
+export { Defragmenter } from "../src/space/defragmenter.ts";
+export { WatchEvent } from "../src/watch/event.ts";
+export type { WatchLimits } from "../src/watch/limits.ts";
+export type { StreamClient } from "../src/watch/permission.ts";
+export { RecentEvents } from "../src/watch/recent-events.ts";
+export { MAX_WATCHERS_AT_ONCE, WatchHub } from "../src/watch/watch-hub.ts";

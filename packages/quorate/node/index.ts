@@ -1,0 +1,2 @@
+/** The entry point of quorate. */
+export { proxyProgram } from "./commands.ts";

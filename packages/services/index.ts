@@ -1,0 +1,16 @@
+/** The entry point of services. */
+export { toStatusError, withoutStatuses } from "./src/calls/status.ts";
+export { controlAccess, crossOrigin, type HttpAccess } from "./src/http/access.ts";
+export {
+  contextOf,
+  ExchangeCaller,
+  type RequestOf,
+  type ResponseOf,
+  ServiceCalls,
+} from "./src/http/exchange-call.ts";
+export { refuseCrossSite } from "./src/http/same-site.ts";
+export { SharedAnswer } from "./src/http/shared-answer.ts";
+export { rpcObserver } from "./src/v3/observer.ts";
+export { SlowCalls } from "./src/v3/slow-calls.ts";
+export { withStandardServices } from "./src/v3/standard.ts";
+export { pageTable, serviceTable } from "./src/v3/table.ts";

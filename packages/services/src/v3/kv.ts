@@ -1,0 +1,193 @@
+/**
+ * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as
+ * the client sent them.
+ */
+
+import type { Member, SliceTask } from "@quorate/member";
+import { type Caller, callerOf, pinned, SharedTurns } from "@quorate/member";
+import type { Histogram } from "@quorate/metrics";
+import {
+  CompactionRequest,
+  CompactionResponse,
+  DeleteRangeRequest,
+  type ErrorName,
+  errorOf,
+  KVService,
+  PutRequest,
+  PutResponse,
+  RangeRequest,
+  RangeResponse,
+  type TxnRequest,
+} from "@quorate/proto";
+import type { UnaryHandler, UnaryResponse } from "@quorate/rpc";
+import {
+  applyRange,
+  checkRange,
+  checkTxn,
+  checkWork,
+  decodeTxn,
+  isPlainGet,
+  isReadOnlyTxn,
+  isSerializableTxn,
+  mayReadMuch,
+  rangeIfSmall,
+  rangeInto,
+  readTxn,
+  type Steps,
+} from "@quorate/store";
+import { completed } from "../calls/completed.ts";
+import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
+import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
+
+/** A record from this size on counts for the time of a turn. */
+const LARGE_RECORD_BYTES: number = 16 << 10;
+
+function refuse(error: ErrorName | undefined): void {
+  if (error !== undefined) throw errorOf(error);
+}
+
+/**
+ * Range: one key at once, a few keys at once while the turn has time, all else in slices.
+ */
+function rangeHandler(member: Member): UnaryHandler {
+  const { clock, slices } = member;
+  const [failed, succeeded] = ["false", "true"].map((success) =>
+    member.metrics.rangeDuration.with(success),
+  );
+  const encode = (response: RangeResponse): Uint8Array => {
+    response.header = member.header(response.header!.revision);
+    return RangeResponse.encode(response);
+  };
+  const get = (request: RangeRequest): Uint8Array => {
+    const response = applyRange(member.store.mvcc, request);
+    const [record] = response.kvs;
+    if (record !== undefined && record.length >= LARGE_RECORD_BYTES)
+      slices.noteBytes(record.length);
+    return encode(response);
+  };
+  const read = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
+    if (isPlainGet(request) && slices.takesGet()) return get(request);
+    const few = slices.now(caller, (mostKeys) =>
+      rangeIfSmall(member.store.mvcc.view, request, mostKeys),
+    );
+    if (few !== undefined) return encode(few);
+    return slices.run(caller, (task) => rangeSteps(member, request, task));
+  };
+  const timed = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
+    const startMs = clock.monotonicMs();
+    const observe = (duration: Histogram) =>
+      duration.observe((clock.monotonicMs() - startMs) / 1000);
+    try {
+      const answer = read(request, caller);
+      if (!(answer instanceof Promise)) observe(succeeded);
+      else {
+        answer.then(
+          () => observe(succeeded),
+          () => observe(failed),
+        );
+      }
+      return answer;
+    } catch (error) {
+      observe(failed);
+      throw error;
+    }
+  };
+  return (bytes, context) => {
+    const request = RangeRequest.decode(bytes);
+    refuse(checkRange(request));
+    const caller = callerOf(context);
+    return member.read(caller, {
+      access: { kind: "range", request },
+      linearizable: !request.serializable,
+      run: () => timed(request, caller),
+    });
+  };
+}
+
+function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<UnaryResponse> {
+  const writer = new RangeWriter(task.charge);
+  const summary = yield* pinned(member, task, (view) => rangeInto(view, request, writer));
+  return messageOf(writer.finish(member.header(summary.revision), summary));
+}
+
+/** The handlers of the KV service, by path. */
+export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
+  const { maxTxnOps } = member.config;
+  const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
+
+  const turns = new SharedTurns(member.clock);
+  const checkWorkOf = (
+    request: DeleteRangeRequest | TxnRequest,
+    caller: Caller,
+  ): void | Promise<void> =>
+    member.slices.run(caller, (task) => pinned(member, task, (view) => checkWork(view, request)));
+  const readOnly = (request: TxnRequest, caller: Caller): Promise<UnaryResponse> => {
+    refuse(checkTxn(request, maxTxnOps));
+    const steps = function* (task: SliceTask): Steps<UnaryResponse> {
+      const sink = () => new RangeWriter(task.charge);
+      const read = yield* pinned(member, task, (view) => readTxn(view, request, sink));
+      return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
+    };
+    return member.read(caller, {
+      access: { kind: "txn", request },
+      linearizable: !isSerializableTxn(request),
+      run: () => Promise.resolve(member.slices.run(caller, steps)),
+    });
+  };
+  const writing = async (bytes: Uint8Array, request: TxnRequest, caller: Caller) => {
+    if (mayReadMuch(request)) {
+      const permitted = member.permit(caller, { kind: "txn", request });
+      if (permitted !== undefined) await permitted;
+      await (member.spaceRefusal("txn", request) ?? checkWorkOf(request, caller));
+    }
+    const applied = await member.propose(caller, "txn", bytes, request);
+    return encodeTxn({ turns, caller }, completed(member, applied));
+  };
+
+  return new Map<string, UnaryHandler>([
+    [Range.path, rangeHandler(member)],
+    [
+      Put.path,
+      (bytes, context) => {
+        const request = PutRequest.decode(bytes);
+        return member
+          .propose(callerOf(context), "put", bytes, request)
+          .then((applied) => PutResponse.encode(completed(member, applied)));
+      },
+    ],
+    [
+      DeleteRange.path,
+      async (bytes, context) => {
+        const request = DeleteRangeRequest.decode(bytes);
+        const caller = callerOf(context);
+        if (mayReadMuch(request)) {
+          const permitted = member.permit(caller, { kind: "deleteRange", request });
+          if (permitted !== undefined) await permitted;
+          await checkWorkOf(request, caller);
+        }
+        const applied = await member.propose(caller, "deleteRange", bytes, request);
+        return encodeDeleteRange({ turns, caller }, completed(member, applied));
+      },
+    ],
+    [
+      Txn.path,
+      (bytes, context) => {
+        const request = decodeTxn(bytes, maxTxnOps);
+        const caller = callerOf(context);
+        return isReadOnlyTxn(request) ? readOnly(request, caller) : writing(bytes, request, caller);
+      },
+    ],
+    [
+      Compact.path,
+      async (bytes, context) => {
+        const request = CompactionRequest.decode(bytes);
+        const applied = await member.propose(callerOf(context), "compaction", bytes, request);
+        if (request.physical && applied.error === undefined) await member.space.compacted();
+        if (applied.error !== undefined) throw applied.error;
+        return CompactionResponse.encode({
+          header: member.header(member.store.mvcc.currentRevision),
+        });
+      },
+    ],
+  ]);
+}

@@ -1,0 +1,94 @@
+/** Counts calls under the names of grpc-ecosystem's Go metrics, which etcd's dashboards use. */
+import type { Clock } from "@quorate/host";
+import type { MemberMetrics } from "@quorate/member";
+import type { Counter, Histogram } from "@quorate/metrics";
+import { GrpcCode, KVService, services } from "@quorate/proto";
+import type { RpcObserver } from "@quorate/rpc";
+import type { SlowCalls } from "./slow-calls.ts";
+
+/** Go's names of the codes, by code. */
+const CODE_NAMES: readonly string[] = Object.keys(GrpcCode);
+
+const RANGE = KVService.methods.Range.path;
+/** What is asked of the health service is counted beside etcd's services. */
+const HEALTH_SERVICE = "grpc.health.v1.Health";
+
+interface Streams {
+  readonly requestStream: boolean;
+  readonly responseStream: boolean;
+}
+
+function typeOf({ requestStream, responseStream }: Streams): string {
+  if (requestStream) return responseStream ? "bidi_stream" : "client_stream";
+  return responseStream ? "server_stream" : "unary";
+}
+
+/**
+ * The counters of one method: all there from the start, one for each code too, so that a rate sees
+ * the first call and the first error.
+ */
+interface MethodCounters {
+  readonly isUnary: boolean;
+  readonly started: Counter;
+  readonly received: Counter;
+  readonly sent: Counter;
+  readonly handledByCode: readonly Counter[];
+  readonly handling: Histogram | undefined;
+}
+
+function countersOf(
+  metrics: MemberMetrics,
+  ...labels: readonly [type: string, service: string, method: string]
+): MethodCounters {
+  return {
+    isUnary: labels[0] === "unary",
+    started: metrics.grpcStarted.with(...labels),
+    received: metrics.grpcMessagesReceived.with(...labels),
+    sent: metrics.grpcMessagesSent.with(...labels),
+    handledByCode: CODE_NAMES.map((code) => metrics.grpcHandled.with(...labels, code)),
+    handling: metrics.grpcHandling?.with(...labels),
+  };
+}
+
+/**
+ * Counts the calls of one member; times are of `clock`. `slow` is called with those that took long.
+ */
+export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCalls): RpcObserver {
+  const methods = new Map<string, MethodCounters>();
+  for (const service of services) {
+    for (const method of Object.values(service.methods)) {
+      methods.set(method.path, countersOf(metrics, typeOf(method), service.typeName, method.name));
+    }
+  }
+  methods.set(`/${HEALTH_SERVICE}/Check`, countersOf(metrics, "unary", HEALTH_SERVICE, "Check"));
+  methods.set(
+    `/${HEALTH_SERVICE}/Watch`,
+    countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"),
+  );
+  const rangeSucceeded = metrics.requestDuration.with("Range", "true");
+  const rangeFailed = metrics.requestDuration.with("Range", "false");
+  return {
+    started: (path) => methods.get(path)?.started.add(),
+    handled: (path, code, startedMs) => {
+      const method = methods.get(path);
+      if (method === undefined) return;
+      // A code beyond those that gRPC has is what gRPC makes of it.
+      (method.handledByCode[code] ?? method.handledByCode[GrpcCode.Unknown]).add();
+      if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
+      const isRange = path === RANGE;
+      if (method.handling === undefined && !isRange) return;
+      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      method.handling?.observe(seconds);
+      // What writes is measured where its result comes in.
+      if (isRange) (code === GrpcCode.OK ? rangeSucceeded : rangeFailed).observe(seconds);
+    },
+    messageReceived: (path, sizeBytes) => {
+      metrics.clientReceivedBytes.add(sizeBytes);
+      methods.get(path)?.received.add();
+    },
+    messageSent: (path, sizeBytes) => {
+      metrics.clientSentBytes.add(sizeBytes);
+      methods.get(path)?.sent.add();
+    },
+  };
+}

@@ -1,0 +1,15 @@
+/** The entry point of services. */
+export { withStatuses } from "../src/calls/status.ts";
+export { LocalClient } from "../src/concurrency/local-client.ts";
+export { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/v3/client-versions.ts";
+export { MAX_RECHECKED_LEASES } from "../src/v3/keep-alives.ts";
+export { PAGE_BOUNDS } from "../src/v3/pages.ts";
+export { MAX_CHUNK_REQUESTS, nextChunkKeys } from "../src/v3/range-stream.ts";
+export { MAX_REQUEST_FIELDS, requestCheck } from "../src/v3/request-work.ts";
+export {
+  MAX_CLIENT_SNAPSHOTS,
+  MAX_SNAPSHOTS_OF_ONE_CLIENT,
+  MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
+  SNAPSHOT_STALL_MS,
+  snapshotStreams,
+} from "../src/v3/snapshot.ts";

@@ -1,0 +1,26 @@
+/** Bugs in ranges that are read in parts, and in a member's first election (planted-sources.ts). */
+import type { SourceBug } from "../source-bug.ts";
+
+export const STREAM_BUGS = {
+  "parts-of-several-revisions": {
+    file: "server/src/services/range-stream.ts",
+    before: "const pinnedAt = at > 0 ? at : headerRevision;",
+    after: "const pinnedAt = at;",
+  },
+  "part-repeats-a-key": {
+    file: "server/src/services/range-stream.ts",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: source text with a template in it
+    before: "key: `${last}\\0` };",
+    after: "key: last };",
+  },
+  "parts-beyond-the-limit": {
+    file: "server/src/services/range-stream.ts",
+    before: "const limit = Math.min(progress.chunkKeys, left);",
+    after: "const limit = left > 0 ? progress.chunkKeys : 0;",
+  },
+  "advance-despite-a-leader": {
+    file: "raft/src/step.ts",
+    before: 'if (core.role === "follower" && core.leader === 0n) core.electionElapsed += ticks;',
+    after: 'if (core.role === "follower") core.electionElapsed += ticks;',
+  },
+} as const satisfies Readonly<Record<string, SourceBug>>;

@@ -1,0 +1,144 @@
+/**
+ * Bugs that a run can be given, so that it can be seen to find them. Those of this file stand
+ * around a member, in what it takes for its world; the others are changes to its source
+ * (planted-sources.ts).
+ */
+import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
+import type { Member } from "@quorate/member";
+import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
+import type { DiskTwist } from "../disk.ts";
+import { plantInSource, SOURCE_BUGS, type SourceBugName } from "./planted-sources.ts";
+
+const WORLD_BUGS = [
+  "votes-not-synced",
+  "commit-without-quorum",
+  "stale-read",
+  "apply-twice",
+  "lost-batch",
+  "watch-skips",
+  "lease-not-renewed",
+] as const;
+
+/** A bug's name. */
+export type PlantedBug = (typeof WORLD_BUGS)[number] | SourceBugName;
+
+/** All of them. */
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...WORLD_BUGS,
+  ...(Object.keys(SOURCE_BUGS) as SourceBugName[]),
+];
+
+/** The bug of a name. Throws an Error with all names if there is none; undefined for undefined. */
+export function bugOf(name: string | undefined): PlantedBug | undefined {
+  if (name === undefined) return undefined;
+  const bug = PLANTED_BUGS.find((one) => one === name);
+  if (bug === undefined)
+    throw new Error(`there is no bug ${name}; they are ${PLANTED_BUGS.join(", ")}`);
+  return bug;
+}
+
+/** Makes a bug ready in this thread; to be called before the first member's module is loaded. */
+export function plant(bug: PlantedBug | undefined): void {
+  if (bug !== undefined && bug in SOURCE_BUGS) plantInSource(bug as SourceBugName);
+}
+
+/** Below this a write to the log holds a vote or a commit index, and no entry of a client. */
+const SMALL_WRITE_BYTES = 120;
+
+/** How the disk lies. */
+export function twistOf(bug: PlantedBug | undefined, random: Random): DiskTwist {
+  switch (bug) {
+    case "votes-not-synced":
+      return { file: syncOnlyLarge };
+    case "apply-twice":
+      // The data goes down without the index that it belongs to.
+      return {
+        batch: (batch) =>
+          random.below(4) === 0 ? batch.filter(({ key }) => !isPosition(key)) : batch,
+      };
+    case "lost-batch":
+      return {
+        batch: (batch) =>
+          random.below(20) === 0 ? batch.filter(({ key }) => isPosition(key)) : batch,
+      };
+    default:
+      return {};
+  }
+}
+
+function isPosition(key: KeyspaceWrite["key"]): boolean {
+  const name = toLatin1(key);
+  return name === "mconsistent_index" || name === "mterm";
+}
+
+function syncOnlyLarge(file: DiskFile): DiskFile {
+  if (!file.path.endsWith(".wal")) return file;
+  let unsyncedBytes = 0;
+  return {
+    path: file.path,
+    readLater: (target, position) => file.readLater(target, position),
+    read: (target, position) => file.read(target, position),
+    write: (chunks, position) => {
+      for (const chunk of chunks) unsyncedBytes += chunk.length;
+      file.write(chunks, position);
+    },
+    dataSync: () => {
+      if (unsyncedBytes < SMALL_WRITE_BYTES) return Promise.resolve();
+      unsyncedBytes = 0;
+      return file.dataSync();
+    },
+    dataSyncNow: () => file.dataSyncNow(),
+    truncate: (sizeBytes) => file.truncate(sizeBytes),
+    preallocate: (sizeBytes) => file.preallocate(sizeBytes),
+    writeZeros: (position, lengthBytes) => file.writeZeros(position, lengthBytes),
+    size: () => file.size(),
+    close: () => file.close(),
+  };
+}
+
+/** What a member does wrong that is not a matter of its disk. */
+export function plantMisbehavior(bug: PlantedBug | undefined, member: Member): void {
+  if (bug === "stale-read") {
+    const read = member.read.bind(member);
+    member.read = (caller, request) => read(caller, { ...request, linearizable: false });
+  }
+  if (bug === "lease-not-renewed") member.leases.renew = () => member.minLeaseTtlSeconds;
+  if (bug !== "watch-skips") return;
+  const { watches } = member;
+  const open = watches.open.bind(watches);
+  let messages = 0;
+  watches.open = (call, client) =>
+    open(
+      {
+        context: call.context,
+        get bufferedBytes() {
+          return call.bufferedBytes;
+        },
+        send: (message) => ++messages % 20 === 0 || call.send(message),
+        end: (status) => call.end(status),
+        pause: () => call.pause(),
+        resume: () => call.resume(),
+      },
+      client,
+    );
+}
+
+/** Answers that a sender makes up for its peers. */
+export function madeUpAnswers(
+  bug: PlantedBug | undefined,
+  messages: readonly raftpb.Message[],
+): raftpb.Message[] {
+  if (bug !== "commit-without-quorum") return [];
+  return messages
+    .filter(({ type, entries }) => type === raftpb.MessageType.MsgApp && entries.length > 0)
+    .map(({ from, to, term, entries }) =>
+      raftpb.Message.create({
+        type: raftpb.MessageType.MsgAppResp,
+        from: to,
+        to: from,
+        term,
+        index: entries[entries.length - 1].index,
+        context: EMPTY,
+      }),
+    );
+}
