@@ -65,7 +65,7 @@ const bufferHome = "packages/proto/src/bytes.ts";
  * Packages without pure code: the command lines, and the simulator, whose scheduler uses the real
  * event loop.
  */
-const effectPackages = new Set(["ctl", "sim"]);
+const effectPackages = new Set(["cli", "ctl", "sim"]);
 
 /** True where time, randomness and node: must not appear: a package's entry point and src/. */
 export function isPure(path: string): boolean {
@@ -100,7 +100,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
           });
       }
     }
-    if (/^packages\/(?!ctl\/|sim\/)[\w-]+\/(?:src|node)\//.test(file.path)) {
+    if (/^packages\/(?!cli\/|ctl\/|sim\/)[\w-]+\/(?:src|node)\//.test(file.path)) {
       look(consoleBan);
       for (const { specifier, typeOnly, line } of importsOfFile(file)) {
         if (specifier !== "node:http" || typeOnly) continue;

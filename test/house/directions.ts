@@ -3,53 +3,53 @@ import { type Import, importsOf, packageOf } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
 /**
- * For each package the packages it may import. "types" allows `import type` only. The simulator may
- * import all.
+ * For each package the packages it may import, those that are lower first. A name ending in "(t)"
+ * allows `import type` only. The simulator may import all; only packages/quorate imports
+ * kube-apiserver, so that it can be removed.
  */
-export const directions: Readonly<Record<string, Readonly<Record<string, "all" | "types">>>> = {
-  proto: {},
-  host: {},
-  raft: { proto: "all" },
-  rpc: { proto: "all", host: "all" },
-  wal: { proto: "all", host: "all", raft: "types" },
-  bolt: { proto: "all", host: "all" },
-  store: { proto: "all", host: "all", raft: "types", bolt: "all" },
-  backup: { proto: "all", host: "all", wal: "all", store: "all", bolt: "all", client: "types" },
-  transport: { proto: "all", host: "all", raft: "types" },
-  server: {
-    proto: "all",
-    host: "all",
-    raft: "all",
-    rpc: "all",
-    wal: "all",
-    store: "all",
-    transport: "all",
-    // For discovery, which is another cluster.
-    client: "all",
-  },
-  apiserver: {
-    proto: "all",
-    host: "all",
-    rpc: "all",
-    client: "all",
-    server: "all",
-    ctl: "all",
-    embed: "all",
-  },
-  proxy: { proto: "all", host: "all", rpc: "all", server: "all", ctl: "all", apiserver: "all" },
-  client: { proto: "all", host: "all", rpc: "all" },
-  // What a program gets that runs a member, and the client, in its own process.
-  embed: { proto: "all", host: "all", client: "all", server: "all" },
-  ctl: {
-    client: "all",
-    proto: "all",
-    host: "all",
-    wal: "all",
-    store: "all",
-    bolt: "all",
-    backup: "all",
-  },
+const allowed: Readonly<Record<string, string>> = {
+  proto: "",
+  host: "",
+  metrics: "",
+  cli: "proto host",
+  raft: "proto",
+  wal: "proto host raft(t)",
+  bolt: "proto host",
+  store: "proto host raft(t) bolt",
+  transport: "proto host raft(t)",
+  rpc: "proto host metrics",
+  member: "proto host metrics raft rpc wal store transport",
+  services: "proto host metrics rpc store member",
+  "http-kv": "proto host rpc store member services",
+  v2: "proto host metrics rpc store member services http-kv",
+  client: "proto host rpc",
+  // The client is for discovery, which is another cluster.
+  server: "proto host metrics raft rpc store transport member services http-kv v2 client",
+  // A member, and the client, in the process of a program.
+  embed: "proto host client member server",
+  backup: "proto host wal bolt store client(t)",
+  ctl: "proto host cli wal bolt store client backup",
+  proxy: "proto host metrics cli rpc client member server ctl",
+  "kube-storage": "proto host metrics",
+  "kube-apiserver": "proto host metrics cli rpc client server embed kube-storage",
+  quorate: "host cli server proxy kube-apiserver",
 };
+
+/** What `allowed` says, by package. */
+export const directions: Readonly<Record<string, ReadonlyMap<string, "all" | "types">>> =
+  Object.fromEntries(
+    Object.entries(allowed).map(([name, list]) => [
+      name,
+      new Map(
+        list
+          .split(" ")
+          .filter((one) => one !== "")
+          .map((one): [string, "all" | "types"] =>
+            one.endsWith("(t)") ? [one.slice(0, -"(t)".length), "types"] : [one, "all"],
+          ),
+      ),
+    ]),
+  );
 
 /** Tests, contract suites, the simulator, scripts, benchmarks, examples: any entry point. */
 function mayImportAnything(path: string): boolean {
@@ -64,7 +64,7 @@ function mayUseNodeEntryPoints(path: string): boolean {
   return (
     mayImportAnything(path) ||
     /^packages\/[\w-]+\/(?:node|bin)\//.test(path) ||
-    /^packages\/ctl\//.test(path) ||
+    /^packages\/(?:ctl|cli)\//.test(path) ||
     /^bin\//.test(path)
   );
 }
@@ -111,13 +111,13 @@ function wrongWith(one: Import): string | undefined {
     return `${one.specifier} has effects: pure code takes an interface`;
   if (
     there === "sim" &&
-    !/^(?:packages\/(?:sim|apiserver\/test)|test|scripts)\//.test(one.from.path)
+    !/^(?:packages\/(?:sim|kube-storage\/test|kube-apiserver\/test)|test|scripts)\//.test(one.from.path)
   )
     return "only tests import sim";
   if (here === undefined || mayImportAnything(one.from.path)) return undefined;
-  const allowed = directions[here]?.[there];
-  if (allowed === undefined) return `${here} may not import ${there}`;
-  if (allowed === "types" && !one.typeOnly) return `${here} may import only types of ${there}`;
+  const allows = directions[here]?.get(there);
+  if (allows === undefined) return `${here} may not import ${there}`;
+  if (allows === "types" && !one.typeOnly) return `${here} may import only types of ${there}`;
   return undefined;
 }
 

@@ -40,9 +40,10 @@ async function load(
   counters: () => Counters,
   onClose: (task: () => void) => void,
 ) {
-  const { engineMetrics, processMetrics, prometheusExposition } = await import(
-    "@quorate/server/node"
-  );
+  const [{ processMetrics, prometheusExposition }, { engineMetrics }] = await Promise.all([
+    import("@quorate/metrics/node"),
+    import("@quorate/rpc/node"),
+  ]);
   const process = new MetricRegistry();
   engineMetrics(process, counters);
   onClose(processMetrics(process));

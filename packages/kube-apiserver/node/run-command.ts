@@ -7,7 +7,7 @@ const PRIVATE_UMASK = 0o077;
 export async function runApiServerCommand(argv: readonly string[]): Promise<void> {
   process.umask(PRIVATE_UMASK);
   const [{ processIo, runProgram }, { apiServerProgram }] = await Promise.all([
-    import("@quorate/ctl"),
+    import("@quorate/cli"),
     import("./program.ts"),
   ]);
   process.exitCode = await runProgram(apiServerProgram, argv, processIo);

@@ -1,5 +1,5 @@
 /** The versions that the tools print. */
-import manifest from "../package.json" with { type: "json" };
+import manifest from "../../package.json" with { type: "json" };
 
 /** This program's own. */
 export const programVersion: string = manifest.version;

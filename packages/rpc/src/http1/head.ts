@@ -8,7 +8,7 @@
  */
 import { listItems } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
-import { MAX_FIELD_BYTES } from "../http/fields.ts";
+import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import {
   FIELD_TOO_LARGE,
   NOT_HTTP,

@@ -6,7 +6,7 @@ import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
-import { MAX_FIELD_BYTES } from "../http/fields.ts";
+import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
 import { readU32 } from "./frames.ts";

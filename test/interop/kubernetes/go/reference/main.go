@@ -1,5 +1,5 @@
 // Command reference answers what Kubernetes' own libraries make of patches and of managed fields.
-// It reads one case a line and writes one result a line, both as JSON. packages/apiserver compares
+// It reads one case a line and writes one result a line, both as JSON. packages/kube-apiserver compares
 // its implementation with the results.
 package main
 
