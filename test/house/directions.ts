@@ -111,7 +111,9 @@ function wrongWith(one: Import): string | undefined {
     return `${one.specifier} has effects: pure code takes an interface`;
   if (
     there === "sim" &&
-    !/^(?:packages\/(?:sim|kube-storage\/test|kube-apiserver\/test)|test|scripts)\//.test(one.from.path)
+    !/^(?:packages\/(?:sim|kube-storage\/test|kube-apiserver\/test)|test|scripts)\//.test(
+      one.from.path,
+    )
   )
     return "only tests import sim";
   if (here === undefined || mayImportAnything(one.from.path)) return undefined;

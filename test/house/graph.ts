@@ -1,4 +1,5 @@
-/** Rules over the import graph: no cycles, no dead files. */
+/** Rules over the import graph: no cycles of files or folders, no dead files. */
+import { posix } from "node:path";
 import { type Import, importsOf, packageOf, startedFiles } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
@@ -7,24 +8,59 @@ import { type Finding, isCode, type SourceFile } from "./tree.ts";
  * files together just as well.
  */
 export function checkCycles(files: readonly SourceFile[]): Finding[] {
-  const edges = edgesOf(importsOf(files));
+  return cyclesOf(edgesOf(importsOf(files))).map((cycle) => ({
+    where: cycle[0],
+    what: `import cycle: ${cycle.join(" -> ")}`,
+  }));
+}
+
+/**
+ * Cycles among the folders of a package, by the imports that remain when the code runs. A folder
+ * and one within it are two. Entry points and tests are left out: they may use every folder.
+ */
+export function checkFolderCycles(files: readonly SourceFile[]): Finding[] {
+  const edges = new Map<string, string[]>();
+  const example = new Map<string, string>();
+  for (const { from, target, typeOnly } of importsOf(files)) {
+    if (target === undefined || typeOnly || !isLayered(from.path) || !isLayered(target)) continue;
+    if (packageOf(from.path) !== packageOf(target)) continue;
+    const [here, there] = [posix.dirname(from.path), posix.dirname(target)];
+    if (here === there) continue;
+    const targets = edges.get(here) ?? [];
+    edges.set(here, targets);
+    if (!targets.includes(there)) targets.push(there);
+    if (!example.has(`${here} ${there}`)) example.set(`${here} ${there}`, from.path);
+  }
+  return cyclesOf(edges).map((cycle) => {
+    const steps = cycle.slice(1).map((there, at) => {
+      const file = example.get(`${cycle[at]} ${there}`)!;
+      return `${there} (by ${posix.basename(file)})`;
+    });
+    return { where: cycle[0], what: `folder cycle: ${[cycle[0], ...steps].join(" -> ")}` };
+  });
+}
+
+/** Files of a package's folders: neither an entry point nor a test. */
+function isLayered(path: string): boolean {
+  return /^packages\/[\w-]+\/(?:src|node)\/(?!index\.ts$)/.test(path);
+}
+
+/** Cycles of a graph, each once, as the path of its nodes from a node back to it. */
+function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   const done = new Set<string>();
-  const findings: Finding[] = [];
-  const visit = (path: string, trail: string[]): void => {
-    const start = trail.indexOf(path);
+  const cycles: string[][] = [];
+  const visit = (node: string, trail: string[]): void => {
+    const start = trail.indexOf(node);
     if (start !== -1) {
-      findings.push({
-        where: path,
-        what: `import cycle: ${[...trail.slice(start), path].join(" -> ")}`,
-      });
+      cycles.push([...trail.slice(start), node]);
       return;
     }
-    if (done.has(path)) return;
-    for (const next of edges.get(path) ?? []) visit(next, [...trail, path]);
-    done.add(path);
+    if (done.has(node)) return;
+    for (const next of edges.get(node) ?? []) visit(next, [...trail, node]);
+    done.add(node);
   };
-  for (const path of [...edges.keys()].sort()) visit(path, []);
-  return findings;
+  for (const node of [...edges.keys()].sort()) visit(node, []);
+  return cycles;
 }
 
 function edgesOf(imports: readonly Import[]): Map<string, string[]> {

@@ -8,7 +8,7 @@ import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
-import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkRegexes } from "./regexes.ts";
 import pending from "./regexes-pending.json" with { type: "json" };
@@ -33,6 +33,7 @@ const rules: readonly (readonly [
   ["constructors take few parameters", checkConstructors],
   ["regular expressions are linear", (all) => checkRegexes(all, new Set(pending.apiserver))],
   ["no import cycles", checkCycles],
+  ["the folders of a package are layers", checkFolderCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],
   ["lines fit", (all) => checkLineWidth(all)],

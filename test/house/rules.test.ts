@@ -6,7 +6,7 @@ import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
-import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
@@ -323,6 +323,26 @@ describe("graph", () => {
     };
     finds(checkCycles, texts, "packages/raft/src/a.ts", /a\.ts -> .*b\.ts -> .*a\.ts/);
     clean(checkCycles, { ...texts, "packages/raft/src/b.ts": "" });
+  });
+  test("folders that need each other, types aside", () => {
+    const texts = {
+      "packages/store/src/auth/a.ts": 'import { b } from "../lease/b.ts";',
+      "packages/store/src/lease/b.ts": "",
+      "packages/store/src/lease/c.ts": 'import { a } from "../auth/a.ts";',
+      "packages/store/test/d.test.ts": 'import { a } from "../src/auth/a.ts";',
+    };
+    const where = "packages/store/src/auth";
+    finds(checkFolderCycles, texts, where, /lease \(by a\.ts\) -> .*auth \(by c\.ts\)/);
+    const typed = 'import type { A } from "../auth/a.ts";';
+    clean(checkFolderCycles, { ...texts, "packages/store/src/lease/c.ts": typed });
+  });
+  test("a folder that needs the one around it, which needs it", () => {
+    const texts = {
+      "packages/store/src/store.ts": 'import { a } from "./auth/a.ts";',
+      "packages/store/src/auth/a.ts": 'import { backend } from "../backend.ts";',
+      "packages/store/src/backend.ts": "",
+    };
+    finds(checkFolderCycles, texts, "packages/store/src", /folder cycle/);
   });
   test("a file that nothing reaches", () => {
     const texts = {
