@@ -1,5 +1,14 @@
 /** A storage that lists and watches objects of some 1 KiB, at no cost of its own. */
-import type { AttributesOf, KubeObject, ListOptions, ListResult, StorageInterface, StoredObject, Watch, WatchListener } from "@quorate/kube-storage";
+import type {
+  AttributesOf,
+  KubeObject,
+  ListOptions,
+  ListResult,
+  StorageInterface,
+  StoredObject,
+  Watch,
+  WatchListener,
+} from "@quorate/kube-storage";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 
 export const PREFIX = "/widgets";

@@ -6,9 +6,16 @@
  * Each row has its rate, and the longest time for which it held the event loop, in processor time
  * of the thread.
  */
-import { Cacher, EVERYTHING, type Selector, type Watch, type WatchEvent } from "@quorate/kube-storage";
+
 import { silentLogger } from "@quorate/host";
 import { nodeClock, nodeRandom } from "@quorate/host/node";
+import {
+  Cacher,
+  EVERYTHING,
+  type Selector,
+  type Watch,
+  type WatchEvent,
+} from "@quorate/kube-storage";
 import { count, readArguments } from "./arguments.ts";
 import { BenchSource, benchAttributes, KIND, keyOf, PREFIX } from "./cacher-source.ts";
 import { align } from "./report.ts";

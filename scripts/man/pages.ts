@@ -3,9 +3,9 @@
  * quoratectl(1), quorateutl(1).
  */
 import { quoratectl, quorateutl } from "@quorate/ctl";
+import { QUORATE_VERSION } from "@quorate/member";
 import { proxyProgram } from "@quorate/quorate/node";
 import { optionDocs } from "@quorate/server";
-import { QUORATE_VERSION } from "@quorate/member";
 import { programPage } from "./program-page.ts";
 import { ManPage } from "./roff.ts";
 

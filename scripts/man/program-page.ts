@@ -1,5 +1,13 @@
 /** The manual page of a program with commands, from its declarations. */
-import { type CommandNode, commandNodes, type Flag, type Program, shownDefault, usageOf, variableOf } from "@quorate/cli";
+import {
+  type CommandNode,
+  commandNodes,
+  type Flag,
+  type Program,
+  shownDefault,
+  usageOf,
+  variableOf,
+} from "@quorate/cli";
 import { ManPage } from "./roff.ts";
 
 /** What the declarations do not say. */

@@ -25,7 +25,7 @@ export function emitFile(file: File): string {
 
 function emitImports(file: File, body: string): string[] {
   const lines: string[] = [];
-  if (/\bEMPTY\b/.test(body)) lines.push(`import { EMPTY } from "../bytes.ts";`);
+  if (/\bEMPTY\b/.test(body)) lines.push(`import { EMPTY } from "../wire/bytes.ts";`);
   lines.push(`import type { MessageType as Codec } from "../wire/message.ts";`);
   lines.push(`import { type FieldNames, Reader } from "../wire/reader.ts";`);
   lines.push(`import { sharedWriter, type Writer } from "../wire/writer.ts";`);

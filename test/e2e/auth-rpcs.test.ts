@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { RPC_RULES } from "@quorate/member";
 import {
   AuthService,
   ClusterService,
@@ -21,7 +22,6 @@ import {
   TxnRequest,
   WatchService,
 } from "@quorate/proto";
-import { RPC_RULES } from "@quorate/member";
 import { AuthClient, enableAuth, type Grant, type Outcome, PASSWORD } from "../support/auth.ts";
 import {
   gatewayCases,

@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect } from "@quorate/client/node";
 import { rangeParts } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import { fromUtf8, KVService, RangeRequest, RangeStreamResponse } from "@quorate/proto";
 import { anonymousMib } from "../fuzz/resident.ts";
 import { openChannel } from "../support/client.ts";

@@ -59,7 +59,7 @@ const consoleBan: Ban = {
 };
 
 /** The one pure file that may name Buffer: it wraps it for all others. */
-const bufferHome = "packages/proto/src/bytes.ts";
+const bufferHome = "packages/proto/src/wire/bytes.ts";
 
 /**
  * Packages without pure code: the command lines, and the simulator, whose scheduler uses the real

@@ -10,7 +10,7 @@ import { type Finding, isCode, type SourceFile } from "./tree.ts";
 const allowed: Readonly<Record<string, string>> = {
   proto: "",
   host: "",
-  metrics: "",
+  metrics: "host",
   cli: "proto host",
   raft: "proto",
   wal: "proto host raft(t)",
@@ -31,7 +31,7 @@ const allowed: Readonly<Record<string, string>> = {
   ctl: "proto host cli wal bolt store client backup",
   proxy: "proto host metrics cli rpc client member server ctl",
   "kube-storage": "proto host metrics",
-  "kube-apiserver": "proto host metrics cli rpc client server embed kube-storage",
+  "kube-apiserver": "proto host metrics cli rpc client member server embed kube-storage",
   quorate: "host cli server proxy kube-apiserver",
 };
 

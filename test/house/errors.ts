@@ -1,5 +1,5 @@
 /**
- * The convention of packages/proto/src/coded-error.ts and invariant.ts: one form for error classes,
+ * The convention of packages/proto/src/wire/coded-error.ts and invariant.ts: one form for error classes,
  * one assertion.
  */
 import { codeOnly } from "./scan.ts";

@@ -307,8 +307,8 @@ describe("bans", () => {
     clean(checkBans, { "packages/ctl/src/a.ts": server, "packages/rpc/test/a.test.ts": server });
     finds(
       checkBans,
-      { "packages/proto/src/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" },
-      "packages/proto/src/bytes.ts:2",
+      { "packages/proto/src/wire/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" },
+      "packages/proto/src/wire/bytes.ts:2",
       /process/,
     );
   });
@@ -491,7 +491,8 @@ describe("targets", () => {
     finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
     clean(checkTargets, {
       [at]: "use(call.target.path); // not call.head.path",
-      "packages/kube-apiserver/src/server/api-server.ts": "Target.of(head.method, head.path, query);",
+      "packages/kube-apiserver/src/server/api-server.ts":
+        "Target.of(head.method, head.path, query);",
       "packages/kube-apiserver/test/a.ts": "Target.of(method, path, query);",
     });
   });

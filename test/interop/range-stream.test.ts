@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { after, before, suite, test } from "node:test";
-import { connect } from "@quorate/client/node";
 import { getStream } from "@quorate/client";
+import { connect } from "@quorate/client/node";
 import {
   fromUtf8,
   KVService,

@@ -724,14 +724,17 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "paths and names of tables in the source; what is in objects goes through codec/ and meta/",
   "packages/server/src/config/": "the operator's command line and file",
   "packages/server/node/": "the surroundings of the process: /proc, files of the operator",
-  "packages/kube-apiserver/src/admission/": "names and rules that meta/ and crd/definition have checked",
+  "packages/kube-apiserver/src/admission/":
+    "names and rules that meta/ and crd/definition have checked",
   "packages/kube-apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
   "packages/kube-apiserver/src/apply/strategic-merge.ts":
     "directives of a patch: prefixes of names in a decoded object",
   "packages/kube-apiserver/src/apply/typed-schema.ts": "types of the source's tables",
   "packages/kube-apiserver/src/audit/policy.ts": "the operator's file against a path",
-  "packages/kube-apiserver/src/authn/impersonation.ts": "one split of a header; attack:linear sends it",
-  "packages/kube-apiserver/src/authn/service-account-tokens.ts": "a token that jose has taken apart",
+  "packages/kube-apiserver/src/authn/impersonation.ts":
+    "one split of a header; attack:linear sends it",
+  "packages/kube-apiserver/src/authn/service-account-tokens.ts":
+    "a token that jose has taken apart",
   "packages/kube-apiserver/src/authn/token-requests.ts": "claims that were made here",
   "packages/kube-apiserver/src/authz/": "paths of rules against a path, by prefix",
   "packages/kube-storage/src/cacher/": "keys and numbers of the store",
@@ -742,8 +745,10 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "built-in kinds over protobuf; attack:linear sends them",
   "packages/kube-apiserver/src/crd/conversion/": "versions in the definition",
   "packages/kube-apiserver/src/crd/schema/embedded.ts": "an apiVersion, by parseApiVersion",
-  "packages/kube-apiserver/src/crd/serving/": "names of definitions that crd/definition has checked",
-  "packages/kube-apiserver/src/crd/validation/numbers.ts": "the text of a number that was made here",
+  "packages/kube-apiserver/src/crd/serving/":
+    "names of definitions that crd/definition has checked",
+  "packages/kube-apiserver/src/crd/validation/numbers.ts":
+    "the text of a number that was made here",
   "packages/kube-apiserver/src/encryption/": "the operator's file",
   "packages/kube-apiserver/src/handlers/patch.ts": "a media type out of a list",
   "packages/kube-apiserver/src/handlers/send-list.ts": "texts that were made here",

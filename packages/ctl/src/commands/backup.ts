@@ -44,7 +44,7 @@ roles are those of the base snapshot.`,
   },
   // A dynamic import, because it loads the store and LevelDB, which slow other commands down.
   run: async (invocation) => {
-    const { plainPath, reportingErrors } = await import("../offline/data-dir.ts");
+    const { plainPath, reportingErrors } = await import("../files/data-dir.ts");
     return reportingErrors(async () => {
       const { args, flags, io } = invocation;
       const dir = plainPath(flags.string("to"));

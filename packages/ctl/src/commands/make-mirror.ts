@@ -82,7 +82,7 @@ put and deleted there. Keys that only the destination has are not changed.`,
     };
     const [{ Mirror }, { breakReporter }] = await Promise.all([
       import("../mirror/mirror.ts"),
-      import("../connect/watching.ts"),
+      import("./watching.ts"),
     ]);
     const { client: to } = await clientOf(invocation, [destination], {
       access: await destinationAccess(invocation),

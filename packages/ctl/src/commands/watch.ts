@@ -25,7 +25,7 @@ from standard input; "progress" makes each watch print the revision up to which 
     const isInteractive = flags.bool("interactive");
     const plan = isInteractive ? undefined : planWatch(args, dash, variables);
     const printer = printerOf(invocation);
-    const { watchInteractively, watchPlan } = await import("../connect/watching.ts");
+    const { watchInteractively, watchPlan } = await import("./watching.ts");
     await withClient(invocation, async ({ client }) => {
       if (plan === undefined) await watchInteractively(client, printer, io, variables);
       else await watchPlan(client, printer, io, plan, flags);

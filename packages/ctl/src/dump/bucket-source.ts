@@ -8,7 +8,7 @@ import { Exit, ExitCode } from "@quorate/cli";
 import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { FILE_BUCKETS } from "@quorate/store";
-import { keyspaceDirectory, plainPath } from "../offline/data-dir.ts";
+import { keyspaceDirectory, plainPath } from "../files/data-dir.ts";
 
 export type BucketRecord = readonly [key: Uint8Array, value: Uint8Array];
 

@@ -4,7 +4,7 @@ import type { Invocation } from "@quorate/cli";
 import { Exit, ExitCode, parseBigInt64, toSafeNumber } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { crc32c, fromUtf8, toHex, toLatin1, WireError } from "@quorate/proto";
-import { reportingErrors } from "../offline/data-dir.ts";
+import { reportingErrors } from "../files/data-dir.ts";
 import { type BucketSource, boltPath, openSource } from "./bucket-source.ts";
 import { LineOutput } from "./output.ts";
 import { decodedText, keyText, rawText, revisionOf } from "./record-text.ts";

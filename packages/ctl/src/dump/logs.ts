@@ -5,7 +5,7 @@ import { Exit, ExitCode } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { parseSnapshotName } from "@quorate/wal";
-import { directoryArgument, logDirectory, reportingErrors } from "../offline/data-dir.ts";
+import { directoryArgument, logDirectory, reportingErrors } from "../files/data-dir.ts";
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
 import { type LogContent, logIds, newestMark, readLog } from "./log-entries.ts";
 import { LineOutput } from "./output.ts";

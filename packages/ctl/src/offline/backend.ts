@@ -7,7 +7,7 @@ import {
   keyspaceDirectory,
   refuseForeign,
   reportingErrors,
-} from "./data-dir.ts";
+} from "../files/data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 /**

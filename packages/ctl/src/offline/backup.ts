@@ -14,7 +14,7 @@ import { escapeControls } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
 import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
-import { directoryArgument, reportingErrors } from "./data-dir.ts";
+import { directoryArgument, reportingErrors } from "../files/data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
 import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";

@@ -8,7 +8,7 @@ import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
 import { logInfo } from "../connect/log.ts";
-import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
+import { plainPath, reportingErrors, storeDirectory } from "../files/data-dir.ts";
 
 /** Bytes of records rewritten at a time. */
 const RANGE_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { Command } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
-import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { directoryArgument, reportingErrors, withStore } from "../files/data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 export const hashkvCommand: Command = {

@@ -7,7 +7,7 @@
 import type { Command } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import { apiVersion } from "../connect/versions.ts";
-import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
+import { plainPath, reportingErrors, storeDirectory } from "../files/data-dir.ts";
 
 /** A release "X.Y", checked as etcdutl does, with its texts. Throws Exit. */
 function releaseOf(text: string): string {

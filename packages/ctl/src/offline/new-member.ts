@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { type NewMember, newMember } from "@quorate/backup";
 import type { Flags, Invocation } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
-import { plainPath } from "./data-dir.ts";
+import { plainPath } from "../files/data-dir.ts";
 import { checkLocalMember, parseInitialCluster } from "./initial-cluster.ts";
 
 export const newMemberFlags: Flags = {

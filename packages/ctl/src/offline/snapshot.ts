@@ -12,7 +12,7 @@ import {
 } from "@quorate/store";
 import { writeSnapshotFile } from "../connect/snapshot-file.ts";
 import { apiVersion } from "../connect/versions.ts";
-import { plainPath, reportingErrors, withStore } from "./data-dir.ts";
+import { plainPath, reportingErrors, withStore } from "../files/data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
 import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";

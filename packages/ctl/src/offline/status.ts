@@ -1,6 +1,6 @@
 import type { Command } from "@quorate/cli";
 import { humanBytes } from "@quorate/cli";
-import { directoryArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { directoryArgument, reportingErrors, withStore } from "../files/data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 export const statusCommand: Command = {

@@ -2,7 +2,7 @@ import type { Command } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
 import { etcdserverpb, idToHex } from "@quorate/proto";
 import { verifyWal } from "@quorate/wal";
-import { directoryArgument, logDirectory, reportingErrors } from "./data-dir.ts";
+import { directoryArgument, logDirectory, reportingErrors } from "../files/data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
 
 const verifyCommand: Command = {

@@ -310,7 +310,7 @@ export type SourceBugName = keyof typeof SOURCE_BUGS;
 
 /** Where a file below packages/ is. */
 export function sourcePath(file: string): string {
-  return fileURLToPath(new URL(`../../${file}`, import.meta.url));
+  return fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 }
 
 /**

@@ -15,10 +15,15 @@ import {
 } from "@quorate/cli";
 import type { Client, ClientError, Watch } from "@quorate/client";
 import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
+import { warnOfFailure } from "../connect/advice.ts";
+import {
+  planWatch,
+  type WatchPlan,
+  type WatchVariables,
+  watchFlags,
+} from "../connect/watch-plan.ts";
 import type { Printer } from "../printers/printer.ts";
 import { eventName, watchForm } from "../printers/watch-form.ts";
-import { warnOfFailure } from "./advice.ts";
-import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./watch-plan.ts";
 
 /** Interval between reports of the same break. */
 const REPEAT_NS = 10_000_000_000n;
@@ -144,7 +149,7 @@ export async function watchInteractively(
   io: Io,
   variables: WatchVariables,
 ): Promise<never> {
-  const { splitWords } = await import("../commands/txn.ts");
+  const { splitWords } = await import("./txn.ts");
   const lines = new LineReader(io.stdin);
   const watches = new Set<Watch>();
   const failed = Promise.withResolvers<never>();

@@ -2,14 +2,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { optionsOf } from "./base/options.ts";
-import { judgeHistory, parseHistory } from "./check/judge.ts";
-import { bugOf, plant } from "./planted/planted.ts";
-import { parseChanges } from "./run/changes.ts";
-import { runMany } from "./run/many.ts";
-import { runOne } from "./run/one.ts";
-import { shrinkSeed } from "./run/shrink.ts";
-import { measureSpeed } from "./run/speed.ts";
+import { optionsOf } from "../base/options.ts";
+import { judgeHistory, parseHistory } from "../check/judge.ts";
+import { bugOf, plant } from "../planted/planted.ts";
+import { parseChanges } from "./changes.ts";
+import { runMany } from "./many.ts";
+import { runOne } from "./one.ts";
+import { shrinkSeed } from "./shrink.ts";
+import { measureSpeed } from "./speed.ts";
 
 const help = `npm run sim -- OPTIONS: whole members on a simulated clock, network and disk
 
@@ -91,9 +91,9 @@ function numberOf(
 }
 
 /** A build of the world with the bug in it. */
-async function load(): Promise<typeof import("./run-seed.ts").runSeed> {
+async function load(): Promise<typeof import("../run-seed.ts").runSeed> {
   plant(bugOf(values.bug));
-  return (await import("./run-seed.ts")).runSeed;
+  return (await import("../run-seed.ts")).runSeed;
 }
 
 function check(path: string): boolean {
