@@ -1,6 +1,6 @@
 /**
- * The convention of packages/proto/src/wire/coded-error.ts and invariant.ts: one form for error classes,
- * one assertion.
+ * The convention of packages/proto/src/wire/coded-error.ts and invariant.ts: one form for error
+ * classes, one assertion.
  */
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";

@@ -10,7 +10,7 @@ const SOURCES = "packages/kube-apiserver/src/";
 const HOME = `${SOURCES}handlers/target.ts`;
 const MAKER = `${SOURCES}server/api-server.ts`;
 /** Folders that serve what was authorized. */
-const SERVING = /^packages\/apiserver\/src\/(?:handlers|registry|rest|crd|storage|cacher)\//;
+const SERVING = /^packages\/kube-apiserver\/src\/(?:handlers|builtin|typed|crd)\//;
 
 /** A Target that is made elsewhere, and a handler that looks at the request's path or method. */
 export function checkTargets(files: readonly SourceFile[]): Finding[] {
