@@ -15,23 +15,28 @@ const MVCC_TESTS = [
 export const SUBTLE: readonly Mutant[] = [
   {
     name: "a new leader ignores configuration changes that are not committed",
-    file: "raft/src/roles.ts",
-    before: "core.pendingConfIndex = lastIndex;",
-    after: "core.pendingConfIndex = 0;",
+    file: "raft/src/leader.ts",
+    before: "this.#pendingConfIndex = lastIndex;",
+    after: "this.#pendingConfIndex = 0;",
     tests: RAFT_TESTS,
     sim: "default",
   },
   {
     name: "what a member has acknowledged survives a new election",
-    file: "raft/src/progress.ts",
-    before: "  reset(next: number): void {\n    this.match = 0;\n",
-    after: "  reset(next: number): void {\n",
+    file: "raft/src/leader.ts",
+    before: "this.tracker = new Tracker(conf, lastIndex + 1, config);",
+    after:
+      "const owner = replica as unknown as { tracker?: Tracker };\n" +
+      "    owner.tracker ??= new Tracker(conf, lastIndex + 1, config);\n" +
+      "    owner.tracker.configure(conf, lastIndex);\n" +
+      "    for (const one of owner.tracker.all) one.becomeProbe();\n" +
+      "    this.tracker = owner.tracker;",
     tests: RAFT_TESTS,
     sim: "default",
   },
   {
     name: "a commit index is learned from a refusal without comparing terms",
-    file: "raft/src/election.ts",
+    file: "raft/src/replica.ts",
     before: "!log.matches(refusal.commit, refusal.logTerm)",
     after: "refusal.commit > log.lastIndex",
     tests: RAFT_TESTS,

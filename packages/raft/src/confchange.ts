@@ -91,6 +91,26 @@ export function isJoint(conf: ConfState): boolean {
   return conf.votersOutgoing.length > 0;
 }
 
+/** True if id votes in either half of the configuration. */
+export function isVoter(conf: ConfState, id: bigint): boolean {
+  return conf.voters.includes(id) || conf.votersOutgoing.includes(id);
+}
+
+/** True for voters of either half, and learners. */
+export function isMember(conf: ConfState, id: bigint): boolean {
+  return isVoter(conf, id) || conf.learners.includes(id);
+}
+
+/** Ids that vote in either half, ascending. */
+export function voterIds(conf: ConfState): readonly bigint[] {
+  return isJoint(conf) ? sortedIds([...conf.voters, ...conf.votersOutgoing]) : conf.voters;
+}
+
+/** Ids of all members, ascending. */
+export function memberIds(conf: ConfState): readonly bigint[] {
+  return sortedIds([...conf.voters, ...conf.votersOutgoing, ...conf.learners]);
+}
+
 /** True if a change requests to leave a joint configuration. */
 export function isLeaveJoint(change: raftpb.ConfChangeV2): boolean {
   return change.transition === ConfChangeTransitionAuto && change.changes.length === 0;

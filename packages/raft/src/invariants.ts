@@ -4,7 +4,7 @@
  * member stops because its state cannot be trusted.
  *
  * Invariants between machines (such as election safety) are checked by test/sim/safety.ts. A
- * message that breaks the protocol is not a broken invariant: check.ts refuses it.
+ * message that breaks the protocol is not a broken invariant: message.ts refuses it.
  */
 import { type InvariantList, type Violated, violatedOf } from "@quorate/proto";
 

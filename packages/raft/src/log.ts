@@ -1,5 +1,6 @@
 /**
- * The log in memory: all entries after the snapshot mark, whether written to disk or not.
+ * Entries, and the log of them in memory: all after the snapshot mark, whether written to disk or
+ * not.
  *
  *     snapshotIndex     applied    applying     committed        lastIndex
  *          |               |           |            |                |
@@ -12,11 +13,120 @@
  * were already handed out must be written again, and the report of the old write no longer counts
  * for them: each pending write keeps its own mark, which a replacement lowers.
  */
-import type { raftpb } from "@quorate/proto";
-import type { InitialState } from "./config.ts";
-import { entryBytes, isConfChange } from "./entries.ts";
-import { checkedCommit } from "./initial-log.ts";
+import { EMPTY, raftpb } from "@quorate/proto";
+import type { InitialState } from "./interface.ts";
 import { violated } from "./invariants.ts";
+
+/**
+ * Upper bound of the bytes that encoding adds to an entry's data: type, term, index, two lengths
+ * and their tags.
+ */
+export const ENTRY_OVERHEAD_BYTES = 32;
+
+/** The size of an entry wherever messages and windows are bounded in bytes. */
+export function entryBytes(entry: raftpb.Entry): number {
+  return entry.data.length + ENTRY_OVERHEAD_BYTES;
+}
+
+/** True for both kinds of configuration change. */
+export function isConfChange(entry: raftpb.Entry): boolean {
+  return (
+    entry.type === raftpb.EntryType.EntryConfChange ||
+    entry.type === raftpb.EntryType.EntryConfChangeV2
+  );
+}
+
+/** The ConfChangeV2 that has the same effect as a ConfChange. */
+export function toConfChangeV2(
+  change: raftpb.ConfChange | raftpb.ConfChangeV2,
+): raftpb.ConfChangeV2 {
+  if ("changes" in change) return change;
+  return {
+    transition: 0,
+    changes: [{ type: change.type, nodeId: change.nodeId }],
+    context: change.context,
+  };
+}
+
+/**
+ * The change an entry carries, undefined for a normal entry. Throws WireError if its data is
+ * malformed.
+ */
+export function confChangeOf(entry: raftpb.Entry): raftpb.ConfChangeV2 | undefined {
+  if (entry.type === raftpb.EntryType.EntryConfChangeV2)
+    return raftpb.ConfChangeV2.decode(entry.data);
+  if (entry.type === raftpb.EntryType.EntryConfChange)
+    return toConfChangeV2(raftpb.ConfChange.decode(entry.data));
+  return undefined;
+}
+
+/** The type and data of the entry that carries a change. */
+export function encodeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): {
+  type: raftpb.EntryType;
+  data: Uint8Array;
+} {
+  if ("changes" in change)
+    return { type: raftpb.EntryType.EntryConfChangeV2, data: raftpb.ConfChangeV2.encode(change) };
+  return { type: raftpb.EntryType.EntryConfChange, data: raftpb.ConfChange.encode(change) };
+}
+
+/**
+ * The first entries of a new cluster's log: one ConfChangeAddNode for each member, term 1, in the
+ * given order, as etcd writes them. Every member writes the same entries to its WAL and starts with
+ * term 1 and a commit index equal to their number, so they are applied first.
+ */
+export function bootstrapEntries(
+  peers: readonly { readonly id: bigint; readonly context: Uint8Array }[],
+): raftpb.Entry[] {
+  return peers.map((peer, i) => ({
+    type: raftpb.EntryType.EntryConfChange,
+    term: 1,
+    index: i + 1,
+    data: raftpb.ConfChange.encode({
+      type: raftpb.ConfChangeType.ConfChangeAddNode,
+      nodeId: peer.id,
+      context: peer.context,
+    }),
+  }));
+}
+
+/** The entry that opens a new leader's term. */
+export function emptyEntry(term: number, index: number): raftpb.Entry {
+  return { type: raftpb.EntryType.EntryNormal, term, index, data: EMPTY };
+}
+
+/**
+ * The index up to which the log is known to be committed. Throws RAFT-1 if the state is incoherent.
+ */
+function checkedCommit(initial: InitialState): number {
+  const { snapshot, hardState, applied } = initial;
+  let index = snapshot.index;
+  let term = snapshot.term;
+  let lastConfChange = 0;
+  let provenCommit = Math.max(hardState.commit, applied);
+  for (const entry of initial.entries) {
+    if (entry.index !== index + 1 || entry.term < term) {
+      violated(
+        "RAFT-1",
+        `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`,
+      );
+    }
+    index = entry.index;
+    term = entry.term;
+    if (!isConfChange(entry)) continue;
+    // A configuration change is proposed only after the previous one is applied, so each proves
+    // that the one before is committed. The hard state with that commit index may be lost, for it
+    // is written after the entries. Without this, the member could campaign with a configuration
+    // that is two changes old, whose majorities need not overlap with the current one's.
+    provenCommit = Math.max(provenCommit, lastConfChange);
+    lastConfChange = index;
+  }
+  if (applied < snapshot.index || applied > index)
+    violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
+  if (hardState.commit > index)
+    violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
+  return provenCommit;
+}
 
 /**
  * A pending write: once it is durable, the log is stable up to `last`, which is lowered when

@@ -21,91 +21,88 @@
  * which it throws must stop.
  */
 import { raftpb } from "@quorate/proto";
-import type { InitialState, RaftConfig } from "./config.ts";
-import { applyChange, restoreConfs } from "./configure.ts";
-import { Core, type SelfVote } from "./core.ts";
-import { countSelfVote, tryCampaign } from "./election.ts";
-import { encodeConfChange } from "./entries.ts";
-import { handleSnapshotReport, handleUnreachable, startTransfer } from "./lead.ts";
-import { newMessage } from "./message.ts";
-import { leaveJointIfDue, propose, proposeConfChange } from "./propose.ts";
-import { acceptRead } from "./read.ts";
-import type { Ready, Role, SoftState } from "./ready.ts";
-import { acknowledgeSelf, flush } from "./replicate.ts";
-import { becomeFollower } from "./roles.ts";
 import type {
   ConfChangeResult,
+  InitialState,
   ProposeResult,
+  RaftConfig,
   ReadIndexResult,
+  Ready,
+  Role,
+  SoftState,
   Status,
   TransferResult,
-} from "./status.ts";
-import { advanceElection, inLease, step, tick } from "./step.ts";
+} from "./interface.ts";
+import { encodeConfChange } from "./log.ts";
+import { type CandidateRole, Machine } from "./machine.ts";
+import { newMessage } from "./message.ts";
+
+const { MsgProp, MsgReadIndex, MsgTransferLeader } = raftpb.MessageType;
+const { EntryNormal } = raftpb.EntryType;
 
 /** A vote for itself, which counts when the Ready of this number is durable. */
-interface PendingSelfVote {
+interface PendingVote {
   readonly number: number;
   readonly term: number;
-  readonly kind: Exclude<SelfVote, "none">;
+  readonly role: CandidateRole;
 }
 
 const NONE: readonly never[] = Object.freeze([]);
 
 export class Raft {
-  readonly #core: Core;
+  readonly #machine: Machine;
   #readyNumber = 0;
   #givenSoftState: SoftState;
   #givenHardState: raftpb.HardState;
-  #selfVotes: PendingSelfVote[] = [];
+  readonly #ownVotes: PendingVote[] = [];
 
   /**
    * Throws RaftConfigError for contradictory settings, and InvariantError for an incoherent state.
    */
   constructor(config: RaftConfig, initial: InitialState) {
-    this.#core = new Core(config, initial);
-    becomeFollower(this.#core, this.#core.term, 0n);
+    this.#machine = new Machine(config, initial);
     this.#givenSoftState = { leader: 0n, role: "follower" };
     this.#givenHardState = { ...initial.hardState };
   }
 
   get id(): bigint {
-    return this.#core.id;
+    return this.#machine.replica.id;
   }
 
   get term(): number {
-    return this.#core.term;
+    return this.#machine.replica.term;
   }
 
   /** The leader's id, 0n if unknown. */
   get leader(): bigint {
-    return this.#core.leader;
+    return this.#machine.leader;
   }
 
   get role(): Role {
-    return this.#core.role;
+    return this.#machine.role;
   }
 
   get commitIndex(): number {
-    return this.#core.log.committed;
+    return this.#machine.replica.log.committed;
   }
 
   /** The last index reported by applied(). */
   get appliedIndex(): number {
-    return this.#core.log.applied;
+    return this.#machine.replica.log.applied;
   }
 
   /** The first entry held in memory, or the index after the snapshot mark. */
   get firstIndex(): number {
-    return this.#core.log.firstIndex;
+    return this.#machine.replica.log.firstIndex;
   }
 
   get lastIndex(): number {
-    return this.#core.log.lastIndex;
+    return this.#machine.replica.log.lastIndex;
   }
 
   /** The log is durable on this member up to this index. */
   get stableIndex(): number {
-    return this.#core.log.stable;
+    return this.#machine.replica.log.stable;
   }
 
   /**
@@ -113,12 +110,12 @@ export class Raft {
    * not be changed.
    */
   get confState(): raftpb.ConfState {
-    return this.#core.tracker.conf;
+    return this.#machine.replica.conf;
   }
 
   /** One tick of the driver's clock: heartbeats, elections and quorum checks count ticks. */
   tick(): void {
-    tick(this.#core);
+    this.#machine.tick();
   }
 
   /**
@@ -126,7 +123,7 @@ export class Raft {
    * member that has just started.
    */
   advanceElection(ticks: number): void {
-    advanceElection(this.#core, ticks);
+    this.#machine.advanceElection(ticks);
   }
 
   /**
@@ -138,7 +135,7 @@ export class Raft {
    * a refused message changes nothing.
    */
   step(message: raftpb.Message): string | undefined {
-    return step(this.#core, message);
+    return this.#machine.step(message);
   }
 
   /**
@@ -147,7 +144,10 @@ export class Raft {
    * committed entries is. Keeps the payloads, which must not be changed afterwards.
    */
   propose(payloads: readonly Uint8Array[]): ProposeResult {
-    return propose(this.#core, payloads);
+    const { leading } = this.#machine;
+    if (leading !== undefined) return leading.propose(payloads);
+    if (payloads.length === 0) return "accepted";
+    return this.#machine.forward(MsgProp, EntryNormal, payloads) ? "accepted" : "no-leader";
   }
 
   /**
@@ -157,7 +157,9 @@ export class Raft {
    */
   proposeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): ConfChangeResult {
     const { type, data } = encodeConfChange(change);
-    return proposeConfChange(this.#core, type, data);
+    const { leading } = this.#machine;
+    if (leading !== undefined) return leading.proposeConfChange(type, data);
+    return this.#machine.forward(MsgProp, type, [data]) ? "accepted" : "no-leader";
   }
 
   /**
@@ -166,8 +168,8 @@ export class Raft {
    * Returns the resulting configuration.
    */
   applyConfChange(change: raftpb.ConfChangeV2): raftpb.ConfState {
-    applyChange(this.#core, change);
-    return this.#core.tracker.conf;
+    this.#machine.applyConfChange(change);
+    return this.#machine.replica.conf;
   }
 
   /**
@@ -177,14 +179,10 @@ export class Raft {
    * (when the leader changes); the driver retries.
    */
   readIndex(context: Uint8Array): ReadIndexResult {
-    const core = this.#core;
-    if (core.isLeader)
-      return acceptRead(core, { from: 0n, context }) ? "accepted" : "too-many-reads";
-    if (core.leader === 0n) return "no-leader";
-    const message = newMessage(raftpb.MessageType.MsgReadIndex, core.leader, core.id, 0);
-    message.entries = [{ type: raftpb.EntryType.EntryNormal, term: 0, index: 0, data: context }];
-    core.send(message);
-    return "accepted";
+    const { leading } = this.#machine;
+    if (leading !== undefined)
+      return leading.reads.accept({ from: 0n, context }) ? "accepted" : "too-many-reads";
+    return this.#machine.forward(MsgReadIndex, EntryNormal, [context]) ? "accepted" : "no-leader";
   }
 
   /**
@@ -192,9 +190,9 @@ export class Raft {
    * changes. With lease reads, only while no leader's lease is valid.
    */
   campaign(): void {
-    const core = this.#core;
-    if (core.config.readOnly === "lease" && inLease(core)) return;
-    tryCampaign(core, core.config.preVote ? "pre-vote" : "vote");
+    const machine = this.#machine;
+    if (machine.replica.config.readOnly === "lease" && machine.inLease) return;
+    machine.tryCampaign();
   }
 
   /**
@@ -202,9 +200,8 @@ export class Raft {
    * Does nothing with lease reads, which rely on followers not to vote during a lease.
    */
   forgetLeader(): void {
-    const core = this.#core;
-    if (core.role !== "follower" || core.config.readOnly === "lease") return;
-    core.leader = 0n;
+    const machine = this.#machine;
+    if (machine.replica.config.readOnly !== "lease") machine.forgetLeader();
   }
 
   /**
@@ -213,19 +210,18 @@ export class Raft {
    * follower forwards the request.
    */
   transferLeadership(to: bigint): TransferResult {
-    const core = this.#core;
-    if (core.isLeader) return startTransfer(core, to);
-    if (core.leader === 0n) return "no-leader";
-    if (core.leader === to) return "already-leader";
+    const { leader, leading, replica } = this.#machine;
+    if (leading !== undefined) return leading.transfer(to);
+    if (leader === 0n) return "no-leader";
+    if (leader === to) return "already-leader";
     // On the wire, the sender of the request is the member that is to lead.
-    core.send(newMessage(raftpb.MessageType.MsgTransferLeader, core.leader, to, core.term));
+    replica.send(newMessage(MsgTransferLeader, leader, to, replica.term));
     return "accepted";
   }
 
   /** Messages to this member were dropped: a leader returns to probing. */
   reportUnreachable(id: bigint): void {
-    const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
-    if (progress !== undefined) handleUnreachable(progress);
+    this.#machine.leading?.reportUnreachable(id);
   }
 
   /**
@@ -233,58 +229,62 @@ export class Raft {
    * appends are sent before.
    */
   reportSnapshot(id: bigint, ok: boolean): void {
-    const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
-    if (progress !== undefined) handleSnapshotReport(progress, ok);
+    this.#machine.leading?.reportSnapshot(id, ok);
   }
 
   /** True if ready() would return work. */
   hasReady(): boolean {
-    const core = this.#core;
-    flush(core);
+    const { leading, campaign, replica } = this.#machine;
+    leading?.flush();
     return (
-      core.messages.length > 0 ||
-      core.messagesAfterSync.length > 0 ||
-      core.readStates.length > 0 ||
-      core.selfVoteDue !== "none" ||
-      core.log.hasWrites() ||
-      core.log.hasCommitted() ||
+      replica.messages.length > 0 ||
+      replica.messagesAfterSync.length > 0 ||
+      replica.readStates.length > 0 ||
+      campaign?.ownVoteDue === true ||
+      replica.log.hasWrites() ||
+      replica.log.hasCommitted() ||
       this.#hardStateChanged() ||
-      core.leader !== this.#givenSoftState.leader ||
-      core.role !== this.#givenSoftState.role
+      this.#softStateChanged()
     );
   }
 
+  #softStateChanged(): boolean {
+    const { leader, role } = this.#machine;
+    return leader !== this.#givenSoftState.leader || role !== this.#givenSoftState.role;
+  }
+
+  #termOrVoteChanged(): boolean {
+    const { term, vote } = this.#machine.replica;
+    return term !== this.#givenHardState.term || vote !== this.#givenHardState.vote;
+  }
+
   #hardStateChanged(): boolean {
-    const given = this.#givenHardState;
-    return (
-      this.#core.log.committed !== given.commit ||
-      this.#core.term !== given.term ||
-      this.#core.vote !== given.vote
-    );
+    const { committed } = this.#machine.replica.log;
+    return committed !== this.#givenHardState.commit || this.#termOrVoteChanged();
   }
 
   /** Returns the work, once: the driver must carry out all of it. */
   ready(): Ready {
-    const core = this.#core;
-    flush(core);
+    const { leading, campaign, leader, role, replica } = this.#machine;
+    leading?.flush();
     const number = ++this.#readyNumber;
-    const { entries, snapshot } = core.log.takeWrites(number);
-    const votes =
-      core.term !== this.#givenHardState.term || core.vote !== this.#givenHardState.vote;
+    const { entries, snapshot } = replica.log.takeWrites(number);
+    const votes = this.#termOrVoteChanged();
     let hardState: raftpb.HardState | undefined;
     if (this.#hardStateChanged()) {
-      hardState = { term: core.term, vote: core.vote, commit: core.log.committed };
+      hardState = { term: replica.term, vote: replica.vote, commit: replica.log.committed };
       this.#givenHardState = hardState;
     }
     let softState: SoftState | undefined;
-    if (core.leader !== this.#givenSoftState.leader || core.role !== this.#givenSoftState.role) {
-      softState = { leader: core.leader, role: core.role };
+    if (this.#softStateChanged()) {
+      softState = { leader, role };
       this.#givenSoftState = softState;
     }
-    if (core.selfVoteDue !== "none") {
-      this.#selfVotes.push({ number, term: core.term, kind: core.selfVoteDue });
-      core.selfVoteDue = "none";
+    if (campaign?.ownVoteDue === true) {
+      this.#ownVotes.push({ number, term: replica.term, role: campaign.role });
+      campaign.ownVoteDue = false;
     }
+    const { messages, messagesAfterSync, readStates } = replica;
     const ready: Ready = {
       number,
       softState,
@@ -294,14 +294,14 @@ export class Raft {
       snapshot,
       // An empty queue stays with the machine, which will fill it, so it must not be part of a
       // Ready.
-      messages: core.messages.length > 0 ? core.messages : NONE,
-      messagesAfterSync: core.messagesAfterSync.length > 0 ? core.messagesAfterSync : NONE,
-      committed: core.log.takeCommitted(),
-      readStates: core.readStates.length > 0 ? core.readStates : NONE,
+      messages: messages.length > 0 ? messages : NONE,
+      messagesAfterSync: messagesAfterSync.length > 0 ? messagesAfterSync : NONE,
+      committed: replica.log.takeCommitted(),
+      readStates: readStates.length > 0 ? readStates : NONE,
     };
-    if (core.messages.length > 0) core.messages = [];
-    if (core.messagesAfterSync.length > 0) core.messagesAfterSync = [];
-    if (core.readStates.length > 0) core.readStates = [];
+    if (messages.length > 0) replica.messages = [];
+    if (messagesAfterSync.length > 0) replica.messagesAfterSync = [];
+    if (readStates.length > 0) replica.readStates = [];
     return ready;
   }
 
@@ -311,20 +311,21 @@ export class Raft {
    * candidate its own vote, and are entries handed out to be applied.
    */
   persisted(readyNumber: number): void {
-    const core = this.#core;
-    core.log.persisted(readyNumber);
-    while (this.#selfVotes.length > 0 && this.#selfVotes[0].number <= readyNumber) {
-      const { term, kind } = this.#selfVotes.shift()!;
-      if (term === core.term) countSelfVote(core, kind);
+    const machine = this.#machine;
+    const { replica } = machine;
+    replica.log.persisted(readyNumber);
+    for (;;) {
+      const [vote] = this.#ownVotes;
+      if (vote === undefined || vote.number > readyNumber) break;
+      this.#ownVotes.shift();
+      if (vote.term === replica.term) machine.countOwnVote(vote.role);
     }
-    acknowledgeSelf(core);
+    machine.leading?.persisted();
   }
 
   /** Everything up to index, entries and snapshot, is applied. */
   applied(index: number): void {
-    this.#core.log.appliedTo(index);
-    restoreConfs(this.#core);
-    leaveJointIfDue(this.#core);
+    this.#machine.applied(index);
   }
 
   /**
@@ -333,12 +334,12 @@ export class Raft {
    * snapshot, so the driver keeps some entries for followers that are slightly behind.
    */
   compact(index: number, confState: raftpb.ConfState): void {
-    this.#core.log.compact(index, confState);
+    this.#machine.replica.log.compact(index, confState);
   }
 
   /** Applied entries from `first` to the last one; undefined if the log in memory starts later. */
   appliedFrom(first: number): raftpb.Entry[] | undefined {
-    const { log } = this.#core;
+    const { log } = this.#machine.replica;
     return first < log.firstIndex || first > log.applied + 1
       ? undefined
       : log.slice(first, log.applied);
@@ -346,27 +347,27 @@ export class Raft {
 
   /** The term of an entry in memory, or of the snapshot mark; undefined for any other index. */
   termOf(index: number): number | undefined {
-    return this.#core.log.term(index);
+    return this.#machine.replica.log.term(index);
   }
 
   /** A copy of the machine's state for status calls and metrics; allocates. */
   status(): Status {
-    const core = this.#core;
-    const { log } = core;
+    const { leader, leading, role, replica } = this.#machine;
+    const { log } = replica;
     return {
-      id: core.id,
-      role: core.role,
-      term: core.term,
-      vote: core.vote,
-      leader: core.leader,
-      leadTransferee: core.leadTransferee,
+      id: replica.id,
+      role,
+      term: replica.term,
+      vote: replica.vote,
+      leader,
+      leadTransferee: leading?.transferee ?? 0n,
       commit: log.committed,
       applied: log.applied,
       firstIndex: log.firstIndex,
       lastIndex: log.lastIndex,
       stableIndex: log.stable,
-      confState: core.tracker.conf,
-      progress: core.isLeader ? core.tracker.all.map((progress) => progress.status()) : [],
+      confState: replica.conf,
+      progress: leading?.tracker.all.map((progress) => progress.status()) ?? [],
     };
   }
 }

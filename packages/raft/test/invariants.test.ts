@@ -3,15 +3,12 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { EMPTY, InvariantError, raftpb } from "@quorate/proto";
+import { type InitialState, type InvariantNumber, invariants, MAX_TERM, Raft } from "../index.ts";
 import { checkConfState } from "../src/confchange.ts";
-import { type InitialState, MAX_TERM } from "../src/config.ts";
-import { Core } from "../src/core.ts";
-import { Inflights } from "../src/inflights.ts";
-import { type InvariantNumber, invariants } from "../src/invariants.ts";
 import { RaftLog } from "../src/log.ts";
-import { Raft } from "../src/raft.ts";
-import { flush } from "../src/replicate.ts";
-import { becomeCandidate, becomeLeader } from "../src/roles.ts";
+import { Machine } from "../src/machine.ts";
+import type { Replica } from "../src/replica.ts";
+import { Inflights, Progress } from "../src/tracker.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
 const { MsgApp, MsgAppResp } = raftpb.MessageType;
@@ -30,11 +27,15 @@ function initial(changes: Partial<InitialState>): InitialState {
   };
 }
 
-function core(): Core {
-  return new Core(
+function machine(): Machine {
+  return new Machine(
     testConfig(1n),
     initial({ confState: raftpb.ConfState.create({ voters: [1n, 2n] }) }),
   );
+}
+
+function replica(): Replica {
+  return machine().replica;
 }
 
 /** For each number the ways to break it. */
@@ -97,28 +98,34 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
   ],
   "RAFT-9": [
     () => {
-      const one = core();
+      const one = replica();
       one.enterTerm(5);
       one.enterTerm(4);
     },
   ],
   "RAFT-10": [
     () => {
-      const one = core();
+      const one = replica();
       one.castVote(2n);
       one.castVote(1n);
     },
   ],
   "RAFT-11": [
-    () => becomeLeader(core()),
+    () => machine().becomeLeader(),
     () => {
-      const one = core();
-      becomeCandidate(one);
-      becomeLeader(one);
-      becomeCandidate(one);
+      const one = machine();
+      one.becomeCandidate();
+      one.becomeLeader();
+      one.becomeCandidate();
     },
   ],
-  "RAFT-12": [() => core().tracker.get(2n)!.acknowledge(99, 3)],
+  "RAFT-12": [
+    () =>
+      new Progress(2n, 4, false, { maxInflightMessages: 1, maxInflightBytes: 1 }).acknowledge(
+        99,
+        3,
+      ),
+  ],
   "RAFT-13": [
     () => {
       const window = new Inflights(1, 100);
@@ -149,25 +156,25 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
     () => checkConfState(raftpb.ConfState.create({ votersOutgoing: [1n] })),
   ],
   "RAFT-15": [() => newLeader(1).applyConfChange(raftpb.ConfChangeV2.create())],
-  "RAFT-16": [() => core().enterTerm(MAX_TERM + 1)],
+  "RAFT-16": [() => replica().enterTerm(MAX_TERM + 1)],
   "RAFT-17": [
     () => {
-      const one = core();
-      becomeCandidate(one);
-      becomeLeader(one);
-      const progress = one.tracker.get(2n)!;
+      const one = machine();
+      one.becomeCandidate();
+      const leader = one.becomeLeader();
+      const progress = leader.tracker.get(2n)!;
       progress.recentActive = true;
       progress.next = 100;
-      flush(one);
+      leader.flush();
     },
   ],
   "RAFT-18": [
     () => {
-      const one = core();
+      const one = replica();
       one.send(one.message(MsgApp, 1n));
     },
     () => {
-      const one = core();
+      const one = replica();
       one.sendAfterSync(one.message(MsgAppResp, 1n));
     },
   ],

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
-import { ENTRY_OVERHEAD_BYTES } from "../src/entries.ts";
-import { RaftLog } from "../src/log.ts";
+import { ENTRY_OVERHEAD_BYTES, RaftLog } from "../src/log.ts";
 
 const emptyConf = raftpb.ConfState.create();
 

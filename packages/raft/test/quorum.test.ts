@@ -2,8 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { jointVote, majorityValue, majorityVote, type VoteResult } from "../src/quorum.ts";
-import { Tracker } from "../src/tracker.ts";
+import type { raftpb } from "@quorate/proto";
+import { Campaign } from "../src/machine.ts";
+import { Replica } from "../src/replica.ts";
+import {
+  jointVote,
+  majorityValue,
+  majorityVote,
+  Tracker,
+  type VoteResult,
+} from "../src/tracker.ts";
+import { newCluster, testConfig } from "./helpers.ts";
+
+const WINDOW = { maxInflightMessages: 1, maxInflightBytes: 1 };
 
 /** The highest value such that more than half of the members have reached it. */
 function slowMajorityValue(values: readonly number[]): number {
@@ -86,10 +97,10 @@ test("a joint configuration has reached what each of its halves has", () => {
     const voters = someIds(random, 6);
     const votersOutgoing = someIds(random, 6);
     if (voters.length === 0) continue;
-    const tracker = new Tracker(1, 1);
-    tracker.configure(
+    const tracker = new Tracker(
       { voters, votersOutgoing, learners: [99n], learnersNext: [], autoLeave: false },
       10,
+      WINDOW,
     );
     for (const progress of tracker.all) {
       progress.match = random.below(10);
@@ -108,29 +119,32 @@ test("a joint configuration has reached what each of its halves has", () => {
   }
 });
 
-test("the first answer of a voter counts, and a check for a quorum forgets who was heard of", () => {
-  const tracker = new Tracker(1, 1);
-  tracker.configure(
-    {
-      voters: [1n, 2n, 3n],
-      votersOutgoing: [],
-      learners: [4n],
-      learnersNext: [],
-      autoLeave: false,
-    },
-    1,
-  );
-  tracker.recordVote(2n, false);
-  tracker.recordVote(2n, true);
-  tracker.recordVote(4n, true);
-  tracker.recordVote(1n, true);
-  assert.equal(tracker.voteResult(), "pending");
-  tracker.recordVote(3n, true);
-  assert.equal(tracker.voteResult(), "won");
-  tracker.resetVotes();
-  assert.equal(tracker.voteResult(), "pending");
+const THREE_VOTERS: raftpb.ConfState = {
+  voters: [1n, 2n, 3n],
+  votersOutgoing: [],
+  learners: [4n],
+  learnersNext: [],
+  autoLeave: false,
+};
 
-  assert.equal(tracker.takeQuorumActive(1n), true, "new members count as heard of");
+test("the first vote of a voter counts, and a campaign begins without votes", () => {
+  const replica = new Replica(testConfig(1n), { ...newCluster(3), confState: THREE_VOTERS });
+  const campaign = new Campaign(replica, "candidate");
+  campaign.count(2n, false);
+  campaign.count(2n, true);
+  campaign.count(4n, true);
+  assert.equal(campaign.count(1n, true), "pending");
+  assert.equal(campaign.count(3n, true), "won");
+  assert.equal(new Campaign(replica, "candidate").count(1n, true), "pending");
+});
+
+test("a check for a quorum forgets who was active", () => {
+  const tracker = new Tracker(THREE_VOTERS, 1, WINDOW);
+  assert.equal(tracker.takeQuorumActive(1n), false, "a new leader has heard nobody");
+  tracker.configure({ ...THREE_VOTERS, voters: [1n, 2n, 3n, 5n, 6n] }, 1);
+  tracker.get(2n)!.recentActive = true;
+  assert.equal(tracker.takeQuorumActive(1n), true, "new members count as active");
+  tracker.configure(THREE_VOTERS, 1);
   tracker.get(4n)!.recentActive = true;
   assert.equal(tracker.takeQuorumActive(1n), false, "a learner does not help");
   tracker.get(3n)!.recentActive = true;

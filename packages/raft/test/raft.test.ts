@@ -2,11 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, fromLatin1, raftpb } from "@quorate/proto";
-import { RaftConfigError } from "../src/config.ts";
-import { Inflights } from "../src/inflights.ts";
-import { Progress } from "../src/progress.ts";
-import { Raft } from "../src/raft.ts";
-import { decodeRound, encodeRound, ReadOnly } from "../src/read-only.ts";
+import { Raft, RaftConfigError } from "../index.ts";
+import { decodeRound, encodeRound, ReadOnly } from "../src/reads.ts";
+import { Inflights, Progress } from "../src/tracker.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
 test("settings that contradict each other are refused", () => {
@@ -186,7 +184,10 @@ test("the window keeps order, counts bytes and grows up to its limit", () => {
 });
 
 test("progress: rejections of what is known to match are stale", () => {
-  const progress = new Progress(2n, 5, false, 4, 1000);
+  const progress = new Progress(2n, 5, false, {
+    maxInflightMessages: 4,
+    maxInflightBytes: 1000,
+  });
   assert.equal(progress.reject(3, 1), false, "not the probe that is out");
   assert.equal(progress.reject(4, 1), true);
   assert.equal(progress.next, 2);

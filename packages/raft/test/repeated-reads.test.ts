@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ReadOnly } from "../src/read-only.ts";
+import { ReadOnly } from "../src/reads.ts";
 
 const read = (name: number) => ({ from: 2n, context: new Uint8Array([name]) });
 const names = (confirmed: readonly { context: Uint8Array }[]): number[] =>

@@ -12,7 +12,7 @@ export const MAX_APPLY_GAP_ENTRIES = 5000;
 /** The same for the revocation of leases, if the feature gate PriorityRequest is on. */
 export const MAX_PREFERRED_GAP_ENTRIES = 10_000;
 
-/** Raft's own bounds (packages/raft/src/config.ts says what they mean). */
+/** Raft's own bounds (packages/raft/src/interface.ts says what they mean). */
 export const RAFT_LIMITS = {
   maxMessageBytes: 512 * 1024,
   maxInflightMessages: 512,

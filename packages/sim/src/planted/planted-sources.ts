@@ -33,9 +33,9 @@ export const SOURCE_BUGS = {
     after: "return term >= 0 && ours >= 0 && index >= 0;",
   },
   "votes-twice": {
-    file: "raft/src/election.ts",
-    before: "(core.vote === 0n && core.leader === 0n) ||",
-    after: "core.leader === 0n ||",
+    file: "raft/src/replica.ts",
+    before: "(this.#vote === 0n && leader === 0n) ||",
+    after: "leader === 0n ||",
   },
   "snapshot-restored-wrongly": {
     file: "store/src/snapshot-stream.ts",

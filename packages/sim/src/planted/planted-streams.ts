@@ -19,8 +19,8 @@ export const STREAM_BUGS = {
     after: "const limit = left > 0 ? progress.chunkKeys : 0;",
   },
   "advance-despite-a-leader": {
-    file: "raft/src/step.ts",
-    before: 'if (core.role === "follower" && core.leader === 0n) core.electionElapsed += ticks;',
-    after: 'if (core.role === "follower") core.electionElapsed += ticks;',
+    file: "raft/src/machine.ts",
+    before: 'if (this.role === "follower" && this.leader === 0n) this.#electionElapsed += ticks;',
+    after: 'if (this.role === "follower") this.#electionElapsed += ticks;',
   },
 } as const satisfies Readonly<Record<string, SourceBug>>;
