@@ -92,6 +92,8 @@ async function fullPort(t: TestContext): Promise<number> {
     for (const socket of sockets) socket.destroy();
   });
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  // They are reset when the thread ends before they do.
+  for (const socket of sockets) socket.on("error", () => {});
   return port;
 }
 
@@ -199,7 +201,8 @@ test("a dial of the only endpoint that is too slow costs its own client alone", 
   const server = await listen(t, (socket) => socket.end("up"));
   // The same endpoint, reachable again.
   Object.assign(picker.remotes[0].endpoint, { port: portOf(server) });
-  assert.equal(await textOf(open()), "up");
+  // Where the machine is busy, this dial may be too slow again.
+  await until("it is dialled again", async () => (await textOf(open()).catch(() => "")) === "up");
   await until("none is left", () => proxy.connections === 0);
 });
 

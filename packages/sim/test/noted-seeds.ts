@@ -11,7 +11,7 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "votes-not-synced": 3,
   "stale-read": 3,
   "lease-not-renewed": 4,
-  "voter-ignores-logs": 3,
+  "voter-ignores-logs": 18,
   "votes-twice": 4,
   "snapshot-restored-wrongly": 12,
   "watch-repeats-after-resume": 2,
