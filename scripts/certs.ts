@@ -27,6 +27,7 @@ import { dirname, join } from "node:path";
 // The library below looks for it when it loads.
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
+import { pemBlocks } from "@quorate/host";
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface Certificate {
@@ -324,8 +325,7 @@ export async function addClient(dir: string, client: AddedClient): Promise<Added
 
 /** Each certificate of a file of several, PEM. */
 export function certificatesOf(path: string): string[] {
-  const pem = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
-  return readFileSync(path, "utf8").match(pem) ?? [];
+  return pemBlocks(readFileSync(path, "utf8"), "CERTIFICATE").map(({ text }) => text);
 }
 
 /**
