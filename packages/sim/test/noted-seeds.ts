@@ -31,6 +31,7 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "failed-sync-taken-for-durable": 5,
   "refused-put-leaves-its-lease": 9,
   "refused-write-goes-on": 78,
+  "proposes-again": 15,
   "quota-counted-twice": 8,
   "alarm-passes-transactions": 9,
   "alarm-stops-deletions": 9,
