@@ -5,10 +5,10 @@
  *
  * A leader that dies leaves requests that nobody will commit. Once an entry of a later term is
  * applied here, all entries of the earlier terms that ever will be are applied: the log's terms
- * only grow. A request that was handed to Raft in an earlier term and has no result then is in no log
- * that counts, or still on a way round, such as through a former leader that passes it on. So it is
- * waited for an election timeout more, and ends with an error that leaves its outcome open. It is
- * not proposed again: then it could be applied twice.
+ * only grow. A request that was handed to Raft in an earlier term and has no result then is in no
+ * log that counts, or still on a way round, such as through a former leader that passes it on. So
+ * it is waited for an election timeout more, and ends with an error that leaves its outcome open.
+ * It is not proposed again: then it could be applied twice.
  *
  * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no
  * leader). Beyond, TooManyRequests.
