@@ -1,19 +1,33 @@
 /**
  * Certificates for the local cluster, for tests and for operators: authorities in memory, and the
- * leaf certificates that they sign. ECDSA on P-256. The authorities' keys are never written, so no
- * certificate can be added to a directory later: new authorities replace all of it.
+ * leaf certificates that they sign. ECDSA on P-256.
  *
  *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
  *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no
  *                   client's certificate passes for a member's
+ *     clients/      NAME.pem and NAME-key.pem of each client that was added
+ *
+ * The authorities' keys are never written: whoever reads the directory can use its certificates,
+ * but make none under another name. A client that is added later therefore has an authority of its
+ * own, which signs its one certificate and is appended to ca.pem. Members read that file again, so
+ * none restarts.
  */
 import type { webcrypto } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 // The library below looks for it when it loads.
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
+import { pemBlocks } from "@quorate/host";
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface Certificate {
@@ -23,6 +37,7 @@ export interface Certificate {
 
 /** What a leaf certificate says. */
 export interface LeafOptions {
+  /** Empty: the certificate has no subject, and is no user's. */
   readonly commonName: string;
   /** DNS names and IP addresses the holder answers at. Empty for a client that only calls. */
   readonly hosts: readonly string[];
@@ -104,7 +119,7 @@ async function issueLeaf(
     extensions.push(new x509.SubjectAlternativeNameExtension(names));
   }
   const cert = await x509.X509CertificateGenerator.create({
-    subject: [{ CN: [options.commonName] }],
+    subject: options.commonName === "" ? [] : [{ CN: [options.commonName] }],
     issuer: issuer.subjectName,
     notBefore: new Date(Date.now() - startSlackMs),
     notAfter: new Date(Date.now() + (options.days ?? validDays) * dayMs),
@@ -161,12 +176,67 @@ export function certificateFiles(dir: string): CertificateFiles {
   };
 }
 
+/** A client certificate beside the first, and its key. */
+export interface AddedClientFiles {
+  readonly name: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * Each added client's authority is named in every handshake that asks for a certificate: some
+ * 50 bytes each.
+ */
+export const maxAddedClients = 64;
+
+const KEY_SUFFIX = "-key";
+
+/** The longest common name that a certificate may have: ub-common-name of RFC 5280. */
+export const maxCommonNameChars = 64;
+
+/**
+ * Why `name` cannot be the name of an added client, or undefined if it can: it names its files.
+ */
+export function clientNameTrouble(name: string): string | undefined {
+  const isFileName =
+    name.length <= maxCommonNameChars && /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/.test(name);
+  if (isFileName && !name.endsWith(KEY_SUFFIX)) return undefined;
+  return (
+    `the client's name is ${JSON.stringify(name)}; it should have up to ${maxCommonNameChars} letters, ` +
+    `digits and _ . @ -, begin with none of . @ -, and not end with ${KEY_SUFFIX}`
+  );
+}
+
+/** Where the files of the added client `name` of `dir` are, present or not. */
+export function addedClientFiles(dir: string, name: string): AddedClientFiles {
+  const base = join(dir, "clients", name);
+  return { name, cert: `${base}.pem`, key: `${base}${KEY_SUFFIX}.pem` };
+}
+
+/** The clients that were added to `dir`, by name. */
+export function addedClients(dir: string): AddedClientFiles[] {
+  const folder = join(dir, "clients");
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".pem") && !file.endsWith(`${KEY_SUFFIX}.pem`))
+    .sort()
+    .map((file) => addedClientFiles(dir, file.slice(0, -".pem".length)));
+}
+
+/** An added client: the name of its files, and the common name of its certificate. */
+export interface AddedClient {
+  readonly name: string;
+  readonly commonName: string;
+}
+
 /** The names that the certificates of a directory are issued for. */
 export interface LeafNames {
   /** Names and addresses of the server and peer certificates. */
   readonly hosts: readonly string[];
   /** The common name of the client certificate. */
   readonly client: string;
+  /** The clients that were added later. */
+  readonly added?: readonly AddedClient[];
 }
 
 /**
@@ -176,16 +246,22 @@ export interface LeafNames {
 export function leafNamesOf(dir: string): LeafNames {
   const files = certificateFiles(dir);
   const server = new x509.X509Certificate(readFileSync(files.server, "utf8"));
-  const client = new x509.X509Certificate(readFileSync(files.client, "utf8"));
+  const commonName = (path: string): string | undefined =>
+    new x509.X509Certificate(readFileSync(path, "utf8")).subjectName.getField("CN")[0];
   const names = server.getExtension(x509.SubjectAlternativeNameExtension)?.names.items ?? [];
   return {
     hosts: names.map((name) => name.value),
-    client: client.subjectName.getField("CN")[0] ?? "client",
+    client: commonName(files.client) ?? "client",
+    added: addedClients(dir).map(({ name, cert }) => ({
+      name,
+      commonName: commonName(cert) ?? "",
+    })),
   };
 }
 
 /**
- * Makes two authorities and a server, a peer and a client certificate in `dir` (0700; keys 0600).
+ * Makes two authorities and a server, a peer and a client certificate in `dir` (0700; keys 0600),
+ * and for each added client an authority and a certificate.
  */
 export async function writeCertificates(
   dir: string,
@@ -208,9 +284,48 @@ export async function writeCertificates(
   writePrivately(files.client, client.certPem, 0o644);
   writePrivately(files.clientKey, client.keyPem, 0o600);
   writePrivately(files.peerCa, peerAuthority.caPem, 0o644);
+  const authorities = [authority.caPem];
+  for (const one of names.added ?? []) authorities.push(await writeAddedClient(dir, one));
   // Last: a directory without ca.pem is one whose making was cut short.
-  writePrivately(files.ca, authority.caPem, 0o644);
+  writePrivately(files.ca, authorities.join(""), 0o644);
   return files;
+}
+
+/** Makes an authority and its one certificate. Returns the authority's, PEM. */
+async function writeAddedClient(dir: string, { name, commonName }: AddedClient): Promise<string> {
+  const files = addedClientFiles(dir, name);
+  mkdirSync(dirname(files.cert), { recursive: true, mode: 0o700 });
+  const authority = await createAuthority(`Quorate CA of client ${newSerial().slice(-8)}`);
+  const client = await authority.issue({ commonName, hosts: [], usage: "client" });
+  writePrivately(files.key, client.keyPem, 0o600);
+  writePrivately(files.cert, client.certPem, 0o644);
+  return authority.caPem;
+}
+
+/**
+ * Adds a client to the certificates of `dir`: it has an authority of its own, which ca.pem holds
+ * from now on. Throws an Error if there is one of its name, or a rotation under way, whose last
+ * step would drop the new authority.
+ */
+export async function addClient(dir: string, client: AddedClient): Promise<AddedClientFiles> {
+  const files = addedClientFiles(dir, client.name);
+  for (const path of [files.cert, files.key])
+    if (existsSync(path)) throw new Error(`${path} is there already; choose another name`);
+  if (existsSync(join(dir, "next")))
+    throw new Error(`a rotation of ${dir} is under way; finish it first (rotate)`);
+  if (addedClients(dir).length >= maxAddedClients)
+    throw new Error(
+      `${dir} has ${maxAddedClients} added clients, which is the most; use a CA of your own`,
+    );
+  const { ca } = certificateFiles(dir);
+  const authority = await writeAddedClient(dir, client);
+  writePrivately(ca, certificatesOf(ca).concat(authority.trim(), "").join("\n"), 0o644);
+  return files;
+}
+
+/** Each certificate of a file of several, PEM. */
+export function certificatesOf(path: string): string[] {
+  return pemBlocks(readFileSync(path, "utf8"), "CERTIFICATE").map(({ text }) => text);
 }
 
 /**
@@ -229,18 +344,21 @@ export function writePrivately(path: string, text: string, mode: number): void {
  * can.
  */
 export function certificateTrouble(dir: string, minDays = 1): string | undefined {
-  const files = certificateFiles(dir);
-  for (const path of Object.values(files)) {
+  const added = addedClients(dir).flatMap(({ cert, key }) => [cert, key]);
+  const latest = Date.now() + minDays * dayMs;
+  for (const path of [...Object.values(certificateFiles(dir)), ...added]) {
     if (!existsSync(path)) return `${path} is missing`;
-    if (path.endsWith("-key.pem")) continue;
-    let notAfter: Date;
+    if (path.endsWith(`${KEY_SUFFIX}.pem`)) continue;
     try {
-      notAfter = new x509.X509Certificate(readFileSync(path, "utf8")).notAfter;
+      const found = certificatesOf(path);
+      if (found.length === 0) return `${path} is not a certificate: it has none in PEM`;
+      for (const pem of found) {
+        const { notAfter } = new x509.X509Certificate(pem);
+        if (notAfter.getTime() < latest) return `${path} expires at ${notAfter.toISOString()}`;
+      }
     } catch (error) {
       return `${path} is not a certificate: ${(error as Error).message}`;
     }
-    if (notAfter.getTime() < Date.now() + minDays * dayMs)
-      return `${path} expires at ${notAfter.toISOString()}`;
   }
   return undefined;
 }

@@ -7,11 +7,14 @@ import { basename } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import {
+  addClient,
   certificateFiles,
   certificateTrouble,
+  clientNameTrouble,
   type LeafNames,
   leafNamesOf,
   localHosts,
+  maxCommonNameChars,
   writeCertificates,
 } from "../certs.ts";
 import { directoryOwner, giveTo, type Owner, ownerOf } from "./owner.ts";
@@ -27,15 +30,19 @@ const HELP = `usage: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
 
   create    creates a CA for server and client certificates, a CA for peer certificates, and one
             certificate of each kind
+  client NAME
+            adds a client certificate, clients/NAME.pem and clients/NAME-key.pem, also for a running
+            cluster: copy ca.pem to all hosts; members read it again within 5 s
   check     checks the certificates; prints problems, and exits with 1 if there are any
-  rotate    replaces all certificates and CAs of a running cluster, in three steps
+  rotate    replaces all certificates and CAs of a running cluster, in three steps, those of added
+            clients too; to withdraw an added client, delete its files and rotate
 
   --dir DIRECTORY   directory of the files: ca.pem, server.pem, server-key.pem, client.pem and
                     client-key.pem for clients; peer-ca.pem, peer.pem and peer-key.pem for members
   --hosts LIST      comma-separated names and addresses for the server and peer certificates
                     (default: localhost,127.0.0.1,::1; for rotate those of the old certificates)
   --client NAME     common name of the client certificate, which is its user's name (default: client;
-                    for rotate the old one)
+                    for client its NAME, and "" for none, as grpc-proxy needs; for rotate the old one)
   --owner USER[:GROUP]
                     owner of the directory and its files: the user that the member runs as
                     (default: the caller; for rotate the directory's owner)
@@ -47,15 +54,20 @@ const HELP = `usage: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
   --help            print this text
 
 List all names and addresses that clients and members connect to, including 127.0.0.1 for programs on
-the host itself. The keys of the CAs are never written: no certificate can be added later, only all of
-them replaced.
+the host itself. The keys of the CAs are never written, so that nobody who reads the directory can make
+certificates: each added client has a CA of its own, which is appended to ca.pem.
 `;
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
 
+const COMMANDS = ["create", "client", "check", "rotate"] as const;
+type Command = (typeof COMMANDS)[number];
+
 interface Options {
-  readonly command: string;
+  readonly command: Command;
+  /** Of "client": the name of its files. */
+  readonly name: string;
   readonly dir: string;
   readonly hosts: readonly string[] | undefined;
   readonly client: string | undefined;
@@ -81,16 +93,17 @@ function readOptions(args: readonly string[]): Options | undefined {
     },
   });
   if (values.help) return undefined;
-  const [command] = positionals;
-  if (
-    command === undefined ||
-    positionals.length > 1 ||
-    !["create", "check", "rotate"].includes(command)
-  ) {
+  const [word, name = ""] = positionals;
+  const command = COMMANDS.find((one) => one === word);
+  const words = command === "client" ? 2 : 1;
+  if (command === undefined || positionals.length > words) {
     throw new UsageError(
-      `the command is ${JSON.stringify(positionals.join(" "))}; it should be create, check or rotate`,
+      `the command is ${JSON.stringify(positionals.join(" "))}; ` +
+        "it should be create, client NAME, check or rotate",
     );
   }
+  const nameTrouble = command === "client" ? clientNameTrouble(name) : undefined;
+  if (nameTrouble !== undefined) throw new UsageError(nameTrouble);
   if (values.dir === undefined)
     throw new UsageError("--dir is missing, the directory of the certificates");
   const { step } = values;
@@ -103,9 +116,17 @@ function readOptions(args: readonly string[]): Options | undefined {
     return Number(text);
   };
   if (values.owner !== undefined && command === "check")
-    throw new UsageError("--owner is for create and rotate");
+    throw new UsageError("--owner is for create, client and rotate");
+  if (values.client !== undefined && values.client.length > maxCommonNameChars) {
+    throw new UsageError(
+      `--client has ${values.client.length} characters; a common name has at most ${maxCommonNameChars}`,
+    );
+  }
+  if (values.hosts !== undefined && command === "client")
+    throw new UsageError("--hosts is for create and rotate: a client that only calls has none");
   return {
     command,
+    name,
     dir: values.dir,
     owner: values.owner === undefined ? undefined : ownerFrom(values.owner),
     hosts: values.hosts?.split(",").filter((host) => host !== ""),
@@ -144,6 +165,12 @@ function warnOfUnreadableKeys(dir: string, owner: Owner | undefined): void {
   }
 }
 
+async function check({ dir, days }: Options): Promise<number> {
+  const trouble = certificateTrouble(dir, days);
+  if (trouble !== undefined) console.log(trouble);
+  return trouble === undefined ? 0 : 1;
+}
+
 async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   const { ca } = certificateFiles(dir);
   if (existsSync(ca))
@@ -154,6 +181,21 @@ async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   if (owner !== undefined) giveTo(dir, owner);
   console.log(`made the certificates in ${dir}`);
   warnOfUnreadableKeys(dir, owner);
+}
+
+async function add({ dir, name, client, owner }: Options): Promise<void> {
+  const trouble = certificateTrouble(dir, 0);
+  if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);
+  const keeper = owner ?? directoryOwner(dir);
+  const { cert } = await addClient(dir, { name, commonName: client ?? name });
+  giveToKeeper(dir, keeper, owner !== undefined);
+  console.log(`made ${cert} and its key; copy ${certificateFiles(dir).ca} to all hosts`);
+}
+
+/** What was made anew belongs to the user whose directory it is: who runs this may be root. */
+function giveToKeeper(dir: string, keeper: Owner | undefined, isAsked: boolean): void {
+  if (keeper !== undefined && process.getuid !== undefined && (isAsked || process.getuid() === 0))
+    giveTo(dir, keeper);
 }
 
 const STEP_TEXTS = {
@@ -174,18 +216,12 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
   // Expired ones are the reason why; for a directory without some it is unknown what to create.
   if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);
   const old = leafNamesOf(dir);
-  const names: LeafNames = { hosts: hosts ?? old.hosts, client: client ?? old.client };
-  // Who runs this may be root, and the member not.
+  const names: LeafNames = { ...old, hosts: hosts ?? old.hosts, client: client ?? old.client };
   const keeper = owner ?? directoryOwner(dir);
   for (;;) {
     const next = step ?? nextStep(dir);
     await rotate(dir, next, names);
-    if (
-      keeper !== undefined &&
-      process.getuid !== undefined &&
-      (owner !== undefined || process.getuid() === 0)
-    )
-      giveTo(dir, keeper);
+    giveToKeeper(dir, keeper, owner !== undefined);
     console.log(`${next}: ${dir} ${STEP_TEXTS[next]}`);
     if (step !== undefined || next === "drop") return;
     console.log(`waiting ${waitMs / 1000} s until everybody has read it`);
@@ -200,13 +236,7 @@ async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return 0;
     }
-    if (options.command === "check") {
-      const trouble = certificateTrouble(options.dir, options.days);
-      if (trouble !== undefined) console.log(trouble);
-      return trouble === undefined ? 0 : 1;
-    }
-    await (options.command === "create" ? create : rotateAll)(options);
-    return 0;
+    return (await { create, client: add, check, rotate: rotateAll }[options.command](options)) ?? 0;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;

@@ -5,7 +5,7 @@
  *   1. trust ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts
  *      both
  *   2. issue server, peer and client certificates of the new authorities take the place of the old
- *      ones
+ *      ones, those of added clients too
  *   3. drop    ca.pem and peer-ca.pem hold the new authorities alone
  *
  * Between the steps every reader of the files must have read them again: members do so every few
@@ -16,13 +16,14 @@
  *   DIR/next/       the new files (0700), from step 1 to step 2
  *   DIR/next/ca.pem, DIR/next/peer-ca.pem   the new authorities, until step 3
  */
-
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { pemBlocks } from "@quorate/host";
+import { dirname, join } from "node:path";
 import {
+  addedClientFiles,
+  addedClients,
   type CertificateFiles,
   certificateFiles,
+  certificatesOf,
   type LeafNames,
   leafNamesOf,
   writeCertificates,
@@ -42,7 +43,7 @@ export function nextStep(dir: string): RotationStep {
     )
   )
     return "trust";
-  return pairs(next).some(({ cert }) => existsSync(cert)) ? "issue" : "drop";
+  return pairs(join(dir, "next"), dir).some(([{ cert }]) => existsSync(cert)) ? "issue" : "drop";
 }
 
 const read = (path: string): string => readFileSync(path, "utf8");
@@ -58,12 +59,20 @@ function authorities(
   ];
 }
 
-/** Each certificate with its key. */
-function pairs(files: CertificateFiles): { cert: string; key: string }[] {
-  return [
+/** A certificate with its key. */
+type Pair = { readonly cert: string; readonly key: string };
+
+/** Each pair of the directory of new files, with the place that it takes. */
+function pairs(nextDir: string, dir: string): (readonly [Pair, Pair])[] {
+  const firsts = (files: CertificateFiles): Pair[] => [
     { cert: files.server, key: files.serverKey },
     { cert: files.peer, key: files.peerKey },
     { cert: files.client, key: files.clientKey },
+  ];
+  const targets = firsts(certificateFiles(dir));
+  return [
+    ...firsts(certificateFiles(nextDir)).map((pair, i) => [pair, targets[i]] as const),
+    ...addedClients(nextDir).map((pair) => [pair, addedClientFiles(dir, pair.name)] as const),
   ];
 }
 
@@ -93,17 +102,13 @@ export async function rotate(
       if (!isThere)
         writePrivately(
           trusted,
-          [
-            ...pemBlocks(read(trusted), "CERTIFICATE").map(({ text }) => text),
-            read(coming).trim(),
-            "",
-          ].join("\n"),
+          [...certificatesOf(trusted), read(coming).trim(), ""].join("\n"),
           0o644,
         );
     }
   } else if (step === "issue") {
-    for (const [i, { cert, key }] of pairs(next).entries()) {
-      const target = pairs(now)[i];
+    for (const [{ cert, key }, target] of pairs(nextDir, dir)) {
+      mkdirSync(dirname(target.cert), { recursive: true, mode: 0o700 });
       // A reader that comes in between finds a pair that does not fit, and looks again.
       if (existsSync(key)) renameSync(key, target.key);
       if (existsSync(cert)) renameSync(cert, target.cert);

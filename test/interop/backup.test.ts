@@ -246,6 +246,29 @@ test("what was compacted while no backup ran is a gap that is reported, listed a
         `revision ${known + 1} is not in it; it has the revisions 11 to ${known}, and ${lost} to ${newest}`,
       ),
     );
+    const restoreAt = (timeMs: number, name: string) =>
+      ourTool(
+        "quorateutl",
+        "backup",
+        "restore",
+        dir,
+        `--at=${new Date(timeMs).toISOString()}`,
+        `--data-dir=${join(cluster.dir, name)}`,
+      );
+    // The newest state, and a word that it is older than what was asked for.
+    const later = await restoreAt(Date.now() + 3_600_000, "later");
+    assert.equal(later.code, 0, later.stderr);
+    assert.match(
+      later.stderr,
+      new RegExp(
+        `^Warning: the backup ends at \\S+Z with revision ${newest}: changes between that and \\S+Z are not in it$`,
+        "m",
+      ),
+    );
+    assert.match(later.stdout + later.stderr, new RegExp(`revision ${newest}\\b`));
+    const early = await restoreAt(Date.now() - 3_600_000, "early");
+    assert.equal(early.code, 1);
+    assert.match(early.stderr, /it begins at \S+Z, after \S+Z/);
     client.close();
   } finally {
     await cluster.destroy();

@@ -53,6 +53,19 @@ test("quorate-cluster restart: one member at a time, while clients write", async
     assert.ok(acknowledged.length > 0);
     const kept = await ctl(plan, plan.members[0], "get", "k", "--prefix", "--keys-only");
     for (const key of acknowledged) assert.ok(kept.split("\n").includes(key), key);
+
+    // Where the others are never ready, nothing is stopped.
+    const never = { role: async () => "follower", againstRestart: async () => "m1 is behind" };
+    said.length = 0;
+    assert.equal(await restartRolling(plan, say, never, 20), false);
+    assert.deepEqual(said.slice(-2), [
+      "infra0 waits: m1 is behind",
+      "gave up after 0.02 s; infra0 was not stopped",
+    ]);
+    assert.deepEqual(
+      plan.members.map((member) => runningPid(plan, member)),
+      after,
+    );
   } finally {
     await stopCluster(plan, () => {});
     rmSync(dir, { recursive: true, force: true });

@@ -11,7 +11,16 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { fromLatin1, KVService } from "@quorate/proto";
 import { nextStep, rotate } from "../../scripts/certs/rotate.ts";
-import { certificateFiles, leafNamesOf, writeCertificates } from "../../scripts/certs.ts";
+import {
+  addClient,
+  addedClientFiles,
+  certificateFiles,
+  certificatesOf,
+  certificateTrouble,
+  leafNamesOf,
+  maxAddedClients,
+  writeCertificates,
+} from "../../scripts/certs.ts";
 import { TestClient } from "../support/client.ts";
 import { startCluster } from "../support/cluster.ts";
 import { until } from "../support/until.ts";
@@ -125,7 +134,11 @@ test("the tool makes, checks and rotates a directory, keeps names, goes on with 
     call("create", "--dir", "pki", "--hosts", "db.example,10.0.0.1", "--client", "alice").status,
     0,
   );
-  assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
+  assert.deepEqual(leafNamesOf(dir), {
+    hosts: ["db.example", "10.0.0.1"],
+    client: "alice",
+    added: [],
+  });
   assert.match(
     call("create", "--dir", "pki").stderr,
     /ca\.pem is there already; "rotate" exchanges/,
@@ -155,7 +168,11 @@ test("the tool makes, checks and rotates a directory, keeps names, goes on with 
     assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
   assert.ok(new X509Certificate(readFileSync(files.peer)).checkIssued(peerCa));
   assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
-  assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
+  assert.deepEqual(leafNamesOf(dir), {
+    hosts: ["db.example", "10.0.0.1"],
+    client: "alice",
+    added: [],
+  });
 
   // A directory of an earlier release has one authority for all.
   rmSync(files.peerCa);
@@ -167,7 +184,7 @@ test("the tool makes, checks and rotates a directory, keeps names, goes on with 
   assert.match(call("rotate").stderr, /--dir is missing/);
   assert.match(
     call("turn", "--dir", "pki").stderr,
-    /the command is "turn"; it should be create, check or rotate/,
+    /the command is "turn"; it should be create, client NAME, check or rotate/,
   );
   assert.match(call("--help").stdout, /rotate {4}replaces all certificates/);
 });
@@ -182,4 +199,115 @@ test("a rotation that was cut short while it wrote the new files starts again", 
   assert.ok(new X509Certificate(readFileSync(next.server)).subject.includes("server"));
   for (const path of [files.ca, files.peerCa])
     assert.equal(readFileSync(path, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
+});
+
+test("a client that is added has an authority of its own, which members trust without a restart, and the next rotation issues it again", {
+  timeout: 600_000,
+}, async () => {
+  const cluster = await startCluster({ size: 1, tls: true });
+  try {
+    const [member] = cluster.members;
+    const files = cluster.certs!;
+    const dir = join(files.ca, "..");
+    const call = (...args: string[]) =>
+      spawnSync(tool, [...args, "--dir", dir], { encoding: "utf8" });
+    const read = (path: string): string => readFileSync(path, "utf8");
+    const issuersBefore = read(files.ca).split("BEGIN CERTIFICATE").length - 1;
+    const running = member.pid;
+    assert.equal(call("client", "billing").status, 0);
+    const added = call("client", "proxy", "--client", "");
+    assert.equal(
+      added.stdout,
+      `made ${dir}/clients/proxy.pem and its key; copy ${files.ca} to all hosts\n`,
+    );
+
+    const clients = ["billing", "proxy"].map((name) => addedClientFiles(dir, name));
+    const authorities = certificatesOf(files.ca).map((pem) => new X509Certificate(pem));
+    assert.equal(authorities.length, issuersBefore + 2);
+    const certificates = clients.map(({ cert }) => new X509Certificate(read(cert)));
+    // Undefined: no subject at all, so that a member takes it for no user.
+    assert.deepEqual(
+      certificates.map(({ subject }) => subject),
+      ["CN=billing", undefined],
+    );
+    for (const certificate of certificates)
+      assert.equal(authorities.filter((one) => certificate.checkIssued(one)).length, 1);
+    assert.deepEqual(
+      clients.map(({ key }) => statSync(key).mode & 0o777),
+      [0o600, 0o600],
+    );
+    assert.equal(statSync(join(dir, "clients")).mode & 0o777, 0o700);
+
+    const puts = async (): Promise<number> => {
+      let served = 0;
+      for (const { cert, key } of clients) {
+        const client = new TestClient(member.clientAddress, {
+          ca: read(files.ca),
+          cert: read(cert),
+          key: read(key),
+        });
+        served += await client
+          .call(KVService.methods.Put, { key: fromLatin1("k"), value: fromLatin1("v") })
+          .then(
+            () => 1,
+            () => 0,
+          );
+        client.close();
+      }
+      return served;
+    };
+    await until("the member has read ca.pem again, by itself", async () => (await puts()) === 2);
+    assert.equal(member.pid, running);
+
+    const old = certificates.map(({ fingerprint }) => fingerprint);
+    assert.equal(call("rotate", "--step", "trust").status, 0);
+    assert.match(call("client", "late").stderr, /a rotation of .* is under way; finish it first/);
+    for (const step of ["issue", "drop"]) assert.equal(call("rotate", "--step", step).status, 0);
+    assert.equal(certificatesOf(files.ca).length, 3);
+    for (const [i, { cert }] of clients.entries()) {
+      const certificate = new X509Certificate(read(cert));
+      assert.notEqual(certificate.fingerprint, old[i]);
+      assert.equal(certificate.subject, certificates[i].subject);
+    }
+    await until("the new certificates serve", async () => (await puts()) === 2);
+
+    // A client whose files are gone is not issued again, and its authority goes.
+    rmSync(clients[0].cert);
+    rmSync(clients[0].key);
+    assert.equal(call("rotate", "--wait", "0").status, 0);
+    assert.equal(certificatesOf(files.ca).length, 2);
+    assert.deepEqual(leafNamesOf(dir).added, [{ name: "proxy", commonName: "" }]);
+  } finally {
+    await cluster.destroy();
+  }
+});
+
+test("the tool refuses names of added clients that are no file names, that are there, or that are too many", async () => {
+  const dir = join(scratch, "added");
+  await writeCertificates(dir);
+  const call = (...args: string[]) =>
+    spawnSync(tool, [...args, "--dir", "added"], { encoding: "utf8", cwd: scratch });
+  for (const name of ["../up", "a/b", ".hidden", "client-key", "", "a".repeat(65), "a\n"]) {
+    const { status, stderr } = call("client", name);
+    assert.equal(status, 2, name);
+    assert.ok(
+      stderr.startsWith(`the client's name is ${JSON.stringify(name)}; it should `),
+      stderr,
+    );
+  }
+  assert.match(call("client").stderr, /the client's name is ""; it should have/);
+  assert.match(call("client", "x", "--hosts", "a").stderr, /--hosts is for create and rotate/);
+  assert.match(
+    call("client", "x", "--client", "n".repeat(65)).stderr,
+    /--client has 65 characters; a common name has at most 64/,
+  );
+  assert.equal(call("client", "once").status, 0);
+  assert.match(call("client", "once").stderr, /clients\/once\.pem is there already/);
+  for (let i = 1; i < maxAddedClients; i++)
+    await addClient(dir, { name: `c${i}`, commonName: `c${i}` });
+  assert.match(call("client", "more").stderr, /has 64 added clients, which is the most/);
+  assert.equal(certificateTrouble(dir), undefined);
+  // One that is not the first of its file is looked at too.
+  rmSync(addedClientFiles(dir, "c7").key);
+  assert.match(call("check").stdout, /clients\/c7-key\.pem is missing/);
 });

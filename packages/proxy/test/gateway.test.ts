@@ -92,6 +92,8 @@ async function fullPort(t: TestContext): Promise<number> {
     for (const socket of sockets) socket.destroy();
   });
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  // They are reset when the thread ends before they do.
+  for (const socket of sockets) socket.on("error", () => {});
   return port;
 }
 

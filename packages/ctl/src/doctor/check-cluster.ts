@@ -14,7 +14,13 @@ const HOUR_MS = 3_600_000;
 /** Endpoints of --endpoints that are of no member of the cluster. */
 export function checkEndpoints({ members }: ClusterView): Finding[] {
   const known = membersOf(members);
-  const foreign = members.filter((one) => !known.includes(one) && one.status === undefined);
+  const foreign = members.filter(
+    (one) =>
+      !known.includes(one) &&
+      one.isProxy !== true &&
+      one.status === undefined &&
+      refusedLogin(one) === undefined,
+  );
   const proxies = members.filter(({ isProxy }) => isProxy === true);
   const common = {
     severity: "warning",
@@ -37,7 +43,10 @@ export function checkEndpoints({ members }: ClusterView): Finding[] {
   ];
 }
 
-/** The members that refuse to answer whoever does not log in, as one finding. */
+/**
+ * The members that refuse to answer whoever does not log in, as one finding. Of proxies too: what
+ * they pass on is a member's refusal.
+ */
 export function checkLogin({ members }: ClusterView): Finding[] {
   const refusing = members.filter((one) => refusedLogin(one) !== undefined);
   if (refusing.length === 0) return [];

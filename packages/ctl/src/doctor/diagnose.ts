@@ -20,7 +20,6 @@ import type { Finding } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
 const checks: readonly ((view: ClusterView) => Finding[])[] = [
-  checkLogin,
   checkReachable,
   checkOneCluster,
   checkLeader,
@@ -44,7 +43,11 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
 export function diagnose(view: ClusterView): Finding[] {
   // What a proxy answers is some member's: it would count twice.
   const direct = { ...view, members: view.members.filter(({ isProxy }) => isProxy !== true) };
-  const found = [...checkEndpoints(view), ...checks.flatMap((check) => check(direct))];
+  const found = [
+    ...checkLogin(view),
+    ...checkEndpoints(view),
+    ...checks.flatMap((check) => check(direct)),
+  ];
   return eachCommandOnce([
     ...found.filter(({ severity }) => severity === "error"),
     ...found.filter(({ severity }) => severity === "warning"),

@@ -244,6 +244,21 @@ export const SOURCE_BUGS = {
         return refusal;
       }`,
   },
+  "proposes-again": {
+    file: "server/src/member/proposals.ts",
+    before: "this.#handedIn(term, this.#takenIds);\n    return taken;",
+    after: `this.handed ??= [];
+    for (const one of this.handed) {
+      if (one.term === term || !this.#waiting.has(one.id)) continue;
+      taken.push(one.payload);
+      this.#takenIds.push(one.id);
+    }
+    this.#handedIn(term, this.#takenIds);
+    this.handed = taken.map((payload, i) => ({ payload, id: this.#takenIds[i], term })).concat(
+      this.handed.filter((one) => one.term === term && this.#waiting.has(one.id)),
+    );
+    return taken;`,
+  },
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
     before: "this.#parts.store.current.quotaBytes + costBytes < quotaBytes",
