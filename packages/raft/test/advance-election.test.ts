@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { raftpb } from "@quorate/proto";
-import type { RaftConfig } from "../src/config.ts";
-import { Raft } from "../src/raft.ts";
+import { Raft, type RaftConfig } from "../index.ts";
 import { newCluster, pump, testConfig } from "./helpers.ts";
 
 function follower(changes: Partial<RaftConfig> = {}): Raft {

@@ -6,9 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { EMPTY, raftpb } from "@quorate/proto";
-import { MAX_TERM_LEAP } from "../src/check.ts";
-import { MAX_INDEX, MAX_TERM } from "../src/config.ts";
-import { Raft } from "../src/raft.ts";
+import { MAX_INDEX, MAX_TERM, MAX_TERM_LEAP, Raft } from "../index.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
 const { MsgApp, MsgAppResp, MsgHeartbeat, MsgProp, MsgSnap, MsgVote } = raftpb.MessageType;

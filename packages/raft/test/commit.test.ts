@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, raftpb } from "@quorate/proto";
+import { Raft } from "../index.ts";
 import { RaftLog } from "../src/log.ts";
-import { Raft } from "../src/raft.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
 const entry = (index: number, term: number): raftpb.Entry => ({

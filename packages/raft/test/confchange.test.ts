@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromLatin1, raftpb } from "@quorate/proto";
+import { bootstrapEntries, confChangeOf, isConfChange, toConfChangeV2 } from "../index.ts";
 import {
   ConfChangeRefusal,
   changeConfState,
@@ -11,7 +12,6 @@ import {
   normalize,
   sameConfState,
 } from "../src/confchange.ts";
-import { bootstrapEntries, confChangeOf, isConfChange, toConfChangeV2 } from "../src/entries.ts";
 
 const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } =
   raftpb.ConfChangeType;

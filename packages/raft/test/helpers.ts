@@ -1,8 +1,12 @@
 /** Machines for unit tests, with settings that stay out of the way. */
 import { EMPTY, raftpb } from "@quorate/proto";
-import type { InitialState, RaftConfig } from "../src/config.ts";
-import { bootstrapEntries, confChangeOf } from "../src/entries.ts";
-import { Raft } from "../src/raft.ts";
+import {
+  bootstrapEntries,
+  confChangeOf,
+  type InitialState,
+  Raft,
+  type RaftConfig,
+} from "../index.ts";
 
 export function testConfig(id: bigint, changes: Partial<RaftConfig> = {}): RaftConfig {
   return {

@@ -34,10 +34,7 @@
  *   status [ID ...]            progress ID       log ID       network
  */
 import { fromLatin1, InvariantError, raftpb } from "@quorate/proto";
-import type { RaftConfig } from "../../src/config.ts";
-import { bootstrapEntries, confChangeOf } from "../../src/entries.ts";
-import { Raft } from "../../src/raft.ts";
-import type { Ready } from "../../src/ready.ts";
+import { bootstrapEntries, confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
 import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
 import {
   showConfState,

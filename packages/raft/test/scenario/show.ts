@@ -1,8 +1,6 @@
 /** How scenarios print what they see. */
 import { raftpb, toLatin1 } from "@quorate/proto";
-import { confChangeOf } from "../../src/entries.ts";
-import type { Ready } from "../../src/ready.ts";
-import type { ProgressStatus, Status } from "../../src/status.ts";
+import { confChangeOf, type ProgressStatus, type Ready, type Status } from "../../index.ts";
 
 const typeNames = Object.fromEntries(
   Object.entries(raftpb.MessageType).map(([name, value]) => [value, name]),

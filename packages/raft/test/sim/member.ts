@@ -4,10 +4,7 @@
  * and state machine lag behind.
  */
 import { raftpb } from "@quorate/proto";
-import type { RaftConfig } from "../../src/config.ts";
-import { confChangeOf } from "../../src/entries.ts";
-import { Raft } from "../../src/raft.ts";
-import type { Ready } from "../../src/ready.ts";
+import { confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
 import { type DiskRecord, emptyConfState, type MachineState, SimDisk } from "./disk.ts";
 import type { Safety } from "./safety.ts";
 

@@ -15,7 +15,7 @@
  *   SAFE-8 durability               only what is durable here is applied here
  */
 import { raftpb, toLatin1 } from "@quorate/proto";
-import type { Raft } from "../../src/raft.ts";
+import type { Raft } from "../../index.ts";
 
 export class SafetyViolation extends Error {
   override readonly name = "SafetyViolation";
