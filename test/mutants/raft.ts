@@ -23,7 +23,8 @@ export const mutants: readonly Mutant[] = [
     file: "leader.ts",
     before: "const index = this.tracker.quorumMatch();",
     after:
-      "const own = this.tracker.get(this.#replica.id);\n    if (own) own.match = log.lastIndex;\n    const index = this.tracker.quorumMatch();",
+      "const own = this.tracker.get(this.#replica.id);\n" +
+      "    if (own) own.match = log.lastIndex;\n    const index = this.tracker.quorumMatch();",
   },
   {
     name: "a vote is not synced",

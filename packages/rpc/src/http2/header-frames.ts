@@ -2,11 +2,12 @@
  * HEADERS and CONTINUATION (RFC 9113, sections 6.2 and 6.10): collects a header block, decodes it,
  * and opens a stream or ends one with trailers.
  */
+
+import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
-import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
 import { readU32 } from "./frames.ts";
