@@ -112,6 +112,9 @@ export function advanceCommit(core: Core): boolean {
   const before = Math.max(log.committed, core.termStartIndex);
   log.commitTo(index);
   core.uncommittedBytes -= log.dataBytes(before + 1, index);
+  const bytes = core.uncommittedBytes;
+  if (bytes < 0 || (bytes > 0 && index === log.lastIndex))
+    violated("RAFT-21", `${bytes} bytes after ${index}, the log ends at ${log.lastIndex}`);
   releaseHeldReads(core);
   return true;
 }

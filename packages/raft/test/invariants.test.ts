@@ -8,7 +8,7 @@ import { checkConfState } from "../src/confchange.ts";
 import { Core } from "../src/core.ts";
 import { Inflights } from "../src/inflights.ts";
 import { RaftLog } from "../src/log.ts";
-import { flush } from "../src/replicate.ts";
+import { advanceCommit, flush } from "../src/replicate.ts";
 import { becomeCandidate, becomeLeader } from "../src/roles.ts";
 import { newCluster, newLeader, pump, testConfig } from "./helpers.ts";
 
@@ -182,6 +182,15 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
       pump(raft);
     },
   ],
+  "RAFT-21": [1, -1].map((wrong) => () => {
+    const one = core();
+    becomeCandidate(one);
+    becomeLeader(one);
+    one.uncommittedBytes += wrong;
+    one.self!.match = 1;
+    one.tracker.get(2n)!.match = 1;
+    advanceCommit(one);
+  }),
 };
 
 for (const [code, ways] of Object.entries(breaks)) {
