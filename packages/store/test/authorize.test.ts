@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, fromLatin1, fromUtf8, TxnRequest } from "@quorate/proto";
 import fc from "fast-check";
-import { runSteps } from "../index.ts";
+import { runSteps, STEP_KEYS } from "../index.ts";
 import {
   type AttachedKeys,
   type AuthIdentity,
@@ -236,6 +236,7 @@ test("each verdict is that of etcd's rules, by the roles of the user or of its t
 });
 
 const NO_LEASES: LeaseKeys = {
+  stepKeys: STEP_KEYS,
   mostKeysOf: () => 0,
   coversKeysOf: () => assert.fail("no lease has keys"),
 };
@@ -268,7 +269,10 @@ test("a transaction is refused for what is forbidden at any level of it, in any 
         const request = nested(TxnRequest.create(part), depth, branch);
         const operations = () => operationsOf("txn", request, NO_LEASES);
         assert.equal(verdictNow(state, who, operations()), "PermissionDenied");
-        assert.equal(runSteps(verdictInSteps(state, who, operations())), "PermissionDenied");
+        assert.equal(
+          runSteps(verdictInSteps(state, who, operations(), STEP_KEYS)),
+          "PermissionDenied",
+        );
         assert.equal(
           verdictNow(state, { username: "", authRevision: 0 }, operations()),
           "UserEmpty",
@@ -310,6 +314,7 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   });
   const who = { username: "writer", authRevision: 1 };
   const leases: LeaseKeys = {
+    stepKeys: STEP_KEYS,
     mostKeysOf: () => 2000,
     *coversKeysOf(id, _permissions, kind, covers) {
       assert.equal(kind, "write");
@@ -324,7 +329,10 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   const verdict = (kind: "put" | "leaseRevoke", request: unknown) => {
     assert.equal(isShortVerdict(kind, request, leases), (request as typeof put).lease === 0n);
     const now = verdictNow(state, who, operationsOf(kind, request, leases));
-    assert.equal(runSteps(verdictInSteps(state, who, operationsOf(kind, request, leases))), now);
+    assert.equal(
+      runSteps(verdictInSteps(state, who, operationsOf(kind, request, leases), STEP_KEYS)),
+      now,
+    );
     return now;
   };
   assert.equal(verdict("put", put), undefined);
@@ -333,6 +341,37 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   assert.equal(verdict("put", { ...put, lease: 7n }), "PermissionDenied");
   assert.equal(verdict("leaseRevoke", { ID: 6n }), undefined);
   assert.equal(verdict("leaseRevoke", { ID: 7n }), "PermissionDenied");
+});
+
+test("users and roles that change between two steps of a check refuse it, whatever it has seen", () => {
+  const model = (revision: number, key: string): Model => ({
+    enabled: true,
+    revision,
+    users: { ann: ["r1"] },
+    roles: { r1: [{ key, rangeEnd: "", permType: 2 }] },
+  });
+  const who = { username: "ann", authRevision: 1 };
+  for (const pauses of [0, 1, 2]) {
+    let state = authorities(model(1, "a"));
+    // What a member hands in is one object whose content changes.
+    const now = new Proxy(state, { get: (_, name) => Reflect.get(state, name) as unknown });
+    const operation = { kind: "lease", access: "write", keys: attached(["a", "a"]) } as const;
+    const steps = verdictInSteps(now, who, [operation], STEP_KEYS);
+    for (let i = 0; i < pauses; i++) assert.equal(steps.next().done, false);
+    state = authorities(model(2, "other"));
+    assert.equal(runSteps(steps), "AuthOldRevision", `after ${pauses} pauses`);
+  }
+  assert.equal(
+    runSteps(
+      verdictInSteps(
+        authorities(model(1, "a")),
+        who,
+        [{ kind: "lease", access: "write", keys: attached(["a", "a"]) }],
+        STEP_KEYS,
+      ),
+    ),
+    undefined,
+  );
 });
 
 test("a check among 10,000 permissions looks at a few of them", () => {
