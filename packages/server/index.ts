@@ -29,7 +29,7 @@ export { pageTable, serviceTable } from "./src/services/table.ts";
 export { directoryExpiry } from "./src/v2/expiry.ts";
 export * from "./src/version.ts";
 export { ClientBudget } from "./src/watch/client-budget.ts";
-export { WATCH_BYTES, WATCH_KEY_FACTOR } from "./src/watch/limits.ts";
+export { WATCH_BYTES, WATCH_KEY_FACTOR, WATCH_LIMITS } from "./src/watch/limits.ts";
 export {
   fragments,
   headerField,

@@ -2,6 +2,7 @@
  * Subtle bugs: those that earlier tests missed, or found only under options, and what stands next
  * to them.
  */
+import { SOURCE_BUGS } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 const RAFT_TESTS = ["packages/raft/test/*.test.ts"];
@@ -228,5 +229,32 @@ export const SUBTLE: readonly Mutant[] = [
     after: "return store.current.mvcc.isCompacting && nowMs > 0;",
     tests: ["packages/server/test/space.test.ts"],
     sim: "no",
+  },
+  {
+    name: "the commit of entries of earlier terms makes room for uncommitted ones",
+    ...SOURCE_BUGS["earlier-terms-count-as-uncommitted"],
+    tests: RAFT_TESTS,
+    sim: "default",
+  },
+  {
+    name: "a permission that is revoked while the keys of a lease are checked passes",
+    file: "store/src/auth/authorize.ts",
+    before: 'return identity.authRevision < state.revision ? "AuthOldRevision" : undefined;',
+    after: "return undefined;",
+    tests: ["packages/store/test/authorize.test.ts"],
+    // The call was permitted when it began, and its entry is judged again when it is applied.
+    sim: "no",
+  },
+  {
+    name: "the log behind a snapshot stays only while the snapshot is sent",
+    ...SOURCE_BUGS["log-goes-while-a-snapshot-arrives"],
+    tests: ["packages/server/test/marks.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "the leadership counts as confirmed from the answer on, not from the question",
+    ...SOURCE_BUGS["confirmed-from-the-answer-on"],
+    tests: ["packages/server/test/lease-keeper.test.ts"],
+    sim: "default",
   },
 ];

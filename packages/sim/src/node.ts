@@ -24,7 +24,7 @@ import { plantMisbehavior, twistOf } from "./planted.ts";
 import { watchRaft } from "./raft-watch.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
-import { applyLimitsOf, sliceLimitsOf } from "./step-limits.ts";
+import { applyLimitsOf, memoryLimitsOf, sliceLimitsOf } from "./step-limits.ts";
 import { simSecrets } from "./users/secrets.ts";
 
 /** Operations of a disk that may fail by themselves. */
@@ -241,6 +241,7 @@ export class Node {
       beforeRevoke: directoryExpiry,
       applyLimits: applyLimitsOf(options),
       sliceLimits: sliceLimitsOf(options),
+      ...memoryLimitsOf(options),
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);

@@ -301,6 +301,22 @@ export const SOURCE_BUGS = {
     after:
       'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
   },
+  "log-goes-while-a-snapshot-arrives": {
+    file: "server/src/member/snapshots.ts",
+    before: "...[...this.#sending.values()].map((sending) => sending.index)",
+    after:
+      "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
+  },
+  "confirmed-from-the-answer-on": {
+    file: "server/src/lease/keeper.ts",
+    before: "epoch.confirmedMs = askedMs;",
+    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
+  },
+  "earlier-terms-count-as-uncommitted": {
+    file: "raft/src/replicate.ts",
+    before: "const before = Math.max(log.committed, core.termStartIndex);",
+    after: "const before = log.committed;",
+  },
   ...STREAM_BUGS,
   ...USER_BUGS,
 } as const satisfies Readonly<Record<string, SourceBug>>;

@@ -1,5 +1,5 @@
-/** How many steps a turn of a simulated member takes. */
-import { type MemberDeps, SLICE_LIMITS } from "@quorate/server";
+/** How many steps a turn of a simulated member takes, and how much memory it plans with. */
+import { type MemberDeps, SLICE_LIMITS, WATCH_LIMITS } from "@quorate/server";
 import type { SimOptions } from "./options.ts";
 
 /** Entries are applied, and ranges read, key by key, so that small ones take many slices too. */
@@ -16,4 +16,26 @@ export function sliceLimitsOf({ readSteps }: SimOptions): MemberDeps["sliceLimit
   return readSteps === 0
     ? undefined
     : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
+}
+
+/** What a few requests of the simulator's clients reach. */
+const SMALL_LOG: MemberDeps["logMemory"] = {
+  maxQueuedBytes: 64_000,
+  maxUncommittedBytes: 2000,
+  maxLogBytes: 20_000,
+  maxCatchUpBytes: 4000,
+};
+
+const SMALL_WATCHES: MemberDeps["watchLimits"] = {
+  ...WATCH_LIMITS,
+  ...{ maxStreamBacklogBytes: 2000, maxTotalBacklogBytes: 8000 },
+  ...{ maxResponseRevisions: 3, maxResponseBytes: 1000 },
+  ...{ maxRecentEvents: 8, maxRecentBytes: 4000, maxSliceEvents: 4 },
+};
+
+/** Bounds in bytes; those that are undefined are as in a machine with much memory. */
+export function memoryLimitsOf({
+  smallBounds,
+}: SimOptions): Pick<MemberDeps, "logMemory" | "watchLimits"> {
+  return smallBounds ? { logMemory: SMALL_LOG, watchLimits: SMALL_WATCHES } : {};
 }

@@ -343,6 +343,55 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   assert.equal(verdict("leaseRevoke", { ID: 7n }), "PermissionDenied");
 });
 
+test("a verdict pauses after as many operations as a step has, and a lease counts as many keys", () => {
+  const state = authorities({
+    enabled: true,
+    revision: 1,
+    users: { ann: ["r1"] },
+    roles: { r1: [{ key: "a", rangeEnd: "", permType: 2 }] },
+  });
+  const who = { username: "ann", authRevision: 1 };
+  const pausesOf = (operations: readonly Operation[], stepKeys: number) => {
+    const steps = verdictInSteps(state, who, operations, stepKeys);
+    for (let pauses = 0; ; pauses++) if (steps.next().done === true) return pauses;
+  };
+  const read: Operation = { kind: "keys", access: "read", ...bytes({ key: "a", rangeEnd: "" }) };
+  assert.deepEqual(
+    [2, 3, 4, 6, 8].map((count) => pausesOf(Array<Operation>(count).fill(read), 3)),
+    [0, 1, 1, 2, 2],
+  );
+  const none: Operation = { kind: "lease", access: "write", keys: attached([]) };
+  assert.deepEqual([pausesOf([none, none], 64), pausesOf([none, none], 128)], [2, 1]);
+});
+
+test("a verdict needs steps where its leases have more keys, or it more operations, than a step", () => {
+  const leases: LeaseKeys = { ...NO_LEASES, stepKeys: 4, mostKeysOf: (id) => Number(id) };
+  const isShort = (kind: "put" | "leaseRevoke" | "txn" | "range", request: unknown) =>
+    isShortVerdict(kind, request, leases);
+  assert.deepEqual(
+    [0n, 4n, 5n].map((lease) => isShort("put", { lease })),
+    [true, true, false],
+  );
+  assert.deepEqual(
+    [4n, 5n].map((ID) => isShort("leaseRevoke", { ID })),
+    [true, false],
+  );
+  const txn = (...success: TxnRequest["success"]) => isShort("txn", TxnRequest.create({ success }));
+  const put = (lease: bigint): TxnRequest["success"][number] => {
+    const op = putOf("a");
+    assert.equal(op.request?.case, "requestPut");
+    return { request: { ...op.request, value: { ...op.request.value, lease } } };
+  };
+  const reads = (count: number) => Array<ReturnType<typeof rangeOf>>(count).fill(rangeOf("a"));
+  assert.deepEqual([txn(...reads(4)), txn(...reads(5))], [true, false]);
+  const compare = [compareOf("a"), compareOf("a"), compareOf("a"), compareOf("a")];
+  assert.equal(isShort("txn", TxnRequest.create({ compare, failure: reads(1) })), false);
+  assert.deepEqual([txn(put(4n)), txn(put(5n))], [true, false]);
+  assert.deepEqual([txn(put(2n), put(0n)), txn(put(3n), put(0n))], [true, false]);
+  assert.equal(txn({ request: { case: "requestTxn", value: TxnRequest.create() } }), false);
+  assert.equal(isShort("range", {}), true);
+});
+
 test("users and roles that change between two steps of a check refuse it, whatever it has seen", () => {
   const model = (revision: number, key: string): Model => ({
     enabled: true,
