@@ -253,7 +253,9 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "the leadership counts as confirmed from the answer on, not from the question",
-    ...SOURCE_BUGS["confirmed-from-the-answer-on"],
+    file: "server/src/lease/keeper.ts",
+    before: "epoch.confirmedMs = askedMs;",
+    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
     tests: ["packages/server/test/lease-keeper.test.ts"],
     sim: "default",
   },

@@ -171,6 +171,26 @@ test("a follower is sent one snapshot at a time, from the opening of its view on
   assert.equal(views.asked.length, 2, "the next one, after the end of the first");
 });
 
+test("the next mark is due so many entries or bytes after the last one, and none while a store is expected", async () => {
+  const { snapshots, marks, markAt, settle } = setUp();
+  const noneAt = async (index: number, bytes: number) => {
+    const before = [...marks];
+    snapshots.applied(index, bytes);
+    await settle();
+    assert.deepEqual(marks, before);
+  };
+  await markAt(56);
+  await noneAt(65, 100);
+  await markAt(66);
+  await noneAt(67, (1 << 20) - 1);
+  await markAt(68, 1);
+  await noneAt(69, 1);
+  const { release } = snapshots.expect();
+  await noneAt(90, 2 << 20);
+  release();
+  await markAt(91);
+});
+
 test("the log behind a snapshot stays while it is sent and for half a minute after, for its receiver to go on from there", async () => {
   const { clock, snapshots, compacted, reported, views, markAt, settle } = setUp();
   await markAt(56);

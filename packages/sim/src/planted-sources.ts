@@ -307,11 +307,6 @@ export const SOURCE_BUGS = {
     after:
       "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
   },
-  "confirmed-from-the-answer-on": {
-    file: "server/src/lease/keeper.ts",
-    before: "epoch.confirmedMs = askedMs;",
-    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
-  },
   "earlier-terms-count-as-uncommitted": {
     file: "raft/src/replicate.ts",
     before: "const before = Math.max(log.committed, core.termStartIndex);",

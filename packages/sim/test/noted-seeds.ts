@@ -69,6 +69,5 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "previous-key-unchecked": 5,
   "snapshot-misses-a-record": 2,
   "log-goes-while-a-snapshot-arrives": 4,
-  "confirmed-from-the-answer-on": 33,
   "earlier-terms-count-as-uncommitted": 3,
 };
