@@ -106,7 +106,7 @@ function setUp() {
     await settle();
     assert.equal(marks.at(-1), index);
   };
-  const notes = { marks, released, compacted, reported, sent, stepped };
+  const notes = { position, marks, released, compacted, reported, sent, stepped };
   return { disk, clock, snapshots, views, ...notes, ...ended, markAt, settle };
 }
 
@@ -172,9 +172,10 @@ test("a follower is sent one snapshot at a time, from the opening of its view on
 });
 
 test("the next mark is due so many entries or bytes after the last one, and none while a store is expected", async () => {
-  const { snapshots, marks, markAt, settle } = setUp();
+  const { snapshots, position, marks, markAt, settle } = setUp();
   const noneAt = async (index: number, bytes: number) => {
     const before = [...marks];
+    position.index = index;
     snapshots.applied(index, bytes);
     await settle();
     assert.deepEqual(marks, before);
