@@ -5,4 +5,10 @@
 export * from "@quorate/client";
 export { type Logger, silentLogger } from "@quorate/host";
 export { fromUtf8, type KeyValue, toUtf8 } from "@quorate/proto";
-export { type MemberOptions, type RunningMember, startMember } from "./node/start-member.ts";
+export { ConfigError } from "@quorate/server";
+export {
+  type MemberOptions,
+  type RunningMember,
+  StartError,
+  startMember,
+} from "./node/start-member.ts";

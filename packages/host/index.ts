@@ -3,6 +3,7 @@
  * has fakes and the contract suites.
  */
 export * from "./src/advice.ts";
+export * from "./src/checks.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
@@ -22,8 +23,10 @@ export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
+export { type PemBlock, pemBlocks } from "./src/pem.ts";
 export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
 export type { SelfCertConfig } from "./src/self-cert.ts";
 export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
+export { listItems, trimBlanks, trimEndOf } from "./src/trim.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

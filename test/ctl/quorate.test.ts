@@ -9,6 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { absentPath } from "../support/absent.ts";
 import { withCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
 
@@ -61,9 +62,9 @@ test("mistakes are refused by name, with etcd's codes, and leave nothing behind"
       /absent/,
     ],
     [
-      ["--log-outputs=/absent/x.log"],
+      [`--log-outputs=${join(absentPath(), "x.log")}`],
       1,
-      /^quorate: --log-outputs: cannot open the log: ENOENT: [^\n]*'\/absent\/x\.log'\n$/,
+      /^quorate: --log-outputs: cannot open the log: ENOENT: [^\n]*\/quorate-absent-[^\n]*\/x\.log'\n$/,
     ],
     [
       [

@@ -86,13 +86,30 @@ test("the package depends on what is pinned here, and on no package of this repo
 
 test("a program in TypeScript is checked against the declarations", async () => {
   const source = (end: string): string => `
-import { type Change, type Client, connect, type RunningMember, startMember } from "quorate";
+import {
+  type AlarmMember, type Change, type Client, type Compare, compareVersion, ConfigError, connect,
+  type ErrorName, opPut, type RequestOp, type RunningMember, StartError, startMember,
+  type WatchResponse,
+} from "quorate";
 import { startApiServer } from "quorate/apiserver";
 const member: RunningMember = await startMember({ flags: ["--name=a"] });
 const client: Client = connect({ endpoints: member.endpoints });
 export async function last(): Promise<Change | undefined> {
   for await (const change of client.watch("k").changes()) return change;
   return undefined;
+}
+const compare: readonly Compare[] = [compareVersion("k", "=", 0)];
+const success: readonly RequestOp[] = [opPut("k", "v")];
+await client.txn({ compare, success });
+export const name: ErrorName = "Compacted";
+export const alarm: Partial<AlarmMember> = { memberID: 1n };
+export async function first(): Promise<WatchResponse | undefined> {
+  for await (const response of client.watch("k")) return response;
+  return undefined;
+}
+export function why(error: unknown): string {
+  if (error instanceof ConfigError) return error.code;
+  return error instanceof StartError ? error.code : "";
 }
 await using api = await startApiServer();
 export const url: string = api.url;

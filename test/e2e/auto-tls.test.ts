@@ -97,7 +97,7 @@ test("three members over TLS without a certificate of anybody's", {
     one.close();
   }
   const outsider = connect({ endpoints, tls: {}, timeoutMs: 1000 });
-  await assert.rejects(outsider.get("over"), /self-signed|context deadline exceeded/);
+  await assert.rejects(outsider.get("over"), /self-signed/);
   outsider.close();
   await plainReads(endpoints);
   const skipping = ["--insecure-skip-tls-verify", "--insecure-transport=false"];

@@ -10,6 +10,8 @@ import type { SeededRandom } from "../support/random.ts";
 
 const protoDir = join(import.meta.dirname, "../../proto");
 const root = new protobuf.Root();
+/** All of proto/, with the options of its methods. */
+export const protoRoot: protobuf.Root = root;
 // The options of google/api/annotations.proto are read without their declarations.
 root.resolvePath = (_origin, target) =>
   target.startsWith("google/") ? null : join(protoDir, target.slice(target.lastIndexOf("/") + 1));

@@ -2,13 +2,24 @@
 import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConnectionOptions, SecureContext } from "node:tls";
-import { tlsContext } from "@quorate/host";
+import {
+  BOUND,
+  BYTES,
+  checkOptions,
+  FLAG,
+  OBJECT,
+  type Shape,
+  TEXT,
+  TEXTS,
+  tlsContext,
+} from "@quorate/host";
 import { splitAddress } from "@quorate/rpc/client";
 import { Client, type Credentials } from "../src/client.ts";
 import { type Endpoint, parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";
 import type { ClientTimer, Link } from "../src/link.ts";
 import { EngineLink } from "./engine-link.ts";
+import { timerMs } from "./link-clock.ts";
 
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
@@ -52,13 +63,40 @@ export interface ClientOptions {
   readonly maxResponseBytes?: number;
 }
 
+const CLIENT_SHAPE: Shape<ClientOptions> = {
+  endpoints: TEXTS,
+  tls: OBJECT,
+  auth: OBJECT,
+  timeoutMs: BOUND,
+  dialTimeoutMs: BOUND,
+  keepaliveTimeMs: BOUND,
+  keepaliveTimeoutMs: BOUND,
+  maxPendingCalls: BOUND,
+  maxRequestBytes: BOUND,
+  maxResponseBytes: BOUND,
+};
+
+const TLS_SHAPE: Shape<TlsOptions> = {
+  ca: BYTES,
+  cert: BYTES,
+  key: BYTES,
+  serverName: TEXT,
+  insecureSkipVerify: FLAG,
+  plainByDefault: FLAG,
+};
+
+const AUTH_SHAPE = { name: TEXT, password: TEXT, token: TEXT };
+
 const DEFAULT_DIAL_TIMEOUT_MS = 2000;
 
-const clock = { nowMs: () => performance.now(), sleep: (delayMs: number) => sleep(delayMs) };
+const clock = {
+  nowMs: () => performance.now(),
+  sleep: (delayMs: number) => sleep(timerMs(delayMs)),
+};
 
 const timer: ClientTimer = {
   after(delayMs, task) {
-    const handle = setTimeout(task, delayMs);
+    const handle = setTimeout(task, timerMs(delayMs));
     return () => clearTimeout(handle);
   },
 };
@@ -92,10 +130,14 @@ function tlsOptions(
 
 /**
  * Makes a client of the cluster at `endpoints`. Connections open with the first call that needs
- * them. Throws RangeError for a malformed endpoint.
+ * them. Throws TypeError for a wrong option, and RangeError for a malformed endpoint.
  */
 export function connect(options: ClientOptions): Client {
+  checkOptions("connect", options, CLIENT_SHAPE);
   const { tls } = options;
+  if (tls !== undefined) checkOptions("connect: tls", tls, TLS_SHAPE);
+  if (options.auth !== undefined)
+    checkOptions<Record<string, unknown>>("connect: auth", { ...options.auth }, AUTH_SHAPE);
   let context: SecureContext | undefined;
   const openLink = (text: string): Link => {
     const endpoint = parseEndpoint(text, tls !== undefined && tls.plainByDefault !== true);

@@ -16,7 +16,7 @@ import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { CLOSED, EngineStream } from "./engine-stream.ts";
 import { linkClock } from "./link-clock.ts";
-import { reasonOf } from "./link-reasons.ts";
+import { isUntrusted, reasonOf } from "./link-reasons.ts";
 
 export interface EngineLinkOptions {
   /** TLS options of each dial; undefined for plain text. */
@@ -189,7 +189,10 @@ export class EngineLink implements Link {
       if (error instanceof LinkError) throw error;
       const { code, message, cause } = error as Error & { code: number };
       const details = cause instanceof Error ? cause.message : message;
-      throw new LinkError(code, reasonOf(details), false);
+      const reason = reasonOf(details);
+      if (!isUntrusted((cause as NodeJS.ErrnoException | undefined)?.code, reason))
+        throw new LinkError(code, reason, false);
+      throw new LinkError(code, `TLS with ${this.endpoint}: ${reason}`, false, true);
     } finally {
       late?.cancel();
     }

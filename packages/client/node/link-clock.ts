@@ -6,12 +6,17 @@ import type { Clock, Timer } from "@quorate/host";
 
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
+/** A delay that Node's timers take: they warn of others, and fire at once. */
+export function timerMs(delayMs: number): number {
+  return Math.max(0, Math.min(delayMs, MAX_DELAY_MS));
+}
+
 export const linkClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, task): Timer {
     // A whole millisecond more: Node's timers may be early by a fraction.
-    const handle = setTimeout(task, Math.min(Math.ceil(delayMs) + 1, MAX_DELAY_MS)).unref();
+    const handle = setTimeout(task, timerMs(Math.ceil(delayMs) + 1)).unref();
     return { cancel: () => clearTimeout(handle) };
   },
   every(periodMs, task): Timer {

@@ -1,4 +1,5 @@
 /** Calls about users, roles and whether the cluster asks for them: client.auth. */
+import { BYTES, check, checkOptions, INTEGER, TEXT } from "@quorate/host";
 import {
   AuthDisableRequest,
   type AuthDisableResponse,
@@ -62,7 +63,9 @@ export class Auth {
   }
 
   /** Adds a user; without a password it can only come with a certificate of its name. */
-  userAdd(name: string, password: string | undefined): Promise<AuthUserAddResponse> {
+  async userAdd(name: string, password: string | undefined): Promise<AuthUserAddResponse> {
+    check("userAdd", "name", name, TEXT);
+    if (password !== undefined) check("userAdd", "password", password, TEXT);
     const request = AuthUserAddRequest.create({
       name,
       password: password ?? "",
@@ -71,12 +74,14 @@ export class Auth {
     return this.#caller.call(methods.UserAdd, request, false);
   }
 
-  userDelete(name: string): Promise<AuthUserDeleteResponse> {
+  async userDelete(name: string): Promise<AuthUserDeleteResponse> {
+    check("userDelete", "name", name, TEXT);
     return this.#caller.call(methods.UserDelete, AuthUserDeleteRequest.create({ name }), false);
   }
 
   /** The roles of a user. */
-  userGet(name: string): Promise<AuthUserGetResponse> {
+  async userGet(name: string): Promise<AuthUserGetResponse> {
+    check("userGet", "name", name, TEXT);
     return this.#caller.call(methods.UserGet, AuthUserGetRequest.create({ name }), true);
   }
 
@@ -84,7 +89,12 @@ export class Auth {
     return this.#caller.call(methods.UserList, AuthUserListRequest.create(), true);
   }
 
-  userChangePassword(name: string, password: string): Promise<AuthUserChangePasswordResponse> {
+  async userChangePassword(
+    name: string,
+    password: string,
+  ): Promise<AuthUserChangePasswordResponse> {
+    check("userChangePassword", "name", name, TEXT);
+    check("userChangePassword", "password", password, TEXT);
     return this.#caller.call(
       methods.UserChangePassword,
       AuthUserChangePasswordRequest.create({ name, password }),
@@ -92,7 +102,9 @@ export class Auth {
     );
   }
 
-  userGrantRole(user: string, role: string): Promise<AuthUserGrantRoleResponse> {
+  async userGrantRole(user: string, role: string): Promise<AuthUserGrantRoleResponse> {
+    check("userGrantRole", "user", user, TEXT);
+    check("userGrantRole", "role", role, TEXT);
     return this.#caller.call(
       methods.UserGrantRole,
       AuthUserGrantRoleRequest.create({ user, role }),
@@ -100,7 +112,9 @@ export class Auth {
     );
   }
 
-  userRevokeRole(name: string, role: string): Promise<AuthUserRevokeRoleResponse> {
+  async userRevokeRole(name: string, role: string): Promise<AuthUserRevokeRoleResponse> {
+    check("userRevokeRole", "name", name, TEXT);
+    check("userRevokeRole", "role", role, TEXT);
     return this.#caller.call(
       methods.UserRevokeRole,
       AuthUserRevokeRoleRequest.create({ name, role }),
@@ -108,16 +122,19 @@ export class Auth {
     );
   }
 
-  roleAdd(name: string): Promise<AuthRoleAddResponse> {
+  async roleAdd(name: string): Promise<AuthRoleAddResponse> {
+    check("roleAdd", "name", name, TEXT);
     return this.#caller.call(methods.RoleAdd, AuthRoleAddRequest.create({ name }), false);
   }
 
-  roleDelete(role: string): Promise<AuthRoleDeleteResponse> {
+  async roleDelete(role: string): Promise<AuthRoleDeleteResponse> {
+    check("roleDelete", "role", role, TEXT);
     return this.#caller.call(methods.RoleDelete, AuthRoleDeleteRequest.create({ role }), false);
   }
 
   /** What a role may read and write. */
-  roleGet(role: string): Promise<AuthRoleGetResponse> {
+  async roleGet(role: string): Promise<AuthRoleGetResponse> {
+    check("roleGet", "role", role, TEXT);
     return this.#caller.call(methods.RoleGet, AuthRoleGetRequest.create({ role }), true);
   }
 
@@ -129,10 +146,12 @@ export class Auth {
    * Lets a role read or write a key, or a range of keys: a zero byte as its end means all keys from
    * there on.
    */
-  roleGrantPermission(
+  async roleGrantPermission(
     name: string,
     perm: authpb.Permission,
   ): Promise<AuthRoleGrantPermissionResponse> {
+    check("roleGrantPermission", "name", name, TEXT);
+    checkOptions("roleGrantPermission", perm, { permType: INTEGER, key: BYTES, rangeEnd: BYTES });
     return this.#caller.call(
       methods.RoleGrantPermission,
       AuthRoleGrantPermissionRequest.create({ name, perm }),
@@ -141,11 +160,14 @@ export class Auth {
   }
 
   /** Takes back what was granted for exactly this key or range. */
-  roleRevokePermission(
+  async roleRevokePermission(
     role: string,
     key: Uint8Array,
     rangeEnd: Uint8Array,
   ): Promise<AuthRoleRevokePermissionResponse> {
+    check("roleRevokePermission", "role", role, TEXT);
+    check("roleRevokePermission", "key", key, BYTES);
+    check("roleRevokePermission", "rangeEnd", rangeEnd, BYTES);
     const request = AuthRoleRevokePermissionRequest.create({ role, key, rangeEnd });
     return this.#caller.call(methods.RoleRevokePermission, request, false);
   }

@@ -1,4 +1,5 @@
 /** The interface of the client that its components use, so that they do not import Client. */
+import type { Kind } from "@quorate/host";
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { ClientTimer } from "./link.ts";
 import type { ClientStream, StreamMethod } from "./stream.ts";
@@ -33,6 +34,12 @@ export interface Caller {
     options?: StreamOptions,
   ): Promise<ClientStream<Q, A>>;
 }
+
+/** A parameter that ends a wait. */
+export const SIGNAL: Kind = {
+  name: "an AbortSignal",
+  is: (value) => value instanceof AbortSignal,
+};
 
 /** Resolves after `delayMs`, or at once when `signal` is aborted. */
 export function pause(timer: ClientTimer, delayMs: number, signal: AbortSignal): Promise<void> {

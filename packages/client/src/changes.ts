@@ -1,6 +1,7 @@
 /** The changes that a watch yields, decoded one by one. */
 import { Event, Event_EventType, GrpcCode, KeyValue, type WatchResponse } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
+import { withJson } from "./json.ts";
 
 /** One change of one key. */
 export interface Change {
@@ -22,7 +23,7 @@ export async function* changesOf(
   for await (const { events, canceled, cancelReason, compactRevision } of responses) {
     if (canceled && compactRevision > 0) throw compacted(compactRevision);
     if (canceled) throw new ClientError(GrpcCode.Canceled, cancelReason);
-    for (const event of events) yield changeOf(event);
+    for (const event of events) yield withJson(changeOf(event));
   }
 }
 

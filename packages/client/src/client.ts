@@ -12,6 +12,17 @@
  * name in etcd's catalogue.
  */
 import {
+  check,
+  checkOptions,
+  FLAG,
+  INTEGER,
+  MEMBER_ID,
+  OBJECT,
+  oneOf,
+  TEXT,
+  TEXTS,
+} from "@quorate/host";
+import {
   type AlarmMember,
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -54,6 +65,7 @@ import { Auth } from "./auth.ts";
 import type { Caller, StreamOptions } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import type { Failover } from "./failover.ts";
+import { withJson } from "./json.ts";
 import { Leases } from "./leases.ts";
 import type { ClientTimer, Link } from "./link.ts";
 import {
@@ -145,7 +157,8 @@ export class Client implements Caller {
   }
 
   /** Opens a session: a lease that is kept alive; default 60 seconds. */
-  session(options: { ttlSeconds?: number } = {}): Promise<Session> {
+  async session(options: { ttlSeconds?: number } = {}): Promise<Session> {
+    checkOptions("session", options, { ttlSeconds: INTEGER });
     return Session.open(this.leases, options.ttlSeconds ?? 60);
   }
 
@@ -153,7 +166,12 @@ export class Client implements Caller {
    * Checks whether the cluster can be downgraded to a version, starts the downgrade, or cancels it
    * (with an empty version).
    */
-  downgrade(action: "validate" | "enable" | "cancel", version: string): Promise<DowngradeResponse> {
+  async downgrade(
+    action: "validate" | "enable" | "cancel",
+    version: string,
+  ): Promise<DowngradeResponse> {
+    check("downgrade", "action", action, oneOf(Object.keys(downgradeActions)));
+    check("downgrade", "version", version, TEXT);
     const request = DowngradeRequest.create({ action: downgradeActions[action], version });
     return this.call(MaintenanceService.methods.Downgrade, request, false);
   }
@@ -186,7 +204,12 @@ export class Client implements Caller {
    * Compacts the history before `revision`. With `physical`, responds only once the store has
    * removed it.
    */
-  compact(revision: number, options: { physical?: boolean } = {}): Promise<CompactionResponse> {
+  async compact(
+    revision: number,
+    options: { physical?: boolean } = {},
+  ): Promise<CompactionResponse> {
+    check("compact", "revision", revision, INTEGER);
+    checkOptions("compact", options, { physical: FLAG });
     return this.call(
       KVService.methods.Compact,
       CompactionRequest.create({ revision, physical: options.physical ?? false }),
@@ -195,7 +218,8 @@ export class Client implements Caller {
   }
 
   /** The members of the cluster; with `linearizable: false`, as one member knows them. */
-  memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
+  async memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
+    checkOptions("memberList", options, { linearizable: FLAG });
     return this.call(
       ClusterService.methods.MemberList,
       MemberListRequest.create({ linearizable: options.linearizable ?? true }),
@@ -204,10 +228,12 @@ export class Client implements Caller {
   }
 
   /** Adds a member; start it with --initial-cluster-state existing. */
-  memberAdd(
+  async memberAdd(
     peerURLs: readonly string[],
     options: { isLearner?: boolean } = {},
   ): Promise<MemberAddResponse> {
+    check("memberAdd", "peerURLs", peerURLs, TEXTS);
+    checkOptions("memberAdd", options, { isLearner: FLAG });
     const request = MemberAddRequest.create({
       peerURLs: [...peerURLs],
       isLearner: options.isLearner ?? false,
@@ -215,7 +241,8 @@ export class Client implements Caller {
     return this.call(ClusterService.methods.MemberAdd, request, false);
   }
 
-  memberRemove(id: bigint): Promise<MemberRemoveResponse> {
+  async memberRemove(id: bigint): Promise<MemberRemoveResponse> {
+    check("memberRemove", "id", id, MEMBER_ID);
     return this.call(
       ClusterService.methods.MemberRemove,
       MemberRemoveRequest.create({ ID: id }),
@@ -224,7 +251,9 @@ export class Client implements Caller {
   }
 
   /** Replaces the peer URLs of a member. */
-  memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
+  async memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
+    check("memberUpdate", "id", id, MEMBER_ID);
+    check("memberUpdate", "peerURLs", peerURLs, TEXTS);
     return this.call(
       ClusterService.methods.MemberUpdate,
       MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] }),
@@ -233,7 +262,8 @@ export class Client implements Caller {
   }
 
   /** Makes a learner a voter, once it has caught up. */
-  memberPromote(id: bigint): Promise<MemberPromoteResponse> {
+  async memberPromote(id: bigint): Promise<MemberPromoteResponse> {
+    check("memberPromote", "id", id, MEMBER_ID);
     return this.call(
       ClusterService.methods.MemberPromote,
       MemberPromoteRequest.create({ ID: id }),
@@ -242,7 +272,9 @@ export class Client implements Caller {
   }
 
   /** Transfers leadership to a voter; `endpoint` must be the leader's. */
-  moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
+  async moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
+    check("moveLeader", "endpoint", endpoint, TEXT);
+    check("moveLeader", "targetID", targetID, MEMBER_ID);
     return this.#at(
       endpoint,
       MaintenanceService.methods.MoveLeader,
@@ -253,7 +285,8 @@ export class Client implements Caller {
   /**
    * The state of the member at `endpoint`, which need not be one of the client's own.
    */
-  status(endpoint: string): Promise<StatusResponse> {
+  async status(endpoint: string): Promise<StatusResponse> {
+    check("status", "endpoint", endpoint, TEXT);
     return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
   }
 
@@ -263,18 +296,22 @@ export class Client implements Caller {
   }
 
   /** Disarms an alarm of a member; returns the disarmed alarms. */
-  alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
+  async alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
+    checkOptions("alarmDisarm", alarm, { memberID: MEMBER_ID, alarm: INTEGER });
     const request = AlarmRequest.create({ ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
     return this.call(MaintenanceService.methods.Alarm, request, true);
   }
 
   /** Makes the member at `endpoint` rewrite its files to release unused space. */
-  defragment(endpoint: string): Promise<DefragmentResponse> {
+  async defragment(endpoint: string): Promise<DefragmentResponse> {
+    check("defragment", "endpoint", endpoint, TEXT);
     return this.#at(endpoint, MaintenanceService.methods.Defragment, DefragmentRequest.create());
   }
 
   /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */
-  hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
+  async hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
+    check("hashKv", "endpoint", endpoint, TEXT);
+    check("hashKv", "revision", revision, INTEGER);
     return this.#at(
       endpoint,
       MaintenanceService.methods.HashKV,
@@ -292,7 +329,9 @@ export class Client implements Caller {
     request: object,
     repeatable: boolean,
   ): Promise<T> {
-    return method.responseType.decode(await this.#send(method, request, repeatable));
+    check("call", "request", request, OBJECT);
+    check("call", "repeatable", repeatable, FLAG);
+    return decoded(method, await this.#send(method, request, repeatable));
   }
 
   /**
@@ -300,6 +339,7 @@ export class Client implements Caller {
    * last message holds the SHA-256.
    */
   async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
+    if (endpoint !== undefined) check("snapshot", "endpoint", endpoint, TEXT);
     const stream = await this.stream(MaintenanceService.methods.Snapshot, endpoint);
     stream.send(SnapshotRequest.create());
     stream.finish();
@@ -349,7 +389,7 @@ export class Client implements Caller {
     const own = this.#failover.linkTo(endpoint);
     const link = own ?? this.#openLink(endpoint);
     try {
-      return method.responseType.decode(await this.#send(method, request, true, link));
+      return decoded(method, await this.#send(method, request, true, link));
     } finally {
       if (own === undefined) link.close();
     }
@@ -413,4 +453,10 @@ export class Client implements Caller {
       this.#token = "";
     }
   }
+}
+
+function decoded<T>({ responseType }: { responseType: MessageType<T> }, bytes: Uint8Array): T {
+  const message = responseType.decode(bytes);
+  if (typeof message === "object" && message !== null) withJson(message);
+  return message;
 }

@@ -1,6 +1,9 @@
 /** Elections of one leader among sessions, with the keys of etcd's own clients. */
+import { check, TEXT } from "@quorate/host";
 import { Event, Event_EventType, KeyValue, type ResponseHeader } from "@quorate/proto";
+import { SIGNAL } from "./caller.ts";
 import type { Client } from "./client.ts";
+import { withJson } from "./json.ts";
 import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
 import type { GetResult } from "./responses.ts";
 import type { Session } from "./session.ts";
@@ -33,6 +36,9 @@ export async function campaign(
   value: string,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Leadership> {
+  check("campaign", "name", name, TEXT);
+  check("campaign", "value", value, TEXT);
+  check("campaign", "signal", signal, SIGNAL);
   const entry = await enqueue(client, name, session.lease, value);
   try {
     await waitTurn(client, name, entry, signal);
@@ -55,6 +61,8 @@ export async function* observeElection(
   name: string,
   signal: AbortSignal,
 ): AsyncGenerator<Observed, undefined> {
+  check("observeElection", "name", name, TEXT);
+  check("observeElection", "signal", signal, SIGNAL);
   while (!signal.aborted) {
     const { header, kvs } = await client.get(`${name}/`, {
       prefix: true,
@@ -62,7 +70,8 @@ export async function* observeElection(
       order: "ascend",
       limit: 1,
     });
-    let leader: Observed | undefined = kvs[0] === undefined ? undefined : { header, kv: kvs[0] };
+    let leader: Observed | undefined =
+      kvs[0] === undefined ? undefined : withJson({ header, kv: kvs[0] });
     if (leader === undefined) {
       for await (const change of changes(
         client,
@@ -110,7 +119,7 @@ async function* changes(
         const kv = KeyValue.decode(event.kv!);
         // A response may hold several revisions; each change carries its own.
         const header: ResponseHeader = { ...response.header!, revision: kv.modRevision };
-        yield { header, kv, deleted: event.type === Event_EventType.DELETE };
+        yield withJson({ header, kv, deleted: event.type === Event_EventType.DELETE });
       }
     }
   } finally {

@@ -4,7 +4,9 @@
  * retried only if the request was never sent, since it must not be applied twice.
  *
  * A client stays with one endpoint until that fails, then moves to the next. After a whole round
- * without success it pauses, longer each time, until the call's timeout.
+ * without success it pauses, longer each time, until the call's timeout. A round in which every
+ * endpoint's certificate, or the client's own, was refused is the end at once (etcd's Go client
+ * retries that to its deadline).
  */
 import { GrpcCode } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
@@ -84,6 +86,8 @@ export class Failover {
     const endMs = this.#clock.nowMs() + this.#options.timeoutMs;
     const round = only === undefined ? this.#links.length : 1;
     let before: { readonly error: LinkError; readonly link: Link } | undefined;
+    /** Attempts in a row that failed for a certificate. */
+    let untrusted = 0;
     for (let attempt = 1; ; attempt++) {
       const index = this.#current;
       const link = only ?? this.#links[index];
@@ -98,6 +102,9 @@ export class Failover {
         );
       } catch (error) {
         if (!(error instanceof LinkError)) throw error;
+        untrusted = error.isUntrusted ? untrusted + 1 : 0;
+        // No endpoint is left that could be another's.
+        if (untrusted >= round) throw this.#failure(error, link, false);
         // The link's own clock may be a little ahead.
         const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
         if (
@@ -128,7 +135,9 @@ export class Failover {
 
   #failure(error: LinkError, link: Link, isOver: boolean): ClientError {
     if (!isOver || error.grpcCode === GrpcCode.OK)
-      return new ClientError(error.grpcCode, error.message, link.endpoint);
+      return new ClientError(error.grpcCode, error.message, link.endpoint, {
+        ...(error.isUntrusted ? { cause: error } : {}),
+      });
     // Go's text; the last attempt's error is the cause.
     return new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded", link.endpoint, {
       cause: error,

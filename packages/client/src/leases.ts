@@ -1,4 +1,5 @@
 /** Calls about leases: client.leases. */
+import { CALLBACK, check, checkOptions, FLAG, ID, INTEGER } from "@quorate/host";
 import {
   GrpcCode,
   LeaseGrantRequest,
@@ -30,7 +31,9 @@ export class Leases {
    * @param ttlSeconds time to live; the server may grant more
    * @param id 0n lets the server choose
    */
-  grant(ttlSeconds: number, id = 0n): Promise<LeaseGrantResponse> {
+  async grant(ttlSeconds: number, id = 0n): Promise<LeaseGrantResponse> {
+    check("grant", "ttlSeconds", ttlSeconds, INTEGER);
+    check("grant", "id", id, ID);
     return this.#caller.call(
       LeaseService.methods.LeaseGrant,
       LeaseGrantRequest.create({ TTL: ttlSeconds, ID: id }),
@@ -39,7 +42,8 @@ export class Leases {
   }
 
   /** Ends a lease and deletes its keys. */
-  revoke(id: bigint): Promise<LeaseRevokeResponse> {
+  async revoke(id: bigint): Promise<LeaseRevokeResponse> {
+    check("revoke", "id", id, ID);
     return this.#caller.call(
       LeaseService.methods.LeaseRevoke,
       LeaseRevokeRequest.create({ ID: id }),
@@ -51,7 +55,9 @@ export class Leases {
    * The remaining time of a lease, in seconds; TTL is -1 if it does not exist. With `keys`, also
    * the keys attached to it.
    */
-  timeToLive(id: bigint, options: { keys?: boolean } = {}): Promise<LeaseTimeToLiveResponse> {
+  async timeToLive(id: bigint, options: { keys?: boolean } = {}): Promise<LeaseTimeToLiveResponse> {
+    check("timeToLive", "id", id, ID);
+    checkOptions("timeToLive", options, { keys: FLAG });
     const request = LeaseTimeToLiveRequest.create({ ID: id, keys: options.keys ?? false });
     return this.#caller.call(LeaseService.methods.LeaseTimeToLive, request, true);
   }
@@ -66,6 +72,7 @@ export class Leases {
    * deadline after `timeoutMs`.
    */
   async keepAliveOnce(id: bigint): Promise<LeaseKeepAliveResponse> {
+    check("keepAliveOnce", "id", id, ID);
     const stop = new AbortController();
     const forget = this.#caller.timer.after(this.#caller.timeoutMs, () => stop.abort());
     const backoff = new Backoff();
@@ -110,6 +117,8 @@ export class Leases {
     id: bigint,
     onRenewed: (response: LeaseKeepAliveResponse) => void = () => {},
   ): LeaseKeepAlive {
+    check("keepAlive", "id", id, ID);
+    check("keepAlive", "onRenewed", onRenewed, CALLBACK);
     return new LeaseKeepAlive(this.#caller, id, onRenewed);
   }
 }

@@ -10,8 +10,11 @@ export class LinkError extends Error {
    * False if the request was certainly never sent, so that a retry cannot apply it twice.
    */
   readonly sent: boolean;
-  constructor(grpcCode: number, message: string, sent: boolean) {
+  /** A certificate was refused, the server's or this client's: so it will be the next time. */
+  readonly isUntrusted: boolean;
+  constructor(grpcCode: number, message: string, sent: boolean, isUntrusted = false) {
     super(message);
+    this.isUntrusted = isUntrusted;
     this.name = "LinkError";
     this.grpcCode = grpcCode;
     this.sent = sent;

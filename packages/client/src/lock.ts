@@ -6,7 +6,9 @@
  *   ... and when `session.ended` resolves, the lock is lost ...
  *   await lock.release();
  */
+import { check, TEXT } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
+import { SIGNAL } from "./caller.ts";
 import type { Client } from "./client.ts";
 import { enqueue, leaveQueue, type QueueEntry, waitTurn } from "./queue.ts";
 import type { Session } from "./session.ts";
@@ -52,6 +54,8 @@ export async function lockNamed(
   name: string,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Lock> {
+  check("lockNamed", "name", name, TEXT);
+  check("lockNamed", "signal", signal, SIGNAL);
   const entry = await enqueue(client, name, session.lease, "");
   try {
     await waitTurn(client, name, entry, signal);

@@ -7,6 +7,7 @@
  * All parts are of one revision. Where the server has no KV.RangeStream (before etcd 3.7, or
  * through etcd's proxy), the range is read in pages instead, which looks the same.
  */
+import { BOUND, check, OBJECT } from "@quorate/host";
 import {
   GrpcCode,
   KeyValue,
@@ -17,6 +18,7 @@ import {
 } from "@quorate/proto";
 import type { Caller } from "./caller.ts";
 import { ClientError } from "./errors.ts";
+import { withJson } from "./json.ts";
 import { type Bytes, type GetOptions, getRequest } from "./requests.ts";
 import { isStaleToken } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
@@ -59,10 +61,13 @@ export async function* getStream(
   key: Bytes,
   options: StreamedGetOptions = {},
 ): AsyncGenerator<GetPart, undefined> {
-  const request = getRequest(key, options);
-  for await (const { kvs, header, more, count } of rangeParts(caller, request, options.timeoutMs))
+  check("getStream", "options", options, OBJECT);
+  const { timeoutMs, ...range } = options;
+  if (timeoutMs !== undefined) check("getStream", "timeoutMs", timeoutMs, BOUND);
+  const request = getRequest(key, range);
+  for await (const { kvs, header, more, count } of rangeParts(caller, request, timeoutMs))
     yield {
-      kvs: kvs.map((kv) => KeyValue.decode(kv)),
+      kvs: kvs.map((kv) => withJson(KeyValue.decode(kv))),
       end: header === undefined ? undefined : { header, more, count },
     };
 }

@@ -2,6 +2,17 @@
  * Builds requests: keys as texts or bytes, ranges, comparisons and operations of transactions.
  */
 import {
+  BYTES,
+  check,
+  checkOptions,
+  FLAG,
+  ID,
+  INTEGER,
+  type Kind,
+  oneOf,
+  type Shape,
+} from "@quorate/host";
+import {
   type Compare,
   Compare_CompareResult,
   Compare_CompareTarget,
@@ -18,8 +29,15 @@ import {
 /** Bytes, or a text that is encoded as UTF-8. */
 export type Bytes = string | Uint8Array;
 
-function toBytes(value: Bytes): Uint8Array {
-  return typeof value === "string" ? fromUtf8(value) : value;
+/**
+ * Bytes as requests hold them. Throws TypeError for anything else: it would be stored as nothing.
+ * @param call the call's name, as in "put"
+ * @param name the parameter's
+ */
+export function toBytes(call: string, name: string, value: Bytes): Uint8Array {
+  if (typeof value === "string") return fromUtf8(value);
+  check(call, name, value, BYTES);
+  return value;
 }
 
 const EVERYTHING = new Uint8Array(1);
@@ -29,7 +47,7 @@ const EVERYTHING = new Uint8Array(1);
  * end) if there is none.
  */
 export function prefixEnd(prefix: Bytes): Uint8Array {
-  const end = toBytes(prefix).slice();
+  const end = toBytes("prefixEnd", "prefix", prefix).slice();
   for (let last = end.length - 1; last >= 0; last--) {
     if (end[last] < 0xff) {
       end[last]++;
@@ -49,8 +67,12 @@ export interface RangeOptions {
   readonly rangeEnd?: Bytes;
 }
 
+/** The options of a range, for checkOptions. */
+export const RANGE_SHAPE: Shape<RangeOptions> = { prefix: FLAG, fromKey: FLAG, rangeEnd: BYTES };
+
 /** Key and range end as requests hold them. Throws TypeError where options exclude each other. */
 export function keyRange(
+  call: string,
   key: Bytes,
   options: RangeOptions,
 ): { key: Uint8Array; rangeEnd: Uint8Array } {
@@ -59,8 +81,8 @@ export function keyRange(
     options.fromKey === true,
     options.rangeEnd !== undefined,
   ].filter(Boolean).length;
-  if (set > 1) throw new TypeError("prefix, fromKey and rangeEnd exclude each other");
-  const start = toBytes(key);
+  if (set > 1) throw new TypeError(`${call}: prefix, fromKey and rangeEnd exclude each other`);
+  const start = toBytes(call, "key", key);
   if (options.prefix === true)
     return start.length === 0
       ? { key: EVERYTHING, rangeEnd: EVERYTHING }
@@ -69,7 +91,10 @@ export function keyRange(
     return { key: start.length === 0 ? EVERYTHING : start, rangeEnd: EVERYTHING };
   return {
     key: start,
-    rangeEnd: options.rangeEnd === undefined ? new Uint8Array(0) : toBytes(options.rangeEnd),
+    rangeEnd:
+      options.rangeEnd === undefined
+        ? new Uint8Array(0)
+        : toBytes(call, "rangeEnd", options.rangeEnd),
   };
 }
 
@@ -104,11 +129,28 @@ const sortOrders = {
   descend: RangeRequest_SortOrder.DESCEND,
 };
 
+const GET_SHAPE: Shape<GetOptions> = {
+  ...RANGE_SHAPE,
+  limit: INTEGER,
+  revision: INTEGER,
+  sortBy: oneOf(Object.keys(sortTargets)),
+  order: oneOf(Object.keys(sortOrders)),
+  serializable: FLAG,
+  keysOnly: FLAG,
+  countOnly: FLAG,
+  minModRevision: INTEGER,
+  maxModRevision: INTEGER,
+  minCreateRevision: INTEGER,
+  maxCreateRevision: INTEGER,
+};
+
 /**
- * A Range request. Without an order, any sort target but the key sorts ascending; the server
+ * A Range request. Throws TypeError for a wrong key or option. Without an order, any sort target
+ * but the key sorts ascending; the server
  * returns keys sorted anyway.
  */
 export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
+  checkOptions("get", options, GET_SHAPE);
   const target = sortTargets[options.sortBy ?? "key"];
   let order: number =
     options.order === undefined ? RangeRequest_SortOrder.NONE : sortOrders[options.order];
@@ -117,7 +159,7 @@ export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
   if (order === RangeRequest_SortOrder.ASCEND && target === RangeRequest_SortTarget.KEY)
     order = RangeRequest_SortOrder.NONE;
   return RangeRequest.create({
-    ...keyRange(key, options),
+    ...keyRange("get", key, options),
     limit: options.limit ?? 0,
     revision: options.revision ?? 0,
     sortOrder: order,
@@ -143,10 +185,19 @@ export interface PutOptions {
   readonly ignoreLease?: boolean;
 }
 
+const PUT_SHAPE: Shape<PutOptions> = {
+  lease: ID,
+  prevKv: FLAG,
+  ignoreValue: FLAG,
+  ignoreLease: FLAG,
+};
+
+/** A Put request. Throws TypeError for a wrong key, value or option. */
 export function putRequest(key: Bytes, value: Bytes, options: PutOptions = {}): PutRequest {
+  checkOptions("put", options, PUT_SHAPE);
   return PutRequest.create({
-    key: toBytes(key),
-    value: toBytes(value),
+    key: toBytes("put", "key", key),
+    value: toBytes("put", "value", value),
     lease: options.lease ?? 0n,
     prevKv: options.prevKv ?? false,
     ignoreValue: options.ignoreValue ?? false,
@@ -159,8 +210,15 @@ export interface DeleteOptions extends RangeOptions {
   readonly prevKv?: boolean;
 }
 
+const DELETE_SHAPE: Shape<DeleteOptions> = { ...RANGE_SHAPE, prevKv: FLAG };
+
+/** A DeleteRange request. Throws TypeError for a wrong key or option. */
 export function deleteRequest(key: Bytes, options: DeleteOptions = {}): DeleteRangeRequest {
-  return DeleteRangeRequest.create({ ...keyRange(key, options), prevKv: options.prevKv ?? false });
+  checkOptions("delete", options, DELETE_SHAPE);
+  return DeleteRangeRequest.create({
+    ...keyRange("delete", key, options),
+    prevKv: options.prevKv ?? false,
+  });
 }
 
 /** How a comparison relates what is stored to what is given. */
@@ -173,14 +231,19 @@ const results: Readonly<Record<Comparison, number>> = {
   ">": Compare_CompareResult.GREATER,
 };
 
+const COMPARISON = oneOf(Object.keys(results));
+
 function compare(
+  call: string,
   key: Bytes,
   comparison: Comparison,
   target: number,
   targetUnion: Compare["targetUnion"],
   options: RangeOptions,
 ): Compare {
-  return { result: results[comparison], target, targetUnion, ...keyRange(key, options) };
+  check(call, "comparison", comparison, COMPARISON);
+  checkOptions(call, options, RANGE_SHAPE);
+  return { result: results[comparison], target, targetUnion, ...keyRange(call, key, options) };
 }
 
 /** How often the key was changed since it was created; 0 for a key that is not there. */
@@ -190,7 +253,9 @@ export function compareVersion(
   version: number,
   options: RangeOptions = {},
 ): Compare {
+  check("compareVersion", "version", version, INTEGER);
   return compare(
+    "compareVersion",
     key,
     comparison,
     Compare_CompareTarget.VERSION,
@@ -206,7 +271,9 @@ export function compareCreateRevision(
   revision: number,
   options: RangeOptions = {},
 ): Compare {
+  check("compareCreateRevision", "revision", revision, INTEGER);
   return compare(
+    "compareCreateRevision",
     key,
     comparison,
     Compare_CompareTarget.CREATE,
@@ -222,7 +289,9 @@ export function compareModRevision(
   revision: number,
   options: RangeOptions = {},
 ): Compare {
+  check("compareModRevision", "revision", revision, INTEGER);
   return compare(
+    "compareModRevision",
     key,
     comparison,
     Compare_CompareTarget.MOD,
@@ -238,10 +307,11 @@ export function compareValue(
   options: RangeOptions = {},
 ): Compare {
   return compare(
+    "compareValue",
     key,
     comparison,
     Compare_CompareTarget.VALUE,
-    { case: "value", value: toBytes(value) },
+    { case: "value", value: toBytes("compareValue", "value", value) },
     options,
   );
 }
@@ -253,7 +323,9 @@ export function compareLease(
   lease: bigint,
   options: RangeOptions = {},
 ): Compare {
+  check("compareLease", "lease", lease, ID);
   return compare(
+    "compareLease",
     key,
     comparison,
     Compare_CompareTarget.LEASE,
@@ -286,7 +358,23 @@ export interface TxnParts {
   readonly failure?: readonly RequestOp[];
 }
 
+const COMPARISONS = listOf("comparisons, such as compareVersion() returns", "targetUnion");
+const OPERATIONS = listOf("operations, such as opPut() returns", "request");
+const TXN_SHAPE: Shape<TxnParts> = {
+  compare: COMPARISONS,
+  success: OPERATIONS,
+  failure: OPERATIONS,
+};
+
+/** @param field what each of the objects has */
+function listOf(name: string, field: string): Kind {
+  const isOne = (one: unknown) => typeof one === "object" && one !== null && field in one;
+  return { name: `an array of ${name}`, is: (value) => Array.isArray(value) && value.every(isOne) };
+}
+
+/** A Txn request. Throws TypeError for anything but comparisons and operations. */
 export function txnRequest(parts: TxnParts): TxnRequest {
+  checkOptions("txn", parts, TXN_SHAPE);
   return TxnRequest.create({
     compare: [...(parts.compare ?? [])],
     success: [...(parts.success ?? [])],

@@ -11,6 +11,7 @@ import {
   type ResponseOp,
   type TxnResponse,
 } from "@quorate/proto";
+import { withJson } from "./json.ts";
 
 export interface GetResult {
   readonly header: ResponseHeader;
@@ -48,38 +49,43 @@ export type OpResult =
   | { readonly kind: "delete"; readonly result: DeleteResult }
   | { readonly kind: "txn"; readonly result: TxnResult };
 
-const NO_HEADER: ResponseHeader = { clusterId: 0n, memberId: 0n, revision: 0, raftTerm: 0 };
+const NO_HEADER: ResponseHeader = withJson({
+  clusterId: 0n,
+  memberId: 0n,
+  revision: 0,
+  raftTerm: 0,
+});
 
 export function getResult(response: RangeResponse): GetResult {
-  return {
+  return withJson({
     header: response.header ?? NO_HEADER,
     kvs: response.kvs.map((kv) => KeyValue.decode(kv)),
     more: response.more,
     count: response.count,
-  };
+  });
 }
 
 export function putResult(response: PutResponse): PutResult {
-  return {
+  return withJson({
     header: response.header ?? NO_HEADER,
     prevKv: response.prevKv === undefined ? undefined : KeyValue.decode(response.prevKv),
-  };
+  });
 }
 
 export function deleteResult(response: DeleteRangeResponse): DeleteResult {
-  return {
+  return withJson({
     header: response.header ?? NO_HEADER,
     deleted: response.deleted,
     prevKvs: response.prevKvs.map((kv) => KeyValue.decode(kv)),
-  };
+  });
 }
 
 export function txnResult(response: TxnResponse): TxnResult {
-  return {
+  return withJson({
     header: response.header ?? NO_HEADER,
     succeeded: response.succeeded,
     responses: response.responses.map(opResult),
-  };
+  });
 }
 
 function opResult({ response }: ResponseOp): OpResult {

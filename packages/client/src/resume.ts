@@ -1,12 +1,14 @@
 /** When a broken stream is reopened, and after which pause. */
 import { GrpcCode } from "@quorate/proto";
 import type { ClientError } from "./errors.ts";
+import { LinkError } from "./link.ts";
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2000;
 
 /** Whether another member, or a retry a little later, may succeed. */
 export function mayResume(error: ClientError): boolean {
+  if (error.cause instanceof LinkError && error.cause.isUntrusted) return false;
   return (
     error.grpcCode === GrpcCode.Unavailable ||
     error.grpcCode === GrpcCode.Internal ||

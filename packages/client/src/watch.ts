@@ -9,6 +9,7 @@
  * that confirm a creation. The last response may have `canceled` set: the server refused the watch,
  * or compacted the history that it needs.
  */
+import { CALLBACK, checkOptions, FLAG, INTEGER, type Shape } from "@quorate/host";
 import {
   Event,
   KeyValue,
@@ -20,7 +21,7 @@ import {
 import { type Caller, pause } from "./caller.ts";
 import { type Change, changesOf } from "./changes.ts";
 import { ClientError } from "./errors.ts";
-import { type Bytes, keyRange, type RangeOptions } from "./requests.ts";
+import { type Bytes, keyRange, RANGE_SHAPE, type RangeOptions } from "./requests.ts";
 import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
@@ -35,6 +36,14 @@ export interface WatchOptions extends RangeOptions {
   readonly onBreak?: (error: ClientError) => void;
 }
 
+const WATCH_SHAPE: Shape<WatchOptions> = {
+  ...RANGE_SHAPE,
+  revision: INTEGER,
+  prevKv: FLAG,
+  progressNotify: FLAG,
+  onBreak: CALLBACK,
+};
+
 export class Watch implements AsyncIterable<WatchResponse> {
   readonly #caller: Caller;
   readonly #request: WatchCreateRequest;
@@ -45,13 +54,14 @@ export class Watch implements AsyncIterable<WatchResponse> {
   #isCreated = false;
   #wantsProgress = false;
 
-  /** Made by Client.watch(). */
+  /** Made by Client.watch(). Throws TypeError for a wrong key or option. */
   constructor(caller: Caller, key: Bytes, options: WatchOptions) {
+    checkOptions("watch", options, WATCH_SHAPE);
     this.#caller = caller;
     this.#next = options.revision ?? 0;
     this.#onBreak = options.onBreak ?? (() => {});
     this.#request = WatchCreateRequest.create({
-      ...keyRange(key, options),
+      ...keyRange("watch", key, options),
       prevKv: options.prevKv ?? false,
       progressNotify: options.progressNotify ?? false,
     });

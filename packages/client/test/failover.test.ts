@@ -5,6 +5,7 @@ import { GrpcCode, MaintenanceService } from "@quorate/proto";
 import { Client, type ClientError } from "../index.ts";
 import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
+import { mayResume } from "../src/resume.ts";
 
 /** What a fake link does with a call: respond, or fail. */
 type Behaviour = (call: {
@@ -365,4 +366,27 @@ test("a stream that is abandoned leaves its endpoint, one that is cancelled does
   assert.deepEqual(counts(links), [1, 0]);
   await endWith("abandon");
   assert.deepEqual(counts(links), [1, 1]);
+});
+
+test("a refused certificate is the end at once, where every endpoint has one", async () => {
+  const untrusted = () => new LinkError(GrpcCode.Unavailable, "TLS with a: expired", false, true);
+  const links = ["a", "b"].map((name) => new FakeLink(name, untrusted));
+  const stopped = () => assert.fail("it waits");
+  const clock = { nowMs: () => 0, sleep: stopped };
+  const limits = { timeoutMs: 5000, dialTimeoutMs: 1000, maxPendingCalls: 1 };
+  const plan = { path: "p", request: OK, repeatable: true, metadata: { token: undefined } };
+  const failover = new Failover(links, limits, clock, 0);
+  await assert.rejects(failover.call(plan), (error: ClientError) => {
+    assert.equal(error.grpcCode, GrpcCode.Unavailable);
+    assert.equal(error.message, "TLS with a: expired");
+    assert.equal(mayResume(error), false, "watches and leases end, too");
+    return true;
+  });
+  assert.deepEqual(
+    links.map(({ calls }) => calls.length),
+    [1, 1],
+  );
+  // One endpoint with another certificate is enough.
+  links[1]!.behaviour = () => OK;
+  assert.equal(await new Failover(links, limits, clock, 0).call(plan), OK);
 });

@@ -8,7 +8,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Logger, silentLogger } from "@quorate/host";
+import {
+  CALLBACK,
+  checkOptions,
+  FLAG,
+  type Logger,
+  OBJECT,
+  type Shape,
+  silentLogger,
+  TEXT,
+  TEXTS,
+} from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { CodedError } from "@quorate/proto";
 import { loadConfig, type ServerConfig } from "@quorate/server";
@@ -54,6 +64,20 @@ export class StartError extends CodedError<"NothingToRun"> {
   }
 }
 
+const MEMBER_SHAPE: Shape<MemberOptions> = {
+  dataDir: TEXT,
+  flags: TEXTS,
+  isPrivate: FLAG,
+  logger: {
+    name: "a Logger, with debug, info, warn, error and child",
+    is: (value) =>
+      OBJECT.is(value) &&
+      ["debug", "info", "warn", "error", "child"].every((name) =>
+        CALLBACK.is((value as Record<string, unknown>)[name]),
+      ),
+  },
+};
+
 /** A segment is written with zeros before its first use, so a large one delays the first start. */
 const WAL_SEGMENT_BYTES = 8_000_000;
 
@@ -66,6 +90,7 @@ const MAX_ATTEMPTS = 3;
  * taken or a file cannot be read; then nothing is left behind.
  */
 export async function startMember(options: MemberOptions = {}): Promise<RunningMember> {
+  checkOptions("startMember", options, MEMBER_SHAPE);
   const place = makePlace(options.dataDir);
   try {
     for (let attempt = 1; ; attempt++) {
@@ -102,7 +127,7 @@ function makePlace(dataDir: string | undefined): Place {
 
 /** Whether a flag is among the options, in one of the forms that the program takes. */
 function isGiven({ flags = [] }: MemberOptions, name: string): boolean {
-  return flags.some((flag) => new RegExp(`^--?${name}(?:=|$)`).test(flag));
+  return flags.some((flag) => [`-${name}`, `--${name}`].includes(flag.split("=", 1)[0]));
 }
 
 async function configOf(options: MemberOptions, place: Place): Promise<ServerConfig> {

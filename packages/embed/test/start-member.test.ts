@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { LeaseService } from "@quorate/proto";
 import { connect, type RunningMember, startMember, toUtf8 } from "../index.ts";
 
 function scratchDir(): string {
@@ -163,4 +164,33 @@ test("a member that is removed from its cluster ends", async () => {
   client.close();
   await first.stop();
   rmSync(dir, { recursive: true });
+});
+
+test("wrong options of a start are named", async () => {
+  for (const [options, message] of [
+    [
+      { dataDirectory: "d" },
+      /^startMember: unknown option dataDirectory: there are dataDir, flags,/,
+    ],
+    [{ dataDir: 1 }, "startMember: dataDir must be a string, not the number 1"],
+    [{ flags: "--name=a" }, /^startMember: flags must be an array of strings, not the string/],
+    [{ isPrivate: "yes" }, /^startMember: isPrivate must be true or false/],
+    [{ logger: { info() {} } }, /^startMember: logger must be a Logger, with debug, info, /],
+  ] as const)
+    await assert.rejects(startMember(options as object), { name: "TypeError", message });
+});
+
+test("a member that stops ends the streams of its leases, and does not wait for them", async () => {
+  const member = await startMember();
+  const client = connect({ endpoints: member.endpoints });
+  const { ID } = await client.leases.grant(60);
+  const stream = await client.stream(LeaseService.methods.LeaseKeepAlive);
+  stream.send({ ID });
+  const responses = stream[Symbol.asyncIterator]();
+  assert.equal((await responses.next()).value?.TTL, 60);
+  const ended = assert.rejects(responses.next(), /etcdserver: server stopped/);
+  await member.stop();
+  // After the grace its connection would have been cut instead.
+  await ended;
+  client.close();
 });

@@ -167,7 +167,9 @@ async function open(
       await member.handOver();
       standard.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
-      member.watches.end(toStatusError(errorOf("Stopped")));
+      const stopped = errorOf("Stopped");
+      member.watches.end(toStatusError(stopped));
+      for (const stream of [...member.leases.streams]) stream.fail(stopped);
       await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
       http.close();
       await member.stop();

@@ -1,7 +1,9 @@
 /** CSV as Go's encoding/csv reads it (RFC 4180, with empty lines skipped). */
 
 /** @returns the records, or what is wrong with the text */
-export function parseCsv(text: string): string[][] | string {
+export function parseCsv(given: string): string[][] | string {
+  // A carriage return at the very end belongs to no field, as in Go.
+  const text = given.endsWith("\r") ? given.slice(0, -1) : given;
   const records: string[][] = [];
   let line = 1;
   let at = 0;
@@ -22,8 +24,8 @@ export function parseCsv(text: string): string[][] | string {
       at++;
     }
     records.push(fields);
-    if (text.startsWith("\r\n", at)) at += 2;
-    else if (text[at] === "\n") at++;
+    if (text[at] === "\r") at++;
+    if (text[at] === "\n") at++;
     line++;
   }
   return records;

@@ -115,11 +115,12 @@ export function validateFieldManager(manager: string, field: string): FieldError
     errors.push(tooLong(field, MAX_FIELD_MANAGER_BYTES));
   }
   let position = 0;
-  for (const character of manager) {
+  // Each error quotes the whole name, so there are no more of them than a name that fits has.
+  for (const character of manager.slice(0, MAX_FIELD_MANAGER_BYTES)) {
     if (!isPrintable(character)) {
       const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
       const text = `invalid character U+${code} (at position ${position})`;
-      errors.push(invalidValue(field, manager, text));
+      errors.push(invalidValue(field, manager.slice(0, MAX_FIELD_MANAGER_BYTES), text));
     }
     position += utf8Length(character);
   }

@@ -222,6 +222,10 @@ test("the token file is read as Go's CSV reader does", async () => {
   assert.equal(typeof parseCsv('a,"b\n'), "string");
   assert.equal(typeof parseCsv('a,b"c\n'), "string");
   assert.deepEqual(parseCsv('x,"a\nb",\n'), [["x", "a\nb", ""]]);
+  // A text that ends with a carriage return alone ended never.
+  assert.deepEqual(parseCsv("a,b,c\r"), [["a", "b", "c"]]);
+  assert.deepEqual(parseCsv("\r"), []);
+  assert.deepEqual(parseCsv('"a"\r'), [["a"]]);
 });
 
 function authenticator(options = {}) {

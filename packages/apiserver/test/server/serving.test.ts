@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { type Program, processIo, runProgram } from "@quorate/ctl";
 import { Agent, request } from "undici";
+import { absentPath } from "../../../../test/support/absent.ts";
 import { makeAuthority, makeLocalCertificate } from "../../../../test/support/certs.ts";
 import { optionsOf } from "../../node/flag-options.ts";
 import { API_SERVER_FLAGS } from "../../node/flags.ts";
@@ -140,10 +141,7 @@ describe("a server on sockets", () => {
   });
 
   it("says what is wrong with its options", async () => {
-    await assert.rejects(
-      startApiServer({ encryptionConfigFile: "/no/such/file" }),
-      /no\/such\/file/,
-    );
+    await assert.rejects(startApiServer({ encryptionConfigFile: absentPath() }), /quorate-absent-/);
     const port = Number(new URL(api.url).port);
     await assert.rejects(startApiServer({ port }), /EADDRINUSE/);
   });

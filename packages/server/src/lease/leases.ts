@@ -46,7 +46,14 @@ export interface LeasesDeps {
   linearizable(): Promise<void>;
 }
 
+/** A stream of keep-alives, which lasts as long as its client. */
+export interface KeepAliveStream {
+  fail(error: unknown): void;
+}
+
 export class Leases {
+  /** Those that are open. Each has a stream of its connection, which are limited. */
+  readonly streams: Set<KeepAliveStream> = new Set();
   readonly #deps: LeasesDeps;
   readonly #batches: RenewBatches;
 

@@ -9,6 +9,7 @@
 import { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "@quorate/proto";
 import type { StreamCall, StreamListener } from "@quorate/rpc";
 import type { CountedLease } from "../lease/epoch.ts";
+import type { KeepAliveStream } from "../lease/leases.ts";
 import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 import { toStatusError } from "./status.ts";
@@ -69,7 +70,7 @@ interface Repeated {
 }
 
 /** One stream: answers leave in the order of the requests. A renewal that fails ends it. */
-export class KeepAlives implements StreamListener {
+export class KeepAlives implements StreamListener, KeepAliveStream {
   readonly #member: Member;
   readonly #header: EncodedHeader;
   readonly #call: StreamCall;
@@ -95,6 +96,7 @@ export class KeepAlives implements StreamListener {
     this.#header = header;
     this.#call = call;
     this.#caller = callerOf(call.context);
+    member.leases.streams.add(this);
   }
 
   message(bytes: Uint8Array): void {
@@ -106,7 +108,7 @@ export class KeepAlives implements StreamListener {
     try {
       renewed = this.#member.renewLease(this.#caller, id);
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
       return;
     }
     this.#waiting.push(keepAlive);
@@ -123,7 +125,7 @@ export class KeepAlives implements StreamListener {
         keepAlive.seconds = seconds;
         this.#sendAnswered();
       },
-      (error: unknown) => this.#fail(error),
+      (error: unknown) => this.fail(error),
     );
     if (this.#waiting.length >= MAX_WAITING_KEEP_ALIVES) this.#pause();
   }
@@ -175,11 +177,12 @@ export class KeepAlives implements StreamListener {
     const { authority } = this.#member.auth;
     for (const id of this.#renewed) {
       const access = { kind: "leaseKeepAlive", request: id } as const;
-      authority.recheck(this.#caller, access).catch((error: unknown) => this.#fail(error));
+      authority.recheck(this.#caller, access).catch((error: unknown) => this.fail(error));
     }
   }
 
-  #fail(error: unknown): void {
+  /** Ends the stream with an error. */
+  fail(error: unknown): void {
     if (this.#isEnded) return;
     this.#over();
     this.#call.end(toStatusError(error));
@@ -187,6 +190,7 @@ export class KeepAlives implements StreamListener {
 
   #over(): void {
     this.#isEnded = true;
+    this.#member.leases.streams.delete(this);
     this.#unfollow?.();
     this.#renewed.clear();
   }

@@ -1,0 +1,48 @@
+/**
+ * The command `npm run attack:linear`: texts that cost more than their length, at every port
+ * (attack.ts). It leaves with 1 if a request cost more than --limit-ms a KiB.
+ */
+import { setPriority } from "node:os";
+import { Attack, rowOf } from "./attack.ts";
+import { type AttackOptions, helpText, readOptions } from "./options.ts";
+
+const TABLE_ROWS = 40;
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Returns the exit code: 0 clean, 1 something was found, 2 a wrong command line. */
+async function main(): Promise<number> {
+  let options: AttackOptions | undefined;
+  try {
+    options = readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n${helpText()}\n`);
+    return 2;
+  }
+  if (options === undefined) {
+    print(helpText());
+    return 0;
+  }
+  setPriority(process.pid, 10);
+  const attack = new Attack(options);
+  print(`seed ${options.seed}; ${attack.slotCount} slots; ${JSON.stringify(options)}`);
+  await attack.run(print);
+  const rows = (table: ReadonlyMap<string, unknown>): string[] =>
+    [...(table as typeof attack.worst).values()]
+      .sort((a, b) => b.msPerKib - a.msPerKib)
+      .slice(0, TABLE_ROWS)
+      .map(rowOf);
+  print(`the most expensive fields:\n${rows(attack.worst).join("\n")}`);
+  print(`${attack.cases} cases; go on with --seed ${options.seed} --from ${attack.next}`);
+  if (attack.found.size === 0) {
+    print("clean: nothing above the limit");
+    return 0;
+  }
+  print(`FOUND ${attack.found.size} fields above ${options.limitMsPerKib} ms/KiB`);
+  return 1;
+}
+
+process.exitCode = await main();
+process.exit();

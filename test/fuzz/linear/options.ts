@@ -1,0 +1,54 @@
+/** The command line of the attack with superlinear inputs: each option once, with its help. */
+import { optionLines, Values } from "../../support/command-line.ts";
+
+const N = "N";
+const DECLARED = {
+  options: {
+    minutes: { value: N, initial: "10", doc: "duration of the run; may be a fraction" },
+    seed: { value: N, initial: "1", doc: "the seed of all choices" },
+    from: { value: N, initial: "0", doc: "the case to begin with, to go on with a run" },
+    cases: { value: N, initial: "0", doc: "cases after which the run ends (0: none)" },
+    only: { value: "TEXT", initial: "", doc: "requests whose port and name have this in them" },
+    "limit-ms": { value: "MS", initial: "1", doc: "processor time that a KiB may cost" },
+    "fresh-every": {
+      value: N,
+      initial: "4000",
+      doc: "cases after which the servers begin again with empty directories",
+    },
+    "log-every-seconds": { value: "S", initial: "30", doc: "interval between lines of progress" },
+  },
+  switches: { help: "print this text" },
+} as const;
+
+/** What a run is to do. */
+export interface AttackOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly from: number;
+  readonly cases: number;
+  readonly only: string;
+  readonly limitMsPerKib: number;
+  readonly freshEvery: number;
+  readonly logEveryMs: number;
+}
+
+/** The text of --help. */
+export function helpText(): string {
+  return `Usage: npm run attack:linear -- [options]\n\n${optionLines(DECLARED)}`;
+}
+
+/** Reads the command line; undefined for --help. Throws Error for what is not in its range. */
+export function readOptions(args: readonly string[]): AttackOptions | undefined {
+  const values = new Values(DECLARED, args);
+  if (values.isSet("help")) return undefined;
+  return {
+    minutes: values.number("minutes", 0.01, 100_000, false),
+    seed: values.seed("seed"),
+    from: values.number("from", 0, 1e12),
+    cases: values.number("cases", 0, 1e12),
+    only: values.text("only"),
+    limitMsPerKib: values.number("limit-ms", 0.001, 1000, false),
+    freshEvery: values.number("fresh-every", 1, 1e9),
+    logEveryMs: values.number("log-every-seconds", 0.1, 3600, false) * 1000,
+  };
+}

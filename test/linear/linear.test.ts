@@ -1,0 +1,124 @@
+/**
+ * No parser of a text from outside takes more than in proportion to the text's length. Each is
+ * called with texts of every class (texts.ts); QUORATE_LINEAR_SHARP=N takes N more kinds of each,
+ * with heads and tails, and QUORATE_LINEAR_TABLE=FILE writes the table of the most expensive ones.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { exportedOf, ROOT } from "./exported.ts";
+import { type Growth, growthOf, isTooMuch, kindsOf, type Parser } from "./measure.ts";
+import { allParsers, filesWithTextWork, isLeftOut, LEFT_OUT } from "./parsers.ts";
+import { shown } from "./texts.ts";
+
+const SHARP = Number(process.env["QUORATE_LINEAR_SHARP"] ?? 0.25);
+const TABLE = process.env["QUORATE_LINEAR_TABLE"] ?? "";
+const TABLE_ROWS = 30;
+
+/** Of all kinds the one that costs most a KiB; the search ends with the first that is too much. */
+async function worstOf(parser: Parser, sharp = SHARP): Promise<Growth | undefined> {
+  let worst: Growth | undefined;
+  for (const kind of kindsOf(sharp)) {
+    const growth = await growthOf(parser, kind);
+    if (growth === undefined) continue;
+    if (isTooMuch(growth)) return growth;
+    if (growth.msPerKib > (worst?.msPerKib ?? 0)) worst = growth;
+  }
+  return worst;
+}
+
+function lineOf(name: string, { kind, bytes, msPerKib, exponent }: Growth): string {
+  const text = `${shown(kind.head)} + ${shown(kind.unit)}... + ${shown(kind.tail)}`;
+  return (
+    `${name}: ${msPerKib.toFixed(2)} ms/KiB at ${bytes} bytes, ` +
+    `exponent ${exponent.toFixed(1)}: ${text}`
+  );
+}
+
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const folders = readdirSync(join(ROOT, "packages"))
+  .flatMap((name) => [`packages/${name}/src`, `packages/${name}/node`])
+  .filter((folder) => existsSync(join(ROOT, folder)));
+
+test("every parser's work is in proportion to the text", async () => {
+  const rows: { name: string; growth: Growth }[] = [];
+  for (const parser of await allParsers()) {
+    const growth = await worstOf(parser);
+    if (growth !== undefined) rows.push({ name: `${parser.file} ${parser.name}`, growth });
+  }
+  rows.sort((a, b) => b.growth.msPerKib - a.growth.msPerKib);
+  if (TABLE !== "") {
+    const lines = rows.slice(0, TABLE_ROWS).map(({ name, growth }) => {
+      const { kind, bytes, ms, msPerKib, exponent } = growth;
+      const text = `${shown(kind.head)} ${shown(kind.unit)}... ${shown(kind.tail)}`.replaceAll(
+        "|",
+        "\\|",
+      );
+      const figures = [msPerKib.toFixed(3), ms.toFixed(1), String(bytes), exponent.toFixed(1)];
+      return `| ${name} | ${figures.join(" | ")} | \`${text}\` |`;
+    });
+    writeFileSync(TABLE, `${lines.join("\n")}\n`);
+  }
+  const bad = rows.filter(({ growth }) => isTooMuch(growth));
+  assert.deepEqual(
+    bad.map(({ name, growth }) => lineOf(name, growth)),
+    [],
+  );
+});
+
+test("every file that works on texts has a parser in the table, or a reason", async () => {
+  const covered = new Set((await allParsers()).map(({ file }) => file));
+  const missing = filesWithTextWork(read, folders).filter(
+    (file) => !covered.has(file) && !isLeftOut(file),
+  );
+  assert.deepEqual(missing, [], "add an entry to test/linear/parsers.ts");
+});
+
+test("a reason is for files that are there", () => {
+  for (const name of Object.keys(LEFT_OUT)) assert.ok(existsSync(join(ROOT, name)), name);
+});
+
+test("a parser that backtracks, or walks a growing list, is found", async () => {
+  const walked = (text: string): number => {
+    const seen: string[] = [];
+    for (const char of text) if (seen.indexOf(`${char}${seen.length}`) < 0) seen.push(char);
+    return seen.length;
+  };
+  const planted: Parser[] = [
+    {
+      name: "blanks before commas",
+      call: (text) => text.replace(/[ \t]*,[ \t]*/g, ","),
+      maxBytes: 65_536,
+    },
+    {
+      name: "slashes at the end",
+      call: (text) => text.replace(/^\/+|\/+$/g, ""),
+      maxBytes: 65_536,
+    },
+    { name: "digits", call: (text) => /[\d_]*\d[\d_]*$/.test(text), maxBytes: 65_536 },
+    { name: "a growing list", call: walked, maxBytes: 65_536 },
+  ];
+  for (const parser of planted) {
+    const worst = await worstOf(parser, 1);
+    assert.ok(worst !== undefined && isTooMuch(worst), parser.name);
+  }
+});
+
+test("a linear parser passes, whatever its constant below a millisecond a KiB", async () => {
+  const call = (text: string): number => {
+    let sum = 0;
+    for (let i = 0; i < text.length * 40; i++)
+      sum = Math.imul(sum ^ text.charCodeAt(i % text.length), 31);
+    return sum;
+  };
+  const worst = await growthOf({ name: "slow", call, maxBytes: 65_536 }, kindsOf(0)[0]!);
+  assert.ok(worst === undefined || !isTooMuch(worst), JSON.stringify(worst));
+});
+
+test("functions that take texts are found by their signatures", () => {
+  const found = exportedOf("packages/apiserver/src/codec/yaml.ts").map(({ name }) => name);
+  assert.ok(found.includes("parseYaml"), String(found));
+  const names = exportedOf("packages/apiserver/src/meta/names.ts");
+  assert.deepEqual(names.find(({ name }) => name === "isDns1123Subdomain")?.parameters, ["text"]);
+});
