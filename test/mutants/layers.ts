@@ -12,6 +12,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const PLANT = join(import.meta.dirname, "plant.ts");
 const MAX_SEEDS = 400;
 const MAX_TEST_MS = 15 * 60_000;
+const FAILED = /^\s*not ok \d+ - (.*)$/m;
 const MAX_OUTPUT_CHARS = 4 << 20;
 
 /** What a layer found. */
@@ -24,11 +25,21 @@ export interface Found {
   readonly seconds: number;
 }
 
+export interface RunOptions {
+  /** Tests that take longer count as failed. */
+  readonly maxMs?: number;
+  /** The first test that fails ends the run. */
+  readonly isFirstEnough?: boolean;
+}
+
 /**
  * Runs the mutant's test files; undefined if they pass. Rejects where no test ran at all, which
  * would prove nothing.
  */
-export async function runTests(mutant: Mutant): Promise<Found | undefined> {
+export async function runTests(
+  mutant: Mutant,
+  { maxMs = MAX_TEST_MS, isFirstEnough = false }: RunOptions = {},
+): Promise<Found | undefined> {
   const files = mutant.tests
     .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
     .filter((file) => !file.endsWith("mutants.test.ts"));
@@ -44,10 +55,14 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
     QUORATE_MUTANT: JSON.stringify({ file, before, after }),
     NODE_TEST_CONTEXT: undefined,
   };
-  const output = await outputOf([...args, "--test-timeout=120000", ...files], env);
+  const isOver = isFirstEnough ? (text: string) => FAILED.test(text) : () => false;
+  const all = [...args, "--test-timeout=120000", ...files];
+  const output = await outputOf(all, env, maxMs, isOver);
   const seconds = (performance.now() - startMs) / 1000;
-  const failed = [...output.matchAll(/^\s*not ok \d+ - (.*)$/gm)].map(([, name]) => name!);
-  if (!/^# tests [1-9]/m.test(output))
+  const failed = [...output.matchAll(new RegExp(FAILED, "gm"))].map(([, name]) => name!);
+  if (failed.length === 0 && seconds * 1000 >= maxMs)
+    return { layer: "tests", by: `more than ${maxMs} ms`, seeds: undefined, seconds };
+  if (failed.length === 0 && !/^# tests [1-9]/m.test(output))
     throw new Error(`${mutant.name}: no test ran\n${output.slice(-2000)}`);
   return failed.length === 0
     ? undefined
@@ -100,21 +115,40 @@ export async function runSimulator(mutant: Mutant): Promise<Found | undefined> {
   return { layer: "simulator", by, seeds: seed, seconds: (performance.now() - startMs) / 1000 };
 }
 
-function outputOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+/** What a Node prints until it ends, takes too long, or has printed enough. */
+function outputOf(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  maxMs = MAX_TEST_MS,
+  isOver: (output: string) => boolean = () => false,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, {
       cwd: ROOT,
       env,
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: MAX_TEST_MS,
+      // A group of its own: the processes of test files end with it.
+      detached: true,
     });
+    const end = () => {
+      try {
+        process.kill(-child.pid!, "SIGKILL");
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    const timer = setTimeout(end, maxMs);
     let output = "";
     const take = (chunk: Buffer) => {
       if (output.length < MAX_OUTPUT_CHARS) output += chunk.toString("utf8");
+      if (isOver(output)) end();
     };
     child.stdout.on("data", take);
     child.stderr.on("data", take);
     child.on("error", reject);
-    child.on("close", () => resolve(output));
+    child.on("close", () => {
+      clearTimeout(timer);
+      resolve(output);
+    });
   });
 }

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { changesOf } from "./changes.ts";
 import { MUTANTS } from "./list.ts";
 import { problemsOf } from "./quick.ts";
 import { isCaught, type Outcome, readResults, writeResults } from "./results.ts";
@@ -24,6 +25,37 @@ test("a mutant whose place is gone, or that does not read, is reported", () => {
   const [unreadable] = problemsOf([{ ...one!, after: "if (" }]);
   assert.match(unreadable ?? "", /does not read as TypeScript/);
   assert.match(problemsOf([one!, one!])[0] ?? "", /two of this name/);
+});
+
+test("a machine changes conditions, operators and statements, each at a place of its own, and no text", () => {
+  const source = `class A {
+  #count = 0;
+  // if (a < b) c();
+  f(a: number, b: Map<string, number>): string {
+    if (a < b.size && a > 0) this.#count += 1;
+    this.g("a < b");
+    this.g("a < b");
+    return a === 1 ? "if (x)" : \`\${a} + 1\`;
+  }
+}
+`;
+  const changes = changesOf(source);
+  assert.deepEqual(
+    changes.map(({ line, what }) => `${line} ${what.split(" in ")[0]}`),
+    [
+      "5 a < b.size && a > 0 => !(a < b.size && a > 0)",
+      "5 < => <=",
+      "5 && => ||",
+      "5 > => >=",
+      "5 += => -=",
+      '6 this.g("a < b"); => ;',
+      '7 this.g("a < b"); => ;',
+      "8 === => !==",
+    ],
+  );
+  const changed = changes.map(({ before, after }) => source.replace(before, () => after));
+  assert.equal(new Set(changed).size, changes.length);
+  for (const { before } of changes) assert.equal(source.split(before).length, 2);
 });
 
 test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {

@@ -2,6 +2,7 @@
  * Subtle bugs: those that earlier tests missed, or found only under options, and what stands next
  * to them.
  */
+import { SOURCE_BUGS } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 const RAFT_TESTS = ["packages/raft/test/*.test.ts"];
@@ -44,7 +45,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "the configuration is kept without its learners",
-    file: "store/src/meta.ts",
+    file: "store/src/backend/meta.ts",
     before: "raftpb.ConfState.encode(position.confState)",
     after: "raftpb.ConfState.encode({ ...position.confState, learners: [] })",
     tests: [
@@ -126,7 +127,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a checkpoint is forgotten by a second change of the leader",
-    file: "server/src/lease/keeper.ts",
+    file: "member/src/lease/keeper.ts",
     before: "checkpoints: lease.remainingSeconds > 0 ? 1 : 0,",
     after: "checkpoints: 0,",
     tests: ["packages/server/test/lease*.test.ts"],
@@ -134,7 +135,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "request ids repeat after a restart",
-    file: "server/src/member/request-ids.ts",
+    file: "member/src/loop/request-ids.ts",
     before: "(BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;",
     after: "(BigInt(Math.trunc(0 * startWallMs)) & 0xff_ffff_ffffn) << 8n;",
     tests: ["packages/member/test/request-ids.test.ts"],
@@ -142,7 +143,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a watch that lags is notified of progress",
-    file: "server/src/watch/watch-stream.ts",
+    file: "member/src/watch/watch-stream.ts",
     before: "if (!watcher.isSynced || revision < watcher.startRevision) return;",
     after: "if (revision < watcher.startRevision) return;",
     tests: ["packages/server/test/watch*.test.ts"],
@@ -150,7 +151,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a new leader does not add an election timeout to leases",
-    file: "server/src/lease/keeper.ts",
+    file: "member/src/lease/keeper.ts",
     before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
     after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
     tests: ["packages/server/test/lease*.test.ts"],
@@ -158,7 +159,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a read joins a round of reads that was asked before it",
-    file: "server/src/member/reads.ts",
+    file: "member/src/loop/reads.ts",
     before: "      this.#arrived.push({ resolve, reject, deadlineMs });\n",
     after: `      const waiter = { resolve, reject, deadlineMs };
       const asked = [...this.#rounds.values()].at(-1);
@@ -173,7 +174,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a snapshot that is not ahead is refused without a response of Raft's",
-    file: "server/src/member/snapshots.ts",
+    file: "member/src/apply/snapshots.ts",
     before: "      this.#parts.loop.received([message]);\n      throw new Error(",
     after: "      throw new Error(",
     tests: ["packages/member/test/marks.test.ts"],
@@ -181,7 +182,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a member that joins takes part before its log is begun",
-    file: "server/src/member/bootstrap.ts",
+    file: "member/src/bootstrap.ts",
     before: "  wal.append(hardState, entries);\n  await wal.sync();\n",
     after: "  if (entries.length > 0) wal.append(hardState, entries);\n  await wal.sync();\n",
     tests: ["packages/server/test/membership-starts.test.ts"],
@@ -189,7 +190,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "reads are released before a snapshot is installed",
-    file: "server/src/member/loop.ts",
+    file: "member/src/loop/loop.ts",
     before:
       "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
     after:
@@ -200,7 +201,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a learner is promoted by what was sent to it, not by what it has",
-    file: "server/src/membership/reconfiguration.ts",
+    file: "member/src/membership/reconfiguration.ts",
     before: "if (learner.match >= own.match * READY_SHARE) return;",
     after: "if (learner.next >= own.match * READY_SHARE) return;",
     tests: [
@@ -227,11 +228,40 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a full member waits for compactions for ever",
-    file: "server/src/space/space-keeper.ts",
+    file: "member/src/space/space-keeper.ts",
     before:
       "return store.current.mvcc.isCompacting && nowMs - this.#scarceSinceMs < COMPACTION_WAITS_MS;",
     after: "return store.current.mvcc.isCompacting && nowMs > 0;",
     tests: ["packages/server/test/space.test.ts"],
     sim: "no",
+  },
+  {
+    name: "the commit of entries of earlier terms makes room for uncommitted ones",
+    ...SOURCE_BUGS["earlier-terms-count-as-uncommitted"],
+    tests: RAFT_TESTS,
+    sim: "default",
+  },
+  {
+    name: "a permission that is revoked while the keys of a lease are checked passes",
+    file: "store/src/auth/authorize.ts",
+    before: 'return identity.authRevision < state.revision ? "AuthOldRevision" : undefined;',
+    after: "return undefined;",
+    tests: ["packages/store/test/authorize.test.ts"],
+    // The call was permitted when it began, and its entry is judged again when it is applied.
+    sim: "no",
+  },
+  {
+    name: "the log behind a snapshot stays only while the snapshot is sent",
+    ...SOURCE_BUGS["log-goes-while-a-snapshot-arrives"],
+    tests: ["packages/member/test/marks.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "the leadership counts as confirmed from the answer on, not from the question",
+    file: "member/src/lease/keeper.ts",
+    before: "epoch.confirmedMs = askedMs;",
+    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
+    tests: ["packages/member/test/lease-keeper.test.ts"],
+    sim: "default",
   },
 ];

@@ -388,6 +388,37 @@ test("nothing is renewed while the leadership is not confirmed", async () => {
   await assert.rejects(renewed, { message: "no quorum" });
 });
 
+test("a confirmation counts from when it was asked for: one that took longer than a successor adds renews nothing", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 10);
+  await bench.run(200);
+  const asked: PromiseWithResolvers<void>[] = [];
+  bench.confirm = () => {
+    asked.push(Promise.withResolvers());
+    return asked.at(-1)!.promise;
+  };
+  const slow = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(1000);
+  asked[0]!.resolve();
+  await turn();
+  assert.deepEqual([asked.length, bench.counters.renewed.value], [2, 0], "it asks again");
+  // While the first was on its way another member may have been elected, and have counted this
+  // lease's time to its end.
+  asked[1]!.reject(new Error("no quorum"));
+  await assert.rejects(slow, { message: "no quorum" });
+  // One that took a little less serves who waited for it, and nobody who comes then.
+  const timely = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(990);
+  asked[2]!.resolve();
+  assert.equal(await timely, 10);
+  const next = Promise.resolve(bench.keeper.renew(1n));
+  assert.equal(asked.length, 4);
+  asked[3]!.resolve();
+  assert.equal(await next, 10);
+  assert.equal(bench.keeper.renew(1n), 10, "confirmed just now");
+});
+
 test("a new leader counts from what the checkpoints left, and a renewal takes them back through the log", async () => {
   const bench = await Bench.open(300_000);
   bench.grant(1n, 1000);

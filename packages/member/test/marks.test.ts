@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { EMPTY, raftpb } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
 import type { AppliedEntry, Store, StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
@@ -25,6 +26,7 @@ function setUp() {
   const marks: number[] = [];
   const released: number[] = [];
   const compacted: number[] = [];
+  const reported: [id: bigint, taken: boolean][] = [];
   const position = { index: 56, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
   /** Views that are asked for, and how many are open. */
   const views = { asked: [] as PromiseWithResolvers<void>[], open: 0 };
@@ -48,12 +50,21 @@ function setUp() {
     release: (index: number) => released.push(index),
   } as unknown as Wal;
   const stepped: raftpb.Message[] = [];
+  const raft = {
+    term: 3,
+    get firstIndex() {
+      return (compacted.at(-1) ?? 0) + 1;
+    },
+    compact: (index: number) => compacted.push(index),
+    reportSnapshot: (id: bigint, taken: boolean) => reported.push([id, taken]),
+  } as unknown as Raft;
   const loop = {
     appliedIndex: 56,
     received: (messages: readonly raftpb.Message[]) => stepped.push(...messages),
     writeHardState() {},
-    withRaft: () => compacted.push(0),
+    withRaft: <T>(change: (raft: Raft) => T) => change(raft),
   } as unknown as MemberLoop<AppliedEntry>;
+  const clock = new ManualClock();
   for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
   const snapshots = new Snapshots(
     {
@@ -73,7 +84,7 @@ function setUp() {
         sendSnapshot: (stream: SnapshotStream) => sent.push(stream),
       } as unknown as Transport,
       loop,
-      clock: new ManualClock(),
+      clock,
       disk,
       keyspaces: new MemoryKeyspaceOpener(disk),
       config: { storeDir: "/store" },
@@ -86,7 +97,17 @@ function setUp() {
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
-  return { disk, snapshots, marks, released, compacted, views, sent, stepped, ...ended, settle };
+  /** Entries up to `index` are applied, and the mark that is due then is written. */
+  const markAt = async (index: number, bytes = 100) => {
+    position.index = index;
+    snapshots.applied(index, bytes);
+    ended.flushed();
+    ended.marked();
+    await settle();
+    assert.equal(marks.at(-1), index);
+  };
+  const notes = { position, marks, released, compacted, reported, sent, stepped };
+  return { disk, clock, snapshots, views, ...notes, ...ended, markAt, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
@@ -122,7 +143,7 @@ test("an undisturbed mark releases what is before it", async () => {
   flushed();
   marked();
   await settle();
-  assert.deepEqual([marks, released, compacted.length], [[56], [0], 1]);
+  assert.deepEqual([marks, released, compacted], [[56], [0], [51]]);
 });
 
 const TO_PEER = raftpb.Message.create({
@@ -148,6 +169,65 @@ test("a follower is sent one snapshot at a time, from the opening of its view on
   assert.equal(views.open, 0);
   snapshots.send(TO_PEER);
   assert.equal(views.asked.length, 2, "the next one, after the end of the first");
+});
+
+test("the next mark is due so many entries or bytes after the last one, and none while a store is expected", async () => {
+  const { snapshots, position, marks, markAt, settle } = setUp();
+  const noneAt = async (index: number, bytes: number) => {
+    const before = [...marks];
+    position.index = index;
+    snapshots.applied(index, bytes);
+    await settle();
+    assert.deepEqual(marks, before);
+  };
+  await markAt(56);
+  await noneAt(65, 100);
+  await markAt(66);
+  await noneAt(67, (1 << 20) - 1);
+  await markAt(68, 1);
+  await noneAt(69, 1);
+  const { release } = snapshots.expect();
+  await noneAt(90, 2 << 20);
+  release();
+  await markAt(91);
+});
+
+test("the log behind a snapshot stays while it is sent and for half a minute after, for its receiver to go on from there", async () => {
+  const { clock, snapshots, compacted, reported, views, markAt, settle } = setUp();
+  await markAt(56);
+  snapshots.send(TO_PEER);
+  views.asked[0].resolve();
+  await settle();
+  await markAt(80);
+  assert.deepEqual(compacted, [51, 56], "while it is sent");
+  snapshots.sent(2n, true);
+  assert.deepEqual(reported, [[2n, true]]);
+  await markAt(100);
+  clock.advance(29_999);
+  await markAt(120);
+  assert.deepEqual(compacted, [51, 56, 56, 56].slice(0, compacted.length));
+  assert.equal(compacted.at(-1), 56, "until its receiver had the time to ask for what follows");
+  clock.advance(1);
+  await markAt(140);
+  assert.equal(compacted.at(-1), 135);
+});
+
+test("the log does not stay for a snapshot that was not taken, nor beyond its bound in bytes", async () => {
+  for (const [taken, bytes] of [
+    [false, 100],
+    [true, 2 << 20],
+  ] as const) {
+    const { clock, snapshots, compacted, views, markAt, settle } = setUp();
+    await markAt(56);
+    snapshots.send(TO_PEER);
+    views.asked[0].resolve();
+    await settle();
+    snapshots.sent(2n, taken);
+    clock.advance(0);
+    await markAt(80, bytes);
+    await markAt(100, bytes);
+    assert.equal(compacted.at(-1), taken ? 100 : 95, `taken ${taken}, ${bytes} bytes`);
+  }
 });
 
 test("a view that opens after the store was let go is closed, and not sent", async () => {

@@ -34,6 +34,8 @@ export const invariants = {
   "RAFT-19": "while a machine leads, its log only grows",
   "RAFT-20":
     "a machine that starts after applied configuration changes is given the resulting configuration",
+  "RAFT-21":
+    "a leader counts the bytes of its own term's uncommitted entries, never fewer than none, and none once its whole log is committed",
 } as const satisfies InvariantList;
 
 export type InvariantNumber = keyof typeof invariants;

@@ -302,6 +302,9 @@ export class Leader {
     const before = Math.max(log.committed, this.#termStartIndex);
     log.commitTo(index);
     this.#uncommittedBytes -= log.dataBytes(before + 1, index);
+    const bytes = this.#uncommittedBytes;
+    if (bytes < 0 || (bytes > 0 && index === log.lastIndex))
+      violated("RAFT-21", `${bytes} bytes after ${index}, the log ends at ${log.lastIndex}`);
     this.reads.release();
   }
 

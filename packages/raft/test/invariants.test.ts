@@ -191,6 +191,19 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
       pump(raft);
     },
   ],
+  "RAFT-21": [1, -1].map((wrong) => () => {
+    const one = machine();
+    one.becomeCandidate();
+    const leader = one.becomeLeader();
+    const { log } = one.replica;
+    const dataBytes = log.dataBytes.bind(log);
+    Object.defineProperties(log, {
+      stable: { value: 1 },
+      dataBytes: { value: (from: number, to: number) => dataBytes(from, to) + wrong },
+    });
+    leader.tracker.get(2n)!.match = 1;
+    leader.persisted();
+  }),
 };
 
 for (const [code, ways] of Object.entries(breaks)) {

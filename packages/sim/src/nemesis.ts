@@ -253,14 +253,17 @@ export class Nemesis {
   #slowHandover(): void {
     const leader = this.#nodes.find((one) => one.member?.isLeader === true);
     if (leader === undefined) return;
-    const { electionMs } = this.#options;
-    const slowMs = electionMs * (0.7 + 0.25 * this.#random.unit());
+    const { electionMs, longDeafness } = this.#options;
+    // The longer ones go beyond what a successor adds to leases. A leader that heard nobody in a whole
+    // election timeout between two of its looks has stepped down by then.
+    const [least, more] = longDeafness ? [1.05, 0.8] : [0.7, 0.25];
+    const slowMs = electionMs * (least + more * this.#random.unit());
     const links = this.#nodes
       .filter((one) => one !== leader)
       .map((one) => this.#links.link(one.name, leader.name));
     for (const link of links) link.slowMs = slowMs;
     this.#scheduler.after(this.#random.unit() * 0.4 * electionMs, () => this.#handOver());
-    this.#scheduler.after(1.5 * electionMs, () => {
+    this.#scheduler.after((longDeafness ? 2.5 : 1.5) * electionMs, () => {
       for (const link of links) link.slowMs = 0;
     });
   }

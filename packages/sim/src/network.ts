@@ -263,6 +263,7 @@ export class Network {
     const { message } = stream;
     this.snapshots++;
     this.#safety.sent(from.name, message);
+    this.#safety.keptLog.sent(from.name, message);
     const target = this.#at(message.to, addresses);
     const announced = raftpb.Message.encode(message);
     this.#story.record(

@@ -29,10 +29,13 @@ export function watchRaft(
     watchPatience(name, raft, electionTicks, fail);
   }
   safety.promotions.watch(name, raft, fail);
+  // Where the log may hold little, that bound goes first.
+  if (!options.smallBounds) safety.keptLog.watch(name, raft, options.drift, fail);
   look(() => safety.acknowledged.started(name, raft));
   process.onEnd(() => {
     raftCheck.forget(name);
     safety.acknowledged.ended(raft);
     safety.promotions.forget(raft);
+    safety.keptLog.forget(name);
   });
 }

@@ -57,7 +57,7 @@ export class Restoration {
     this.#leases = new LeaseCheck(options, () => scheduler.nowMs);
     this.#leases.begin(archive.leases);
     const corruptionCheck = new CorruptionCheck();
-    const safety = new Safety(this.#leases, corruptionCheck);
+    const safety = new Safety(this.#leases, corruptionCheck, () => scheduler.nowMs);
     this.#safety = safety;
     const network = new Network(options, {
       scheduler,

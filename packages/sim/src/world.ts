@@ -95,7 +95,7 @@ export class World {
     const story = new Story(() => scheduler.nowMs, explains === false ? 0 : STORY_LINES);
     this.story = story;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
-    this.safety = new Safety(this.leaseCheck, this.corruptionCheck);
+    this.safety = new Safety(this.leaseCheck, this.corruptionCheck, () => scheduler.nowMs);
     this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);
     const { safety, leaseCheck, corruptionCheck, raftCheck, hashCheck } = this;

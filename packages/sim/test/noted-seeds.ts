@@ -69,4 +69,6 @@ export const NOTED_SEEDS: Partial<Record<PlantedBug, number>> = {
   "lease-keys-of-the-leader-unchecked": 3,
   "previous-key-unchecked": 5,
   "snapshot-misses-a-record": 2,
+  "log-goes-while-a-snapshot-arrives": 4,
+  "earlier-terms-count-as-uncommitted": 3,
 };

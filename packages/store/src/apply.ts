@@ -158,7 +158,7 @@ function permitted(
     refuse(verdictNow(auth, identity, operations));
     return work();
   }
-  return afterVerdict(verdictInSteps(auth, identity, operations), work);
+  return afterVerdict(verdictInSteps(auth, identity, operations, leases.stepKeys), work);
 }
 
 function* afterVerdict(verdict: Steps<ErrorName | undefined>, work: () => unknown): Steps<unknown> {

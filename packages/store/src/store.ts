@@ -141,7 +141,7 @@ export class Store {
       const position = readPosition(meta, path);
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
-      const lessor = await Lessor.open(backend, snapshot, path, liveBytes);
+      const lessor = await Lessor.open(backend, snapshot, path, liveBytes, options.stepKeys);
       // LevelDB has moved all of its log into tables, and nothing has been written since.
       const tables = options.disk && openTables(options.disk, path, bucketRange(Bucket.key));
       const mvcc = await Mvcc.open(

@@ -18,7 +18,7 @@ import {
   verdictInSteps,
   verdictNow,
 } from "../src/auth/request-operations.ts";
-import { runSteps } from "../src/backend/steps.ts";
+import { runSteps, STEP_KEYS } from "../src/backend/steps.ts";
 
 /** Keys over two letters and the zero byte, up to three long: every range has few of them. */
 const LETTERS = ["\0", "a", "b"];
@@ -236,6 +236,7 @@ test("each verdict is that of etcd's rules, by the roles of the user or of its t
 });
 
 const NO_LEASES: LeaseKeys = {
+  stepKeys: STEP_KEYS,
   mostKeysOf: () => 0,
   coversKeysOf: () => assert.fail("no lease has keys"),
 };
@@ -268,7 +269,10 @@ test("a transaction is refused for what is forbidden at any level of it, in any 
         const request = nested(TxnRequest.create(part), depth, branch);
         const operations = () => operationsOf("txn", request, NO_LEASES);
         assert.equal(verdictNow(state, who, operations()), "PermissionDenied");
-        assert.equal(runSteps(verdictInSteps(state, who, operations())), "PermissionDenied");
+        assert.equal(
+          runSteps(verdictInSteps(state, who, operations(), STEP_KEYS)),
+          "PermissionDenied",
+        );
         assert.equal(
           verdictNow(state, { username: "", authRevision: 0 }, operations()),
           "UserEmpty",
@@ -310,6 +314,7 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   });
   const who = { username: "writer", authRevision: 1 };
   const leases: LeaseKeys = {
+    stepKeys: STEP_KEYS,
     mostKeysOf: () => 2000,
     *coversKeysOf(id, _permissions, kind, covers) {
       assert.equal(kind, "write");
@@ -324,7 +329,10 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   const verdict = (kind: "put" | "leaseRevoke", request: unknown) => {
     assert.equal(isShortVerdict(kind, request, leases), (request as typeof put).lease === 0n);
     const now = verdictNow(state, who, operationsOf(kind, request, leases));
-    assert.equal(runSteps(verdictInSteps(state, who, operationsOf(kind, request, leases))), now);
+    assert.equal(
+      runSteps(verdictInSteps(state, who, operationsOf(kind, request, leases), STEP_KEYS)),
+      now,
+    );
     return now;
   };
   assert.equal(verdict("put", put), undefined);
@@ -333,6 +341,86 @@ test("prev_kv needs read permission, and a lease permission for every key that i
   assert.equal(verdict("put", { ...put, lease: 7n }), "PermissionDenied");
   assert.equal(verdict("leaseRevoke", { ID: 6n }), undefined);
   assert.equal(verdict("leaseRevoke", { ID: 7n }), "PermissionDenied");
+});
+
+test("a verdict pauses after as many operations as a step has, and a lease counts as many keys", () => {
+  const state = authorities({
+    enabled: true,
+    revision: 1,
+    users: { ann: ["r1"] },
+    roles: { r1: [{ key: "a", rangeEnd: "", permType: 2 }] },
+  });
+  const who = { username: "ann", authRevision: 1 };
+  const pausesOf = (operations: readonly Operation[], stepKeys: number) => {
+    const steps = verdictInSteps(state, who, operations, stepKeys);
+    for (let pauses = 0; ; pauses++) if (steps.next().done === true) return pauses;
+  };
+  const read: Operation = { kind: "keys", access: "read", ...bytes({ key: "a", rangeEnd: "" }) };
+  assert.deepEqual(
+    [2, 3, 4, 6, 8].map((count) => pausesOf(Array<Operation>(count).fill(read), 3)),
+    [0, 1, 1, 2, 2],
+  );
+  const none: Operation = { kind: "lease", access: "write", keys: attached([]) };
+  assert.deepEqual([pausesOf([none, none], 64), pausesOf([none, none], 128)], [2, 1]);
+});
+
+test("a verdict needs steps where its leases have more keys, or it more operations, than a step", () => {
+  const leases: LeaseKeys = { ...NO_LEASES, stepKeys: 4, mostKeysOf: (id) => Number(id) };
+  const isShort = (kind: "put" | "leaseRevoke" | "txn" | "range", request: unknown) =>
+    isShortVerdict(kind, request, leases);
+  assert.deepEqual(
+    [0n, 4n, 5n].map((lease) => isShort("put", { lease })),
+    [true, true, false],
+  );
+  assert.deepEqual(
+    [4n, 5n].map((ID) => isShort("leaseRevoke", { ID })),
+    [true, false],
+  );
+  const txn = (...success: TxnRequest["success"]) => isShort("txn", TxnRequest.create({ success }));
+  const put = (lease: bigint): TxnRequest["success"][number] => {
+    const op = putOf("a");
+    assert.equal(op.request?.case, "requestPut");
+    return { request: { ...op.request, value: { ...op.request.value, lease } } };
+  };
+  const reads = (count: number) => Array<ReturnType<typeof rangeOf>>(count).fill(rangeOf("a"));
+  assert.deepEqual([txn(...reads(4)), txn(...reads(5))], [true, false]);
+  const compare = [compareOf("a"), compareOf("a"), compareOf("a"), compareOf("a")];
+  assert.equal(isShort("txn", TxnRequest.create({ compare, failure: reads(1) })), false);
+  assert.deepEqual([txn(put(4n)), txn(put(5n))], [true, false]);
+  assert.deepEqual([txn(put(2n), put(0n)), txn(put(3n), put(0n))], [true, false]);
+  assert.equal(txn({ request: { case: "requestTxn", value: TxnRequest.create() } }), false);
+  assert.equal(isShort("range", {}), true);
+});
+
+test("users and roles that change between two steps of a check refuse it, whatever it has seen", () => {
+  const model = (revision: number, key: string): Model => ({
+    enabled: true,
+    revision,
+    users: { ann: ["r1"] },
+    roles: { r1: [{ key, rangeEnd: "", permType: 2 }] },
+  });
+  const who = { username: "ann", authRevision: 1 };
+  for (const pauses of [0, 1, 2]) {
+    let state = authorities(model(1, "a"));
+    // What a member hands in is one object whose content changes.
+    const now = new Proxy(state, { get: (_, name) => Reflect.get(state, name) as unknown });
+    const operation = { kind: "lease", access: "write", keys: attached(["a", "a"]) } as const;
+    const steps = verdictInSteps(now, who, [operation], STEP_KEYS);
+    for (let i = 0; i < pauses; i++) assert.equal(steps.next().done, false);
+    state = authorities(model(2, "other"));
+    assert.equal(runSteps(steps), "AuthOldRevision", `after ${pauses} pauses`);
+  }
+  assert.equal(
+    runSteps(
+      verdictInSteps(
+        authorities(model(1, "a")),
+        who,
+        [{ kind: "lease", access: "write", keys: attached(["a", "a"]) }],
+        STEP_KEYS,
+      ),
+    ),
+    undefined,
+  );
 });
 
 test("a check among 10,000 permissions looks at a few of them", () => {

@@ -20,7 +20,6 @@ import {
   type Operation,
   ROOT,
   operationsOf as requestOperations,
-  STEP_KEYS,
   type Steps,
   type Store,
   txnOperations,
@@ -37,8 +36,6 @@ const BEARER = "Bearer ";
 const OPEN_END = new Uint8Array(1);
 /** Sent by etcd's HTTP gateway, whose own certificate stands for no user. */
 const GATEWAY_FIELD = "grpcgateway-accept";
-/** Keys attached to leases up to which a verdict needs no steps. */
-const MAX_KEYS_NOW = 1024;
 
 export interface AuthorityDeps {
   /** The store in use. */
@@ -161,7 +158,9 @@ export class UserAuthority implements Authority {
     };
     const operations = operationsOf(access, lessor);
     if (isShort(access, lessor)) return admission(verdictNow(auth, user, operations));
-    return this.#deps.run(caller, () => verdictInSteps(auth, user, operations)).then(admission);
+    return this.#deps
+      .run(caller, () => verdictInSteps(auth, user, operations, lessor.stepKeys))
+      .then(admission);
   }
 
   #confirm(identity: Identity | undefined): void {
@@ -331,7 +330,7 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
       if (access.request.keys) yield* leaseOperations("read", access.request.ID, leases);
       break;
     case "leaseKeys":
-      yield { kind: "lease", access: "read", keys: listedKeys(access.request) };
+      yield { kind: "lease", access: "read", keys: listedKeys(access.request, leases.stepKeys) };
       break;
     case "leaseKeepAlive":
       yield { kind: "authenticated" };
@@ -352,12 +351,12 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
 }
 
 /** Keys that are known otherwise than by their lease. */
-function listedKeys(keys: readonly Uint8Array[]): AttachedKeys {
+function listedKeys(keys: readonly Uint8Array[], stepKeys: number): AttachedKeys {
   return {
     isEmpty: keys.length === 0,
     *areCovered(permissions, access) {
       for (let at = 0; at < keys.length; at++) {
-        if (at % STEP_KEYS === STEP_KEYS - 1) yield;
+        if (at % stepKeys === stepKeys - 1) yield;
         if (!permissions.coversKey(access, toLatin1(keys[at]))) return false;
       }
       return true;
@@ -367,9 +366,10 @@ function listedKeys(keys: readonly Uint8Array[]): AttachedKeys {
 
 function isShort(access: Access, leases: LeaseKeys & { readonly count: number }): boolean {
   const keyCount = (id: bigint) => leases.mostKeysOf(id);
+  const { stepKeys } = leases;
   if (access.kind === "leaseLeases") return leases.count === 0;
-  if (access.kind === "leaseKeys") return access.request.length <= MAX_KEYS_NOW;
-  if (access.kind === "leaseKeepAlive") return keyCount(access.request) <= MAX_KEYS_NOW;
+  if (access.kind === "leaseKeys") return access.request.length <= stepKeys;
+  if (access.kind === "leaseKeepAlive") return keyCount(access.request) <= stepKeys;
   if (access.kind !== "leaseTimeToLive") return true;
-  return !access.request.keys || keyCount(access.request.ID) <= MAX_KEYS_NOW;
+  return !access.request.keys || keyCount(access.request.ID) <= stepKeys;
 }

@@ -20,6 +20,8 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     ...drawUsers(seed, theme),
     ...drawRangeStreams(seed, theme),
     electionAdvance: belowOf("election advance", 4) === 0,
+    smallBounds: belowOf("small bounds", 6) === 0,
+    longDeafness: belowOf("long deafness", 2) === 0,
   };
 }
 

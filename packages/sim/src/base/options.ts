@@ -154,6 +154,10 @@ export interface SimOptions {
   readonly streamEveryMs: number;
   /** --initial-election-tick-advance. */
   readonly electionAdvance: boolean;
+  /** Proposals, the log in memory and watches may take little memory. */
+  readonly smallBounds: boolean;
+  /** A leader that hands over may hear nothing for longer than an election timeout. */
+  readonly longDeafness: boolean;
   readonly bug: PlantedBug | undefined;
 }
 

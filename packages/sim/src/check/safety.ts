@@ -43,6 +43,7 @@ import type { AuthModel } from "../users/auth-model.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
+import { KeptLogCheck } from "./kept-log.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { answerOf, digestOf, equal, outcomeOf } from "./outcomes.ts";
 import { PromotionCheck } from "./promotions.ts";
@@ -113,7 +114,11 @@ export class Safety {
   /** Entries that were proposed unchecked, as text. */
   readonly #poisoned = new Set<string>();
 
-  constructor(leases: LeaseCheck, corruption: CorruptionCheck) {
+  readonly keptLog: KeptLogCheck;
+
+  /** @param now the world's time in milliseconds */
+  constructor(leases: LeaseCheck, corruption: CorruptionCheck, now: () => number) {
+    this.keptLog = new KeptLogCheck(now);
     this.#leases = leases;
     this.alarms = new AlarmBook((memberId) => corruption.raised(memberId));
   }

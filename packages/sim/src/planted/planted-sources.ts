@@ -45,24 +45,24 @@ export const SOURCE_BUGS = {
       "if (count % 40 !== 39) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
   },
   "watch-skips-an-event": {
-    file: "server/src/watch/watch-hub.ts",
+    file: "member/src/watch/watch-hub.ts",
     before: "if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
     after:
       "if (event.main % 50 === 7 || !watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
   },
   "watch-repeats-after-resume": {
-    file: "server/src/watch/watch-hub.ts",
+    file: "member/src/watch/watch-hub.ts",
     before: "else this.#enqueue(watcher);\n  }\n\n  remove(",
     after:
       "else {\n      watcher.nextRevision = Math.max(1, watcher.nextRevision - 1);\n      this.#enqueue(watcher);\n    }\n  }\n\n  remove(",
   },
   "lease-expires-early": {
-    file: "server/src/lease/keeper.ts",
+    file: "member/src/lease/keeper.ts",
     before: "lease.expiryMs = now + lease.ttlSeconds * 1000;",
     after: "lease.expiryMs = now + lease.ttlSeconds * 700;",
   },
   "lease-revoked-twice": {
-    file: "server/src/lease/keeper.ts",
+    file: "member/src/lease/keeper.ts",
     before: "const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
     after:
       "const requests = [...due, ...due].map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
@@ -104,22 +104,22 @@ export const SOURCE_BUGS = {
     after: "if (pinned < 0 && pinned > this.#state.compactRevision) return true;",
   },
   "difference-unnoticed": {
-    file: "server/src/corruption/checker.ts",
+    file: "member/src/corruption/checker.ts",
     before: "if (groups.size === 1) return true;",
     after: "if (groups.size >= 1) return true;",
   },
   "names-another-member": {
-    file: "server/src/corruption/checker.ts",
+    file: "member/src/corruption/checker.ts",
     before: "if (value !== majority) for (const id of ids)",
     after: "if (value === majority) for (const id of ids.slice(0, 1))",
   },
   "serves-while-named": {
-    file: "server/src/corruption/corruption.ts",
+    file: "member/src/corruption/corruption.ts",
     before: "this.#healer?.look();",
     after: "",
   },
   "heals-by-word-alone": {
-    file: "server/src/corruption/healer.ts",
+    file: "member/src/corruption/healer.ts",
     before: "this.isUnsure = true;\n      await replaceStore(stopped);",
     after: "if (replaceStore !== undefined) return this.#endAlarm();",
   },
@@ -141,7 +141,7 @@ export const SOURCE_BUGS = {
     after: "",
   },
   "update-not-followed": {
-    file: "server/src/member/configuration.ts",
+    file: "member/src/apply/configuration.ts",
     before: "if (transport.peers().some((peer) => peer.id === id)) transport.updatePeer(id, urls);",
     after: "if (transport.peers().some((peer) => peer.id === id)) return;",
   },
@@ -151,12 +151,12 @@ export const SOURCE_BUGS = {
     after: "return isLearner && learners > maxLearners",
   },
   "learner-never-asks": {
-    file: "server/src/membership/auto-promotion.ts",
+    file: "member/src/membership/auto-promotion.ts",
     before: "if (this.#isAsking || !isLearner() || !isPublished()) return;",
     after: "if (this.#isAsking || isLearner() || !isPublished()) return;",
   },
   "survivor-drops-its-tail": {
-    file: "server/src/member/bootstrap.ts",
+    file: "member/src/bootstrap.ts",
     before: "const { entries, hardState } = found;\n",
     after: `const { hardState } = found;
   const known = Math.max(hardState.commit, store.position.index);
@@ -165,7 +165,7 @@ export const SOURCE_BUGS = {
 `,
   },
   "proposes-unchecked": {
-    file: "server/src/member/entry-points.ts",
+    file: "member/src/entry-points.ts",
     before: `const message = decoded ?? decodeRequest(kind, request, limits);
       const refusal = this.spaceRefusal(kind, message);
       if (refusal !== undefined) return refusal;
@@ -174,7 +174,7 @@ export const SOURCE_BUGS = {
       if (refusal !== undefined) return refusal;`,
   },
   "takes-proposals-unchecked": {
-    file: "server/src/member/peer-messages.ts",
+    file: "member/src/loop/peer-messages.ts",
     before: "const problem = this.#problem(entry, from);",
     after: "const problem: string | undefined = undefined;",
   },
@@ -237,7 +237,7 @@ export const SOURCE_BUGS = {
   throw errorOf("LeaseNotFound");`,
   },
   "refused-write-goes-on": {
-    file: "server/src/member/entry-points.ts",
+    file: "member/src/entry-points.ts",
     before: "if (refusal !== undefined) return refusal;",
     after: `if (refusal !== undefined) {
         this.#enqueue(caller, undefined, kind, request).catch(() => {});
@@ -245,7 +245,7 @@ export const SOURCE_BUGS = {
       }`,
   },
   "proposes-again": {
-    file: "server/src/member/proposals.ts",
+    file: "member/src/loop/proposals.ts",
     before: "this.#handedIn(term, this.#takenIds);\n    return taken;",
     after: `this.handed ??= [];
     for (const one of this.handed) {
@@ -260,12 +260,12 @@ export const SOURCE_BUGS = {
     return taken;`,
   },
   "quota-unchecked": {
-    file: "server/src/space/space-keeper.ts",
+    file: "member/src/space/space-keeper.ts",
     before: "this.#parts.store.current.quotaBytes + costBytes < quotaBytes",
     after: "this.#parts.store.current.quotaBytes < 2 * quotaBytes",
   },
   "quota-counted-twice": {
-    file: "server/src/space/space-keeper.ts",
+    file: "member/src/space/space-keeper.ts",
     before: "const { quotaBytes } = this.#options;\n    return (",
     after: `const { quotaBytes } = this.#options;
     const usedBytes = 2 * this.#parts.store.current.quotaBytes;
@@ -286,22 +286,22 @@ export const SOURCE_BUGS = {
   if (alarms.noSpace && type.typeName === "etcdserverpb.DeleteRangeRequest") throw errorOf("NoSpace");`,
   },
   "promotes-by-what-was-sent": {
-    file: "server/src/membership/reconfiguration.ts",
+    file: "member/src/membership/reconfiguration.ts",
     before: "if (learner.match >= own.match * READY_SHARE) return;",
     after: "if (learner.next >= own.match * READY_SHARE) return;",
   },
   "new-leader-keeps-lease-times": {
-    file: "server/src/lease/keeper.ts",
+    file: "member/src/lease/keeper.ts",
     before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
     after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
   },
   "last-voter-forgets": {
-    file: "server/src/member/loop.ts",
+    file: "member/src/loop/loop.ts",
     before: "if (ready.hardState !== undefined && this.#mustSaveFirst(ready.hardState)) {",
     after: "if (ready.number < 0 && ready.hardState !== undefined) {",
   },
   "lowered-position-unnoticed": {
-    file: "store/src/live-bytes.ts",
+    file: "store/src/backend/live-bytes.ts",
     before: "if (savedIndex > index) throw problem(",
     after: "if (savedIndex > index + 1000) throw problem(",
   },
@@ -315,6 +315,17 @@ export const SOURCE_BUGS = {
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
     after:
       'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+  },
+  "log-goes-while-a-snapshot-arrives": {
+    file: "member/src/apply/snapshots.ts",
+    before: "...[...this.#sending.values()].map((sending) => sending.index)",
+    after:
+      "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
+  },
+  "earlier-terms-count-as-uncommitted": {
+    file: "raft/src/leader.ts",
+    before: "const before = Math.max(log.committed, this.#termStartIndex);",
+    after: "const before = log.committed;",
   },
   ...STREAM_BUGS,
   ...USER_BUGS,

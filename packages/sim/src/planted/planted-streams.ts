@@ -3,18 +3,18 @@ import type { SourceBug } from "../source-bug.ts";
 
 export const STREAM_BUGS = {
   "parts-of-several-revisions": {
-    file: "server/src/services/range-stream.ts",
+    file: "services/src/v3/range-stream.ts",
     before: "const pinnedAt = at > 0 ? at : headerRevision;",
     after: "const pinnedAt = at;",
   },
   "part-repeats-a-key": {
-    file: "server/src/services/range-stream.ts",
+    file: "services/src/v3/range-stream.ts",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: source text with a template in it
     before: "key: `${last}\\0` };",
     after: "key: last };",
   },
   "parts-beyond-the-limit": {
-    file: "server/src/services/range-stream.ts",
+    file: "services/src/v3/range-stream.ts",
     before: "const limit = Math.min(progress.chunkKeys, left);",
     after: "const limit = left > 0 ? progress.chunkKeys : 0;",
   },

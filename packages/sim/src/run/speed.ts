@@ -96,6 +96,8 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     users: false,
     streamEveryMs: 0,
     electionAdvance: false,
+    smallBounds: false,
+    longDeafness: false,
     usersEveryMs: 0,
     signedTokens: false,
     tokenTtlSeconds: 300,

@@ -96,38 +96,38 @@ export const USER_BUGS = {
     after: "identity: { username, authRevision },",
   },
   "serializable-read-unchecked": {
-    file: "server/src/member/entry-points.ts",
+    file: "member/src/entry-points.ts",
     before: "if (!request.linearizable) return this.#read(caller, request);",
     after: "if (!request.linearizable) return Promise.resolve().then(request.run);",
   },
   "keep-alive-unchecked": {
-    file: "server/src/member/entry-points.ts",
+    file: "member/src/entry-points.ts",
     before: 'const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });',
     after: "const admission = undefined as Admission | Promise<Admission> | undefined;",
   },
   "lease-keys-of-the-leader-unchecked": {
-    file: "server/src/services/lease.ts",
+    file: "services/src/v3/lease.ts",
     before:
       'if (keys.length > 0) await member.permit(caller, { kind: "leaseKeys", request: keys });',
     after: "",
   },
   "watch-outlives-its-permission": {
-    file: "server/src/auth/access-control.ts",
+    file: "member/src/identity/access-control.ts",
     before: "this.#deps.recheckWatches();",
     after: "",
   },
   "watch-takes-what-came-after": {
-    file: "server/src/watch/watch-stream.ts",
+    file: "member/src/watch/watch-stream.ts",
     before: "if (!mayTake(watcher, this.#client, this.#owner.permissions)) return true;",
     after: "",
   },
   "watch-waits-for-no-signature": {
-    file: "server/src/auth/authority.ts",
+    file: "member/src/identity/user-authority.ts",
     before: "return identity instanceof Promise ? identity.then(() => {}) : undefined;",
     after: "return undefined;",
   },
   "login-by-an-old-password": {
-    file: "server/src/services/auth.ts",
+    file: "services/src/v3/auth.ts",
     before: "if (checkedRevision !== revision) continue;",
     after: "",
   },

@@ -16,7 +16,7 @@ import {
   type RequestOp,
   type TxnRequest,
 } from "@quorate/proto";
-import { STEP_KEYS, type Steps } from "../backend/steps.ts";
+import type { Steps } from "../backend/steps.ts";
 import { MAX_FORGOTTEN_KEYS } from "../lease/lease-coverage.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { RequestKind } from "../requests/request-table.ts";
@@ -35,7 +35,7 @@ import type { KeyAccess } from "./permission-set.ts";
 export type Operations = Iterable<Operation>;
 
 /** The leases, as far as permission depends on them. */
-export type LeaseKeys = Pick<Lessor, "mostKeysOf" | "coversKeysOf">;
+export type LeaseKeys = Pick<Lessor, "mostKeysOf" | "coversKeysOf" | "stepKeys">;
 
 type OperationsOf = (request: never, leases: LeaseKeys) => Operations;
 
@@ -154,11 +154,15 @@ export function verdictNow(
   return undefined;
 }
 
-/** As verdictNow, with a pause after each STEP_KEYS keys of a lease, and as many operations. */
+/**
+ * As verdictNow, with a pause after each `stepKeys` keys of a lease, and as many operations.
+ * @param stepKeys that of the leases that the operations look at
+ */
 export function* verdictInSteps(
   state: Authorities,
   identity: AuthIdentity,
   operations: Operations,
+  stepKeys: number,
 ): Steps<ErrorName | undefined> {
   if (!state.isEnabled) return undefined;
   let count = 0;
@@ -169,15 +173,12 @@ export function* verdictInSteps(
         : authorize(state, identity, operation);
     if (refused !== undefined) return refused;
     count += operation.kind === "lease" ? MAX_FORGOTTEN_KEYS : 1;
-    if (count < STEP_KEYS) continue;
+    if (count < stepKeys) continue;
     count = 0;
     yield;
   }
   return undefined;
 }
-
-/** Keys and operations up to which a verdict is a matter of a fraction of a millisecond. */
-const MAX_SHORT_LEASE_KEYS = 1024;
 
 /** True if the verdict on a request takes so little that it needs no steps. */
 export function isShortVerdict(kind: RequestKind, request: unknown, leases: LeaseKeys): boolean {
@@ -188,18 +189,18 @@ export function isShortVerdict(kind: RequestKind, request: unknown, leases: Leas
 }
 
 function isShortLease(id: bigint, leases: LeaseKeys): boolean {
-  return id === 0n || leases.mostKeysOf(id) <= MAX_SHORT_LEASE_KEYS;
+  return id === 0n || leases.mostKeysOf(id) <= leases.stepKeys;
 }
 
 function isShortTxnVerdict(request: TxnRequest, leases: LeaseKeys): boolean {
   const { compare, success, failure } = request;
-  if (compare.length + success.length + failure.length > STEP_KEYS) return false;
+  if (compare.length + success.length + failure.length > leases.stepKeys) return false;
   for (const ops of [success, failure]) {
     for (const { request: op } of ops) {
       if (op?.case === "requestTxn") return false;
       // Many puts with one lease would look at its keys many times.
       if (op?.case === "requestPut" && op.value.lease !== 0n) {
-        if (leases.mostKeysOf(op.value.lease) * ops.length > MAX_SHORT_LEASE_KEYS) return false;
+        if (leases.mostKeysOf(op.value.lease) * ops.length > leases.stepKeys) return false;
       }
     }
   }

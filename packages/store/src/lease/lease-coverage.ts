@@ -7,7 +7,7 @@
  *
  * Each key is looked at once, and again when it is attached again.
  */
-import { STEP_KEYS, type Steps } from "../backend/steps.ts";
+import type { Steps } from "../backend/steps.ts";
 
 /** Sets of permissions of which the coverage of one lease is remembered. */
 export const MAX_LEASE_COVERAGES = 8;
@@ -22,8 +22,14 @@ export class LeaseCoverage {
   /** Keys that were looked at and are not covered. */
   readonly #uncovered = new Set<string>();
 
-  /** @param keys the lease's keys, in the order in which they were attached, now and later */
-  constructor(keys: ReadonlySet<string>, covers: (key: string) => boolean) {
+  readonly #stepKeys: number;
+
+  /**
+   * @param keys the lease's keys, in the order in which they were attached, now and later
+   * @param stepKeys maximum keys in one step
+   */
+  constructor(keys: ReadonlySet<string>, covers: (key: string) => boolean, stepKeys: number) {
+    this.#stepKeys = stepKeys;
     this.#covers = covers;
     this.#unseen = keys[Symbol.iterator]();
   }
@@ -44,7 +50,7 @@ export class LeaseCoverage {
       const next = this.#unseen.next();
       if (next.done === true) this.#unseen = undefined;
       else if (!this.#covers(next.value)) this.#uncovered.add(next.value);
-      if (count % STEP_KEYS === 0) yield;
+      if (count % this.#stepKeys === 0) yield;
     }
     return this.#uncovered.size === 0;
   }
@@ -57,8 +63,11 @@ export class LeaseCoverages {
   readonly #kept: { readonly of: object; readonly kind: string; readonly one: LeaseCoverage }[] =
     [];
 
-  constructor(keys: ReadonlySet<string>) {
+  readonly #stepKeys: number;
+
+  constructor(keys: ReadonlySet<string>, stepKeys: number) {
     this.#keys = keys;
+    this.#stepKeys = stepKeys;
   }
 
   /**
@@ -72,7 +81,7 @@ export class LeaseCoverages {
     const at = kept.findIndex((one) => one.of === of && one.kind === kind);
     const found = at === -1 ? undefined : kept.splice(at, 1)[0];
     if (found === undefined && kept.length === MAX_LEASE_COVERAGES) kept.shift();
-    const entry = found ?? { of, kind, one: new LeaseCoverage(this.#keys, covers) };
+    const entry = found ?? { of, kind, one: new LeaseCoverage(this.#keys, covers, this.#stepKeys) };
     kept.push(entry);
     return entry.one;
   }

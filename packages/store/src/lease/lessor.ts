@@ -82,6 +82,8 @@ export class Lessor implements LeaseBook {
   readonly #backend: Backend;
   readonly #path: string;
   readonly #liveBytes: LiveBytes;
+  /** Maximum keys of a lease in one step. */
+  readonly stepKeys: number;
   readonly #leases = new Map<bigint, LeaseRecord>();
   /**
    * The lease of each attached key; and one that has ended, until the deletion of the key is
@@ -91,24 +93,26 @@ export class Lessor implements LeaseBook {
   /** While an entry is applied in several turns: what it has changed. */
   #unfinished: UnfinishedChanges | undefined;
 
-  private constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
+  private constructor(backend: Backend, path: string, liveBytes: LiveBytes, stepKeys: number) {
     this.#backend = backend;
     this.#path = path;
     this.#liveBytes = liveBytes;
+    this.stepKeys = stepKeys;
   }
 
   /**
    * Reads the leases as of a snapshot; their keys are attached while the keys are read. @param path
    * the store's directory, for error texts @param liveBytes notified of the size of each record,
-   * now and later
+   * now and later @param stepKeys maximum keys of a lease in one step
    */
   static async open(
     backend: Backend,
     snapshot: BackendSnapshot,
     path: string,
     liveBytes: LiveBytes = new LiveBytes(),
+    stepKeys: number = STEP_KEYS,
   ): Promise<Lessor> {
-    const lessor = new Lessor(backend, path, liveBytes);
+    const lessor = new Lessor(backend, path, liveBytes, stepKeys);
     for await (const slice of snapshot.scan(Bucket.lease)) {
       for (const [key, value] of slice) {
         const { ID, TTL, RemainingTTL } = readRecord(path, key, value);
@@ -174,7 +178,7 @@ export class Lessor implements LeaseBook {
         lease?.changes === before;
       const keys: string[] = [];
       for (const key of this.#keys(id)) {
-        if (keys.push(key) % STEP_KEYS !== 0) continue;
+        if (keys.push(key) % this.stepKeys !== 0) continue;
         yield;
         if (!isSame()) break;
       }
@@ -198,13 +202,18 @@ export class Lessor implements LeaseBook {
   ): Steps<boolean> {
     const lease = this.#leases.get(id);
     if (lease?.keys !== undefined) {
-      if (lease.keys.size > MAX_FORGOTTEN_KEYS) lease.coverages ??= new LeaseCoverages(lease.keys);
+      if (lease.keys.size > Math.min(MAX_FORGOTTEN_KEYS, this.stepKeys))
+        lease.coverages ??= new LeaseCoverages(lease.keys, this.stepKeys);
       const coverage = lease.coverages?.by(permissions, kind, covers);
-      const isWhole = coverage === undefined ? every(lease.keys, covers) : coverage.isWhole();
+      const isWhole =
+        coverage === undefined ? every(lease.keys, covers, this.stepKeys) : coverage.isWhole();
       if (!(yield* isWhole)) return false;
     }
     const unfinished = this.#unfinished;
-    return unfinished === undefined || (yield* every(unfinished.attachedBefore(id), covers));
+    return (
+      unfinished === undefined ||
+      (yield* every(unfinished.attachedBefore(id), covers, this.stepKeys))
+    );
   }
 
   exists(id: bigint): boolean {
@@ -330,11 +339,15 @@ export class Lessor implements LeaseBook {
   }
 }
 
-function* every(keys: Iterable<string>, covers: (key: string) => boolean): Steps<boolean> {
+function* every(
+  keys: Iterable<string>,
+  covers: (key: string) => boolean,
+  stepKeys: number,
+): Steps<boolean> {
   let count = 0;
   for (const key of keys) {
     if (!covers(key)) return false;
-    if (++count % STEP_KEYS === 0) yield;
+    if (++count % stepKeys === 0) yield;
   }
   return true;
 }

@@ -1,0 +1,86 @@
+/**
+ * Changes that a machine makes to a source file: the condition of each `if` and `while`
+ * negated, each comparison, logical and arithmetic operator exchanged for its
+ * neighbour, each statement of one line that does something left out. They are found in the text,
+ * as the formatter lays it out, without types, comments and literals.
+ */
+import { stripTypeScriptTypes } from "node:module";
+import { codeOnly } from "../house/scan.ts";
+
+/** One change, as the text before and after; the text before is in the file exactly once. */
+export interface MachineChange {
+  readonly line: number;
+  /** What was changed, on one line. */
+  readonly what: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Binary operators have a space on each side. */
+const OPERATOR = /(?<= )(?:<=?|>=?|===|!==|&&|\|\||[-+*/]=?)(?= )/g;
+const NEIGHBOURS: Readonly<Record<string, string>> = {
+  ...{ "<": "<=", "<=": "<", ">": ">=", ">=": ">", "===": "!==", "!==": "===" },
+  ...{ "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=" },
+};
+const CONDITION = /\b(?:if|while) \(/g;
+/** A call, an assignment or a step of a counter; not the field of a class, which stands in line. */
+const STATEMENT =
+  /^ {2,}(?! |(?:return|throw|const|let|export|import|type|readonly|static|private|super|yield|break|continue)\b)[\w#.!?()[\], ]+?(?:\(.*\)|(?: [-+]?=|\?\?=) [^>].*|\+\+|--);$/gm;
+const FIELD = /^ {2}#?\w+ = /;
+
+/** All changes of a file's text, in the order of their places. */
+export function changesOf(source: string): MachineChange[] {
+  const code = codeOnly(stripTypeScriptTypes(source));
+  const changes: (MachineChange & { readonly start: number })[] = [];
+  const add = (start: number, end: number, text: string) => {
+    const line = source.slice(0, start).split("\n").length;
+    const around = source.split("\n")[line - 1]!.trim();
+    const what = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
+    changes.push({ start, line, what, ...placeOf(source, start, end, text) });
+  };
+  for (const { 0: operator, index } of code.matchAll(OPERATOR))
+    add(index, index + operator.length, NEIGHBOURS[operator] ?? operator);
+  for (const { 0: head, index } of code.matchAll(CONDITION)) {
+    const start = index + head.length;
+    const end = closing(code, start);
+    add(start, end, `!(${source.slice(start, end)})`);
+  }
+  for (const { 0: statement, index } of code.matchAll(STATEMENT)) {
+    if (FIELD.test(statement)) continue;
+    const start = index + statement.search(/\S/);
+    add(start, index + statement.length, ";");
+  }
+  return changes
+    .filter(({ before, after }) => before !== after && reads(source.replace(before, () => after)))
+    .sort((a, b) => a.start - b.start);
+}
+
+function reads(source: string): boolean {
+  try {
+    stripTypeScriptTypes(source);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Where the parenthesis closes that opened just before `start`. */
+function closing(code: string, start: number): number {
+  let depth = 1;
+  let at = start;
+  for (; at < code.length; at++) {
+    if (code[at] === "(") depth++;
+    else if (code[at] === ")" && --depth === 0) break;
+  }
+  return at;
+}
+
+/** The change with as much of what is around it as makes its place the only one. */
+function placeOf(source: string, start: number, end: number, text: string) {
+  for (let around = 0; ; around = around * 2 + 8) {
+    const [from, to] = [Math.max(0, start - around), Math.min(source.length, end + around)];
+    const before = source.slice(from, to);
+    if (source.indexOf(before) !== source.lastIndexOf(before)) continue;
+    return { before, after: source.slice(from, start) + text + source.slice(end, to) };
+  }
+}
