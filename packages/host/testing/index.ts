@@ -23,3 +23,4 @@ export { MemoryKeyspaceOpener, type MemoryKeyspaceOptions } from "./memory-keysp
 export { randomContract } from "./random-contract.ts";
 export { changeSource } from "./source-hook.ts";
 export { countPlaces, replacePlaces } from "./source-place.ts";
+export { leaveStaleSocket } from "./stale-socket.ts";

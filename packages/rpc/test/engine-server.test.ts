@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { describe, type TestContext, test } from "node:test";
 import { compressionAlgorithms, credentials, status } from "@grpc/grpc-js";
-import { ManualClock } from "@quorate/host/testing";
+import { leaveStaleSocket, ManualClock } from "@quorate/host/testing";
 import { concat } from "@quorate/proto";
 import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
@@ -355,13 +355,12 @@ describe("curl", { skip: noCurl }, () => {
     const directory = mkdtempSync(join(tmpdir(), "engine-"));
     t.after(() => rmSync(directory, { recursive: true }));
     const path = join(directory, "socket");
-    for (let i = 0; i < 2; i++) {
-      await startEngine(t, { http, options: { listen: [{ path, secure: false }] } });
-      assert.match(
-        await curl("--unix-socket", path, "--http2-prior-knowledge", "http://localhost/a"),
-        /GET \/a 0\n$/,
-      );
-    }
+    leaveStaleSocket(path);
+    await startEngine(t, { http, options: { listen: [{ path, secure: false }] } });
+    assert.match(
+      await curl("--unix-socket", path, "--http2-prior-knowledge", "http://localhost/a"),
+      /GET \/a 0\n$/,
+    );
   });
 });
 

@@ -251,6 +251,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "enable-log-rotation": "false",
     "log-rotation-config-json": "{}",
     "feature-gates": "LeaseCheckpoint=true",
+    "trusted-proxies": "127.0.0.1,CN=proxy",
     "heartbeat-interval": "50",
     "auth-token": "jwt,sign-method=RS256,pub-key=x",
     "audit-level": "request",
