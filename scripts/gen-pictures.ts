@@ -35,7 +35,7 @@ function main(args: string[]): number {
   const mode = readMode("gen-pictures.ts", "the pictures of docs/pictures", args);
   if (typeof mode === "number") return mode;
   const imports = Object.fromEntries(
-    Object.entries(directions).map(([name, others]) => [name, Object.keys(others)]),
+    Object.entries(directions).map(([name, others]) => [name, [...others.keys()]]),
   );
   const pictures = new Map([["packages.svg", packagesPicture({ imports, words })]]);
   for (const name of readdirSync(directory)
