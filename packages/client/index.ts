@@ -2,6 +2,15 @@
  * The TypeScript client: connect() to a cluster, then get, put, delete, txn, watch, leases, locks,
  * elections, users. src/ has no sockets; they are in node/.
  */
+
+export type {
+  AlarmMember,
+  Compare,
+  ErrorName,
+  RequestOp,
+  ResponseHeader,
+  WatchResponse,
+} from "@quorate/proto";
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";
 export { pause } from "./src/caller.ts";

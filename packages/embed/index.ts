@@ -2,6 +2,10 @@
  * Quorate inside a Node.js program: the client, and members that run in the program's own process.
  * The npm package `quorate` of a release exports this file.
  */
+export * from "@quorate/client";
+export { type Logger, silentLogger } from "@quorate/host";
+export { fromUtf8, type KeyValue, toUtf8 } from "@quorate/proto";
+export { ConfigError } from "@quorate/member";
 export {
   type MemberOptions,
   type RunningMember,

@@ -18,7 +18,11 @@ import { type Entry, tar, withDirectories } from "./tar.ts";
 /** The package's entry points: its subpath, and the files whose exports it has. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   index: ["packages/embed/index.ts"],
-  apiserver: ["packages/kube-apiserver/index.ts", "packages/kube-apiserver/node/index.ts"],
+  apiserver: [
+    "packages/kube-storage/index.ts",
+    "packages/kube-apiserver/index.ts",
+    "packages/kube-apiserver/node/index.ts",
+  ],
 };
 
 /** Node versions that have what the code uses: node:sqlite, Promise.withResolvers. */
