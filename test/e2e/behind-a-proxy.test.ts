@@ -197,9 +197,12 @@ test("without --trusted-proxies the clients of a grpc-proxy are counted together
           )) === undefined,
     );
     const other = { request: session(t, proxy, "127.0.0.3") };
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => logIn(other, `other ${i}`, "wrong")),
-    );
+    // Far fewer than would refuse an address of its own.
+    const answers: string[] = [];
+    for (let round = 0; round < 3 && !answers.includes(TOO_MANY); round++) {
+      const tries = Array.from({ length: 20 }, (_, i) => logIn(other, `other ${i}`, "wrong"));
+      answers.push(...(await Promise.all(tries)));
+    }
     assert.ok(answers.includes(TOO_MANY), "which is why the flag is there");
   });
 });
