@@ -18,14 +18,17 @@ const BODY_BYTES = 256 * KIB;
 
 /** Packages whose exported functions are called without being listed. */
 const PURE = [
-  ..."apiserver backup bolt client host proto proxy raft rpc server store transport wal".split(" "),
+  ..."backup bolt client host http-kv kube-apiserver kube-storage member metrics proto proxy".split(
+    " ",
+  ),
+  ..."raft rpc server services store transport v2 wal".split(" "),
 ].map((name) => `packages/${name}/src`);
 /** Of the tools those that read what a server or a file says. */
 const TOOLS = [
-  ..."ctl/src/commands/txn ctl/src/commands/member-id ctl/src/go-format ctl/src/peer-url".split(
+  ..."ctl/src/commands/txn ctl/src/commands/member-id cli/src/go-format ctl/src/connect/peer-url".split(
     " ",
   ),
-  ..."ctl/src/offline/initial-cluster ctl/src/dump/proto-text ctl/src/printers/table".split(" "),
+  ..."ctl/src/offline/initial-cluster ctl/src/dump/proto-text cli/src/table".split(" "),
 ].map((name) => `packages/${name}.ts`);
 
 /** Functions that take a text and parse none: the text is their own, or they act on a file. */
@@ -95,7 +98,7 @@ const FORMATS = [
 
 const FORMAT_PARSERS = FORMATS.map((format) =>
   listed(
-    "apiserver/src/crd/validation/formats",
+    "kube-apiserver/src/crd/validation/formats",
     `format ${format}`,
     ({ formatCheck }) => {
       const check = formatCheck(format);
@@ -229,7 +232,7 @@ const LISTED: readonly Listed[] = [
       },
     BODY_BYTES,
   ),
-  listed("server/src/http-kv/key-path", "query of /kv", ({ Query, keyOfPath }) => (text) => {
+  listed("http-kv/src/key-path", "query of /kv", ({ Query, keyOfPath }) => (text) => {
     try {
       keyOfPath(`/kv/${text}`, "/kv/");
     } catch {
@@ -240,7 +243,7 @@ const LISTED: readonly Listed[] = [
   }),
   ...["if-match", "if-none-match"].map((name) =>
     listed(
-      "server/src/http-kv/preconditions",
+      "http-kv/src/preconditions",
       name,
       ({ Preconditions }) =>
         (text) =>
@@ -248,7 +251,7 @@ const LISTED: readonly Listed[] = [
     ),
   ),
   listed(
-    "server/src/http-kv/txn-request",
+    "http-kv/src/txn-request",
     "/txn",
     ({ txnOfBody }) =>
       (text) =>
@@ -256,7 +259,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "server/src/http-kv/plain-json",
+    "http-kv/src/plain-json",
     "/txn, number",
     ({ parsePlainJson }) =>
       (text) =>
@@ -264,7 +267,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "server/src/v2/form",
+    "v2/src/form",
     "form",
     ({ parseForm }) =>
       (text) =>
@@ -276,7 +279,7 @@ const LISTED: readonly Listed[] = [
   ),
   ...["ttl", "prevValue", "prevIndex", "recursive"].map((name) =>
     listed(
-      "server/src/v2/key-request",
+      "v2/src/key-request",
       `v2 ${name}`,
       ({ parseKeyRequest }) =>
         (text) =>
@@ -291,13 +294,13 @@ const LISTED: readonly Listed[] = [
         queryValues(text, "exclude"),
   ),
   ...["origin", "sec-fetch-site", "host"].map((name) =>
-    listed("server/src/http/same-site", name, ({ refuseCrossSite }) => {
+    listed("services/src/http/same-site", name, ({ refuseCrossSite }) => {
       const handler = refuseCrossSite(() => ({ status: 200, headers: {}, body: "" }));
       return (text) => handler({ ...head({ host: "a", [name]: text }), method: "POST" });
     }),
   ),
   ...["origin", "host", "access-control-request-headers"].map((name) =>
-    listed("server/src/http/access", name, ({ controlAccess }) => {
+    listed("services/src/http/access", name, ({ controlAccess }) => {
       const rules = {
         corsOrigins: new Set(["http://a"]),
         hostWhitelist: new Set(["a"]),
@@ -312,7 +315,7 @@ const LISTED: readonly Listed[] = [
     }),
   ),
   listed(
-    "server/src/services/client-versions",
+    "services/src/v3/client-versions",
     "client-api-version",
     ({ ClientVersions }) =>
       (text) =>
@@ -354,14 +357,14 @@ const LISTED: readonly Listed[] = [
   ),
   ...["", "a="].map((start) =>
     listed(
-      "apiserver/src/handlers/query",
+      "kube-apiserver/src/handlers/query",
       `query ${start}`,
       ({ Query }) =>
         (text) =>
           new Query(start + text).first("a"),
     ),
   ),
-  listed("apiserver/src/handlers/target", "path", async ({ Target }, load) => {
+  listed("kube-apiserver/src/handlers/target", "path", async ({ Target }, load) => {
     const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
     const none = new Query("");
     return (text) => [
@@ -377,7 +380,7 @@ const LISTED: readonly Listed[] = [
     "limit",
     "timeoutSeconds",
   ].map((name) =>
-    listed("apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
+    listed("kube-apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
       const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
       return (text) =>
         listRequestOf(
@@ -388,7 +391,7 @@ const LISTED: readonly Listed[] = [
     }),
   ),
   listed(
-    "apiserver/src/handlers/negotiation",
+    "kube-apiserver/src/handlers/negotiation",
     "Accept",
     ({ negotiate, bodyEncoding }) =>
       (text) => {
@@ -402,7 +405,7 @@ const LISTED: readonly Listed[] = [
   ),
   ...["upgrade", "connection", "sec-websocket-protocol"].map((name) =>
     listed(
-      "apiserver/src/authn/socket-protocols",
+      "kube-apiserver/src/authn/socket-protocols",
       `WebSocket of watches, ${name}`,
       ({ isWebSocketRequest, socketProtocols }) =>
         (text) => {
@@ -412,18 +415,18 @@ const LISTED: readonly Listed[] = [
         },
     ),
   ),
-  listed("apiserver/src/audit/source-ips", "X-Forwarded-For", ({ sourceIps }) => (text) => [
+  listed("kube-apiserver/src/audit/source-ips", "X-Forwarded-For", ({ sourceIps }) => (text) => [
     sourceIps(head({ "x-forwarded-for": text })),
     sourceIps(head({ "x-real-ip": text })),
   ]),
   ...FORMAT_PARSERS,
-  listed("apiserver/src/crd/validation/patterns", "pattern", async ({ loadPatterns }) => {
+  listed("kube-apiserver/src/crd/validation/patterns", "pattern", async ({ loadPatterns }) => {
     const patterns = await loadPatterns();
     return (text) => patterns.compile(utf8(text)).test("aaa");
   }),
   ...["^(a+)+$", "(a|a)*b", "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"].map((pattern) =>
     listed(
-      "apiserver/src/crd/validation/patterns",
+      "kube-apiserver/src/crd/validation/patterns",
       `text for ${pattern}`,
       async ({ loadPatterns }) => {
         const compiled = (await loadPatterns()).compile(pattern);
@@ -432,20 +435,24 @@ const LISTED: readonly Listed[] = [
     ),
   ),
   listed(
-    "apiserver/src/crd/serving/json-path",
+    "kube-apiserver/src/crd/serving/json-path",
     "JSON path",
     ({ JsonPath }) =>
       (text) =>
         new JsonPath(utf8(text)),
   ),
   ...["{.a", "{.items[?(@.a=="].map((start) =>
-    listed("apiserver/src/crd/serving/json-path-filter", `JSON path ${start}`, async (_, load) => {
-      const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
-      return (text) => new JsonPath(start + utf8(text));
-    }),
+    listed(
+      "kube-apiserver/src/crd/serving/json-path-filter",
+      `JSON path ${start}`,
+      async (_, load) => {
+        const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
+        return (text) => new JsonPath(start + utf8(text));
+      },
+    ),
   ),
   listed(
-    "apiserver/src/codec/json-parser",
+    "kube-storage/src/codec/json-parser",
     "body as JSON",
     ({ JsonParser }) =>
       (text) => {
@@ -456,7 +463,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/codec/yaml",
+    "kube-storage/src/codec/yaml",
     "object as YAML",
     ({ writeYaml }) =>
       (text) =>
@@ -465,7 +472,7 @@ const LISTED: readonly Listed[] = [
   ),
   ...["a: ", "- ", "a: {", "a: '", 'a: "', "a: |\n "].map((start) =>
     listed(
-      "apiserver/src/codec/yaml",
+      "kube-storage/src/codec/yaml",
       `YAML ${JSON.stringify(start)}`,
       ({ parseYaml }) =>
         (text) =>
@@ -473,13 +480,13 @@ const LISTED: readonly Listed[] = [
       BODY_BYTES,
     ),
   ),
-  listed("apiserver/src/codec/go-time", "times", ({ parseTime, canonicalTime }) => (text) => [
+  listed("kube-storage/src/codec/go-time", "times", ({ parseTime, canonicalTime }) => (text) => [
     parseTime(text, "seconds"),
     parseTime(text, "micros"),
     canonicalTime(text, "seconds"),
   ]),
   listed(
-    "apiserver/src/meta/names",
+    "kube-storage/src/meta/names",
     "prefix of names",
     ({ isDns1123Subdomain }) =>
       (text) =>
@@ -487,7 +494,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/apply/json-patch",
+    "kube-apiserver/src/apply/json-patch",
     "JSON pointer",
     ({ applyJsonPatch }) =>
       (text) =>
@@ -495,7 +502,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/apply/managed-fields",
+    "kube-apiserver/src/apply/managed-fields",
     "managedFields",
     ({ decodeManagedFields, managedFieldsProblem }) =>
       (text) => {
@@ -519,7 +526,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/meta/object-meta-validation",
+    "kube-storage/src/meta/object-meta-validation",
     "labels, finalizers and owners",
     (module) => (text) => {
       const value = utf8(text);
@@ -534,7 +541,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/meta/label-requirement",
+    "kube-storage/src/meta/label-requirement",
     "requirement",
     ({ checkRequirement }) =>
       (text) =>
@@ -542,7 +549,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/crd/definition/field-path",
+    "kube-apiserver/src/crd/definition/field-path",
     "field path of a rule",
     ({ findField }) =>
       (text) =>
@@ -550,7 +557,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/node/x509/der",
+    "kube-apiserver/node/x509/der",
     "DER",
     ({ elementsOf }) =>
       (text) =>
@@ -601,14 +608,14 @@ const LISTED: readonly Listed[] = [
         splitWords(text),
   ),
   listed(
-    "apiserver/src/audit/auditor",
+    "kube-apiserver/src/audit/auditor",
     "Authorization in the audit log",
     ({ attemptedMethods }) =>
       (text) =>
         attemptedMethods(head({ authorization: text }, text), false),
   ),
   listed(
-    "apiserver/src/authn/token-file",
+    "kube-apiserver/src/authn/token-file",
     "token file",
     ({ parseTokenFile }) =>
       (text) =>
@@ -616,7 +623,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/src/admission/webhook-review",
+    "kube-apiserver/src/admission/webhook-review",
     "answer of a webhook",
     ({ decodeReview }) =>
       (text) =>
@@ -649,7 +656,7 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "apiserver/node/service-account-keys",
+    "kube-apiserver/node/service-account-keys",
     "key file",
     ({ serviceAccountKeys }) => {
       const pem = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({
@@ -673,7 +680,7 @@ const LISTED: readonly Listed[] = [
   ),
   ...[...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("]].map((start) =>
     listed(
-      "apiserver/src/crd/cel/faults",
+      "kube-apiserver/src/crd/cel/faults",
       `condition in CEL ${start}`,
       async (_, load) => {
         const { MatchConditionCompiler } = await load(
@@ -704,7 +711,7 @@ const LISTED: readonly Listed[] = [
   ...allMessageTypes().map((type) => {
     const name = type.fullName.slice(1);
     const [pkg, ...rest] = name.split(".");
-    return listed("proto/src/bytes", `protobuf ${name}`, async (_, load) => {
+    return listed("proto/src/wire/bytes", `protobuf ${name}`, async (_, load) => {
       const module = await load("packages/proto/index.ts");
       const codec = module[rest.join("_")] ?? module[pkg!]?.[rest.join("_")];
       return (text) => codec?.decode(latin1(text));
@@ -716,6 +723,7 @@ const LISTED: readonly Listed[] = [
 export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/ctl/":
     "the operator's own command line, files and output; what comes from a server is in TOOLS",
+  "packages/cli/": "the operator's own command line",
   "packages/sim/": "the simulator's own texts",
   "packages/bolt/": "the operator's own file",
   "packages/embed/": "the options of the program that embeds a member",

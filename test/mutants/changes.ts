@@ -24,8 +24,13 @@ const NEIGHBOURS: Readonly<Record<string, string>> = {
 };
 const CONDITION = /\b(?:if|while) \(/g;
 /** A call, an assignment or a step of a counter; not the field of a class, which stands in line. */
-const STATEMENT =
-  /^ {2,}(?! |(?:return|throw|const|let|export|import|type|readonly|static|private|super|yield|break|continue)\b)[\w#.!?()[\], ]+?(?:\(.*\)|(?: [-+]?=|\?\?=) [^>].*|\+\+|--);$/gm;
+const OTHER_STATEMENTS =
+  "return|throw|const|let|export|import|type|readonly|static|private|super|yield|break|continue";
+const STATEMENT = new RegExp(
+  String.raw`^ {2,}(?! |(?:${OTHER_STATEMENTS})\b)[\w#.!?()[\], ]+?` +
+    String.raw`(?:\(.*\)|(?: [-+]?=|\?\?=) [^>].*|\+\+|--);$`,
+  "gm",
+);
 const FIELD = /^ {2}#?\w+ = /;
 
 /** All changes of a file's text, in the order of their places. */

@@ -24,7 +24,7 @@ Exits with 1 if a change survives, with 2 for a wrong command line.`;
 const ROOT = join(import.meta.dirname, "../..");
 const PACKAGES = join(ROOT, "packages");
 
-/** Test files of its package that import a file, or have its name; all of them if there are none. */
+/** Test files of its package that import a file, or have its name; all if there are none. */
 function testsOf(file: string): string[] {
   const [owner] = file.split("/");
   const all = globSync(`packages/${owner}/test/**/*.test.ts`, { cwd: ROOT }).sort();

@@ -254,8 +254,8 @@ export class Nemesis {
     const leader = this.#nodes.find((one) => one.member?.isLeader === true);
     if (leader === undefined) return;
     const { electionMs, longDeafness } = this.#options;
-    // The longer ones go beyond what a successor adds to leases. A leader that heard nobody in a whole
-    // election timeout between two of its looks has stepped down by then.
+    // The longer ones go beyond what a successor adds to leases. A leader that heard nobody in a
+    // whole election timeout between two of its looks has stepped down by then.
     const [least, more] = longDeafness ? [1.05, 0.8] : [0.7, 0.25];
     const slowMs = electionMs * (least + more * this.#random.unit());
     const links = this.#nodes
