@@ -4,8 +4,8 @@
  */
 export * from "@quorate/client";
 export { type Logger, silentLogger } from "@quorate/host";
-export { fromUtf8, type KeyValue, toUtf8 } from "@quorate/proto";
 export { ConfigError } from "@quorate/member";
+export { fromUtf8, type KeyValue, toUtf8 } from "@quorate/proto";
 export {
   type MemberOptions,
   type RunningMember,

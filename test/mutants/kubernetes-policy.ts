@@ -117,7 +117,7 @@ const directory = "packages/kube-apiserver/test/policy";
 function mutants(bugs: readonly Bug[], tests: readonly string[]): Mutant[] {
   return bugs.map(([name, file, before, after]) => ({
     name,
-    file: `apiserver/src/${file}`,
+    file: `kube-apiserver/src/${file}`,
     before,
     after,
     tests: tests.map((test) => `${directory}/${test}.test.ts`),

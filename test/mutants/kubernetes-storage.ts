@@ -97,7 +97,7 @@ const bugs: readonly (readonly [name: string, file: string, before: string, afte
 
 export const KUBERNETES_STORAGE: readonly Mutant[] = bugs.map(([name, file, before, after]) => ({
   name,
-  file: `apiserver/src/storage/${file}`,
+  file: `kube-storage/src/storage/${file}`,
   before,
   after,
   tests,
