@@ -48,7 +48,8 @@ function costOf(command: readonly string[], expected: string): Cost {
       env: { ...process.env, ETCDCTL_API: "3" },
     },
   );
-  const [, wall, user, system] = /(\S+) (\S+) (\S+)\n$/.exec(stderr) ?? [];
+  const [, wall, user, system] =
+    /^(\S+) (\S+) (\S+)$/.exec(stderr.trimEnd().split("\n").at(-1)!) ?? [];
   if (status !== 0 || !stdout.endsWith(expected) || wall === undefined)
     throw new Error(`${command.join(" ")} failed: ${stdout}${stderr}`);
   return { wallMs: Number(wall) * 1000, cpuMs: (Number(user) + Number(system)) * 1000 };

@@ -182,7 +182,7 @@ export function readGoOutput(output: string, code: number | null): Omit<GoResult
   return {
     ratePerS: number(/Requests\/sec:\s+([\d.]+)/),
     elapsedS: number(/Total:\s+([\d.]+) secs/),
-    p50Ms: 1000 * number(/^\s*50% in ([\d.]+) secs/m),
-    p99Ms: 1000 * number(/^\s*99% in ([\d.]+) secs/m),
+    p50Ms: 1000 * number(/ 50% in ([\d.]+) secs/),
+    p99Ms: 1000 * number(/ 99% in ([\d.]+) secs/),
   };
 }

@@ -29,13 +29,10 @@ export function peakResidentBytes(pids: readonly number[]): number {
 }
 
 function statusBytes(pid: number, name: string): number {
-  return (
-    Number(
-      new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(
-        readFileSync(`/proc/${pid}/status`, "latin1"),
-      )![1],
-    ) * 1024
-  );
+  const line = readFileSync(`/proc/${pid}/status`, "latin1")
+    .split("\n")
+    .find((one) => one.startsWith(`${name}:`))!;
+  return Number.parseInt(line.slice(name.length + 1), 10) * 1024;
 }
 
 function sum(pids: readonly number[], read: (pid: number) => number): number {

@@ -16,8 +16,10 @@
  *   DIR/next/       the new files (0700), from step 1 to step 2
  *   DIR/next/ca.pem, DIR/next/peer-ca.pem   the new authorities, until step 3
  */
+
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { pemBlocks } from "@quorate/host";
 import {
   type CertificateFiles,
   certificateFiles,
@@ -29,8 +31,6 @@ import {
 
 /** One step of a rotation. */
 export type RotationStep = "trust" | "issue" | "drop";
-
-const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /** The step that comes next in `dir`. */
 export function nextStep(dir: string): RotationStep {
@@ -93,7 +93,11 @@ export async function rotate(
       if (!isThere)
         writePrivately(
           trusted,
-          [...(read(trusted).match(PEM) ?? []), read(coming).trim(), ""].join("\n"),
+          [
+            ...pemBlocks(read(trusted), "CERTIFICATE").map(({ text }) => text),
+            read(coming).trim(),
+            "",
+          ].join("\n"),
           0o644,
         );
     }

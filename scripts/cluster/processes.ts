@@ -14,8 +14,9 @@ export function commandLineOf(pid: number): string | undefined {
   if (!existsSync("/proc/self")) return run("ps", ["-o", "command=", "-p", String(pid)]);
   try {
     const text = readFileSync(`/proc/${pid}/cmdline`, "utf8")
-      .replace(/\0+$/, "")
-      .replaceAll("\0", " ");
+      .split("\0")
+      .filter((word) => word !== "")
+      .join(" ");
     return text === "" ? undefined : text;
   } catch {
     return undefined;

@@ -26,8 +26,8 @@ export function sequencePicture(source: string): string {
     return 20 + laneWidth * (at + 0.5);
   };
   for (const line of source.split("\n").filter((one) => one.trim() !== "")) {
-    const step = /^(.+?) (->|=>) (.+?): (.+)$/.exec(line);
-    const note = /^note (.+?): (.+)$/.exec(line);
+    const step = /^([^>]+) (->|=>) ([^:]+): (.+)$/.exec(line);
+    const note = /^note ([^:]+): (.+)$/.exec(line);
     if (line.startsWith("title ")) title = line.slice(6);
     else if (line.startsWith("lanes "))
       lanes = line

@@ -86,8 +86,9 @@ export function startFiles(bundle: Bundle, program: string): string[] {
 }
 
 function packageOf(path: string): string[] {
-  const found = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
-  return found === null ? [] : [found[1]];
+  const at = path.lastIndexOf("node_modules/");
+  const found = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path.slice(at));
+  return at === -1 || found === null ? [] : [found[1]];
 }
 
 /** A program's first lines: import its file and, where that exports `main`, run it. */

@@ -12,8 +12,8 @@ import type { Entry } from "./tar.ts";
  * Files that a release does not need: texts that pictures are drawn from, and what makes packages.
  */
 const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
-/** A link in Markdown to something that is no URL: its text, the path, the anchor. */
-const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;
+/** A link in Markdown: its mark, its text, the path or URL, the anchor. */
+const LINK = /(!?)\[([^[\]]*)\]\(([^()[\]#\s]*)(#[^()[\]#\s]*)?\)/g;
 
 /** Files by path from the release's directory of documents. */
 export function documents(): Entry[] {
@@ -67,8 +67,13 @@ function directoriesOf(path: string): string[] {
  */
 export function linksOf(path: string, text: string): string[] {
   return [...text.matchAll(LINK)]
-    .filter(({ 3: target }) => target !== "")
+    .filter(({ 3: target }) => !isElsewhere(target!))
     .map(({ 3: target }) => targetOf(path, target!));
+}
+
+/** No file of the documents: an anchor of the page, or a URL. */
+function isElsewhere(target: string): boolean {
+  return target === "" || /^[a-z]+:/.test(target);
 }
 
 function targetOf(path: string, target: string): string {
@@ -77,6 +82,6 @@ function targetOf(path: string, target: string): string {
 
 function withoutDeadLinks(path: string, text: string, there: ReadonlySet<string>): string {
   return text.replace(LINK, (link: string, _mark: string, words: string, target: string) =>
-    target === "" || there.has(targetOf(path, target)) ? link : words,
+    isElsewhere(target) || there.has(targetOf(path, target)) ? link : words,
   );
 }

@@ -33,7 +33,8 @@ export const namedExports: Plugin = {
         return undefined;
       const found = await build.resolve(path, { kind, resolveDir, pluginData: INSIDE });
       const isFile = found.errors.length === 0 && !found.external;
-      if (!isFile || !/node_modules.*\.c?js$/.test(found.path)) return undefined;
+      if (!isFile || !found.path.includes("node_modules") || !/\.c?js$/.test(found.path))
+        return undefined;
       const names = await namesOf(found.path);
       if (names === undefined) return undefined;
       // esbuild notes the path in the bundle, so it must not depend on where that was made.

@@ -130,9 +130,9 @@ export function nativeModule(platform: Platform): Uint8Array {
 export function libatomic(platform: Platform, say: (line: string) => void): Uint8Array | undefined {
   if (platform.libatomic === undefined) return undefined;
   if (platform === ownPlatform) {
-    const loaded = /(\/\S*\/libatomic\.so\.1\S*)$/m.exec(
-      readFileSync("/proc/self/maps", "utf8"),
-    )?.[1];
+    const loaded = readFileSync("/proc/self/maps", "utf8")
+      .split(/[ \n]/)
+      .find((word) => word.startsWith("/") && word.includes("/libatomic.so.1"));
     if (loaded !== undefined) return readFileSync(realpathSync(loaded));
   }
   const { package: name } = platform.libatomic;

@@ -21,8 +21,7 @@ export interface ReleaseProgram {
 }
 
 /** The call of launch() in a file of bin/: program, file, flags and variables. */
-const LAUNCH =
-  /^await launch\(\s*"(\w+)",\s*"([^"]+)",?\s*(?:\[([^\]]*)\],?\s*)?(?:\{([^}]*)\},?\s*)?\);$/m;
+const LAUNCH = "\nawait launch(";
 
 /**
  * The programs behind bin/ of a release, in order. The first three are those of this repository's
@@ -32,14 +31,13 @@ export function releasePrograms(): ReleaseProgram[] {
   const own = ["quorate", "quoratectl", "quorateutl"].map((name): ReleaseProgram => {
     const path = join(root, `bin/${name}.js`);
     const text = readFileSync(path, "utf8");
-    const call = LAUNCH.exec(text);
-    if (call === null || call[1] !== name)
+    const [call] = (text.split(LAUNCH, 2)[1] ?? "").split(");", 1);
+    const [program, file] = textsIn(call);
+    if (program !== name || file === undefined)
       throw new Error(`${path} does not start ${name} as expected`);
-    const file = call[2];
-    const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]);
-    const variables = Object.fromEntries(
-      [...(call[4] ?? "").matchAll(/(\w+): "([^"]*)"/g)].map((match) => [match[1], match[2]]),
-    );
+    const flags = textsIn(/\[([^[\]]*)\]/.exec(call)?.[1] ?? "");
+    const pairs = (/\{([^{}]*)\}/.exec(call)?.[1] ?? "").matchAll(/\b(\w+): "([^"]*)"/g);
+    const variables = Object.fromEntries([...pairs].map((match) => [match[1], match[2]]));
     return {
       name,
       file,
@@ -68,4 +66,9 @@ export function releasePrograms(): ReleaseProgram[] {
       hasMain: false,
     },
   ];
+}
+
+/** The texts in double quotes, in order. */
+function textsIn(code: string): string[] {
+  return [...code.matchAll(/"([^"]+)"/g)].map((match) => match[1]);
 }

@@ -58,7 +58,7 @@ async function follower(cluster: TestCluster): Promise<TestMember> {
   return cluster.members.find((member) => member !== leader)!;
 }
 
-test("14571: a member that gets users by a snapshot asks for them, before and after a restart", async () => {
+test("14571: a member that gets users by a snapshot asks for them, also restarted", async () => {
   await withCluster({ flags: [...SHORT_LOG, ...CHEAP_LOGINS] }, async (cluster) => {
     const away = await follower(cluster);
     const [other] = cluster.members.filter((member) => member !== away);

@@ -10,6 +10,8 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
+import { checkRegexes } from "./regexes.ts";
+import pending from "./regexes-pending.json" with { type: "json" };
 import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
@@ -29,6 +31,7 @@ const rules: readonly (readonly [
   ["each invariant is enforced in one file", checkInvariants],
   ["a package exports a name once", checkExportedNames],
   ["constructors take few parameters", checkConstructors],
+  ["regular expressions are linear", (all) => checkRegexes(all, new Set(pending.apiserver))],
   ["no import cycles", checkCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],

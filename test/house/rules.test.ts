@@ -8,7 +8,8 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { clean, finds } from "./planted.ts";
-import { codeOnly } from "./scan.ts";
+import { checkRegexes } from "./regexes.ts";
+import { codeOnly, regExpLiterals } from "./scan.ts";
 import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
@@ -23,6 +24,50 @@ describe("scanner", () => {
 
   test("braces inside a template's expression do not end it", () => {
     assert.equal(codeOnly("`a${f({ b: 1 })}c`;d").replace(/\s+/g, ""), "`${f({b:1})}`;d");
+  });
+});
+
+describe("regular expressions", () => {
+  const at = "packages/wal/src/a.ts";
+  test("the scanner lists them, with their flags", () => {
+    const text =
+      '#!/usr/bin/env node\nlet a = b / c; // /no/\nd("/no/", /[/"]w/gi, `${/x/y}/no/`);';
+    const found = regExpLiterals(text).map(({ source, flags }) => [source, flags]);
+    assert.deepEqual(found, [
+      ['[/"]w', "gi"],
+      ["x", "y"],
+    ]);
+  });
+  test("quadratic by its own steps, by its search for a start, exponential", () => {
+    const faults: readonly (readonly [pattern: string, what: RegExp])[] = [
+      ["/^Bearer,\\s*(.*?)\\s*$/", /3rd degree polynomial/],
+      ["/[\\d_]*\\d[\\d_]*$/", /3rd degree polynomial/],
+      ["/[ \\t]*,[ \\t]*/g", /2nd degree polynomial/],
+      ["/^\\/+|\\/+$/g", /2nd degree polynomial/],
+      ["/\\s+$/", /2nd degree polynomial/],
+      ["/^(a|a)*$/", /exponential/],
+      ["/^(.*),\\1$/", /not proved linear: .*back-reference/],
+    ];
+    for (const [pattern, what] of faults)
+      finds(checkRegexes, { [at]: `let a;\nconst b = ${pattern};` }, `${at}:2`, what);
+  });
+  test("a pattern of constants, and one that is known only when it runs", () => {
+    const text = 'const N = "a*";\nnew RegExp(`${N}${N}$`, "g");';
+    finds(checkRegexes, { [at]: text }, `${at}:2`, /\/a\*a\*\$\/g is 3rd degree polynomial/);
+    const open = "let a;\nexport const f = (x) => new RegExp(x);";
+    finds(checkRegexes, { [at]: open }, `${at}:2`, /known only when it runs/);
+  });
+  test("listed, and listed in vain", () => {
+    const rule = (files: Parameters<typeof checkRegexes>[0]) =>
+      checkRegexes(files, new Set(["/a*b/"]));
+    clean(rule, { [at]: "const b = /a*b/;" });
+    finds(rule, { [at]: "" }, "/a*b/", /is listed and not there/);
+  });
+  test("linear ones, and those of tests", () => {
+    clean(checkRegexes, {
+      [at]: 'const b = /^[a-z]+(?:,[a-z]+)*$/;\nconst N = "x{1,3}";\nnew RegExp(`^${N}$`);',
+      "packages/wal/test/a.ts": "const b = /a*b/;",
+    });
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * A small scanner over TypeScript: it blanks comments and the insides of strings, so that a search
- * for a banned name finds code only. Offsets and line breaks stay as they were.
+ * for a banned name finds code only. Offsets and line breaks stay as they were. It also lists the
+ * regular expressions.
  */
 
 /**
@@ -10,12 +11,34 @@ export function codeOnly(text: string): string {
   return scan(text, (piece) => piece.replace(/[^\n]/g, " "));
 }
 
-/** `text` with its comments, but without what stands inside its literals; line breaks stay. */
-export function withoutLiterals(text: string): string {
-  return scan(text, (piece, comment) => (comment ? piece : piece.replace(/[^\n]/g, "")));
+/** A regular expression in a text: where its first slash is, and what it consists of. */
+export interface RegExpLiteral {
+  readonly offset: number;
+  readonly source: string;
+  readonly flags: string;
 }
 
-function scan(text: string, hide: (piece: string, comment: boolean) => string): string {
+/** The regular expressions of a text, in its order. */
+export function regExpLiterals(text: string): RegExpLiteral[] {
+  const found: RegExpLiteral[] = [];
+  scan(text, (piece, kind, offset) => {
+    if (kind === "regexp") {
+      const flags = /^[a-z]*/.exec(text.slice(offset + piece.length + 1))![0];
+      found.push({ offset: offset - 1, source: piece, flags });
+    }
+    return "";
+  });
+  return found;
+}
+
+/** `text` with its comments, but without what stands inside its literals; line breaks stay. */
+export function withoutLiterals(text: string): string {
+  return scan(text, (piece, kind) => (kind === "comment" ? piece : piece.replace(/[^\n]/g, "")));
+}
+
+type Kind = "comment" | "text" | "regexp";
+
+function scan(text: string, hide: (piece: string, kind: Kind, offset: number) => string): string {
   const out: string[] = [];
   // Each open `${` of a template: how many braces are open inside it.
   const templates: number[] = [];
@@ -24,8 +47,8 @@ function scan(text: string, hide: (piece: string, comment: boolean) => string): 
     out.push(text.slice(at, at + n));
     at += n;
   };
-  const blank = (end: number, comment = false): void => {
-    out.push(hide(text.slice(at, end), comment));
+  const blank = (end: number, kind: Kind = "text"): void => {
+    out.push(hide(text.slice(at, end), kind, at));
     at = end;
   };
   const templateText = (): void => {
@@ -42,8 +65,9 @@ function scan(text: string, hide: (piece: string, comment: boolean) => string): 
   while (at < text.length) {
     const char = text[at];
     const depth = templates.length - 1;
-    if (text.startsWith("//", at)) blank(lineEnd(text, at), true);
-    else if (text.startsWith("/*", at)) blank(after(text, "*/", at + 2), true);
+    if (text.startsWith("//", at) || (at === 0 && text.startsWith("#!")))
+      blank(lineEnd(text, at), "comment");
+    else if (text.startsWith("/*", at)) blank(after(text, "*/", at + 2), "comment");
     else if (char === '"' || char === "'") {
       keep(1);
       blank(stringEnd(text, at, char));
@@ -53,7 +77,7 @@ function scan(text: string, hide: (piece: string, comment: boolean) => string): 
       templateText();
     } else if (char === "/" && startsRegExp(out)) {
       keep(1);
-      blank(regExpEnd(text, at));
+      blank(regExpEnd(text, at), "regexp");
       keep(1);
     } else if (char === "{" && depth >= 0) {
       templates[depth]++;

@@ -83,7 +83,7 @@ async function leastMs(parser: Parser, text: string): Promise<number> {
   return least;
 }
 
-/** How the time of a parser grows with one kind of text; undefined where it costs next to nothing. */
+/** How a parser's time grows with a kind of text; undefined where it costs next to nothing. */
 export async function growthOf(parser: Parser, kind: Kind): Promise<Growth | undefined> {
   const look = parser.maxBytes > BODY_BYTES ? LOOK_BODY_BYTES : LOOK_BYTES;
   const limitMs = Math.max(SUSPECT_MS, (SUSPECT_MS_PER_KIB * look) / 1024);

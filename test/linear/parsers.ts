@@ -87,9 +87,7 @@ function allMessageTypes(): protobuf.Type[] {
 }
 
 const FORMATS = [
-  ..."date date-time datetime duration email hostname ipv4 ipv6 cidr mac uri uuid uuid3 uuid4".split(
-    " ",
-  ),
+  ..."date date-time datetime duration email hostname ipv4 ipv6 cidr mac uri uuid uuid3".split(" "),
   ..."uuid5 byte isbn isbn10 isbn13 creditcard ssn hexcolor rgbcolor bsonobjectid password".split(
     " ",
   ),
@@ -363,12 +361,12 @@ const LISTED: readonly Listed[] = [
           new Query(start + text).first("a"),
     ),
   ),
-  listed("apiserver/src/handlers/request-info", "path", async ({ requestInfoOf }, load) => {
+  listed("apiserver/src/handlers/target", "path", async ({ Target }, load) => {
     const { Query } = await load("packages/apiserver/src/handlers/query.ts");
     const none = new Query("");
     return (text) => [
-      requestInfoOf("GET", `/${text}`, none),
-      requestInfoOf("GET", `/api/v1/${text}`, none),
+      Target.of("GET", `/${text}`, none),
+      Target.of("GET", `/api/v1/${text}`, none),
     ];
   }),
   ...[
@@ -726,8 +724,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
     "paths and names of tables in the source; what is in objects goes through codec/ and meta/",
   "packages/server/src/config/": "the operator's command line and file",
   "packages/server/node/": "the surroundings of the process: /proc, files of the operator",
-  "packages/apiserver/src/admission/":
-    "names and rules of configurations that meta/ and crd/definition have checked; answers go through webhook-review",
+  "packages/apiserver/src/admission/": "names and rules that meta/ and crd/definition have checked",
   "packages/apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
   "packages/apiserver/src/apply/strategic-merge.ts":
     "directives of a patch: prefixes of names in a decoded object",
@@ -793,7 +790,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 
 /** What works on a text by more than comparing it. */
 const TEXT_WORK =
-  /\.split\(|\.match\(|\.matchAll\(|\.replace(?:All)?\(|\.exec\(|\.search\(|\.charCodeAt\(|\.codePointAt\(|JSON\.parse/;
+  /\.(?:split|match|matchAll|replace|replaceAll|exec|search|charCodeAt|codePointAt)\(|JSON\.parse/;
 
 export function isLeftOut(file: string): boolean {
   return Object.keys(LEFT_OUT).some((name) =>

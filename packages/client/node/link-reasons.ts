@@ -18,20 +18,6 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
     /^Client network socket disconnected before secure TLS connection was established$/,
     "the connection was closed during the TLS handshake",
   ],
-  // OpenSSL: thread, error number, library, function, reason, source file.
-  [
-    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s,
-    "the member requires a client certificate ($1)",
-  ],
-  [
-    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(\w+ alert (?:(?:bad|unsupported) certificate|unknown ca|certificate \w+)):.*$/s,
-    "the member refused this client's certificate ($1)",
-  ],
-  [
-    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(wrong version number|packet length too long|http request):.*$/s,
-    "the server there does not speak TLS ($1)",
-  ],
-  [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:([^:]+):.*$/s, "the TLS handshake failed ($1)"],
   [
     /^(?:protocol error|received a response of unexpected content-type .*)$/,
     "the server there does not speak gRPC",
@@ -44,6 +30,20 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
     /^stream terminated by RST_STREAM with error code: (\w+)$/,
     "the server reset the stream (HTTP/2 code $1)",
   ],
+];
+
+/** OpenSSL's reasons, with the text that comes before each. */
+const TLS_REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/^tlsv1\w* alert certificate required$/, "the member requires a client certificate"],
+  [
+    /^\w+ alert (?:(?:bad|unsupported) certificate|unknown ca|certificate \w+)$/,
+    "the member refused this client's certificate",
+  ],
+  [
+    /^(?:wrong version number|packet length too long|http request)$/,
+    "the server there does not speak TLS",
+  ],
+  [/^/, "the TLS handshake failed"],
 ];
 
 /** Node's codes for a certificate that it does not accept. */
@@ -64,7 +64,13 @@ export function isUntrusted(code: string | undefined, reason: string): boolean {
 
 /** Why a call failed. @param text of the error, or the server's own */
 export function reasonOf(text: string): string {
-  for (const [pattern, reason] of REASONS)
-    if (pattern.test(text)) return text.replace(pattern, reason);
+  // OpenSSL: thread, "error", number, library, function, reason, source file.
+  const [thread, error, , library, , reason, file] = text.split(":", 7);
+  if (/^[\dA-F]+$/.test(thread) && error === "error" && library === "SSL routines" && file) {
+    const [, words] = TLS_REASONS.find(([pattern]) => pattern.test(reason))!;
+    return `${words} (${reason})`;
+  }
+  for (const [pattern, words] of REASONS)
+    if (pattern.test(text)) return text.replace(pattern, words);
   return text;
 }

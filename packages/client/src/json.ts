@@ -2,6 +2,7 @@
  * Results as JSON.stringify writes them: bytes in base64 and bigints as decimal texts, as etcd's
  * JSON gateway does; bigints have no JSON, and a Buffer's is an array of numbers.
  */
+import { toBase64 } from "@quorate/proto";
 
 const TO_JSON: PropertyDescriptor = {
   // Not enumerable: copies, comparisons and loops do not see it.
@@ -33,8 +34,7 @@ function isMessage(value: unknown): value is object {
 
 function plain(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
-  if (value instanceof Uint8Array)
-    return Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
+  if (value instanceof Uint8Array) return toBase64(value);
   if (Array.isArray(value)) return value.map(plain);
   if (!isMessage(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, plain(field)]));

@@ -30,7 +30,7 @@ import {
 export type Bytes = string | Uint8Array;
 
 /**
- * Bytes as requests hold them. Throws TypeError for anything else, which would be stored as nothing.
+ * Bytes as requests hold them. Throws TypeError for anything else: it would be stored as nothing.
  * @param call the call's name, as in "put"
  * @param name the parameter's
  */
@@ -145,7 +145,8 @@ const GET_SHAPE: Shape<GetOptions> = {
 };
 
 /**
- * A Range request. Throws TypeError for a wrong key or option. Without an order, any sort target but the key sorts ascending; the server
+ * A Range request. Throws TypeError for a wrong key or option. Without an order, any sort target
+ * but the key sorts ascending; the server
  * returns keys sorted anyway.
  */
 export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {

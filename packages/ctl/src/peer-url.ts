@@ -15,7 +15,9 @@ export function peerUrl(input: string): string {
   }
   const normalised = lower! + text.slice(scheme.length);
   if (lower!.startsWith("unix")) return normalised;
-  const rest = /^[^:]+:\/\/((?:\[[^\]]*\]|[^:/?#@]*):([0-9]+))(.*)$/.exec(normalised);
+  const rest = /^\w+:\/\/((?:\[[^\]]*\]|[^[:/?#@][^:/?#@]*|):([0-9]+))((?:[^0-9].*)?)$/.exec(
+    normalised,
+  );
   if (rest === null || Number(rest[2]) > 65_535)
     refuse(`URL address does not have the form "host:port": ${text}`);
   if (rest[3] !== "") refuse(`URL must not contain a path: ${text}`);

@@ -127,7 +127,7 @@ function makePlace(dataDir: string | undefined): Place {
 
 /** Whether a flag is among the options, in one of the forms that the program takes. */
 function isGiven({ flags = [] }: MemberOptions, name: string): boolean {
-  return flags.some((flag) => new RegExp(`^--?${name}(?:=|$)`).test(flag));
+  return flags.some((flag) => [`-${name}`, `--${name}`].includes(flag.split("=", 1)[0]));
 }
 
 async function configOf(options: MemberOptions, place: Place): Promise<ServerConfig> {

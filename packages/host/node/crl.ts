@@ -2,10 +2,11 @@
  * Reads certificate revocation lists (RFC 5280 section 5), without checking their signatures, as
  * etcd does.
  */
+import { pemBlocks } from "../src/pem.ts";
 
 /** A serial number in upper-case hexadecimal without leading zeros. */
 export function plainSerial(hex: string): string {
-  return hex.toUpperCase().replace(/^0+(?=.)/, "");
+  return hex.toUpperCase().replace(/^0+(.)/, "$1");
 }
 
 /**
@@ -61,11 +62,11 @@ function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
  */
 function crlsOf(list: Uint8Array): DerItem[][] {
   const text = Buffer.from(list).toString("latin1");
-  const pems = [...text.matchAll(/-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/g)];
+  const pems = pemBlocks(text, "X509 CRL");
   if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1)
     throw new Error("it contains a truncated certificate revocation list");
   const ders =
-    pems.length > 0 ? pems.map((pem) => Buffer.from(pem[1], "base64")) : [Buffer.from(list)];
+    pems.length > 0 ? pems.map((pem) => Buffer.from(pem.body, "base64")) : [Buffer.from(list)];
   return ders.map((der) => derItems(derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE)));
 }
 

@@ -83,9 +83,8 @@ function mapError(error: unknown, path: string): DiskError {
     );
   // LevelDB reports a missing or truncated manifest or table as "IO error".
   const isLost =
-    /^IO error: .*(?:MANIFEST|CURRENT|\.ldb|\.log|MAN[^/]*): (?:No such file|Invalid argument)/i.test(
-      message,
-    );
+    message.startsWith("IO error: ") &&
+    /(?:CURRENT|\.ldb|\.log|MAN[^/:]{0,20}): (?:No such file|Invalid argument)/.test(message);
   if (
     isLost ||
     reason.code === "LEVEL_CORRUPTION" ||

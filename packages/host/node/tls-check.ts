@@ -4,9 +4,8 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import { pemBlocks } from "../src/pem.ts";
 import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
  * Throws an Error that names the file and its problem if a port cannot be opened with these
@@ -94,7 +93,7 @@ function checkPair(certPem: string, certFile: string, keyPem: string, keyFile: s
 
 /** The certificates of a PEM text, in order, at least one. */
 function certificatesOf(pem: string, file: string): readonly X509Certificate[] {
-  const texts = pem.match(CERTIFICATE) ?? [];
+  const texts = pemBlocks(pem, "CERTIFICATE").map(({ text }) => text);
   if (texts.length === 0)
     throw new Error(
       `${file} contains no complete certificate in PEM (-----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----)`,

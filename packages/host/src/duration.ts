@@ -1,4 +1,5 @@
 /** Durations as Go writes and reads them: "300ms", "1h30m", "-1.5s", "0". */
+import { trimEndOf } from "./trim.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -68,9 +69,7 @@ export function formatDurationNs(durationNs: bigint): string {
 
 /** `value` in units of `unit`, a power of ten, without trailing zeros. */
 function decimal(value: bigint, unit: bigint): string {
-  const fraction = (value % unit)
-    .toString()
-    .padStart(unit.toString().length - 1, "0")
-    .replace(/0+$/, "");
+  const digits = (value % unit).toString().padStart(unit.toString().length - 1, "0");
+  const fraction = trimEndOf(digits, "0");
   return fraction === "" ? String(value / unit) : `${value / unit}.${fraction}`;
 }

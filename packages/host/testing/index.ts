@@ -8,6 +8,7 @@ export {
   rejectsWithDiskError,
   throwsDiskError,
 } from "./disk-contract.ts";
+export { growthOf } from "./growth.ts";
 export {
   type ClientRequest,
   type ExchangesUnderTest,

@@ -13,6 +13,7 @@ import {
   TxnRequest,
   WireError,
 } from "../index.ts";
+import { integerOfNumber } from "../src/json/integers.ts";
 import { type AnyType, message, ours, SEED, theirs } from "./reflect.ts";
 
 type Outcome = { value: unknown } | { error: string };
@@ -238,3 +239,12 @@ function wrap(inner: Uint8Array): Uint8Array {
     inner.length < 128 ? [inner.length] : [(inner.length & 0x7f) | 0x80, inner.length >>> 7];
   return Uint8Array.from([(14 << 3) | 2, ...length, ...inner]);
 }
+
+test("an integer of more digits than a uint64 is refused before it is converted", () => {
+  const digits = `1${"0".repeat(20)}`;
+  assert.equal(integerOfNumber(`${digits}e-1`), 10n ** 19n);
+  assert.equal(integerOfNumber(`${digits}0e-1`), undefined);
+  assert.equal(integerOfNumber(`1${"0".repeat(1_000_000)}e-1`), undefined);
+  assert.equal(integerOfNumber("1e"), undefined);
+  assert.equal(integerOfNumber("1e,"), 1n);
+});

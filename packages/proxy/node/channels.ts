@@ -26,7 +26,7 @@ export function channelTo(endpoint: string, { tls, limits, clock }: ChannelSetti
   const address =
     unix !== null
       ? `unix:${unix[1]}`
-      : endpoint.replace(/^https?:\/\//i, "").replace(/[/?#].*$/, "");
+      : endpoint.replace(/^https?:\/\//i, "").replace(/[/?#].*$/s, "");
   return new Channel(
     {
       endpoint,

@@ -87,7 +87,7 @@ async function fullPort(t: TestContext): Promise<number> {
   );
   t.after(() => worker.terminate());
   const [port] = (await once(worker, "message")) as [number];
-  const sockets = [1, 2].map(() => connect({ port, host: "127.0.0.1" }));
+  const sockets = [1, 2].map(() => connect({ port, host: "127.0.0.1" }).on("error", () => {}));
   t.after(() => {
     for (const socket of sockets) socket.destroy();
   });
@@ -193,13 +193,19 @@ test("all endpoints down: each is tried for each client, and the first to return
 
 test("a dial of the only endpoint that is too slow costs its own client alone", async (t) => {
   const port = await fullPort(t);
-  const { picker, open, proxy } = await gateway(t, [port], { dialTimeoutMs: 50 });
+  const { picker, open, proxy } = await gateway(
+    t,
+    [port],
+    { dialTimeoutMs: 50 },
+    new ManualClock(),
+  );
   await textOf(open()).catch(() => {});
   assert.equal(picker.remotes[0].isActive, false);
   const server = await listen(t, (socket) => socket.end("up"));
   // The same endpoint, reachable again.
   Object.assign(picker.remotes[0].endpoint, { port: portOf(server) });
-  assert.equal(await textOf(open()), "up");
+  // On a busy machine this dial may be too slow as well; that again costs its own client alone.
+  await until("it serves", async () => (await textOf(open()).catch(() => "")) === "up");
   await until("none is left", () => proxy.connections === 0);
 });
 

@@ -225,6 +225,23 @@ describe("header blocks", () => {
     assert.equal(counters.frameTimeouts, 1);
   });
 
+  test("a field of more than 16 KiB", () => {
+    const { client, neighbour, counters } = pair();
+    const send = (streamId: number, bytes: number): string => {
+      const given = { name: "x", value: "\xff".repeat(bytes - 1) };
+      const block = client.encoder.encode([given]);
+      const head = new Uint8Array([0x82, 0x86, 0x84, ...block]);
+      const flags = Flag.EndStream;
+      client.send(frame(FrameType.Headers, flags, streamId, head.subarray(0, 16_000)));
+      client.send(frame(FrameType.Continuation, Flag.EndHeaders, streamId, head.subarray(16_000)));
+      return client.take()[0];
+    };
+    assert.doesNotMatch(send(1, 16 << 10), /431/);
+    assert.match(send(3, (16 << 10) + 1), /^HEADERS 3 :status=431 /);
+    assert.equal(counters.headerListsTooLarge, 1);
+    serves(neighbour);
+  });
+
   test("that become large only when they are read", () => {
     const { client, neighbour, counters } = pair();
     // A field of 4,000 bytes goes into the table, and is then named 15,000 times in one frame: 60

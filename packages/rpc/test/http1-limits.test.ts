@@ -11,13 +11,41 @@ const CHUNKED = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\
 describe("limits", () => {
   const { maxHeaderListBytes, maxFields, maxChunkExtensionBytes, maxTrailerBytes } = HTTP1_LIMITS;
   const field = (size: number) => `A: ${"b".repeat(size - 5)}\r\n`;
-  const head = (size: number) => GET.replace("\r\n\r\n", `\r\n${field(size - GET.length)}\r\n`);
+  const full = 16 << 10;
+  /** A head of this size, of as few fields as are allowed. */
+  const head = (size: number) => {
+    const whole = Math.floor((size - GET.length) / full) - 1;
+    const names = ["B", "C", "D", "E"].slice(0, whole);
+    const lines = names.map((name) => field(full).replace("A", name)).join("");
+    const rest = size - GET.length - lines.length;
+    const half = Math.floor(rest / 2);
+    return GET.replace(
+      "\r\n\r\n",
+      `\r\n${lines}${field(half)}${field(rest - half).replace("A", "F")}\r\n`,
+    );
+  };
+  const withField = (line: string) => GET.replace("\r\n\r\n", `\r\n${line}\r\n\r\n`);
   const fields = (count: number) =>
     GET.replace("\r\n\r\n", `\r\n${"A:\r\n".repeat(count - 1)}\r\n`);
   const extension = (size: number) => `1;${"e".repeat(size - 1)}\r\nx\r\n`;
   const trailers = (size: number) => `0\r\n${field(size - 2)}\r\n`;
   const cases: Readonly<Record<string, readonly [string, string, string]>> = {
     "bytes of a head": [head(maxHeaderListBytes), head(maxHeaderListBytes + 1), "431"],
+    "a header": [
+      withField(`A: ${"b".repeat(full - 3)}`),
+      withField(`A: ${"b".repeat(full - 2)}`),
+      "431",
+    ],
+    "a header that comes twice": [
+      withField(`A: ${"b".repeat(full / 2)}\r\nA: ${"b".repeat(full / 2 - 2)}`),
+      withField(`A: ${"b".repeat(full / 2)}\r\nA: ${"b".repeat(full / 2 - 1)}`),
+      "431",
+    ],
+    "a target": [
+      GET.replace("/ ", `/${"a".repeat(full - 1)} `),
+      GET.replace("/ ", `/${"a".repeat(full)} `),
+      "414",
+    ],
     "a head without an end": [GET, GET.slice(0, -2) + "b".repeat(maxHeaderListBytes), "431"],
     "fields of a head": [fields(maxFields), fields(maxFields + 1), "431"],
     "chunk extensions": [

@@ -3,7 +3,7 @@
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
-import { escapeControls } from "@quorate/host";
+import { escapeControls, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
   algorithmsOf,
@@ -81,16 +81,14 @@ function signingKey(algorithm: JwtAlgorithm, bytes: Uint8Array, path: string) {
   return key;
 }
 
-const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
-
 /** All keys of a PEM file, of whichever blocks are public keys or certificates. */
 function publicKeys(bytes: Uint8Array, path: string, family: KeyFamily): KeyObject[] {
-  const blocks = Buffer.from(bytes).toString("latin1").match(PEM_BLOCK) ?? [];
+  const blocks = pemBlocks(Buffer.from(bytes).toString("latin1"));
   const keys = blocks
-    .filter((block) => !block.includes("PRIVATE KEY-----"))
-    .map((block) => {
+    .filter(({ label }) => !label.endsWith("PRIVATE KEY"))
+    .map(({ text }) => {
       try {
-        return createPublicKey(block);
+        return createPublicKey(text);
       } catch {
         throw new Error(`${path} has a PEM block that is no public key`);
       }

@@ -35,7 +35,7 @@ const STEPS: readonly (readonly [
     () => "raise the limit of open files: LimitNOFILE in the unit, or ulimit -n",
   ],
   [
-    /\(for (\S+), and this member listens on (\S+) too\)/,
+    /\(for ([^\s()]+), and this member listens on ([^\s()]+) too\)/,
     ([, one, other]) =>
       `give ${one} and ${other} different ports: 0.0.0.0 and :: are all addresses`,
   ],
@@ -56,7 +56,8 @@ const STEPS: readonly (readonly [
 ];
 
 function portOf(text: string): string {
-  return /:(\d{1,5})\b(?!.*:\d{1,5}: bind)/.exec(text)?.[1] ?? "PORT";
+  const bound = [...text.matchAll(/:(\d{1,5}): bind/g)].at(-1);
+  return (bound ?? /:(\d{1,5})\b/.exec(text))?.[1] ?? "PORT";
 }
 
 /**

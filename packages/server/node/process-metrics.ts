@@ -78,7 +78,7 @@ function processCounters(registry: MetricRegistry): void {
   registry.gauge(
     "process_virtual_memory_max_bytes",
     "Virtual memory that the process may have, -1 for no limit.",
-    () => Number(/^Max address space\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1] ?? -1),
+    () => Number(/Max address space +(\d+)/.exec(textOf("/proc/self/limits"))?.[1] ?? -1),
   );
   // The machine's, or the container's: what Go's programs report under this name.
   for (const [name, column] of [

@@ -106,7 +106,7 @@ export function parsePeerUrl(url: string): PeerTarget | undefined {
     const host = match[2] ?? match[3];
     return { secure: match[1] === "https", host, port: Number(match[4]), path: undefined };
   }
-  const unix = /^(unixs?):(?:\/\/)?([^:/?#]*)([^?#]*)$/.exec(url);
+  const unix = /^(unixs?):(?:\/\/)?([^:/?#]*)((?:[:/][^?#]*)?)$/.exec(url);
   if (unix === null || unix[2] + unix[3] === "") return undefined;
   const [, scheme, name, rest] = unix;
   return { secure: scheme === "unixs", host: name || "localhost", port: 0, path: name + rest };

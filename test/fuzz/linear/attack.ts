@@ -117,7 +117,8 @@ export class Attack {
     const statuses = [...this.statuses].sort().map(([status, count]) => `${status}: ${count}`);
     return (
       `${minutes.toFixed(1)} min: ${this.cases} cases, next ${this.next} of pass ` +
-      `${Math.floor(this.next / this.#slots.length)}; ${this.found.size} found; ${statuses.join(", ")}`
+      `${Math.floor(this.next / this.#slots.length)}; ${this.found.size} found; ` +
+      statuses.join(", ")
     );
   }
 
@@ -248,5 +249,8 @@ export class Attack {
 
 /** A line of the table. */
 export function rowOf({ port, label, msPerKib, ms, kib, what }: Worst): string {
-  return `${msPerKib.toFixed(2)} ms/KiB (${ms.toFixed(0)} ms, ${kib.toFixed(0)} KiB) ${port}, ${label}: ${what}`;
+  return (
+    `${msPerKib.toFixed(2)} ms/KiB (${ms.toFixed(0)} ms, ${kib.toFixed(0)} KiB) ` +
+    `${port}, ${label}: ${what}`
+  );
 }

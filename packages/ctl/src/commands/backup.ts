@@ -43,10 +43,11 @@ roles are those of the base snapshot.`,
     },
   },
   // A dynamic import, because it loads the store and LevelDB, which slow other commands down.
-  run: async (invocation) =>
-    (await import("../offline/data-dir.ts")).reportingErrors(async () => {
+  run: async (invocation) => {
+    const { plainPath, reportingErrors } = await import("../offline/data-dir.ts");
+    return reportingErrors(async () => {
       const { args, flags, io } = invocation;
-      const dir = flags.string("to").replace(/(.)\/+$/, "$1");
+      const dir = plainPath(flags.string("to"));
       if (dir === "" || args.length > 0)
         throw new Exit(
           ExitCode.badArguments,
@@ -96,7 +97,8 @@ roles are those of the base snapshot.`,
         forget();
         client.close();
       }
-    }),
+    });
+  },
 };
 
 export const backupCommand: Command = {

@@ -1,5 +1,7 @@
 /** quoratectl doctor: examines, diagnoses, reports. */
+
 import { X509Certificate } from "node:crypto";
+import { pemBlocks } from "@quorate/host";
 import type { Invocation } from "../command.ts";
 import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
@@ -84,28 +86,26 @@ function advisedMember(members: readonly MemberView[]): MemberView | undefined {
 function fileCertificates(io: Io, flag: string, path: string): FileCertificate[] {
   if (path === "") return [];
   const text = Buffer.from(io.readFile(path)).toString("latin1");
-  return [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)].flatMap(
-    ([pem]) => {
-      try {
-        const certificate = new X509Certificate(pem);
-        const subject = certificate.subject.replace(/^CN=/, "").replaceAll("\n", ", ");
-        return [
-          {
-            flag,
-            path,
-            subject,
-            validFromMs: Date.parse(certificate.validFrom),
-            validToMs: Date.parse(certificate.validTo),
-          },
-        ];
-      } catch (error) {
-        throw new Exit(
-          ExitCode.badArguments,
-          `${flag} ${path} contains an unreadable certificate: ${(error as Error).message}`,
-        );
-      }
-    },
-  );
+  return pemBlocks(text, "CERTIFICATE").flatMap(({ text: pem }) => {
+    try {
+      const certificate = new X509Certificate(pem);
+      const subject = certificate.subject.replace(/^CN=/, "").replaceAll("\n", ", ");
+      return [
+        {
+          flag,
+          path,
+          subject,
+          validFromMs: Date.parse(certificate.validFrom),
+          validToMs: Date.parse(certificate.validTo),
+        },
+      ];
+    } catch (error) {
+      throw new Exit(
+        ExitCode.badArguments,
+        `${flag} ${path} contains an unreadable certificate: ${(error as Error).message}`,
+      );
+    }
+  });
 }
 
 function probeOf(io: Io, path: string): DiskProbe | undefined {

@@ -8,7 +8,7 @@ import { DiskError, type Keyspace } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { FILE_BUCKETS } from "@quorate/store";
 import { Exit, ExitCode } from "../io.ts";
-import { keyspaceDirectory } from "../offline/data-dir.ts";
+import { keyspaceDirectory, plainPath } from "../offline/data-dir.ts";
 
 export type BucketRecord = readonly [key: Uint8Array, value: Uint8Array];
 
@@ -56,7 +56,7 @@ export async function openSource(path: string, timeoutMs: number): Promise<Bucke
 
 /** The path of the bbolt file at or in `path`, if there is one. */
 export function boltPath(path: string): string | undefined {
-  const clean = path.replace(/(.)\/+$/, "$1");
+  const clean = plainPath(path);
   if (nodeDisk.stat(clean)?.kind === "file") return clean;
   const inside = `${clean}/member/snap/db`;
   return nodeDisk.stat(inside)?.kind === "file" ? inside : undefined;

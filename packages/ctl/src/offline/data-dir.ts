@@ -2,7 +2,7 @@
  * The directories of a stopped member. Reading them changes nothing, except that LevelDB tidies its
  * files whenever it is opened.
  */
-import { DiskError, damagedLogSteps, parentOf } from "@quorate/host";
+import { DiskError, damagedLogSteps, parentOf, trimEndOf } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { Store, StoreDamageError } from "@quorate/store";
@@ -16,7 +16,12 @@ export function directoryArgument(args: readonly string[], command: string): str
     throw new Exit(ExitCode.badArguments, `${command} needs one argument, a directory`);
   if (nodeDisk.stat(dir)?.kind !== "directory")
     throw new Exit(ExitCode.error, `${dir} is not a directory`);
-  return dir.replace(/(.)\/+$/, "$1");
+  return plainPath(dir);
+}
+
+/** A path without the slashes at its end; "/" stays. */
+export function plainPath(path: string): string {
+  return trimEndOf(path, "/") || path.slice(0, 1);
 }
 
 /** Throws Exit for a data directory of etcd. */

@@ -9,7 +9,7 @@ import { Exit, ExitCode } from "../io.ts";
 import { logInfo } from "../log.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
-import { reportingErrors, storeDirectory } from "./data-dir.ts";
+import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
 
 /** Bytes of records rewritten at a time. */
 const RANGE_BYTES = 32 * 1024 * 1024;
@@ -64,7 +64,7 @@ The member must be stopped; "quoratectl defrag" does the same on a running membe
     },
   },
   async run({ flags, io }) {
-    const dataDir = flags.string("data-dir").replace(/(.)\/+$/, "$1");
+    const dataDir = plainPath(flags.string("data-dir"));
     const progress = new Progress(io, "defragmenting ");
     try {
       await reportingErrors(async () => {

@@ -6,7 +6,7 @@
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { apiVersion } from "../versions.ts";
-import { reportingErrors, storeDirectory } from "./data-dir.ts";
+import { plainPath, reportingErrors, storeDirectory } from "./data-dir.ts";
 
 /** A release "X.Y", checked as etcdutl does, with its texts. Throws Exit. */
 function releaseOf(text: string): string {
@@ -54,7 +54,7 @@ etcdctl.`,
   },
   async run({ flags, io }) {
     const target = releaseOf(flags.string("target-version"));
-    const dataDir = flags.string("data-dir").replace(/(.)\/+$/, "$1");
+    const dataDir = plainPath(flags.string("data-dir"));
     await reportingErrors(async () => void storeDirectory(dataDir));
     if (target !== apiVersion) {
       throw new Exit(

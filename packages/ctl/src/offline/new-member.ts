@@ -4,6 +4,7 @@ import { type NewMember, newMember } from "@quorate/backup";
 import type { Flags } from "../flags.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Invocation } from "../program.ts";
+import { plainPath } from "./data-dir.ts";
 import { checkLocalMember, parseInitialCluster } from "./initial-cluster.ts";
 
 export const newMemberFlags: Flags = {
@@ -43,8 +44,8 @@ export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
   const name = flags.string("name");
   const urls = parseInitialCluster(flags.string("initial-cluster"));
   await checkLocalMember(urls, name, flags.string("initial-advertise-peer-urls"));
-  const dataDir = (flags.string("data-dir") || `${name}.quorate`).replace(/(.)\/+$/, "$1");
-  const walDir = flags.string("wal-dir").replace(/(.)\/+$/, "$1");
+  const dataDir = plainPath(flags.string("data-dir") || `${name}.quorate`);
+  const walDir = plainPath(flags.string("wal-dir"));
   if (existsSync(dataDir) && !isEmptyDirectory(dataDir)) {
     throw new Exit(
       ExitCode.error,

@@ -14,7 +14,7 @@ import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
 import { writeSnapshotFile } from "../snapshot-file.ts";
 import { apiVersion } from "../versions.ts";
-import { reportingErrors, withStore } from "./data-dir.ts";
+import { plainPath, reportingErrors, withStore } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
 import { bumpRevisionOf, restoreFlags, restoreMember } from "./restore.ts";
@@ -118,7 +118,7 @@ has all that it applied in its store. Of several members take the one with the h
         "snapshot save needs two arguments, a data directory and a file",
       );
     await reportingErrors(() =>
-      withStore(dataDir.replace(/(.)\/+$/, "$1"), async (store) => {
+      withStore(plainPath(dataDir), async (store) => {
         const snapshot = await store.etcdSnapshot(`${apiVersion}.0`);
         const progress = new Progress(io, "saving snapshot");
         try {

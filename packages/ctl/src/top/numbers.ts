@@ -6,9 +6,10 @@ export const UNKNOWN = "-";
 
 /** A whole number in groups of three: "12,345". */
 export function grouped(value: number): string {
-  return Math.round(value)
-    .toString()
-    .replace(/\B(?=(\d{3})+$)/g, ",");
+  const digits = Math.round(value).toString();
+  const first = digits.length % 3;
+  const groups = digits.slice(first).match(/\d{3}/g) ?? [];
+  return (first === 0 ? groups : [digits.slice(0, first), ...groups]).join(",");
 }
 
 /** A rate per second; with a decimal if it is low. */

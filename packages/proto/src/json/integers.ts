@@ -9,8 +9,7 @@ const MAX_DIGITS = 20;
 const INT32_MAX = 0x7fff_ffff;
 /** [-+._a-zA-Z0-9]: what may not follow a number at once. */
 const NOT_DELIMITER = /[-+._a-zA-Z0-9]/;
-// As protojson's lexer: an exponent may lack its digits where another character follows.
-const NUMBER = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE](?=[\s\S])([-+]?[0-9]*))?/;
+const NUMBER = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]*))?/;
 /** Go's unicode.IsSpace. */
 const SPACE =
   "[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
@@ -20,6 +19,8 @@ const IS_SPACE = new RegExp(SPACE);
 export function integerOfNumber(text: string): bigint | undefined {
   const found = NUMBER.exec(text);
   if (found === null) return undefined;
+  // As protojson's lexer: an exponent may lack its digits where another character follows.
+  if (found[4] === "" && found[0].length === text.length) return undefined;
   if (found[0].length < text.length && NOT_DELIMITER.test(text[found[0].length])) return undefined;
   const [, sign, whole, fraction = "", exponent = ""] = found;
   const digits = integerDigits(whole === "0" ? "" : whole, withoutZeros(fraction), exponent);
@@ -49,7 +50,8 @@ function integerDigits(whole: string, fraction: string, exponent: string): strin
   if (shift > INT32_MAX || shift < -INT32_MAX - 1) return undefined;
   if (shift < 0) {
     const kept = whole.length + shift;
-    if (fraction !== "" || kept < 0 || /[1-9]/.test(whole.slice(kept))) return undefined;
+    if (fraction !== "" || kept < 0 || kept > MAX_DIGITS || /[1-9]/.test(whole.slice(kept)))
+      return undefined;
     return whole.slice(0, kept);
   }
   if (fraction.length > shift || whole.length + shift > MAX_DIGITS) return undefined;

@@ -1,14 +1,13 @@
 /** The opening handshake of a server (RFC 6455 section 4.2). */
 import { createHash } from "node:crypto";
-import type { HttpExchange, HttpHead, HttpResponse } from "@quorate/host";
+import { type HttpExchange, type HttpHead, type HttpResponse, listItems } from "@quorate/host";
 
 /** From section 1.3. */
 const KEY_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /** Whether a request asks for a WebSocket. */
 export function asksForWebSocket({ headers }: HttpHead): boolean {
-  const protocols = headers.get("upgrade")?.toLowerCase().split(",") ?? [];
-  return protocols.some((protocol) => protocol.trim() === "websocket");
+  return listItems((headers.get("upgrade") ?? "").toLowerCase()).includes("websocket");
 }
 
 function refusal(status: number, text: string): HttpResponse {

@@ -31,6 +31,8 @@ export interface SocketBudget {
   usedBytes: number;
 }
 
+/** What a browser's token follows among the subprotocols. */
+const BEARER = "Bearer,";
 const NEWLINE: Uint8Array = Uint8Array.of(10);
 const NORMAL_CLOSURE = 1000;
 const TOO_BIG = 1009;
@@ -189,7 +191,8 @@ function callOf(head: HttpHead): HttpHead {
 function tokenOf(headers: HttpHead["headers"]): string | undefined {
   const cookie = /(?:^|;)\s*token=([^;]*)/.exec(headers.get("cookie") ?? "");
   if (cookie !== null) return cookie[1].trim();
-  return /^Bearer,\s*(.*?)\s*$/.exec(headers.get("sec-websocket-protocol") ?? "")?.[1];
+  const protocols = headers.get("sec-websocket-protocol");
+  return protocols?.startsWith(BEARER) ? protocols.slice(BEARER.length).trim() : undefined;
 }
 
 /** The fields of the response to a handshake. */

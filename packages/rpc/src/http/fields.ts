@@ -1,5 +1,11 @@
 /** Rules for responses that both HTTP versions share (RFC 9110 sections 5.5 and 6.4). */
 
+/**
+ * Longest header of a request, its name included: in HTTP/1.1 a line, or the joined values of a
+ * name; in HTTP/2 one field. Longer ones get 431.
+ */
+export const MAX_FIELD_BYTES: number = 16 << 10;
+
 /** Whether a response with this status may have a body, and so a content-length. */
 export function mayHaveBody(status: number): boolean {
   return status >= 200 && status !== 204 && status !== 205 && status !== 304;

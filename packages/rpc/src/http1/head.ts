@@ -6,8 +6,17 @@
  *     name ":" OWS value OWS CRLF        any number of times
  *     CRLF
  */
+import { listItems } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
-import { NOT_HTTP, type Refusal, refusal, TOO_MANY_FIELDS } from "./refusal.ts";
+import { MAX_FIELD_BYTES } from "../http/fields.ts";
+import {
+  FIELD_TOO_LARGE,
+  NOT_HTTP,
+  type Refusal,
+  refusal,
+  TARGET_TOO_LONG,
+  TOO_MANY_FIELDS,
+} from "./refusal.ts";
 
 export interface Http1Head {
   readonly method: string;
@@ -37,6 +46,12 @@ const QUESTION = 63;
 
 /** Longest method that is taken for one. */
 const MAX_METHOD_CHARS = 32;
+
+/** Longest target of a request; longer ones get 414. */
+export const MAX_TARGET_BYTES: number = 16 << 10;
+
+/** The options of a request without Connection. */
+const NO_OPTIONS: readonly string[] = [];
 
 /** Characters of a token (RFC 9110 section 5.6.2). */
 const IS_TOKEN = table(/[!#$%&'*+\-.^_`|~0-9A-Za-z]/);
@@ -98,9 +113,9 @@ class HeadParser {
     if (wrong !== undefined) return wrong;
     const headers = this.#headers;
     const connection = headers.get("connection");
-    const options = connection === undefined ? "" : listOf(connection);
-    const isKept = this.#isOld ? options.includes(",keep-alive,") : !options.includes(",close,");
-    const upgrade = options.includes(",upgrade,") ? headers.get("upgrade") : undefined;
+    const options = connection === undefined ? NO_OPTIONS : listItems(connection.toLowerCase());
+    const isKept = this.#isOld ? options.includes("keep-alive") : !options.includes("close");
+    const upgrade = options.includes("upgrade") ? headers.get("upgrade") : undefined;
     return {
       method: this.#method,
       path: this.#path,
@@ -129,6 +144,7 @@ class HeadParser {
       at++;
     }
     const targetEnd = at;
+    if (targetEnd - targetAt > MAX_TARGET_BYTES) return TARGET_TOO_LONG;
     if (bytes[base + at] !== SP) return this.#badLine(at);
     if (!text.startsWith(" HTTP/1.", at) || !text.startsWith("\r\n", at + 9))
       return this.#badLine(at);
@@ -176,6 +192,7 @@ class HeadParser {
       while (bytes[base + at] === SP || bytes[base + at] === HTAB) at++;
       const valueAt = at;
       while (IS_VALUE[bytes[base + at]] === 1) at++;
+      if (at - nameAt > MAX_FIELD_BYTES) return FIELD_TOO_LARGE;
       // Lines end with CRLF, so behind a CR that is no line's end there is no LF.
       if (bytes[base + at] !== CR || text.charCodeAt(at + 1) !== 10)
         return refusal(400, "malformed header value");
@@ -201,6 +218,7 @@ class HeadParser {
     if (before === undefined) headers.set(name, value);
     else if (FRAMING_NAMES.has(name)) return refusal(400, `${name} comes twice`);
     else if (name === "host") return refusal(400, "too many Host headers");
+    else if (before.length + 2 + value.length > MAX_FIELD_BYTES) return FIELD_TOO_LARGE;
     else headers.set(name, before + (name === "cookie" ? "; " : ", ") + value);
     return undefined;
   }
@@ -237,11 +255,6 @@ class HeadParser {
     this.#headers.set("host", this.#authority);
     return undefined;
   }
-}
-
-/** A comma-separated list in lower case, without spaces, with a comma before and behind each. */
-function listOf(value: string): string {
-  return `,${value.toLowerCase().replace(/[ \t]*,[ \t]*/g, ",")},`;
 }
 
 /** Lower-case names by the spellings of usual clients: one string each, without a conversion. */

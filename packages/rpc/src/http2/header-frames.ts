@@ -6,6 +6,7 @@ import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
+import { MAX_FIELD_BYTES } from "../http/fields.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
 import { readU32 } from "./frames.ts";
@@ -115,7 +116,7 @@ export class HeaderFrames {
       const fields = this.#decode(bytes, start, end);
       if (fields === undefined) return false;
       head = parseRequestHead(fields);
-      truncated = decoder.truncated;
+      truncated = decoder.truncated || fields.some(isTooLong);
       const isRepeatable =
         decoder.tableVersion === version && !truncated && typeof head !== "string";
       if (isRepeatable) this.#heads.add(bytes, start, end, version, head as RequestHead);
@@ -205,4 +206,8 @@ export class HeaderFrames {
       return undefined;
     }
   }
+}
+
+function isTooLong({ name, value }: HeaderField): boolean {
+  return name.length + value.length > MAX_FIELD_BYTES;
 }

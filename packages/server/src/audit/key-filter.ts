@@ -1,4 +1,5 @@
 /** Which calls are about keys that the audit log is for. */
+import { trimEndOf } from "@quorate/host";
 import { toLatin1 } from "@quorate/proto";
 import type { KeyAccess } from "./subjects.ts";
 
@@ -36,7 +37,7 @@ export class KeyFilter {
 
 /** The first key after those with a prefix; undefined where there is none. */
 function afterPrefix(prefix: string): string | undefined {
-  const kept = prefix.replace(/\xff+$/, "");
+  const kept = trimEndOf(prefix, "\xff");
   if (kept === "") return undefined;
   const last = kept.charCodeAt(kept.length - 1);
   return kept.slice(0, -1) + String.fromCharCode(last + 1);

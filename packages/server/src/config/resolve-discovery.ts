@@ -2,14 +2,13 @@
 import type { DiscoveryConfig } from "./discovery-config.ts";
 import { ConfigError } from "./errors.ts";
 import type { OptionValues } from "./options.ts";
-import type { Settings } from "./settings.ts";
 
 /**
  * The settings, or undefined without --discovery-endpoints. Throws ConfigError; adds a notice for
  * the fallback of earlier etcds.
  */
 export function resolveDiscovery(
-  settings: Settings,
+  settings: { retired(name: string, why: string): void },
   values: OptionValues,
 ): DiscoveryConfig | undefined {
   if (values["discovery-fallback"] === "proxy")

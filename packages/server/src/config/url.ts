@@ -62,11 +62,10 @@ export function parseUrl(input: string): MemberUrl {
   }
   if (scheme !== "http" && scheme !== "https")
     throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
-  const invalidPort = /:([^:\]]*[^0-9:\]][^:\]]*)$/.exec(authority);
-  if (invalidPort !== null && !authority.includes("@")) {
-    throw new ValueError(
-      `parse ${quote(text)}: invalid port ${quote(`:${invalidPort[1]}`)} after host`,
-    );
+  const colonAt = authority.lastIndexOf(":");
+  const given = colonAt === -1 ? "" : authority.slice(colonAt + 1);
+  if (/[^0-9]/.test(given) && !given.includes("]") && !authority.includes("@")) {
+    throw new ValueError(`parse ${quote(text)}: invalid port ${quote(`:${given}`)} after host`);
   }
   const pair = HOST_PORT.exec(authority);
   if (pair === null || pair[3] === "" || authority.includes("@")) {

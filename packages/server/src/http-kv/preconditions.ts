@@ -26,8 +26,9 @@ interface Tag {
   readonly isWeak: boolean;
 }
 
-/** One tag of a list, and what separates it from the next. */
-const TAG = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"|(\d{1,16}))?[ \t]*(,|$)/y;
+/** One tag of a list, or none. */
+const TAG = /(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"|(\d{1,16}))?/y;
+const BLANKS = /[ \t]*/y;
 
 /** The ETag of a key at a revision. */
 export function etagOf(modRevision: number): string {
@@ -126,12 +127,13 @@ function tagsOf(headers: ReadonlyMap<string, string>, name: string): Tags | unde
   if (text === undefined) return undefined;
   if (text.trim() === "*") return "any";
   const tags: Tag[] = [];
-  TAG.lastIndex = 0;
-  for (;;) {
-    const found = TAG.exec(text);
-    if (found === null)
+  for (let at = 0; at <= text.length; at++) {
+    at = behind(BLANKS, text, at);
+    TAG.lastIndex = at;
+    const [{ length }, weak, quoted, bare] = TAG.exec(text)!;
+    at = behind(BLANKS, text, at + length);
+    if (at < text.length && text[at] !== ",")
       throw new Problem("bad-precondition", `${name}: ${shown(text)} is no list of tags`);
-    const [, weak, quoted, bare, separator] = found;
     const revision = quoted ?? bare;
     if (revision !== undefined) {
       if (bare !== undefined && Number(bare) === 0) throw zeroProblem(name);
@@ -139,10 +141,16 @@ function tagsOf(headers: ReadonlyMap<string, string>, name: string): Tags | unde
     }
     if (tags.length > MAX_TAGS)
       throw new Problem("bad-precondition", `${name} has more than ${MAX_TAGS} tags`, "send fewer");
-    if (separator === "") break;
   }
   if (tags.length > 0) return tags;
   throw new Problem("bad-precondition", `${name} has no tag`);
+}
+
+/** The offset behind what a sticky pattern, which may be empty, matches at `at`. */
+function behind(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  pattern.exec(text);
+  return pattern.lastIndex;
 }
 
 function zeroProblem(name: string): Problem {

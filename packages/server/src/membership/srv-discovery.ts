@@ -26,8 +26,14 @@ const MAX_SRV_RECORDS = 64;
  * What may stand in a URL as a host: DNS allows any byte in a name. A target of "." says that there
  * is no such service (RFC 2782).
  */
-const HOST =
-  /^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/;
+const NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+const ADDRESS = /^[0-9a-fA-F:.]+$/;
+const MAX_NAME_CHARS = 253;
+
+function isHost(text: string): boolean {
+  if (text.includes(":")) return ADDRESS.test(text);
+  return text.length <= MAX_NAME_CHARS && NAME.test(text) && !/[.-]$/.test(text);
+}
 
 export interface DiscoveryDeps {
   readonly names: Names;
@@ -83,7 +89,7 @@ export async function discoverBySrv(
       );
     }
     for (const target of targets) {
-      if (!HOST.test(target.host) || target.port === 0) {
+      if (!isHost(target.host) || target.port === 0) {
         reasons.push(
           `${JSON.stringify(`${target.host}:${target.port}`)} from DNS for ${service} is no host and port`,
         );

@@ -1,4 +1,5 @@
 /** JSON as Go's encoding/json writes it, which the v2 API's clients have always seen. */
+import { trimEndOf } from "@quorate/host";
 import { toUtf8 } from "@quorate/proto";
 
 const SIMPLE = /^[ !#-%'-;=?-[\]-~]*$/;
@@ -87,6 +88,6 @@ function sequenceLength(s: string, at: number): number {
 
 /** A time as Go's time.Time marshals it: RFC 3339, the fraction without trailing zeros, in UTC. */
 export function goTime(wallMs: number): string {
-  const text = new Date(wallMs).toISOString();
-  return text.replace(/\.?0*Z$/, "Z");
+  const [seconds, fraction] = new Date(wallMs).toISOString().slice(0, -1).split(".");
+  return `${trimEndOf(trimEndOf(`${seconds}.${fraction}`, "0"), ".")}Z`;
 }

@@ -57,7 +57,7 @@ export function decodeMembers(bytes: Uint8Array): Member[] {
   // Reads ids as texts, because JSON.parse would round them. A quote inside a text follows a
   // backslash.
   const parsed: unknown = JSON.parse(
-    toUtf8(bytes).replace(/(?<!\\)"id"\s*:\s*(\d+)/g, '"id":"$1"'),
+    toUtf8(bytes).replace(/(^|[^\\])"id"\s*:\s*(\d+)/g, '$1"id":"$2"'),
   );
   if (!Array.isArray(parsed)) throw new SyntaxError("not a JSON list");
   return parsed.map((one: unknown) => {
