@@ -1,4 +1,4 @@
-/** The entry point of cli. */
+/** The shell of a command line: flags, commands, help, tables, terminals. */
 export { argumentTrouble } from "./src/arguments.ts";
 export {
   type Command,

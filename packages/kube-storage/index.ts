@@ -1,4 +1,4 @@
-/** The entry point of kube-storage. */
+/** Kubernetes' storage layer: storage interface, cacher, registry, codec. */
 
 export { Cacher } from "./src/cacher/cacher.ts";
 export type { MetricSample } from "./src/cacher/cacher-metrics.ts";

@@ -1,4 +1,4 @@
-/** The entry point of member. */
+/** One replicated member without any wire: its ways in are propose, read, watch and operate. */
 export { type ResolveHost, verifyBootstrap, verifyJoin } from "./src/config/bootstrap.ts";
 export {
   type Budgets,

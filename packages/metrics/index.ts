@@ -1,4 +1,4 @@
-/** The entry point of metrics. */
+/** Counters, gauges and histograms, and tables that declare them. */
 export {
   Counter,
   exponentialBuckets,

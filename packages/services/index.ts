@@ -1,4 +1,4 @@
-/** The entry point of services. */
+/** etcd's v3 services, locks and elections, on a member. */
 export { toStatusError, withoutStatuses } from "./src/calls/status.ts";
 export { controlAccess, crossOrigin, type HttpAccess } from "./src/http/access.ts";
 export {

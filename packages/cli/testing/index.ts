@@ -1,2 +1,2 @@
-/** The entry point of cli. */
+/** Parts of cli that the tests of other packages look at. */
 export { FakeIo } from "./fake-io.ts";

@@ -1,2 +1,2 @@
-/** The entry point of client. */
+/** The part of client that needs Node. */
 export { type ClientOptions, connect, type TlsOptions } from "./connect.ts";

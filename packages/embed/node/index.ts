@@ -1,2 +1,2 @@
-/** The entry point of embed. */
+/** The part of embed that needs Node. */
 export { startMember } from "./start-member.ts";

@@ -1,4 +1,4 @@
-/** The entry point of http-kv. */
+/** Parts of http-kv that the tests of other packages look at. */
 export { KEPT_LOGIN_MS, MAX_KEPT_LOGINS } from "../src/credentials.ts";
 export {
   EventFrames,

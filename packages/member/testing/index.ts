@@ -1,4 +1,4 @@
-/** The entry point of member. */
+/** Parts of member that the tests of other packages look at. */
 export type { ApplyLimits } from "../src/apply/applier.ts";
 export { StoreExchange } from "../src/apply/store-exchange.ts";
 export { BootstrapError } from "../src/bootstrap.ts";

@@ -1,2 +1,2 @@
-/** The entry point of quorate. */
+/** The part of quorate that needs Node. */
 export { proxyProgram } from "./commands.ts";

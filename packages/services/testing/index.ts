@@ -1,4 +1,4 @@
-/** The entry point of services. */
+/** Parts of services that the tests of other packages look at. */
 export { withStatuses } from "../src/calls/status.ts";
 export { LocalClient } from "../src/concurrency/local-client.ts";
 export { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/v3/client-versions.ts";

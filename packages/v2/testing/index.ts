@@ -1,4 +1,4 @@
-/** The entry point of v2. */
+/** Parts of v2 that the tests of other packages look at. */
 export { MAX_FORM_FIELDS } from "../src/form.ts";
 export { goString, goTime } from "../src/json.ts";
 export { MAX_PATH_BYTES, MAX_PATH_NAMES } from "../src/key-request.ts";
