@@ -1,6 +1,6 @@
 /**
  * Faults that etcd's own robustness tests have found, or users have, and that no other test here
- * names: 14571, 17247, 18055, 20426, 20573, and the windows of revisions of 20349.
+ * names: 14571, 17247, 18055, 20426, 20573, 20655, and the windows of revisions of 20349.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -198,6 +198,72 @@ test("18055, 20426, 20573: snapshots in quick succession, and a kill behind one"
       await assertEqualHashes(cluster);
     } finally {
       isOver = true;
+      client.close();
+    }
+  });
+});
+
+const MANY_WATCHES = 210;
+
+test("20655: watches made in quick succession, from everywhere in history, miss nothing", async () => {
+  await withCluster({ flags: SHORT_LOG }, async (cluster) => {
+    const [first] = cluster.members;
+    const client = new TestClient(first!.clientAddress);
+    const streams = cluster.members.map(({ clientAddress }) => new WatchClient(clientAddress));
+    /** A watch of each stream: its id and the revision that it was made for. */
+    const starts: number[] = [];
+    const late = new AbortController();
+    try {
+      const put = async (): Promise<number> =>
+        (await client.call(Put, { key, value: key })).header!.revision;
+      let revision = 0;
+      const write = async (): Promise<void> => {
+        while (!late.signal.aborted && starts.length < MANY_WATCHES)
+          revision = Math.max(revision, await put());
+      };
+      const writers = Promise.all([write(), write(), write()]);
+      writers.catch(() => {});
+      // Each round makes watches in the past, at the present and ahead of it, and one of a negative
+      // revision, on all members, while others write.
+      while (starts.length < MANY_WATCHES) {
+        const now = await put();
+        const present = [-20, -3, -1, 0, 1, 5].map((offset) => Math.max(2, now + offset));
+        for (const startRevision of [-1, ...present]) {
+          const watchId = starts.push(startRevision);
+          for (const stream of streams) stream.create({ ...all, startRevision, watchId });
+        }
+      }
+      await writers;
+      for (let i = 0; i < 5; i++) await put();
+      const last = await put();
+      for (const stream of streams) {
+        const seen = (): Map<number, number[]> => {
+          const byWatch = new Map<number, number[]>();
+          for (const { watchId, revision } of eventsOf(stream)) {
+            const list = byWatch.get(watchId);
+            if (list === undefined) byWatch.set(watchId, [revision]);
+            else list.push(revision);
+          }
+          return byWatch;
+        };
+        const wanted = starts.filter((start) => start > 0).length;
+        await until("each watch has the last change", () => {
+          const ends = [...seen().values()].filter((revisions) => revisions.at(-1) === last);
+          return ends.length === wanted;
+        });
+        const byWatch = seen();
+        for (const [i, start] of starts.entries()) {
+          const expected = Array.from({ length: last - start + 1 }, (_, j) => start + j);
+          assert.deepEqual(byWatch.get(i + 1) ?? [], start < 0 ? [] : expected, `from ${start}`);
+        }
+        const refused = stream.responses.filter(({ canceled }) => canceled);
+        assert.equal(refused.length, starts.length - wanted);
+        for (const { cancelReason } of refused)
+          assert.equal(cancelReason, "etcdserver: mvcc: required revision has been compacted");
+      }
+    } finally {
+      late.abort();
+      for (const stream of streams) stream.close();
       client.close();
     }
   });
