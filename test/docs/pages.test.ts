@@ -90,7 +90,7 @@ const security = pages.filter((page) => /^docs\/security(?:\.md$|\/)/.test(page)
 
 /** Tests by the short names of docs/security: PACKAGE/test/NAME, and those below test/ alone. */
 const SHORT =
-  /(?<![\w/.-])(?:([a-z]+)\/test\/([a-z][\w-]*)|((?:e2e|interop|scripts|deploy|docs|ctl)\/[a-z][\w-]*))(?![\w/.-]*\.\w)/g;
+  /(?<![\w/.-])(?:([a-z][a-z\d-]*)\/test\/([a-z][\w/-]*)|((?:e2e|interop|scripts|deploy|docs|ctl)\/[a-z][\w-]*))(?![\w/.-]*\.\w)/g;
 
 for (const page of security) {
   const text = readFileSync(join(root, page), "utf8").replace(/\]\([^)]*\)/g, "]");
