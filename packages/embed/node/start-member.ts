@@ -87,7 +87,8 @@ const MAX_ATTEMPTS = 3;
 /**
  * Starts a member; resolves when it serves. A member that is a cluster of its own is ready then.
  * Rejects with ConfigError for flags that no member starts with, and with Error if an address is
- * taken or a file cannot be read; then nothing is left behind.
+ * taken, a file cannot be read, or the member was removed from its cluster; then nothing is left
+ * behind but a directory that was given.
  */
 export async function startMember(options: MemberOptions = {}): Promise<RunningMember> {
   checkOptions("startMember", options, MEMBER_SHAPE);

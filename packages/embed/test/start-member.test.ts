@@ -139,29 +139,31 @@ test("an address that is taken is an error of the start", async () => {
   other.close();
 });
 
-test("a member that is removed from its cluster ends", async () => {
+test("a member that is removed from its cluster ends, and does not start again", async () => {
   const dir = scratchDir();
   const peers = ["a", "b"].map((name) => `${name}=unix://${join(dir, `${name}.peer`)}`);
-  const members = await Promise.all(
-    peers.map((peer) => {
-      const [name = "", url = ""] = peer.split("=");
-      return startMember({
-        dataDir: join(dir, name),
-        flags: [
-          ...[`--name=${name}`, `--initial-cluster=${peers.join(",")}`],
-          ...[`--listen-peer-urls=${url}`, `--initial-advertise-peer-urls=${url}`],
-          ...["--heartbeat-interval=20", "--election-timeout=200"],
-          "--strict-reconfig-check=false",
-        ],
-      });
-    }),
-  );
-  const [first, second] = members as [RunningMember, RunningMember];
+  const start = (peer: string) => {
+    const [name = "", url = ""] = peer.split("=");
+    return startMember({
+      dataDir: join(dir, name),
+      flags: [
+        ...[`--name=${name}`, `--initial-cluster=${peers.join(",")}`],
+        ...[`--listen-peer-urls=${url}`, `--initial-advertise-peer-urls=${url}`],
+        ...["--heartbeat-interval=20", "--election-timeout=200"],
+        "--strict-reconfig-check=false",
+      ],
+    });
+  };
+  const [first, second] = (await Promise.all(peers.map(start))) as [RunningMember, RunningMember];
   const client = connect({ endpoints: first.endpoints });
   const { members: listed } = await client.memberList();
   await client.memberRemove(listed.find((one) => one.name === "b")!.ID);
   await second.ended;
   await second.stop();
+  await assert.rejects(start(peers[1]!), /has been permanently removed from the cluster/);
+  // All is closed: the directory and the addresses are free for who comes next.
+  assert.ok(!existsSync(join(dir, "b.peer")));
+  await assert.rejects(start(peers[1]!), /has been permanently removed from the cluster/);
   client.close();
   await first.stop();
   rmSync(dir, { recursive: true });

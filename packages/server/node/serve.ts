@@ -38,6 +38,7 @@ import type { Tracing } from "./tracing/index.ts";
 const WAIT_READY_MS = 5000;
 /** How long calls that are under way may take at a stop. */
 const CLOSE_GRACE_MS = 3000;
+const REMOVED = "the member has been permanently removed from the cluster";
 
 /** A member that serves. */
 export interface ServingMember {
@@ -68,11 +69,14 @@ export interface ServeDeps extends ProcessDeps {
 
 /**
  * Starts a member and serves its clients; resolves when it does. Rejects, with everything closed,
- * if that does not work.
+ * if that does not work, or if the member ends before it serves, as one that was removed does.
  */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const resources = await acquire(config, deps);
-  const opened: Opened = { servers: [], audit: undefined };
+  const early = Promise.withResolvers<never>();
+  // Nobody waits for it once the member serves.
+  early.promise.catch(() => {});
+  const opened: Opened = { servers: [], audit: undefined, ended: early.promise };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const member = await Member.start(config, {
     ...memberDeps(config, deps, resources, (request) => peerHttp(request)),
@@ -80,7 +84,10 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     beforeRevoke: directoryExpiry,
     onEnd: (error) => {
       resources.release();
-      closeAtOnce(opened).finally(() => deps.onEnd(error));
+      closeAtOnce(opened).finally(() => {
+        deps.onEnd(error);
+        early.reject(error ?? new Error(REMOVED));
+      });
     },
   }).catch((error) => {
     resources.release();
@@ -100,6 +107,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 interface Opened {
   readonly servers: EngineServer[];
   audit: RunningAudit | undefined;
+  /** Rejects when the member ends by itself, with the reason. */
+  readonly ended: Promise<never>;
 }
 
 /** Ends all connections, then writes the lines that the audit log holds. Never rejects. */
@@ -138,7 +147,7 @@ async function open(
   deps: ServeDeps,
   resources: Resources,
   member: Member,
-  { servers, audit }: Opened,
+  { servers, audit, ended }: Opened,
   tracing: Tracing | undefined,
 ): Promise<ServingMember> {
   const audited = (table: ServiceTable) => audit?.around(table) ?? table;
@@ -157,7 +166,7 @@ async function open(
     for (const { text } of config.listenMetricsUrls)
       deps.logger.info("serving metrics", { address: text });
   }
-  const isReady = await untilReady(member, deps);
+  const isReady = await Promise.race([untilReady(member, deps), ended]);
   await client.listen();
   logServing(config, member, isReady, deps.logger);
   return {
