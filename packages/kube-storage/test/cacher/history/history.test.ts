@@ -1,6 +1,7 @@
 /** Random histories of the Cacher have no problem, and find the bugs that are planted for them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { plantedRows } from "../../../../../test/support/planted-rows.ts";
 import { hunt } from "./hunt.ts";
 import { HUNTED_BUGS, PLANTED_BUGS, placesOf } from "./planted.ts";
 import { runHistory } from "./run-history.ts";
@@ -26,6 +27,9 @@ test("a seed has one history", async () => {
   const [first, second] = [await runHistory(7n), await runHistory(7n)];
   assert.deepEqual(first, second);
 });
+
+test("each planted bug has a row in the docs, and each row is one", () =>
+  assert.deepEqual(plantedRows("In the API server's cache"), Object.keys(PLANTED_BUGS).sort()));
 
 test("the place of each planted bug is in the source once", () => {
   for (const [bug, planted] of Object.entries(PLANTED_BUGS))
