@@ -1,4 +1,4 @@
-/** The rows of docs/correctness/planted-bugs.md, to be compared with a catalogue of planted bugs. */
+/** Rows of docs/correctness/planted-bugs.md, to be compared with a catalogue of planted bugs. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
