@@ -4,10 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { SeededRandom } from "@quorate/host";
 import { leaderOf } from "../support/checks.ts";
 import { until } from "../support/until.ts";
+import { FAULTS } from "./faults.ts";
 import { judge } from "./judge.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
+import { drawKind } from "./nemesis.ts";
 import { canFindOwners } from "./owner.ts";
 import { OPEN_WIRE } from "./proxy.ts";
 import { Recorder, readHistory } from "./recorder.ts";
@@ -156,3 +159,18 @@ test("stale reads, lost writes, members that end: all of it is noticed, and noth
 function sharedOf(running: RunningCluster, path: string): Shared {
   return new Shared(running, new Recorder(path, 1), { thinkMs: 0, callLimitMs }, 1, undefined);
 }
+
+test("each kind of fault strikes once before one comes again, whatever the seed", () => {
+  const kinds = Object.keys(FAULTS);
+  assert.ok(kinds.includes("stopLogReader"));
+  for (let seed = 0; seed < 200; seed++) {
+    const random = new SeededRandom(BigInt(seed));
+    const counts = new Map<string, number>();
+    for (let i = 0; i < 3 * kinds.length; i++) {
+      const kind = drawKind(random, counts);
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      if (i === kinds.length - 1) assert.deepEqual([...counts.keys()].sort(), [...kinds].sort());
+    }
+    assert.equal(counts.size, kinds.length);
+  }
+});

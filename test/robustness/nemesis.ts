@@ -49,6 +49,19 @@ async function leaderName({ nodes, cluster }: RunningCluster): Promise<string | 
   return leaders.sort((a, b) => Number(b.term) - Number(a.term))[0]?.name;
 }
 
+/**
+ * The next kind of the faults that are not of the whole cluster: by their weights, but each kind
+ * once before one comes again, so that a short run has all of them too.
+ * @param counts how often each has struck
+ */
+export function drawKind(random: Random, counts: ReadonlyMap<string, number>): string {
+  const all = Object.keys(FAULTS);
+  const fresh = all.filter((name) => !counts.has(name));
+  const kinds = fresh.length > 0 ? fresh : all;
+  let at = random.unit() * kinds.reduce((sum, name) => sum + FAULTS[name].weight, 0);
+  return kinds.find((name) => (at -= FAULTS[name].weight) < 0) ?? kinds.at(-1)!;
+}
+
 export class Nemesis {
   readonly #running: RunningCluster;
   readonly #random: Random;
@@ -109,8 +122,7 @@ export class Nemesis {
       kind = kinds[random.below(kinds.length)];
       fault = WHOLE_CLUSTER_FAULTS[kind](source);
     } else {
-      let at = random.unit() * Object.values(FAULTS).reduce((sum, { weight }) => sum + weight, 0);
-      kind = Object.keys(FAULTS).find((name) => (at -= FAULTS[name].weight) < 0)!;
+      kind = drawKind(random, this.counts);
       fault = FAULTS[kind].make(source);
     }
     const mayBreakMost = random.below(MAJORITY_ONE_IN) === 0;
