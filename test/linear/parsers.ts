@@ -695,17 +695,21 @@ const LISTED: readonly Listed[] = [
   ),
   ...Object.entries(CEL_FUNCTIONS).flatMap(([file, expressions]) =>
     expressions.map((expression) =>
-      listed(`apiserver/src/crd/cel/functions/${file}`, `CEL ${expression}`, async (_, load) => {
-        const { MatchConditionCompiler } = await load(
-          "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
-        );
-        const compiler = new MatchConditionCompiler();
-        await compiler.load();
-        const condition = compiler.compile(expression);
-        if (typeof condition !== "function") throw new Error(JSON.stringify(condition));
-        return (text) =>
-          condition({ object: utf8(text), oldObject: undefined, request: undefined });
-      }),
+      listed(
+        `kube-apiserver/src/crd/cel/functions/${file}`,
+        `CEL ${expression}`,
+        async (_, load) => {
+          const { MatchConditionCompiler } = await load(
+            "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
+          );
+          const compiler = new MatchConditionCompiler();
+          await compiler.load();
+          const condition = compiler.compile(expression);
+          if (typeof condition !== "function") throw new Error(JSON.stringify(condition));
+          return (text) =>
+            condition({ object: utf8(text), oldObject: undefined, request: undefined });
+        },
+      ),
     ),
   ),
   ...allMessageTypes().map((type) => {

@@ -28,6 +28,7 @@ const MAX_FACTOR = 10;
 /** What takes less is not compared: the clock and the collector decide it. */
 const FLOOR_MS = 60;
 const RUNS = 3;
+const ATTEMPTS = 4;
 
 /** Processor time of this process, of the best of some runs. */
 async function costMs(run: () => unknown): Promise<number> {
@@ -44,11 +45,16 @@ async function costMs(run: () => unknown): Promise<number> {
 
 /** @param run with a text, or so many parts, of about a length */
 async function isLinear(name: string, size: number, run: (size: number) => () => unknown) {
-  const long = await costMs(run(size));
-  if (long < FLOOR_MS) return;
-  const short = await costMs(run(size / TIMES));
-  const factor = long / Math.max(short, FLOOR_MS / MAX_FACTOR);
-  assert.ok(factor < MAX_FACTOR, `${name}: ${short} ms became ${long} ms`);
+  let long = Number.POSITIVE_INFINITY;
+  let short = long;
+  // A busy machine and the collector only add time, so the least of some attempts counts.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    long = Math.min(long, await costMs(run(size)));
+    if (long < FLOOR_MS) return;
+    short = Math.min(short, await costMs(run(size / TIMES)));
+    if (long / Math.max(short, FLOOR_MS / MAX_FACTOR) < MAX_FACTOR) return;
+  }
+  assert.fail(`${name}: ${short} ms became ${long} ms`);
 }
 
 /** Repeated, they are what backtracking goes through. */
@@ -270,7 +276,7 @@ describe("bodies", () => {
     const body = configMap({ finalizers: list(20_000, (i) => `A B${i}`) });
     const sent = { method: "POST", headers, body };
     const { status, json, text } = await world.request(CONFIG_MAPS, sent);
-    assert.deepEqual([status, json.details.causes.length], [422, 1000]);
+    assert.deepEqual([status, json.details.causes.length], [422, 100]);
     assert.match(json.message, /, and \d+ more\]$/);
     const owners = configMap({
       ownerReferences: list(2000, (i) => owner(i, { controller: true })),
