@@ -18,6 +18,10 @@ import {
   parseYaml,
   writeYaml,
 } from "@quorate/kube-storage";
+import { webhookConfigurationErrors } from "../../src/admission/webhook-validation.ts";
+import { conversionErrors } from "../../src/crd/definition/conversion-rules.ts";
+import { listErrors, mapKeyErrors } from "../../src/crd/definition/list-rules.ts";
+import { storedVersionErrors } from "../../src/crd/definition/validate.ts";
 import { JsonPath } from "../../src/crd/serving/json-path.ts";
 import { formatCheck } from "../../src/crd/validation/formats.ts";
 import { ApiWorld, CONFIG_MAPS, type Sent } from "../support/api-world.ts";
@@ -123,6 +127,37 @@ describe("texts", () => {
         await isLinear(name, 64_000, (size) => () => parseYaml(twice(size)).catch(() => {}));
       }
   });
+});
+
+describe("lists that must not repeat", () => {
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`);
+  test("versions of a webhook", () =>
+    isLinear("versions", 16_000, (size) => {
+      const webhooks = [{ name: "a.b.c", admissionReviewVersions: names(size) }];
+      return () => webhookConfigurationErrors({ webhooks } as never, () => "" as never);
+    }));
+  test("versions of a conversion", () =>
+    isLinear("versions", 16_000, (size) => {
+      const conversion = { strategy: "Webhook", conversionReviewVersions: names(size) };
+      const options = { knownVersion: true, anyCaBundle: true };
+      return () => conversionErrors(conversion as never, "a", options as never);
+    }));
+  test("keys of a list of the map type", () =>
+    isLinear("keys", 32_000, (size) => {
+      const keys = names(size);
+      const properties = Object.fromEntries(keys.map((key) => [key, { type: "string" }]));
+      const schema = {
+        ...{ type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys },
+        items: { type: "object", properties, required: keys },
+      };
+      return () => [listErrors(schema as never, "a", true), mapKeyErrors(schema as never, "a")];
+    }));
+  test("stored versions of a definition", () =>
+    isLinear("stored versions", 16_000, (size) => {
+      const versions = names(size).map((name) => ({ name, storage: true }));
+      const crd = { status: { storedVersions: names(size) } };
+      return () => storedVersionErrors(crd as never, { versions } as never);
+    }));
 });
 
 type Body = (count: number) => unknown;
