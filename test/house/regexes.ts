@@ -32,33 +32,23 @@ function isChecked(path: string): boolean {
 /**
  * Regular expressions of shipped code that are not proved linear, and those whose pattern is known
  * only when it runs.
- *
- * @param pending patterns, written /source/flags, that are not proved yet
  */
-export function checkRegexes(
-  files: readonly SourceFile[],
-  pending: ReadonlySet<string> = new Set(),
-): Finding[] {
+export function checkRegexes(files: readonly SourceFile[]): Finding[] {
   const proofs = new Proofs();
-  const unseen = new Set(pending);
   const findings: Finding[] = [];
   for (const file of files) {
     if (!isCode(file) || !isChecked(file.path)) continue;
     for (const { offset, source, flags } of [...regExpLiterals(file.text), ...built(file.text)]) {
-      const name = source === undefined ? file.path : `/${source}/${flags}`;
-      unseen.delete(name);
-      if (pending.has(name)) continue;
       const fault =
         source === undefined
           ? "a pattern that is known only when it runs: use constants of the file, or re2js"
           : proofs.faultOf(source, flags);
       if (fault === undefined) continue;
       const where = `${file.path}:${lineAt(file.text, offset)}`;
-      findings.push({ where, what: source === undefined ? fault : `${name} ${fault}` });
+      findings.push({ where, what: source === undefined ? fault : `/${source}/${flags} ${fault}` });
     }
   }
   proofs.keep();
-  for (const name of unseen) findings.push({ where: name, what: "is listed and not there" });
   return findings;
 }
 

@@ -1,5 +1,6 @@
 /** The command line of the attack with superlinear inputs: each option once, with its help. */
 import { optionLines, Values } from "../../support/command-line.ts";
+import type { Protocol } from "./wire.ts";
 
 const N = "N";
 const DECLARED = {
@@ -8,12 +9,13 @@ const DECLARED = {
     seed: { value: N, initial: "1", doc: "the seed of all choices" },
     from: { value: N, initial: "0", doc: "the case to begin with, to go on with a run" },
     cases: { value: N, initial: "0", doc: "cases after which the run ends (0: none)" },
+    block: { value: N, initial: "6000", doc: "cases that are sorted by port and sent together" },
     only: { value: "TEXT", initial: "", doc: "requests whose port and name have this in them" },
     "limit-ms": { value: "MS", initial: "1", doc: "processor time that a KiB may cost" },
     "fresh-every": {
       value: N,
-      initial: "4000",
-      doc: "cases after which the servers begin again with empty directories",
+      initial: "60000",
+      doc: "requests after which the servers begin again with empty directories",
     },
     "log-every-seconds": { value: "S", initial: "30", doc: "interval between lines of progress" },
   },
@@ -26,10 +28,12 @@ export interface AttackOptions {
   readonly seed: number;
   readonly from: number;
   readonly cases: number;
+  readonly block: number;
   readonly only: string;
   readonly limitMsPerKib: number;
   readonly freshEvery: number;
   readonly logEveryMs: number;
+  readonly protocols: readonly Protocol[];
 }
 
 /** The text of --help. */
@@ -46,9 +50,11 @@ export function readOptions(args: readonly string[]): AttackOptions | undefined 
     seed: values.seed("seed"),
     from: values.number("from", 0, 1e12),
     cases: values.number("cases", 0, 1e12),
+    block: values.number("block", 1, 1e6),
     only: values.text("only"),
     limitMsPerKib: values.number("limit-ms", 0.001, 1000, false),
     freshEvery: values.number("fresh-every", 1, 1e9),
     logEveryMs: values.number("log-every-seconds", 0.1, 3600, false) * 1000,
+    protocols: ["http/1.1", "h2"],
   };
 }

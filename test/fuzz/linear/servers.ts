@@ -12,6 +12,7 @@ import { Agent, request } from "undici";
 import { writeCertificates } from "../../../scripts/certs.ts";
 import { endsWithUs } from "../../support/children.ts";
 import { freePorts } from "../../support/ports.ts";
+import type { Target, Victims } from "./attack.ts";
 import {
   apiShapes,
   memberShapes,
@@ -20,18 +21,10 @@ import {
   type Shape,
   widgetDefinition,
 } from "./shapes.ts";
-import type { Where } from "./wire.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/quorate.js");
 const START_LIMIT_MS = 180_000;
 const ADMIN_TOKEN = "attack-token";
-
-/** A port under attack: its process, and what is sent there. */
-export interface Target {
-  readonly port: string;
-  readonly where: Where;
-  readonly pid: number;
-}
 
 interface Process {
   readonly pid: number;
@@ -74,7 +67,7 @@ export function allShapes(): Shape[] {
   ];
 }
 
-export class Servers {
+export class Servers implements Victims {
   readonly targets = new Map<string, Target>();
   /** root's token at the member with users. */
   rootToken = "";
@@ -134,16 +127,17 @@ export class Servers {
       log("api"),
     );
     const servers = new Servers(dir, [users, signed, grpcProxy, tcpGateway, apiServer]);
-    const add = (port: string, number: number, tls: boolean, { pid }: Process): void => {
-      servers.targets.set(port, { port, where: { port: number, tls }, pid });
+    const add = (port: string, number: number, tls: boolean, ...processes: Process[]): void => {
+      const pids = processes.map(({ pid }) => pid);
+      servers.targets.set(port, { where: { port: number, tls }, pids });
     };
     add("client", client, false, users);
     add("client as root", client, false, users);
     add("metrics", metrics, false, users);
     add("peer", peer, false, users);
     add("client with JWT", jwtClient, true, signed);
-    add("grpc-proxy", proxy, false, grpcProxy);
-    add("gateway", gateway, false, tcpGateway);
+    add("grpc-proxy", proxy, false, grpcProxy, users);
+    add("gateway", gateway, false, tcpGateway, users);
     add("API server", api, true, apiServer);
     add("API server as admin", api, true, apiServer);
     try {

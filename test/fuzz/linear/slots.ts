@@ -5,7 +5,7 @@
  */
 import protobuf from "protobufjs";
 import { stringify } from "yaml";
-import { type Place, placed, repeated } from "../../linear/texts.ts";
+import { type Place, placed, repeated, UNITS } from "../../linear/texts.ts";
 import { nested, protoRoot } from "../messages.ts";
 import { HEADERS, type Shape, type Tree } from "./shapes.ts";
 import type { Protocol, RawRequest } from "./wire.ts";
@@ -36,9 +36,9 @@ export interface Filling {
   readonly isRaw: boolean;
 }
 
-/** True for slots whose text may have the length of a body. */
-export function isInBody({ kind }: Slot): boolean {
-  return !/^(?:header|segment|parameter|method)/.test(kind);
+/** How many texts a slot can have: where the text is the shape of the body, a few. */
+export function variantsOf({ kind }: Slot): number {
+  return /^(?:digits|deep|many|headers|parameters)$/.test(kind) ? 2 : UNITS.length;
 }
 
 /** Every slot of a shape. */

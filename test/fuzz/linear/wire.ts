@@ -1,9 +1,10 @@
 /**
- * One request, byte by byte, over a connection of its own: clients of libraries refuse to send what
- * a stranger sends. HTTP/1.1 as text; HTTP/2 with literal header fields.
+ * Requests, byte by byte: clients of libraries refuse to send what a stranger sends. HTTP/1.1 as
+ * text; HTTP/2 with literal header fields. A connection is used again for as long as the server and
+ * the last request leave it whole.
  */
 import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 
 /** A request; texts are latin1. */
 export interface RawRequest {
@@ -21,82 +22,185 @@ export interface Where {
 
 export type Protocol = "http/1.1" | "h2";
 
-/** How a request ended. */
-export interface Ended {
-  /** The status, 0 where none came. */
-  readonly status: number;
-  /** False where the limit of time came first. */
-  readonly isOver: boolean;
-}
-
-function open({ port, tls }: Where, protocol: Protocol): Socket {
-  if (!tls) return connectTcp({ port, host: "127.0.0.1" });
-  return connectTls({
-    port,
-    host: "127.0.0.1",
-    rejectUnauthorized: false,
-    ALPNProtocols: [protocol],
-  });
-}
-
-/** A request that is under way: its end, and how to give it up. */
+/** A request that is under way: its status (0 where none came), and how to give it up. */
 export interface Underway {
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<number>;
   giveUp(): void;
 }
 
-export function send(where: Where, protocol: Protocol, request: RawRequest): Underway {
-  const socket = open(where, protocol);
-  let finish!: (ended: Ended) => void;
-  const ended = new Promise<Ended>((resolve) => {
-    finish = resolve;
-  });
-  const state = { status: 0 };
-  const close = (isOver: boolean): void => {
-    finish({ status: state.status, isOver });
-    socket.destroy();
-  };
-  socket.on("error", () => close(true));
-  socket.on("close", () => close(true));
-  if (protocol === "h2") speakHttp2(socket, request, state, () => close(true));
-  else speakHttp1(socket, request, state, () => close(true));
-  return { ended, giveUp: () => close(false) };
+/** One connection with one request at a time. */
+interface Speaker {
+  /** @param done called once, with the status */
+  ask(request: RawRequest, done: (status: number) => void): void;
+  /** What the server has sent; the promise of `ask` is kept from here. */
+  take(chunk: Buffer): void;
+  /** The status so far. */
+  readonly status: number;
+  /** False after a request that may have left bytes behind. */
+  readonly isWhole: boolean;
 }
 
-type State = { status: number };
+/** Requests of one connection; a server may count what a connection has done. */
+const REQUESTS_A_CONNECTION = 200;
 
-function speakHttp1(socket: Socket, request: RawRequest, state: State, done: () => void): void {
-  const { method, path, headers, body } = request;
-  const lines = [
-    `${method} ${path} HTTP/1.1`,
-    ...headers.map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
-  if (body.length > 0) socket.write(body);
-  let received = "";
-  let headEnd = -1;
-  let bodyBytes = 0;
-  let tail = "";
-  socket.on("data", (chunk: Buffer) => {
-    if (headEnd < 0) {
-      received += chunk.toString("latin1");
-      headEnd = received.indexOf("\r\n\r\n");
-      if (headEnd < 0) return;
-      state.status = Number(received.slice(9, 12));
-      bodyBytes = received.length - headEnd - 4;
-    } else bodyBytes += chunk.length;
-    tail = (tail + chunk.toString("latin1")).slice(-5);
-    const head = received.slice(0, headEnd);
-    if (state.status === 100) {
-      received = received.slice(headEnd + 4);
-      headEnd = -1;
+/** Connections to a port, by one protocol. */
+export class Connections {
+  readonly #where: Where;
+  readonly #protocol: Protocol;
+  readonly #free: Connection[] = [];
+  #session: Buffer | undefined;
+
+  constructor(where: Where, protocol: Protocol) {
+    this.#where = where;
+    this.#protocol = protocol;
+  }
+
+  send(request: RawRequest): Underway {
+    let connection = this.#free.pop();
+    while (connection?.isOver) connection = this.#free.pop();
+    connection ??= new Connection(this.#open(), this.#protocol);
+    const ended = connection.ask(request).then((status) => {
+      if (connection.mayGoOn) this.#free.push(connection);
+      else connection.end();
+      return status;
+    });
+    return { ended, giveUp: () => connection.end() };
+  }
+
+  close(): void {
+    for (const one of this.#free.splice(0)) one.end();
+  }
+
+  #open(): Socket {
+    const { port, tls } = this.#where;
+    if (!tls) return connectTcp({ port, host: "127.0.0.1", noDelay: true });
+    const socket: TLSSocket = connectTls({
+      ...{ port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: [this.#protocol] },
+      ...(this.#session === undefined ? {} : { session: this.#session }),
+    });
+    // A full handshake would cost the server more than most requests do.
+    socket.on("session", (session) => {
+      this.#session = session;
+    });
+    return socket;
+  }
+}
+
+class Connection {
+  isOver = false;
+  #requests = 0;
+  readonly #socket: Socket;
+  readonly #speaker: Speaker;
+  #finish: ((status: number) => void) | undefined;
+
+  constructor(socket: Socket, protocol: Protocol) {
+    this.#socket = socket;
+    this.#speaker = protocol === "h2" ? new Http2(socket) : new Http1(socket);
+    socket.on("data", (chunk: Buffer) => this.#speaker.take(chunk));
+    socket.on("error", () => this.end());
+    socket.on("close", () => this.end());
+  }
+
+  get mayGoOn(): boolean {
+    return !this.isOver && this.#speaker.isWhole && this.#requests < REQUESTS_A_CONNECTION;
+  }
+
+  ask(request: RawRequest): Promise<number> {
+    this.#requests++;
+    return new Promise((resolve) => {
+      this.#finish = resolve;
+      this.#speaker.ask(request, (status) => this.#over(status));
+    });
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.#socket.destroy();
+    this.#over(this.#speaker.status);
+  }
+
+  #over(status: number): void {
+    const finish = this.#finish;
+    this.#finish = undefined;
+    finish?.(status);
+  }
+}
+
+/** Headers that say where a message ends, or that the connection is another one from now on. */
+const FRAMING = /^(?:connection|content-length|transfer-encoding|expect|upgrade)$/i;
+const LAST_CHUNK = "\r\n0\r\n\r\n";
+
+class Http1 implements Speaker {
+  status = 0;
+  isWhole = true;
+  readonly #socket: Socket;
+  #done: (status: number) => void = () => {};
+  #isHead = false;
+  #head = "";
+  #isInBody = false;
+  /** Bytes of the body that are to come; by chunks or to the end of the connection if negative. */
+  #left = 0;
+  #isChunked = false;
+  #tail = "";
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  ask({ method, path, headers, body }: RawRequest, done: (status: number) => void): void {
+    this.#done = done;
+    this.status = 0;
+    this.#head = "";
+    this.#isInBody = false;
+    this.#isHead = method === "HEAD";
+    const framing = headers.filter(([name]) => FRAMING.test(name));
+    const isPlain = framing.every(([name, value]) =>
+      name === "content-length" ? value === String(body.length) : value === "chunked",
+    );
+    if (!isPlain || !/^[A-Z]+$/.test(method)) this.isWhole = false;
+    const lines = [
+      `${method} ${path} HTTP/1.1`,
+      ...headers.map(([name, value]) => `${name}: ${value}`),
+    ];
+    this.#socket.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+    if (body.length > 0) this.#socket.write(body);
+  }
+
+  take(chunk: Buffer): void {
+    let text = chunk.toString("latin1");
+    while (!this.#isInBody) {
+      this.#head += text;
+      const end = this.#head.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      text = this.#head.slice(end + 4);
+      const head = this.#head.slice(0, end + 2);
+      this.#head = "";
+      this.status = Number(head.slice(9, 12));
+      if (this.status === 100) continue;
+      this.#isInBody = true;
+      if (this.status < 200 || /\r\nconnection: close\r/i.test(head)) this.isWhole = false;
+      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+      this.#isChunked = /\r\ntransfer-encoding: chunked/i.test(head);
+      this.#tail = "\r\n";
+      this.#left = length === undefined ? -1 : Number(length);
+      if (this.#isHead || this.status === 204 || this.status === 304) this.#left = 0;
+      if (this.#left === 0) this.#isChunked = false;
+    }
+    if (this.#isChunked) {
+      this.#tail = (this.#tail + text).slice(-LAST_CHUNK.length);
+      if (this.#tail === LAST_CHUNK) this.#over();
       return;
     }
-    const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-    if (length !== undefined && (bodyBytes >= Number(length) || method === "HEAD")) done();
-    if (/\r\ntransfer-encoding: chunked/i.test(head) && tail === "0\r\n\r\n") done();
-    if (state.status === 204 || state.status === 304) done();
-  });
+    if (this.#left < 0) return;
+    this.#left -= text.length;
+    if (this.#left < 0) this.isWhole = false;
+    if (this.#left <= 0) this.#over();
+  }
+
+  #over(): void {
+    this.#isInBody = false;
+    this.#done(this.status);
+  }
 }
 
 const FRAME = {
@@ -138,80 +242,124 @@ function hpackText(text: string): Buffer {
 /** Header fields that HTTP/2 does not have. */
 const OF_HTTP1 = new Set(["connection", "host", "transfer-encoding", "upgrade", "keep-alive"]);
 
-function speakHttp2(socket: Socket, request: RawRequest, state: State, done: () => void): void {
-  const { method, path, headers, body } = request;
-  const host = headers.find(([name]) => name.toLowerCase() === "host")?.[1] ?? "127.0.0.1";
-  const fields: [string, string][] = [
-    [":method", method],
-    [":scheme", "http"],
-    [":authority", host],
-    [":path", path],
-  ];
-  for (const [name, value] of headers) {
-    const lower = name.toLowerCase();
-    // Each by itself would be refused; with a text of a stranger's they are sent as they are.
-    if (!OF_HTTP1.has(lower) || value.length > 200) fields.push([lower, value]);
+/** Of the static table of HPACK: the statuses that are one byte. */
+const INDEXED_STATUS: Readonly<Record<number, number>> = {
+  ...{ 136: 200, 137: 204, 138: 206, 139: 304, 140: 400, 141: 404, 142: 500 },
+};
+const MAX_WINDOW = 0x7fff_ffff;
+
+class Http2 implements Speaker {
+  status = 0;
+  isWhole = true;
+  readonly #socket: Socket;
+  #done: (status: number) => void = () => {};
+  #stream = -1;
+  #body: Buffer = Buffer.alloc(0);
+  #sent = 0;
+  #streamWindow = 0;
+  #window = 65_535;
+  #initialWindow = 65_535;
+  #input: Buffer = Buffer.alloc(0);
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    // A window of 2^31 - 1 for what comes.
+    socket.write(
+      Buffer.concat([
+        Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])),
+        frame(FRAME.window, 0, 0, Buffer.from([0x7f, 0xfe, 0, 0])),
+      ]),
+    );
   }
-  const block = Buffer.concat(
-    fields.flatMap(([name, value]) => [Buffer.from([0]), hpackText(name), hpackText(value)]),
-  );
-  const parts: Buffer[] = [Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")];
-  // A window of 2^31 - 1 for what comes.
-  parts.push(frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])));
-  parts.push(frame(FRAME.window, 0, 0, Buffer.from([0x7f, 0xfe, 0, 0])));
-  for (let at = 0; at === 0 || at < block.length; at += FRAME_BYTES) {
-    const isLast = at + FRAME_BYTES >= block.length;
-    const flags = (isLast ? END_HEADERS : 0) | (at === 0 && body.length === 0 ? END_STREAM : 0);
-    const payload = block.subarray(at, at + FRAME_BYTES);
-    parts.push(frame(at === 0 ? FRAME.headers : FRAME.more, flags, 1, payload));
+
+  ask(request: RawRequest, done: (status: number) => void): void {
+    const { method, path, headers, body } = request;
+    this.#done = done;
+    this.status = 0;
+    this.#stream += 2;
+    const host = headers.find(([name]) => name.toLowerCase() === "host")?.[1] ?? "127.0.0.1";
+    const fields: [string, string][] = [
+      [":method", method],
+      [":scheme", "http"],
+      [":authority", host],
+      [":path", path],
+    ];
+    for (const [name, value] of headers) {
+      const lower = name.toLowerCase();
+      // Each by itself would be refused; with a text of a stranger's they are sent as they are.
+      if (!OF_HTTP1.has(lower) || value.length > 200) fields.push([lower, value]);
+    }
+    const block = Buffer.concat(
+      fields.flatMap(([name, value]) => [Buffer.from([0]), hpackText(name), hpackText(value)]),
+    );
+    const parts: Buffer[] = [];
+    for (let at = 0; at === 0 || at < block.length; at += FRAME_BYTES) {
+      const isLast = at + FRAME_BYTES >= block.length;
+      const flags = (isLast ? END_HEADERS : 0) | (at === 0 && body.length === 0 ? END_STREAM : 0);
+      const payload = block.subarray(at, at + FRAME_BYTES);
+      parts.push(frame(at === 0 ? FRAME.headers : FRAME.more, flags, this.#stream, payload));
+    }
+    this.#socket.write(Buffer.concat(parts));
+    this.#body = body;
+    this.#sent = 0;
+    this.#streamWindow = this.#initialWindow;
+    this.#pour();
   }
-  socket.write(Buffer.concat(parts));
-  const window = { stream: 65_535, connection: 65_535, initial: 65_535 };
-  let sent = 0;
-  const pour = (): void => {
-    while (sent < body.length) {
-      const bytes = Math.min(FRAME_BYTES, body.length - sent, window.stream, window.connection);
+
+  #pour(): void {
+    while (this.#sent < this.#body.length) {
+      const left = this.#body.length - this.#sent;
+      const bytes = Math.min(FRAME_BYTES, left, this.#streamWindow, this.#window);
       if (bytes <= 0) return;
-      const payload = body.subarray(sent, sent + bytes);
-      sent += bytes;
-      window.stream -= bytes;
-      window.connection -= bytes;
-      socket.write(frame(FRAME.data, sent === body.length ? END_STREAM : 0, 1, payload));
+      const payload = this.#body.subarray(this.#sent, this.#sent + bytes);
+      this.#sent += bytes;
+      this.#streamWindow -= bytes;
+      this.#window -= bytes;
+      const flags = this.#sent === this.#body.length ? END_STREAM : 0;
+      this.#socket.write(frame(FRAME.data, flags, this.#stream, payload));
     }
-  };
-  pour();
-  let input: Buffer = Buffer.alloc(0);
-  socket.on("data", (chunk: Buffer) => {
-    input = input.length === 0 ? chunk : Buffer.concat([input, chunk]);
-    while (input.length >= 9) {
-      const length = input.readUIntBE(0, 3);
-      if (input.length < 9 + length) break;
-      const [type, flags, stream] = [input[3], input[4], input.readUInt32BE(5)];
-      const payload = input.subarray(9, 9 + length);
-      input = input.subarray(9 + length);
-      if (type === FRAME.settings && (flags & 1) === 0) {
-        for (let at = 0; at + 6 <= payload.length; at += 6) {
-          if (payload.readUInt16BE(at) !== 4) continue;
-          const initial = payload.readUInt32BE(at + 2);
-          window.stream += initial - window.initial;
-          window.initial = initial;
-        }
-        socket.write(frame(FRAME.settings, 1, 0, Buffer.alloc(0)));
-        pour();
-      } else if (type === FRAME.window && payload.length === 4) {
-        if (stream === 0) window.connection += payload.readUInt32BE(0);
-        else window.stream += payload.readUInt32BE(0);
-        pour();
-      } else if (type === FRAME.ping && (flags & 1) === 0) {
-        socket.write(frame(FRAME.ping, 1, 0, Buffer.from(payload)));
-      } else if (type === FRAME.headers && stream === 1) state.status = 200;
-      if (type === FRAME.goaway || (stream === 1 && type === FRAME.reset)) done();
-      else if (
-        stream === 1 &&
-        (type === FRAME.data || type === FRAME.headers) &&
-        flags & END_STREAM
-      )
-        done();
+  }
+
+  take(chunk: Buffer): void {
+    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk]);
+    while (this.#input.length >= 9) {
+      const length = this.#input.readUIntBE(0, 3);
+      if (this.#input.length < 9 + length) break;
+      const [type, flags, stream] = [this.#input[3], this.#input[4], this.#input.readUInt32BE(5)];
+      const payload = this.#input.subarray(9, 9 + length);
+      this.#input = this.#input.subarray(9 + length);
+      this.#frame(type, flags, stream, payload);
     }
-  });
+  }
+
+  #frame(type: number, flags: number, stream: number, payload: Buffer): void {
+    const isOurs = stream === this.#stream;
+    if (type === FRAME.settings && (flags & 1) === 0) {
+      for (let at = 0; at + 6 <= payload.length; at += 6) {
+        if (payload.readUInt16BE(at) !== 4) continue;
+        const initial = payload.readUInt32BE(at + 2);
+        this.#streamWindow += initial - this.#initialWindow;
+        this.#initialWindow = initial;
+      }
+      this.#socket.write(frame(FRAME.settings, 1, 0, Buffer.alloc(0)));
+      this.#pour();
+    } else if (type === FRAME.window && payload.length === 4) {
+      const more = payload.readUInt32BE(0);
+      if (stream === 0) this.#window = Math.min(MAX_WINDOW, this.#window + more);
+      else if (isOurs) this.#streamWindow += more;
+      this.#pour();
+    } else if (type === FRAME.ping && (flags & 1) === 0)
+      this.#socket.write(frame(FRAME.ping, 1, 0, Buffer.from(payload)));
+    else if (type === FRAME.headers && isOurs && this.status === 0)
+      this.status = INDEXED_STATUS[payload[0]] ?? 1;
+    if (type === FRAME.goaway) this.isWhole = false;
+    const isLast = type === FRAME.data || type === FRAME.headers;
+    const isOver = isOurs && (type === FRAME.reset || (isLast && (flags & END_STREAM) !== 0));
+    if (!isOver && type !== FRAME.goaway) return;
+    // What was not sent is not sent any more.
+    if (this.#sent < this.#body.length) this.isWhole = false;
+    this.#body = Buffer.alloc(0);
+    this.#done(this.status);
+  }
 }

@@ -162,12 +162,14 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
   const accepted = REVIEW_VERSIONS.join(", ");
   if (versions.length === 0) return [required(field, `must specify one of ${accepted}`)];
   const errors: FieldError[] = [];
+  const seen = new Set<string>();
   versions.forEach((version, i) => {
     const at = `${field}[${i}]`;
-    if (versions.indexOf(version) < i) {
+    if (seen.has(version)) {
       errors.push(invalidValue(at, version, "duplicate version"));
       return;
     }
+    seen.add(version);
     for (const text of isDns1035Label(version)) errors.push(invalidValue(at, version, text));
   });
   if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {

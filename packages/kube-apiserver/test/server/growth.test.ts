@@ -18,6 +18,10 @@ import {
   parseYaml,
   writeYaml,
 } from "@quorate/kube-storage";
+import { webhookConfigurationErrors } from "../../src/admission/webhook-validation.ts";
+import { conversionErrors } from "../../src/crd/definition/conversion-rules.ts";
+import { listErrors, mapKeyErrors } from "../../src/crd/definition/list-rules.ts";
+import { storedVersionErrors } from "../../src/crd/definition/validate.ts";
 import { JsonPath } from "../../src/crd/serving/json-path.ts";
 import { formatCheck } from "../../src/crd/validation/formats.ts";
 import { ApiWorld, CONFIG_MAPS, type Sent } from "../support/api-world.ts";
@@ -28,6 +32,7 @@ const MAX_FACTOR = 10;
 /** What takes less is not compared: the clock and the collector decide it. */
 const FLOOR_MS = 60;
 const RUNS = 3;
+const ATTEMPTS = 4;
 
 /** Processor time of this process, of the best of some runs. */
 async function costMs(run: () => unknown): Promise<number> {
@@ -44,11 +49,16 @@ async function costMs(run: () => unknown): Promise<number> {
 
 /** @param run with a text, or so many parts, of about a length */
 async function isLinear(name: string, size: number, run: (size: number) => () => unknown) {
-  const long = await costMs(run(size));
-  if (long < FLOOR_MS) return;
-  const short = await costMs(run(size / TIMES));
-  const factor = long / Math.max(short, FLOOR_MS / MAX_FACTOR);
-  assert.ok(factor < MAX_FACTOR, `${name}: ${short} ms became ${long} ms`);
+  let long = Number.POSITIVE_INFINITY;
+  let short = long;
+  // A busy machine and the collector only add time, so the least of some attempts counts.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    long = Math.min(long, await costMs(run(size)));
+    if (long < FLOOR_MS) return;
+    short = Math.min(short, await costMs(run(size / TIMES)));
+    if (long / Math.max(short, FLOOR_MS / MAX_FACTOR) < MAX_FACTOR) return;
+  }
+  assert.fail(`${name}: ${short} ms became ${long} ms`);
 }
 
 /** Repeated, they are what backtracking goes through. */
@@ -117,6 +127,37 @@ describe("texts", () => {
         await isLinear(name, 64_000, (size) => () => parseYaml(twice(size)).catch(() => {}));
       }
   });
+});
+
+describe("lists that must not repeat", () => {
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`);
+  test("versions of a webhook", () =>
+    isLinear("versions", 16_000, (size) => {
+      const webhooks = [{ name: "a.b.c", admissionReviewVersions: names(size) }];
+      return () => webhookConfigurationErrors({ webhooks } as never, () => "" as never);
+    }));
+  test("versions of a conversion", () =>
+    isLinear("versions", 16_000, (size) => {
+      const conversion = { strategy: "Webhook", conversionReviewVersions: names(size) };
+      const options = { knownVersion: true, anyCaBundle: true };
+      return () => conversionErrors(conversion as never, "a", options as never);
+    }));
+  test("keys of a list of the map type", () =>
+    isLinear("keys", 32_000, (size) => {
+      const keys = names(size);
+      const properties = Object.fromEntries(keys.map((key) => [key, { type: "string" }]));
+      const schema = {
+        ...{ type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys },
+        items: { type: "object", properties, required: keys },
+      };
+      return () => [listErrors(schema as never, "a", true), mapKeyErrors(schema as never, "a")];
+    }));
+  test("stored versions of a definition", () =>
+    isLinear("stored versions", 16_000, (size) => {
+      const versions = names(size).map((name) => ({ name, storage: true }));
+      const crd = { status: { storedVersions: names(size) } };
+      return () => storedVersionErrors(crd as never, { versions } as never);
+    }));
 });
 
 type Body = (count: number) => unknown;
@@ -270,7 +311,7 @@ describe("bodies", () => {
     const body = configMap({ finalizers: list(20_000, (i) => `A B${i}`) });
     const sent = { method: "POST", headers, body };
     const { status, json, text } = await world.request(CONFIG_MAPS, sent);
-    assert.deepEqual([status, json.details.causes.length], [422, 1000]);
+    assert.deepEqual([status, json.details.causes.length], [422, 100]);
     assert.match(json.message, /, and \d+ more\]$/);
     const owners = configMap({
       ownerReferences: list(2000, (i) => owner(i, { controller: true })),

@@ -19,7 +19,8 @@ interface Element {
   readonly range?: readonly [what: string, min: number, max: number];
 }
 
-const literal = (layout: string): Element => ({ layout, pattern: new RegExp(`^${layout}`) });
+const HYPHEN: Element = { layout: "-", pattern: /^-/ };
+const COLON: Element = { layout: ":", pattern: /^:/ };
 const digits = (layout: string, what: string, min: number, max: number): Element => ({
   layout,
   pattern: /^\d\d/,
@@ -28,15 +29,15 @@ const digits = (layout: string, what: string, min: number, max: number): Element
 
 const UP_TO_SECONDS: readonly Element[] = [
   { layout: "2006", pattern: /^\d{4}/ },
-  literal("-"),
+  HYPHEN,
   digits("01", "month", 1, 12),
-  literal("-"),
+  HYPHEN,
   digits("02", "day", 1, 31),
-  literal("T"),
+  { layout: "T", pattern: /^T/ },
   digits("15", "hour", 0, 23),
-  literal(":"),
+  COLON,
   digits("04", "minute", 0, 59),
-  literal(":"),
+  COLON,
   digits("05", "second", 0, 59),
 ];
 const ZONE: Element = { layout: "Z07:00", pattern: /^(?:Z|[+-]\d\d:\d\d)/ };

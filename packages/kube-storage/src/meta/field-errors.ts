@@ -70,7 +70,7 @@ function fieldError(
 }
 
 /** Characters of a value that the text of an error quotes; Kubernetes quotes all. */
-export const MAX_QUOTED_VALUE = 8192;
+export const MAX_QUOTED_VALUE = 1024;
 
 function shown(value: unknown): string {
   if (typeof value !== "string") return shownJson(value);

@@ -155,7 +155,7 @@ export function aggregateText(texts: readonly string[]): string {
 }
 
 /** Errors that one answer names; Kubernetes names all. */
-export const MAX_FIELD_ERRORS = 1000;
+export const MAX_FIELD_ERRORS = 100;
 /** Characters of an object's name that an answer quotes. */
 const MAX_SHOWN_NAME = 1024;
 

@@ -71,11 +71,13 @@ function configErrors(
 function versionErrors(versions: readonly string[], path: string, known: boolean): FieldError[] {
   if (versions.length === 0) return [required(path)];
   const errors: FieldError[] = [];
+  const seen = new Set<string>();
   for (const [i, version] of versions.entries()) {
-    if (versions.indexOf(version) < i) {
+    if (seen.has(version)) {
       errors.push(invalidValue(at(path, i), version, "duplicate version"));
       continue;
     }
+    seen.add(version);
     const texts = isDns1035Label(version);
     errors.push(...texts.map((text) => invalidValue(at(path, i), version, text)));
   }

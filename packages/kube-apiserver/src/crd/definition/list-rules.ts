@@ -71,7 +71,8 @@ function mapErrors(schema: RawSchema, keys: readonly string[], path: string): Fi
     errors.push(invalidValue(child(itemsPath, "type"), items.type ?? "", detail));
     return errors;
   }
-  for (const [i, key] of keys.entries()) {
+  const seen = new Set<string>();
+  for (const key of keys) {
     const property = fieldOf(items.properties, key);
     if (property === undefined) {
       errors.push(invalidValue(keysPath, keys, "entries must all be names of item properties"));
@@ -80,9 +81,10 @@ function mapErrors(schema: RawSchema, keys: readonly string[], path: string): Fi
       const detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
       errors.push(invalidValue(where, items.type, detail));
     }
-    if (keys.indexOf(key) < i) {
+    if (seen.has(key)) {
       errors.push(invalidValue(keysPath, keys, "must not contain duplicate entries"));
     }
+    seen.add(key);
   }
   return errors;
 }
@@ -100,11 +102,12 @@ export function mapKeyErrors(schema: RawSchema, path: string): FieldError[] {
   }
   if (listType === "set") return errors;
   const inKeys = "this property is in x-kubernetes-list-map-keys, so it";
+  const alwaysThere = new Set(items.required);
   for (const key of schema["x-kubernetes-list-map-keys"] ?? []) {
     const property = fieldOf(items.properties, key);
     if (property === undefined) continue;
     const where = keyed(child(itemsPath, "properties"), key);
-    if (!(items.required ?? []).includes(key) && (property.default ?? null) === null) {
+    if (!alwaysThere.has(key) && (property.default ?? null) === null) {
       const detail = `${inKeys} must have a default or be a required property`;
       errors.push(required(child(where, "default"), detail));
     }

@@ -95,7 +95,8 @@ export function statusErrors(crd: Crd): FieldError[] {
   return namesErrors(crd.status?.acceptedNames ?? {}, "status.acceptedNames");
 }
 
-function storedVersionErrors(crd: Crd, spec: StoredSpec): FieldError[] {
+/** The version that is stored is listed, and every listed one is defined. */
+export function storedVersionErrors(crd: Crd, spec: StoredSpec): FieldError[] {
   const stored = crd.status?.storedVersions ?? [];
   const path = "status.storedVersions";
   if (stored.length === 0) {
@@ -103,11 +104,13 @@ function storedVersionErrors(crd: Crd, spec: StoredSpec): FieldError[] {
     return [invalidValue(path, value, "must have at least one stored version")];
   }
   const versions = spec.versions ?? [];
+  const names = new Set(versions.map(({ name }) => name));
+  const storedNames = new Set(stored);
   const errors = versions
-    .filter((version) => version.storage === true && !stored.includes(version.name))
+    .filter((version) => version.storage === true && !storedNames.has(version.name))
     .map((version) => invalidValue(path, stored, `must have the storage version ${version.name}`));
   for (const [i, name] of stored.entries()) {
-    if (versions.some((version) => version.name === name)) continue;
+    if (names.has(name)) continue;
     const detail =
       `missing from spec.versions; ${name} was previously a storage version, and must remain in ` +
       `spec.versions until a storage migration ensures no data remains persisted in ${name} and ` +

@@ -20,13 +20,18 @@ export function parseFilter(text: string, path: (text: string) => Operand): Filt
   return { left: operand(parts[1], path), operator: parts[2], right: operand(parts[3], path) };
 }
 
+/** The text between quotes, without its escapes; undefined if it does not stand between them. */
+export function unquoted(text: string): string | undefined {
+  const quote = text[0];
+  if (text.length < 2 || (quote !== "'" && quote !== '"') || !text.endsWith(quote))
+    return undefined;
+  return text.slice(1, -1).replace(/\\(.)/g, "$1");
+}
+
 function operand(text: string, path: (text: string) => Operand): Operand {
   const trimmed = text.trim();
-  const quoted = /^(['"])(.*)\1$/s.exec(trimmed);
-  if (quoted !== null) {
-    const value = quoted[2].replace(/\\(.)/g, "$1");
-    return () => value;
-  }
+  const value = unquoted(trimmed);
+  if (value !== undefined) return () => value;
   if (/^-?\d+(\.\d+)?$/.test(trimmed)) return () => Number(trimmed);
   if (trimmed === "true" || trimmed === "false") return () => trimmed === "true";
   return path(trimmed);

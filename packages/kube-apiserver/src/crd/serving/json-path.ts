@@ -7,7 +7,7 @@
  */
 import { isObject, type Json } from "@quorate/kube-storage";
 import { fieldOf } from "../schema/edit.ts";
-import { type Filter, isKept, parseFilter } from "./json-path-filter.ts";
+import { type Filter, isKept, parseFilter, unquoted } from "./json-path-filter.ts";
 
 type Step =
   | { readonly type: "field"; readonly name: string }
@@ -139,8 +139,8 @@ class Parser {
 /** One element of a union: an index, a slice, a name in quotes, or "*". */
 function element(text: string): Step {
   if (text === "*" || text === "") return { type: "wildcard" };
-  const quoted = /^(['"])(.*)\1$/s.exec(text);
-  if (quoted !== null) return { type: "field", name: quoted[2].replace(/\\(.)/g, "$1") };
+  const name = unquoted(text);
+  if (name !== undefined) return { type: "field", name };
   const range = /^(-?\d+)?(?:(:)(-?\d+)?(?::(\d+))?)?$/.exec(text);
   if (range === null) throw new JsonPathError(`invalid array index ${text}`);
   const [, from, colon, to, step] = range;

@@ -1,7 +1,8 @@
 /** Semantic versions (apiserver: pkg/cel/library/semverlib.go; semver.org 2.0.0). */
 import type { CelEnvironment } from "../library.ts";
 
-const NUMBER = "(0|[1-9]\\d{0,18})";
+const NUMBER = "(0|[1-9]\\d*)";
+const MAX_DIGITS = 19;
 const IDS = "([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)";
 const VERSION = new RegExp(`^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-${IDS})?(?:\\+${IDS})?$`);
 const MAX_LENGTH = 256;
@@ -19,6 +20,7 @@ class Semver {
 function parse(text: string): Semver | undefined {
   const parts = text.length > MAX_LENGTH ? null : VERSION.exec(text);
   if (parts === null) return undefined;
+  if (parts.slice(1, 4).some(({ length }) => length > MAX_DIGITS)) return undefined;
   const pre = parts[4] === undefined ? [] : parts[4].split(".");
   if (pre.some((id) => /^0\d+$/.test(id))) return undefined;
   return new Semver(parts.slice(1, 4).map(BigInt), pre);
@@ -27,7 +29,7 @@ function parse(text: string): Semver | undefined {
 /** "v1.2" is "1.2.0", and leading zeros are dropped. */
 function normalized(text: string): string {
   const [core, ...rest] = text.replace(/^v/, "").split(/(?=[-+])/);
-  const numbers = core.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
+  const numbers = core.split(".").map((part) => part.replace(/^0+(\d)/, "$1"));
   while (numbers.length < 3) numbers.push("0");
   return numbers.join(".") + rest.join("");
 }
