@@ -5,6 +5,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Options } from "yargs";
+import { refuse } from "./command-line.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
@@ -33,8 +34,6 @@ export interface Program {
   readonly file: string;
   /** Flags for Node. */
   readonly node?: readonly string[];
-  /** Arguments before those of the caller. */
-  readonly first?: readonly string[];
   /** Whether it runs members from the bundle of the tests, as a release has them. */
   readonly isBundled?: boolean;
 }
@@ -57,8 +56,8 @@ const GC = ["--expose-gc"];
 
 /** The runs of a program with the caller's words. */
 export function programSteps(program: Program, words: readonly string[]): readonly Step[] {
-  const { file, node = [], first = [], isBundled = false } = program;
-  const args = [...node, file, ...first, ...words];
+  const { file, node = [], isBundled = false } = program;
+  const args = [...node, file, ...words];
   return isBundled ? [BUNDLE, { args, env: BUNDLED }] : [{ args }];
 }
 
@@ -89,7 +88,7 @@ function testFiles(word: string): readonly string[] {
     return [`${ofPackage}/test/**/*.test.ts`];
   const path = join(ROOT, word);
   if (!existsSync(path))
-    throw new Error(`${word} is no package, no directory and no file of this repository`);
+    refuse(`${word} is no package, no directory and no file of this repository`);
   return [statSync(path).isDirectory() ? `${word.replace(/\/+$/, "")}/**/*.test.ts` : word];
 }
 
@@ -98,8 +97,7 @@ function testSteps(values: Values): readonly Step[] {
   const watch = values["watch"] === true ? ["--watch"] : [];
   const name = values["name"] as string | undefined;
   const pattern = name === undefined ? [] : [`--test-name-pattern=${name}`];
-  if (words.length > 0)
-    return [step("--test", ...watch, ...pattern, ...words.flatMap(testFiles))];
+  if (words.length > 0) return [step("--test", ...watch, ...pattern, ...words.flatMap(testFiles))];
   const concurrency = values["concurrency"] ?? process.env["QUORATE_TEST_CONCURRENCY"] ?? 3;
   return [
     BUNDLE,
@@ -188,7 +186,9 @@ export const commands: Group = {
         house: check("the rules of test/house", HOUSE),
       },
     },
-    fix: check("formats the code", [step("node_modules/@biomejs/biome/bin/biome", "check", "--write")]),
+    fix: check("formats the code", [
+      step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
+    ]),
     gen: {
       about: "writes what is generated: codecs, OpenAPI, configuration.md, pictures",
       options: {
@@ -204,11 +204,11 @@ export const commands: Group = {
       about: "simulates whole clusters from seeds",
       otherwise: "members",
       commands: {
-        members: program("packages/sim/src/main.ts", "members on a simulated world", {
+        members: program("packages/sim/src/run/main.ts", "members on a simulated world", {
           node: ["--single-threaded-gc"],
         }),
         cacher: program(
-          "packages/apiserver/test/cacher/history/main.ts",
+          "packages/kube-storage/test/cacher/history/main.ts",
           "histories of the API server's cache",
         ),
       },
@@ -242,7 +242,7 @@ export const commands: Group = {
       commands: {
         v2: program("test/interop/v2/main.ts", "etcd 3.4's v2 API"),
         commands: program("test/interop/command-lines/main.ts", "etcdctl and quoratectl"),
-        apply: program("packages/apiserver/test/apply/reference-main.ts", "Kubernetes' patches"),
+        apply: program("packages/kube-apiserver/test/apply/reference-main.ts", "Kubernetes' patches"),
         "kube-api": program("test/interop/kubernetes/rest/main.ts", "kube-apiserver's responses"),
         routes: program("test/interop/kubernetes/routes/main.ts", "kube-apiserver's routes"),
         audit: program("test/interop/kubernetes/audit/main.ts", "kube-apiserver's audit log"),
@@ -288,11 +288,14 @@ export const commands: Group = {
       about: "real members under faults, judged",
       otherwise: "members",
       commands: {
-        members: program("test/robustness/main.ts", "members whose links, disks and processes fail"),
+        members: program(
+          "test/robustness/main.ts",
+          "members whose links, disks and processes fail",
+        ),
         apiserver: program("test/robustness/apiserver/main.ts", "API servers that are killed"),
       },
     },
     release: program("scripts/release.ts", "archives, Debian packages and SHA256SUMS"),
-    man: program("scripts/gen-man.ts", "the man pages", { first: ["--out"] }),
+    man: program("scripts/gen-man.ts", "the man pages"),
   },
 };
