@@ -2,8 +2,8 @@
 import { readArguments } from "./dev/command-line.ts";
 
 /**
- * Whether a generator is to write its files or to check them. Ends the process after --help (0) or a
- * mistake (2).
+ * Whether a generator is to write its files or to check them. Ends the process after --help (0) or
+ * a mistake (2).
  * @param name the script's file name
  * @param output what it writes, for the help
  */

@@ -72,9 +72,12 @@ const step = (...args: string[]): Step => ({ args });
 const TYPES = [step("node_modules/typescript/bin/tsc", "-p", "tsconfig.json")];
 TYPES.push(step("node_modules/typescript/bin/tsc", "-p", "tsconfig.pure.json"));
 const LINT = [step("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings")];
-const GENERATORS = ["proto", "openapi", "config-docs", "pictures"].map(
-  (name) => `scripts/gen-${name}.ts`,
-);
+const GENERATORS = [
+  "scripts/gen-proto.ts",
+  "scripts/gen-openapi.ts",
+  "scripts/gen-config-docs.ts",
+  "scripts/gen-pictures.ts",
+];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
 const STATIC = [...TYPES, ...LINT, ...GENERATED];

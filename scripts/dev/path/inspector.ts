@@ -102,7 +102,8 @@ export class Inspector {
       // A function that only returns a constant may have no place to stop.
       await this.#send("Debugger.setBreakpoint", { location, condition }).catch(() => {});
     }
-    await action();
+    // Under breakpoints a request can take longer than its deadline; what ran was noted anyway.
+    await action().catch(() => {});
     const expression = "JSON.stringify([...(globalThis.quoratePath ?? [])])";
     const { result } = (await this.#send("Runtime.evaluate", { expression })) as {
       result: { value: string };
