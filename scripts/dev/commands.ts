@@ -92,7 +92,7 @@ function testFiles(word: string): readonly string[] {
   const path = join(ROOT, word);
   if (!existsSync(path))
     refuse(`${word} is no package, no directory and no file of this repository`);
-  return [statSync(path).isDirectory() ? `${word.replace(/\/+$/, "")}/**/*.test.ts` : word];
+  return [statSync(path).isDirectory() ? join(word, "**/*.test.ts") : word];
 }
 
 function testSteps(values: Values): readonly Step[] {

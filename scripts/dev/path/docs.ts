@@ -41,10 +41,10 @@ export function sectionOf(kind: Kind, files: readonly RanFile[]): string {
 /** The files that a page lists for a kind. @throws Error where the page has no such marks */
 export function listedFiles(page: string, kind: Kind): Set<string> {
   const [from, to] = marksOf(page, kind);
-  const block = /```text\n(.*?)\n```/s.exec(page.slice(from, to))?.[1] ?? "";
+  const [, block = ""] = page.slice(from, to).split("```text\n");
   const files = new Set<string>();
   let name = "";
-  for (const word of block.split(/\s+/)) {
+  for (const word of block.replace("```", "").split(/\s+/)) {
     if (word.endsWith(":")) name = word.slice(0, -1);
     else if (word !== "") files.add(`packages/${name}/${word}`);
   }

@@ -70,7 +70,7 @@ export class Inspector {
   async take(): Promise<Map<string, Place>> {
     const { result } = (await this.#send("Profiler.takePreciseCoverage")) as Coverage;
     const places = result
-      .filter(({ url }) => /^file:.*\/packages\/[\w-]+\/(?!test\/)/.test(url))
+      .filter(({ url }) => url.startsWith("file:") && url.includes("/packages/"))
       .flatMap(({ scriptId, url, functions }) =>
         functions.map(({ functionName, ranges: [{ startOffset, endOffset, count }] }) => ({
           path: fileURLToPath(url),
