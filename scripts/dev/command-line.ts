@@ -40,7 +40,8 @@ export function readArguments<const O extends Readonly<Record<string, Options>>>
   for (const [name, option] of Object.entries(options)) {
     const value = values[name];
     if (Array.isArray(value) && option.array !== true) refuse(`--${name} is given more than once`);
-    if (value === "" && option.requiresArg === true) refuse(`--${name} needs a value`);
+    if (value === "" && option.requiresArg === true && option.default !== "")
+      refuse(`--${name} needs a value`);
   }
   const positionals = values._.map(String);
   if (words === "" && positionals.length > 0) refuse(`"${positionals[0]}" is no option`);

@@ -63,12 +63,15 @@ for (const page of pages) {
     };
     for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g))
       assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
-    for (const { 1: line } of text.matchAll(/(?<![\w/.])\.\/dev ([^`\n]*)/g)) {
+    for (const { 1: line } of text.matchAll(/(?<![\w/.])\.\/dev (?!completion)([^`\n]*)/g)) {
       let command: Command = commands;
       for (const word of line!.split(" ")) {
         if (!isGroup(command)) break;
         if (!Object.hasOwn(command.commands, word)) {
-          assert.ok(command.otherwise !== undefined || /^[A-Z]+$/.test(word), `./dev ${line}`);
+          assert.ok(
+            command.otherwise !== undefined || /^(?:-|[A-Z]+$)/.test(word),
+            `./dev ${line}`,
+          );
           break;
         }
         command = command.commands[word];
