@@ -238,6 +238,10 @@ export const commands: Group = {
       about: "searches for costly requests",
       commands: {
         linear: program("test/fuzz/linear/main.ts", "texts that cost more than their length"),
+        parsers: {
+          about: "the same for every parser by itself",
+          steps: () => [step("--test", "test/linear/main.ts")],
+        },
       },
     },
     compare: {
@@ -245,7 +249,10 @@ export const commands: Group = {
       commands: {
         v2: program("test/interop/v2/main.ts", "etcd 3.4's v2 API"),
         commands: program("test/interop/command-lines/main.ts", "etcdctl and quoratectl"),
-        apply: program("packages/kube-apiserver/test/apply/reference-main.ts", "Kubernetes' patches"),
+        apply: program(
+          "packages/kube-apiserver/test/apply/reference-main.ts",
+          "Kubernetes' patches",
+        ),
         "kube-api": program("test/interop/kubernetes/rest/main.ts", "kube-apiserver's responses"),
         routes: program("test/interop/kubernetes/routes/main.ts", "kube-apiserver's routes"),
         audit: program("test/interop/kubernetes/audit/main.ts", "kube-apiserver's audit log"),
@@ -263,9 +270,16 @@ export const commands: Group = {
         patroni: program("test/interop/patroni/main.ts", "Patroni's whole story"),
       },
     },
-    mutants: program("test/mutants/main.ts", "plants bugs and looks for tests that catch them", {
-      node: ["--single-threaded-gc"],
-    }),
+    mutants: {
+      about: "bugs in the source, and the tests that catch them",
+      otherwise: "planted",
+      commands: {
+        planted: program("test/mutants/main.ts", "bugs of the catalogue", {
+          node: ["--single-threaded-gc"],
+        }),
+        machine: program("test/mutants/machine.ts", "changes that a machine makes to files"),
+      },
+    },
     soak: {
       about: "long runs",
       otherwise: "members",

@@ -1,4 +1,5 @@
 /** V8's inspector of another process: how often each function ran, and in which order. */
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /** A process that is to be inspected has this in its NODE_OPTIONS. */
@@ -88,12 +89,14 @@ export class Inspector {
    * The order in which functions ran first while `action` did. Breakpoints whose condition is never
    * true note it, so the process does not stop.
    * @param at line and column of a function, from 0
+   * @param settleMs how long work that a request has left behind takes at most
    * @returns indices of `places`
    */
   async orderOf(
     places: readonly Place[],
     at: (place: Place) => { readonly lineNumber: number; readonly columnNumber: number },
     action: () => Promise<void>,
+    settleMs: number,
   ): Promise<readonly number[]> {
     await this.#send("Debugger.enable");
     for (const [index, place] of places.entries()) {
@@ -102,8 +105,12 @@ export class Inspector {
       // A function that only returns a constant may have no place to stop.
       await this.#send("Debugger.setBreakpoint", { location, condition }).catch(() => {});
     }
+    // Work of requests before this one, such as the backend's batch, is done before it begins.
+    await delay(settleMs);
+    await this.#send("Runtime.evaluate", { expression: "globalThis.quoratePath = new Set()" });
     // Under breakpoints a request can take longer than its deadline; what ran was noted anyway.
     await action().catch(() => {});
+    await delay(settleMs);
     const expression = "JSON.stringify([...(globalThis.quoratePath ?? [])])";
     const { result } = (await this.#send("Runtime.evaluate", { expression })) as {
       result: { value: string };

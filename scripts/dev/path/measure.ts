@@ -58,6 +58,7 @@ export async function measurePath(kind: Kind): Promise<RanFile[]> {
     places,
     ({ path, start }) => sources.get(path)!.locate(start),
     scene.request,
+    WINDOW_MS,
   );
   const seen = new Set(order);
   const ordered = [...order, ...places.keys().filter((index) => !seen.has(index))];

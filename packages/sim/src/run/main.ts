@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { readArguments } from "../../../../scripts/dev/command-line.ts";
-import { judgeHistory, parseHistory } from "../check/judge.ts";
 import { optionsOf } from "../base/options.ts";
+import { judgeHistory, parseHistory } from "../check/judge.ts";
 import { bugOf, plant } from "../planted/planted.ts";
 import { parseChanges } from "./changes.ts";
 import { runMany } from "./many.ts";
