@@ -2,11 +2,12 @@
  * `quorate apiserver` and kube-apiserver in turn, each before a member of ours: the rates of
  * requests and their processor time, watches, memory, and the time until ready.
  *
- *     npm run bench:apiserver -- --help
+ *     ./dev bench apiserver --help
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { ApiClient, type LoadResult } from "./apiserver/load.ts";
 import {
   type ApiProgram,
@@ -16,30 +17,46 @@ import {
   startApiProgram,
 } from "./apiserver/servers.ts";
 import { Watchers } from "./apiserver/watchers.ts";
-import { positive, readArguments } from "./arguments.ts";
 import { install } from "./installed.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const help = `npm run bench:apiserver -- [options]: quorate apiserver beside kube-apiserver of PATH
-  --rounds N      rounds (default: 3); the programs take turns to go first
-  --clients N     clients at a time (default: 50)
-  --requests N    requests of each load (default: 3000)
-  --warm-up N     requests of each kind before the measured ones (default: 2000)
-  --watchers N    watches of the changing objects (default: 1000)
-  --changes N     changes that they see (default: 200)
-  --objects N     objects for the figure of memory (default: 50000); made in the last round
-  --only NAME     quorate or kube-apiserver alone`;
+const help = `./dev bench apiserver [OPTIONS]: quorate apiserver beside kube-apiserver of PATH`;
 
 const { values: args } = readArguments(help, {
-  rounds: { type: "string", default: "3" },
-  clients: { type: "string", default: "50" },
-  requests: { type: "string", default: "3000" },
-  "warm-up": { type: "string", default: "2000" },
-  watchers: { type: "string", default: "1000" },
-  changes: { type: "string", default: "200" },
-  objects: { type: "string", default: "50000" },
-  only: { type: "string" },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds; the programs take turns to go first",
+  },
+  clients: { type: "string", default: "50", requiresArg: true, describe: "clients at a time" },
+  requests: {
+    type: "string",
+    default: "3000",
+    requiresArg: true,
+    describe: "requests of each load",
+  },
+  "warm-up": {
+    type: "string",
+    default: "2000",
+    requiresArg: true,
+    describe: "requests of each kind before the measured ones",
+  },
+  watchers: {
+    type: "string",
+    default: "1000",
+    requiresArg: true,
+    describe: "watches of the changing objects",
+  },
+  changes: { type: "string", default: "200", requiresArg: true, describe: "changes that they see" },
+  objects: {
+    type: "string",
+    default: "50000",
+    requiresArg: true,
+    describe: "objects for the figure of memory; made in the last round",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or kube-apiserver alone" },
 });
 const rounds = positive("rounds", args.rounds);
 const clients = positive("clients", args.clients);

@@ -1,7 +1,7 @@
 /**
- * npm run bench:cacher: the cache of the API server by itself, over a source in this process.
+ * ./dev bench cacher: the cache of the API server by itself, over a source in this process.
  *
- *     npm run bench:cacher -- [--objects 50000] [--watchers 1000] [--events 5000]
+ *     ./dev bench cacher [--objects 50000] [--watchers 1000] [--events 5000]
  *
  * Each row has its rate, and the longest time for which it held the event loop, in processor time
  * of the thread.
@@ -16,18 +16,20 @@ import {
   type Watch,
   type WatchEvent,
 } from "@quorate/kube-storage";
-import { count, readArguments } from "./arguments.ts";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { BenchSource, benchAttributes, KIND, keyOf, PREFIX } from "./cacher-source.ts";
 import { align } from "./report.ts";
 
-const help = `npm run bench:cacher -- [options]: the watch cache by itself
-  --objects N    objects in the cache (default: 50000)
-  --watchers N   watchers (default: 1000)
-  --events N     changes of each row (default: 5000)`;
+const help = `./dev bench cacher [OPTIONS]: the watch cache by itself`;
 const { values } = readArguments(help, {
-  objects: { type: "string", default: "50000" },
-  watchers: { type: "string", default: "1000" },
-  events: { type: "string", default: "5000" },
+  objects: {
+    type: "string",
+    default: "50000",
+    requiresArg: true,
+    describe: "objects in the cache",
+  },
+  watchers: { type: "string", default: "1000", requiresArg: true, describe: "watchers" },
+  events: { type: "string", default: "5000", requiresArg: true, describe: "changes of each row" },
 });
 const objects = count("objects", values.objects);
 const watcherCount = count("watchers", values.watchers);

@@ -2,33 +2,39 @@
  * The JSON gateways of Quorate and etcd in turn: put, range and txn on 100 and 1000 keep-alive
  * connections, and 1000 watch streams.
  *
- *     npm run bench:gateway -- --help
+ *     ./dev bench gateway --help
  *
  * Processor time and memory are the member's, as a release has it; memory also as its growth over
  * the start. The generator has one of two processors for its own, as far as it needs it: its
  * processor time for a request is a column, and bounds the rates of both programs.
  */
 
+import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { bundledMember } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
-import { positive, readArguments, refuse } from "./arguments.ts";
 import { HttpConnection, post } from "./gateway/connection.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const help = `npm run bench:gateway -- [options]: the JSON gateways of Quorate and etcd in turn
-  --seconds N      of each measurement (default: 5)
-  --rounds N       rounds (default: 3); the programs take turns to go first
-  --case TEXT      only the cases whose name contains it
-  --only NAME      quorate or etcd alone
+const help = `./dev bench gateway [OPTIONS]: the JSON gateways of Quorate and etcd in turn
 ETCD selects etcd's program (default: etcd on the PATH).`;
 
 const { values: args } = readArguments(help, {
-  seconds: { type: "string", default: "5" },
-  rounds: { type: "string", default: "3" },
-  case: { type: "string", default: "" },
-  only: { type: "string" },
+  seconds: { type: "string", default: "5", requiresArg: true, describe: "of each measurement" },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds; the programs take turns to go first",
+  },
+  case: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: "only the cases whose name contains it",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 const seconds = positive("seconds", args.seconds);
 const rounds = positive("rounds", args.rounds);

@@ -1,9 +1,9 @@
 /**
- * npm run bench:hold: how long one call of one client makes all others wait. A store of many small
+ * ./dev bench hold: how long one call of one client makes all others wait. A store of many small
  * keys gets each call of the API in turn, in its heaviest form, while another client puts a key
  * every few milliseconds.
  *
- *     npm run bench:hold -- --help
+ *     ./dev bench hold --help
  *
  * For each call: how long it took, the longest put meanwhile beside that of an idle store, the
  * longest turn of the member's event loop (of ours) and its longest pause for garbage, the most
@@ -14,10 +14,10 @@ import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { fromUtf8, KVService, LeaseService, MaintenanceService, PutRequest } from "@quorate/proto";
+import { count, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { CallError, TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { count, readArguments, refuse } from "./arguments.ts";
 import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
 import { readHttp } from "./hold/http.ts";
 import { pinToOneProcessor } from "./hold/pin.ts";
@@ -29,29 +29,42 @@ import { keyOf, randomValue } from "./keys.ts";
 import { align } from "./report.ts";
 import { peakResidentBytes } from "./usage.ts";
 
-const help = `npm run bench:hold -- [options]: what each call of the API does to the other clients, ours and etcd's in turn
-  --keys N        keys in the store (default: 500000)
-  --leased N      keys of one lease (default: 100000)
-  --leases N      leases beside it (default: 100000)
-  --size N        members (default: 1); the calls go to the leader
-  --calls TEXT    only the calls whose names hold one of these texts, parted by ";"
-  --only NAME     quorate or etcd alone
-  --spin          measures turns of the event loop in processor time too, for which the member never sleeps
-  --profile       prints what the longest turns did (with --spin); the profiler costs time
-  --list          the names of the calls
-  --markdown      the table for docs/benchmarks.md (progress goes to standard error)`;
+const help = `./dev bench hold [OPTIONS]: what each call of the API does to the other clients, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  keys: { type: "string", default: "500000" },
-  leased: { type: "string", default: "100000" },
-  leases: { type: "string", default: "100000" },
-  size: { type: "string", default: "1" },
-  calls: { type: "string", default: "" },
-  only: { type: "string" },
-  spin: { type: "boolean", default: false },
-  profile: { type: "boolean", default: false },
-  list: { type: "boolean", default: false },
-  markdown: { type: "boolean", default: false },
+  keys: { type: "string", default: "500000", requiresArg: true, describe: "keys in the store" },
+  leased: { type: "string", default: "100000", requiresArg: true, describe: "keys of one lease" },
+  leases: { type: "string", default: "100000", requiresArg: true, describe: "leases beside it" },
+  size: {
+    type: "string",
+    default: "1",
+    requiresArg: true,
+    describe: "members; the calls go to the leader",
+  },
+  calls: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: 'only the calls whose names hold one of these texts, parted by ";"',
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+  spin: {
+    type: "boolean",
+    default: false,
+    describe:
+      "measures turns of the event loop in processor time too, for which the member never sleeps",
+  },
+  profile: {
+    type: "boolean",
+    default: false,
+    describe: "prints what the longest turns did (with --spin); the profiler costs time",
+  },
+  list: { type: "boolean", default: false, describe: "the names of the calls" },
+  markdown: {
+    type: "boolean",
+    default: false,
+    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+  },
 });
 const keys = count("keys", args.keys);
 const leased = count("leased", args.leased);

@@ -1,29 +1,38 @@
 /**
- * npm run bench:http-engine: the HTTP/1.1 engine beside node:http, and etcd's /health if etcd runs:
+ * ./dev bench http-engine: the HTTP/1.1 engine beside node:http, and etcd's /health if etcd runs:
  * requests that need no work, on keep-alive connections; and what an idle event stream costs.
  *
- *     npm run bench:http-engine -- [--seconds 4] [--rounds 3] [--etcd PORT --etcd-pid PID]
+ *     ./dev bench http-engine [--seconds 4] [--rounds 3] [--etcd PORT --etcd-pid PID]
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { count, positive, readArguments } from "./arguments.ts";
+import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
 import { Loader } from "./http-engine/load.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const help = `npm run bench:http-engine -- [options]: requests without work over HTTP/1.1
-  --seconds S      measured seconds of each row (default: 4)
-  --rounds N       rounds, of which the table shows medians (default: 3)
-  --streams N      idle event streams (default: 10000)
-  --etcd PORT      the client port of an etcd, for GET /version
-  --etcd-pid PID   its process`;
+const help = `./dev bench http-engine [OPTIONS]: requests without work over HTTP/1.1`;
 const { values: args } = readArguments(help, {
-  seconds: { type: "string", default: "4" },
-  rounds: { type: "string", default: "3" },
-  streams: { type: "string", default: "10000" },
-  etcd: { type: "string" },
-  "etcd-pid": { type: "string" },
+  seconds: {
+    type: "string",
+    default: "4",
+    requiresArg: true,
+    describe: "measured seconds of each row",
+  },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds, of which the table shows medians",
+  },
+  streams: { type: "string", default: "10000", requiresArg: true, describe: "idle event streams" },
+  etcd: {
+    type: "string",
+    requiresArg: true,
+    describe: "the client port of an etcd, for GET /version",
+  },
+  "etcd-pid": { type: "string", requiresArg: true, describe: "its process" },
 });
 const seconds = positive("seconds", args.seconds);
 const rounds = count("rounds", args.rounds);

@@ -3,33 +3,46 @@
  * etcd, in turn; with --v2 etcd's v2 API. Each connection sends its next request when it has the
  * response to the last.
  *
- *     npm run bench:http -- --help
+ *     ./dev bench http --help
  *
  * Processor microseconds of the member for a request are what other programs on the machine, and
  * this generator, disturb least.
  */
+
+import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { positive, readArguments, refuse } from "./arguments.ts";
 import { HttpConnection } from "./gateway/connection.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds } from "./usage.ts";
 
-const help = `npm run bench:http -- [options]: puts and gets over HTTP/1.1, ours and etcd's in turn
-  --connections LIST   numbers of connections (default: 100,1000)
-  --seconds N          of each measurement (default: 5)
-  --rounds N           rounds (default: 3); the programs take turns to go first
-  --only NAME          quorate or etcd alone
-  --v2                 the v2 API; ETCD34 is the path of etcd 3.4, which has it too
-  --markdown           the table for docs/benchmarks.md (progress goes to standard error)`;
+const help = `./dev bench http [OPTIONS]: puts and gets over HTTP/1.1, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  connections: { type: "string", default: "100,1000" },
-  seconds: { type: "string", default: "5" },
-  rounds: { type: "string", default: "3" },
-  only: { type: "string" },
-  v2: { type: "boolean", default: false },
-  markdown: { type: "boolean", default: false },
+  connections: {
+    type: "string",
+    default: "100,1000",
+    requiresArg: true,
+    describe: "numbers of connections",
+  },
+  seconds: { type: "string", default: "5", requiresArg: true, describe: "of each measurement" },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds; the programs take turns to go first",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+  v2: {
+    type: "boolean",
+    default: false,
+    describe: "the v2 API; ETCD34 is the path of etcd 3.4, which has it too",
+  },
+  markdown: {
+    type: "boolean",
+    default: false,
+    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+  },
 });
 const counts = args.connections.split(",").map((text) => positive("connections", text));
 const seconds = positive("seconds", args.seconds);

@@ -1,7 +1,7 @@
 /**
- * npm run bench:json: what the JSON mapping of the gateway takes, in processor time.
+ * ./dev bench json: what the JSON mapping of the gateway takes, in processor time.
  *
- *     npm run bench:json -- [--runs 7] [--count 100000]
+ *     ./dev bench json [--runs 7] [--count 100000]
  *
  * Small messages one by one, medians over the runs; large ones in the slices in which a member
  * works on them, with the longest slice.
@@ -20,15 +20,13 @@ import {
   transcodeResponse,
   wireToJson,
 } from "@quorate/proto";
-import { count, readArguments } from "./arguments.ts";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { align, median } from "./report.ts";
 
-const help = `npm run bench:json -- [options]: processor time of the JSON mapping
-  --runs N    runs of each row (default: 7)
-  --count N   messages of a run (default: 100000)`;
+const help = `./dev bench json [OPTIONS]: processor time of the JSON mapping`;
 const { values: args } = readArguments(help, {
-  runs: { type: "string", default: "7" },
-  count: { type: "string", default: "100000" },
+  runs: { type: "string", default: "7", requiresArg: true, describe: "runs of each row" },
+  count: { type: "string", default: "100000", requiresArg: true, describe: "messages of a run" },
 });
 const runs = count("runs", args.runs);
 const messages = count("count", args.count);

@@ -1,33 +1,47 @@
 /**
- * npm run bench:latency: how long a call takes at a rate that both programs sustain. Clusters of
+ * ./dev bench latency: how long a call takes at a rate that both programs sustain. Clusters of
  * ours and of etcd's in turn; calls are due at fixed times, whether the server is late or not.
  */
+
+import { count, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { count, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl } from "./calls.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
 import { ground, preparation, type Row, rows } from "./rows.ts";
 
-const help = `npm run bench:latency -- [options]: latency at a fixed rate, ours and etcd's in turn
-  --rates LIST    calls a second, "2000,10000" by default
-  --rows LIST     loads of npm run bench, by the beginning of their names, parted by ";"
-                  (default: "put random, 1000;get linearizable;mixed")
-  --size N        members, 1 by default; --tls encrypts
-  --rounds N      rounds, 3 by default
-  --seconds S     measured seconds of each, 5 by default
-  --only NAME     quorate or etcd alone`;
+const help = `./dev bench latency [OPTIONS]: latency at a fixed rate, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  rates: { type: "string", default: "2000,10000" },
-  rows: { type: "string", default: "put random, 1000;get linearizable;mixed" },
-  size: { type: "string", default: "1" },
-  tls: { type: "boolean", default: false },
-  rounds: { type: "string", default: "3" },
-  seconds: { type: "string", default: "5" },
-  only: { type: "string" },
+  rates: {
+    type: "string",
+    default: "2000,10000",
+    requiresArg: true,
+    describe: 'calls a second, "2000,10000" by default',
+  },
+  rows: {
+    type: "string",
+    default: "put random, 1000;get linearizable;mixed",
+    requiresArg: true,
+    describe: 'loads of ./dev bench, by the beginning of their names, parted by ";"',
+  },
+  size: {
+    type: "string",
+    default: "1",
+    requiresArg: true,
+    describe: "members, 1 by default; --tls encrypts",
+  },
+  tls: { type: "boolean", default: false, describe: "" },
+  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
+  seconds: {
+    type: "string",
+    default: "5",
+    requiresArg: true,
+    describe: "measured seconds of each, 5 by default",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 2000;

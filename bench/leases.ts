@@ -3,7 +3,7 @@
  * then left alone: none may be lost while it is kept alive, none may end early, and each must end
  * soon after its time.
  *
- *     npm run soak:leases -- [--leases 100000] [--minutes 5] [--ttl 60] [--size 3]
+ *     ./dev soak leases [--leases 100000] [--minutes 5] [--ttl 60] [--size 3]
  *
  * Clients renew a lease after a third of its time, as Go's does, so they all end within a third of
  * their time when that stops. An end is seen by the deletion of the key on a watch; its lag is
@@ -21,9 +21,9 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
+import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { positive, readArguments } from "./arguments.ts";
 import { Connection } from "./connection.ts";
 import { eachField, varint } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
@@ -378,22 +378,31 @@ export async function soakLeases(options: SoakOptions): Promise<SoakResult> {
   }
 }
 
-const help = `npm run soak:leases -- [options]: many leases on three members, kept alive and then left alone
-
-  --leases N     how many, each with a key (100000)
-  --minutes M    how long they are kept alive (5)
-  --ttl S        their time to live in seconds (60)
-  --size N       members (3)
-  --help         prints this
+const help = `./dev soak leases [OPTIONS]: many leases on three members, kept alive and then left alone
 
 Ends with 1 if a lease was lost or ended early, or if the 99th percentile of the lag of the ends is ${goalP99Ms} ms or more.`;
 
 async function main(): Promise<void> {
   const { values } = readArguments(help, {
-    leases: { type: "string", default: "100000" },
-    minutes: { type: "string", default: "5" },
-    ttl: { type: "string", default: "60" },
-    size: { type: "string", default: "3" },
+    leases: {
+      type: "string",
+      default: "100000",
+      requiresArg: true,
+      describe: "how many, each with a key (100000)",
+    },
+    minutes: {
+      type: "string",
+      default: "5",
+      requiresArg: true,
+      describe: "how long they are kept alive (5)",
+    },
+    ttl: {
+      type: "string",
+      default: "60",
+      requiresArg: true,
+      describe: "their time to live in seconds (60)",
+    },
+    size: { type: "string", default: "3", requiresArg: true, describe: "members (3)" },
   });
   const leases = positive("leases", values.leases);
   const minutes = positive("minutes", values.minutes);

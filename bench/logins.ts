@@ -1,33 +1,47 @@
 /**
- * npm run bench:logins: how much a stream of logins delays other clients' puts. One member of ours
+ * ./dev bench logins: how much a stream of logins delays other clients' puts. One member of ours
  * and of etcd's in turn, puts at a fixed rate with a token, and in every second round logins at
  * another, for each cost of a password's hash.
  */
 import { AuthService, GrpcCode } from "@quorate/proto";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth, PASSWORD } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { count, readArguments } from "./arguments.ts";
 import { runCount } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
 import { ground, preparation, rows } from "./rows.ts";
 
-const help = `npm run bench:logins -- [options]: what logins cost other clients' puts, ours and etcd's in turn
-  --puts N        puts a second, 10000 by default
-  --logins N      logins a second, 200 by default
-  --costs LIST    costs of a password's hash, "4,10" by default
-  --rounds N      rounds, 3 by default
-  --seconds S     measured seconds of each, 5 by default
-  --only NAME     quorate or etcd alone`;
+const help = `./dev bench logins [OPTIONS]: what logins cost other clients' puts, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  puts: { type: "string", default: "10000" },
-  logins: { type: "string", default: "200" },
-  costs: { type: "string", default: "4,10" },
-  rounds: { type: "string", default: "3" },
-  seconds: { type: "string", default: "5" },
-  only: { type: "string" },
+  puts: {
+    type: "string",
+    default: "10000",
+    requiresArg: true,
+    describe: "puts a second, 10000 by default",
+  },
+  logins: {
+    type: "string",
+    default: "200",
+    requiresArg: true,
+    describe: "logins a second, 200 by default",
+  },
+  costs: {
+    type: "string",
+    default: "4,10",
+    requiresArg: true,
+    describe: `costs of a password's hash, "4,10" by default`,
+  },
+  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
+  seconds: {
+    type: "string",
+    default: "5",
+    requiresArg: true,
+    describe: "measured seconds of each, 5 by default",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 1500;

@@ -1,24 +1,24 @@
 /**
- * npm run bench: ours and etcd in turn, the same loads on each, and a table.
+ * ./dev bench: ours and etcd in turn, the same loads on each, and a table.
  *
- *   npm run bench -- --quick                              every row, one short round
- *   npm run bench -- --rows "put random;txn" --size 1     some rows
- *   npm run bench -- --help
+ *   ./dev bench --quick                              every row, one short round
+ *   ./dev bench "put random" txn --size 1          some rows
+ *   ./dev bench --help
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
+import { orRefuse, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import {
   type Executable,
   etcd as etcdOnPath,
   quorate as ownQuorate,
 } from "../test/support/executables.ts";
-import { orRefuse, refuse } from "./arguments.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
 import { measureIdle, measureManyPuts, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
-import { type BenchOptions, benchHelp, readOptions } from "./options.ts";
+import { type BenchOptions, readOptions } from "./options.ts";
 import { type Figure, type FigureOf, type Findings, type Measurement, report } from "./report.ts";
 import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
 import { type GoRow, goBenchmark as goOnPath, goRows, runGoBenchmark } from "./stock.ts";
@@ -38,7 +38,6 @@ const measurements: Measurement[] = [];
 const figures: FigureOf[] = [];
 
 async function main(): Promise<void> {
-  if (options.help) return console.log(benchHelp);
   if (options.list)
     return console.log([...rows, ...goRows, ...lifeRows].map((row) => row.name).join("\n"));
   if (options.from !== undefined)

@@ -1,28 +1,12 @@
-/** The command line of npm run bench. */
-import { parseArgs } from "node:util";
+/** The command line of ./dev bench. */
+import { readArguments } from "../scripts/dev/command-line.ts";
 
-export const benchHelp = `npm run bench -- [options]
-  --quick            every row in one short round, about six minutes; the other options still count
-  --list             names the rows
-  --rows "A;B"       only rows whose name contains one of the texts, such as "put random" or "many keys"
-  --size N           1 or 3 members alone
-  --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
-  --only NAME        quorate or etcd alone
-  --quorate PATH     the member to measure, such as bin/quorate of an unpacked release (default: that of this repository)
-  --etcd PATH        the etcd to compare with (default: the one on the PATH); its version is printed
-  --benchmark PATH   etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)
-  --rounds N         rounds (default: 3); the programs take turns to go first
-  --seconds S        measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)
-  --keys N           keys of 8 bytes (default: 10000)
-  --value-bytes N    bytes of each value (default: 256)
-  --many-keys N      puts of the rows "many keys" and "many revisions" (default: 1000000; quick: 200000)
-  --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
-  --json FILE        also write every measurement to a file, as it goes
-  --from FILE        run nothing: the report of measurements from such a file
-`;
+const usage = `./dev bench [ROW...] [OPTIONS]: rows of requests, ours and etcd's in turn
+
+Runs the rows whose names contain one of the words, such as "put random" or "many keys"; all without a
+word.`;
 
 export interface BenchOptions {
-  readonly help: boolean;
   readonly list: boolean;
   readonly from: string | undefined;
   readonly rows: readonly string[];
@@ -50,30 +34,78 @@ export interface BenchOptions {
 
 /** Throws where a value makes no sense. */
 export function readOptions(args: readonly string[]): BenchOptions {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      quick: { type: "boolean", default: false },
-      list: { type: "boolean", default: false },
-      rows: { type: "string" },
-      size: { type: "string" },
-      plain: { type: "boolean", default: false },
-      tls: { type: "boolean", default: false },
-      only: { type: "string" },
-      quorate: { type: "string" },
-      etcd: { type: "string" },
-      benchmark: { type: "string" },
-      rounds: { type: "string" },
-      seconds: { type: "string" },
-      keys: { type: "string" },
-      "value-bytes": { type: "string" },
-      "many-keys": { type: "string" },
-      markdown: { type: "boolean", default: false },
-      json: { type: "string" },
-      from: { type: "string" },
-      help: { type: "boolean", default: false },
+  const { values, positionals } = readArguments(
+    usage,
+    {
+      quick: {
+        type: "boolean",
+        default: false,
+        describe: "every row in one short round, about six minutes; the other options still count",
+      },
+      list: { type: "boolean", default: false, describe: "names the rows" },
+      size: { type: "string", requiresArg: true, describe: "1 or 3 members alone" },
+      plain: { type: "boolean", default: false, describe: "plain connections alone" },
+      tls: { type: "boolean", default: false, describe: "mutual TLS for clients and peers alone" },
+      only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+      quorate: {
+        type: "string",
+        requiresArg: true,
+        describe:
+          "the member to measure, such as bin/quorate of an unpacked release (default: that of this repository)",
+      },
+      etcd: {
+        type: "string",
+        requiresArg: true,
+        describe: "the etcd to compare with (default: the one on the PATH); its version is printed",
+      },
+      benchmark: {
+        type: "string",
+        requiresArg: true,
+        describe: `etcd's benchmark tool for the rows "by Go's clientv3" (default: $ETCD_BENCHMARK, then the PATH)`,
+      },
+      rounds: {
+        type: "string",
+        requiresArg: true,
+        describe: "rounds (default: 3); the programs take turns to go first",
+      },
+      seconds: {
+        type: "string",
+        requiresArg: true,
+        describe:
+          "measured seconds of each load (default: 3; quick: 1), after 2 s of warm-up (quick: 0.5 s)",
+      },
+      keys: { type: "string", requiresArg: true, describe: "keys of 8 bytes (default: 10000)" },
+      "value-bytes": {
+        type: "string",
+        requiresArg: true,
+        describe: "bytes of each value (default: 256)",
+      },
+      "many-keys": {
+        type: "string",
+        requiresArg: true,
+        describe:
+          'puts of the rows "many keys" and "many revisions" (default: 1000000; quick: 200000)',
+      },
+      markdown: {
+        type: "boolean",
+        default: false,
+        describe:
+          "the report with its conditions, for docs/benchmarks.md (progress goes to standard error)",
+      },
+      json: {
+        type: "string",
+        requiresArg: true,
+        describe: "also write every measurement to a file, as it goes",
+      },
+      from: {
+        type: "string",
+        requiresArg: true,
+        describe: "run nothing: the report of measurements from such a file",
+      },
     },
-  });
+    "ROW",
+    args,
+  );
   const { quick } = values;
   const number = (
     name: "rounds" | "seconds" | "keys" | "value-bytes" | "many-keys" | "size",
@@ -87,10 +119,9 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw new Error(`--only is quorate or etcd, not "${values.only}"`);
   }
   return {
-    help: values.help,
     list: values.list,
     from: values.from,
-    rows: (values.rows ?? "").split(";").filter((text) => text !== ""),
+    rows: positionals,
     sizes: values.size === undefined ? [1, 3] : [number("size", 1)],
     tls: values.plain === values.tls ? [false, true] : [values.tls],
     only: values.only,

@@ -1,41 +1,54 @@
 /**
- * npm run bench:pairs: two versions of this repository beside each other. One member of each runs;
+ * ./dev bench pairs: two versions of this repository beside each other. One member of each runs;
  * the same loads go to the one and the other in turn, in short bursts, so that what else happens on
  * the machine meets both.
  *
  *     git worktree add /tmp/base COMMIT && (cd /tmp/base && npm ci)
- *     npm run bench:pairs -- --base /tmp/base --rows "put random;mixed"
+ *     ./dev bench pairs --base /tmp/base --rows "put random;mixed"
  *
  * For each row the median over the pairs of bursts: calls a second and processor time a call, of
  * both, and the ratios of this version to the base. Processor time is what other programs disturb
  * least.
  */
 import { join, resolve } from "node:path";
+import { count, positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
-import { count, positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl } from "./calls.ts";
 import { runCount, runLoad } from "./load.ts";
 import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
 
-const help = `npm run bench:pairs -- --base DIR [options]: this version beside the one in DIR
-  --base DIR      a checkout of the other version, with its dependencies
-  --rows TEXT     only rows whose names hold one of these texts, parted by ";"
-  --pairs N       pairs of bursts for each row and start (default: 4)
-  --starts N      members are started so many times: each is compiled differently (default: 3)
-  --seconds S     of a burst (default: 1)
-  --tls           mutual TLS
-  --size N        members of each (default: 1)`;
+const help = `./dev bench pairs --base DIR [OPTIONS]: this version beside the one in DIR`;
 
 const { values: args } = readArguments(help, {
-  base: { type: "string", default: "" },
-  rows: { type: "string", default: "" },
-  pairs: { type: "string", default: "4" },
-  starts: { type: "string", default: "3" },
-  seconds: { type: "string", default: "1" },
-  tls: { type: "boolean", default: false },
-  size: { type: "string", default: "1" },
+  base: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: "a checkout of the other version, with its dependencies",
+  },
+  rows: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: 'only rows whose names hold one of these texts, parted by ";"',
+  },
+  pairs: {
+    type: "string",
+    default: "4",
+    requiresArg: true,
+    describe: "pairs of bursts for each row and start",
+  },
+  starts: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "members are started so many times: each is compiled differently",
+  },
+  seconds: { type: "string", default: "1", requiresArg: true, describe: "of a burst" },
+  tls: { type: "boolean", default: false, describe: "mutual TLS" },
+  size: { type: "string", default: "1", requiresArg: true, describe: "members of each" },
 });
 if (args.base === "") refuse("--base is missing");
 const pairs = count("pairs", args.pairs);

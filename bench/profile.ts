@@ -1,16 +1,16 @@
 /**
- * npm run profile -- ROW: runs one row of the benchmark on a member under V8's profiler, writes a
+ * ./dev profile ROW: runs one row of the benchmark on a member under V8's profiler, writes a
  * flame picture and prints the functions that took most of the time.
  *
- *   npm run profile -- "put random, 1000 clients"
- *   npm run profile -- txn --size 3 --member follower --seconds 10
+ *   ./dev profile "put random, 1000 clients"
+ *   ./dev profile txn --size 3 --member follower --seconds 10
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { orRefuse, positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
-import { orRefuse, positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl } from "./calls.ts";
 import { type CpuProfile, type Frame, frames, functionTimes } from "./cpu-profile.ts";
 import { flameHtml } from "./flame.ts";
@@ -18,15 +18,8 @@ import { runCount, runLoad } from "./load.ts";
 import { ground, preparation, type Row, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
 
-const help = `npm run profile -- ROW [options]
-  ROW                 a row of the benchmark, or a part of its name that only one has: npm run bench -- --list
-  --size N            members (default: 1)
-  --tls               mutual TLS
-  --member WHO        leader or follower (default: leader)
-  --seconds S         measured seconds (default: 5)
-  --top N             lines of the table (default: 30)
-  --out FILE          the flame picture; default: in the temporary directory
-`;
+const help = `./dev profile ROW [OPTIONS]
+  ROW                 a row of the benchmark, or a part of its name that only one has: ./dev bench --list`;
 
 export interface ProfileOptions {
   readonly row: Row;
@@ -145,14 +138,23 @@ export function topTable({ tree, answered }: Profiled, count: number): string {
 
 async function main(): Promise<void> {
   const options = {
-    size: { type: "string", default: "1" },
-    tls: { type: "boolean", default: false },
-    member: { type: "string", default: "leader" },
-    seconds: { type: "string", default: "5" },
-    top: { type: "string", default: "30" },
-    out: { type: "string" },
+    size: { type: "string", default: "1", requiresArg: true, describe: "members" },
+    tls: { type: "boolean", default: false, describe: "mutual TLS" },
+    member: {
+      type: "string",
+      default: "leader",
+      requiresArg: true,
+      describe: "leader or follower",
+    },
+    seconds: { type: "string", default: "5", requiresArg: true, describe: "measured seconds" },
+    top: { type: "string", default: "30", requiresArg: true, describe: "lines of the table" },
+    out: {
+      type: "string",
+      requiresArg: true,
+      describe: "the flame picture; default: in the temporary directory",
+    },
   } as const;
-  const { values, positionals } = readArguments(help, options, { allowPositionals: true });
+  const { values, positionals } = readArguments(help, options, "ROW");
   if (positionals.length !== 1) refuse("one row is to be named");
   const { tls, member } = values;
   if (member !== "leader" && member !== "follower")

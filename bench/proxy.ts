@@ -2,7 +2,7 @@
  * grpc-proxy, ours and etcd's in turn, before one member of ours: requests of 100 clients, and
  * watchers of one key. What is compared is the processor time of the proxy itself.
  *
- *     npm run bench:proxy -- --help
+ *     ./dev bench proxy --help
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
@@ -13,11 +13,11 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
+import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { etcd, quorate } from "../test/support/executables.ts";
 import { freePorts } from "../test/support/ports.ts";
 import { until } from "../test/support/until.ts";
-import { positive, readArguments } from "./arguments.ts";
 import { getTemplate, putTemplate, type Step, UnaryLoad } from "./calls.ts";
 import { Connection } from "./connection.ts";
 import { keyOf, randomValue } from "./keys.ts";
@@ -26,17 +26,28 @@ import { align, median } from "./report.ts";
 import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const help = `npm run bench:proxy -- [options]: grpc-proxy, ours and etcd's in turn, before one member
-  --rounds N      rounds (default: 3); the programs take turns to go first
-  --seconds N     measured seconds of each load (default: 3)
-  --watchers N    watchers of one key (default: 10000)
-  --puts N        puts of that key (default: 200)`;
+const help = `./dev bench proxy [OPTIONS]: grpc-proxy, ours and etcd's in turn, before one member`;
 
 const { values: args } = readArguments(help, {
-  rounds: { type: "string", default: "3" },
-  seconds: { type: "string", default: "3" },
-  watchers: { type: "string", default: "10000" },
-  puts: { type: "string", default: "200" },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds; the programs take turns to go first",
+  },
+  seconds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "measured seconds of each load",
+  },
+  watchers: {
+    type: "string",
+    default: "10000",
+    requiresArg: true,
+    describe: "watchers of one key",
+  },
+  puts: { type: "string", default: "200", requiresArg: true, describe: "puts of that key" },
 });
 const [rounds, seconds] = [positive("rounds", args.rounds), positive("seconds", args.seconds)];
 const [watchers, puts] = [positive("watchers", args.watchers), positive("puts", args.puts)];

@@ -1,5 +1,5 @@
 /**
- * npm run bench:security: what users, roles and the audit log cost. One member of ours and of
+ * ./dev bench security: what users, roles and the audit log cost. One member of ours and of
  * etcd's, put, get and txn by 1000 clients, in each of these settings:
  *
  *     open           no users and roles
@@ -13,29 +13,39 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { count, readArguments } from "./arguments.ts";
 import type { Target } from "./calls.ts";
 import { runCount, runLoad } from "./load.ts";
 import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, rows } from "./rows.ts";
 import { cpuSeconds } from "./usage.ts";
 
-const help = `npm run bench:security -- [options]: what users, roles and the audit log cost, ours and etcd's in turn
-  --rounds N      rounds, 3 by default
-  --seconds S     measured seconds of each load, 3 by default
-  --settings TEXT only settings whose names hold one of these texts, parted by ";"
-  --loads TEXT    only loads whose names hold one of these texts, parted by ";"
-  --only NAME     quorate or etcd alone`;
+const help = `./dev bench security [OPTIONS]: what users, roles and the audit log cost, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  rounds: { type: "string", default: "3" },
-  seconds: { type: "string", default: "3" },
-  settings: { type: "string", default: "" },
-  loads: { type: "string", default: "" },
-  only: { type: "string" },
+  rounds: { type: "string", default: "3", requiresArg: true, describe: "rounds, 3 by default" },
+  seconds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "measured seconds of each load, 3 by default",
+  },
+  settings: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: 'only settings whose names hold one of these texts, parted by ";"',
+  },
+  loads: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: 'only loads whose names hold one of these texts, parted by ";"',
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
 });
 
 const WARM_UP_MS = 1500;

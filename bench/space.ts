@@ -1,40 +1,57 @@
 /**
- * npm run bench:space: a full store, ours and etcd's in turn. The store is filled, then compacted
+ * ./dev bench space: a full store, ours and etcd's in turn. The store is filled, then compacted
  * and defragmented while clients go on putting: what do they feel of it?
  *
- *     npm run bench:space -- --help
+ *     ./dev bench space --help
  *
  * Each key is written twice, so that half of what lies in the store is history that compaction
  * drops. Filling stops when its share of --minutes is over; the sizes in the table say how much
  * came in. A put counts for the phase in which it began.
  */
 import { KVService, MaintenanceService } from "@quorate/proto";
+import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl, putTemplate, revisionOf, type Target, UnaryLoad } from "./calls.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { runCount } from "./load.ts";
 import { align } from "./report.ts";
 
-const help = `npm run bench:space -- [options]: compaction and defragmentation of a full store under load, ours and etcd's in turn
-  --gib N              what is written, in GiB, each key twice (default: 2)
-  --size N             members (default: 1)
-  --clients N          clients that put without pause (default: 20)
-  --quiet-seconds S    how long they put before and after (default: 10)
-  --minutes N          the most that a program may take (default: 10): filling stops when its share is over
-  --only NAME          quorate or etcd alone
-  --markdown           the table for docs/benchmarks.md (progress goes to standard error)`;
+const help = `./dev bench space [OPTIONS]: compaction and defragmentation of a full store under load, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  gib: { type: "string", default: "2" },
-  size: { type: "string", default: "1" },
-  clients: { type: "string", default: "20" },
-  "quiet-seconds": { type: "string", default: "10" },
-  minutes: { type: "string", default: "10" },
-  only: { type: "string" },
-  markdown: { type: "boolean", default: false },
+  gib: {
+    type: "string",
+    default: "2",
+    requiresArg: true,
+    describe: "what is written, in GiB, each key twice",
+  },
+  size: { type: "string", default: "1", requiresArg: true, describe: "members" },
+  clients: {
+    type: "string",
+    default: "20",
+    requiresArg: true,
+    describe: "clients that put without pause",
+  },
+  "quiet-seconds": {
+    type: "string",
+    default: "10",
+    requiresArg: true,
+    describe: "how long they put before and after",
+  },
+  minutes: {
+    type: "string",
+    default: "10",
+    requiresArg: true,
+    describe: "the most that a program may take: filling stops when its share is over",
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+  markdown: {
+    type: "boolean",
+    default: false,
+    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+  },
 });
 const gib = positive("gib", args.gib);
 const size = positive("size", args.size);

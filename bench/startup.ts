@@ -1,8 +1,8 @@
 /**
- * npm run bench:startup: how long `get` of one key takes from the shell's point of view, most of
+ * ./dev bench startup: how long `get` of one key takes from the shell's point of view, most of
  * which is the program's start.
  *
- *     npm run bench:startup -- [--runs 20]
+ *     ./dev bench startup [--runs 20]
  *
  * quoratectl as a release installs it and as it runs from the sources, and etcdctl where it is
  * installed, in turn, against one member, with and without TLS. Node that does nothing is the
@@ -12,19 +12,25 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { count, readArguments } from "../scripts/dev/command-line.ts";
 import { root } from "../scripts/release/programs.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { findProgram, quorate } from "../test/support/executables.ts";
-import { count, readArguments } from "./arguments.ts";
 import { install } from "./installed.ts";
 import { align, median } from "./report.ts";
 
 /** The most that `get` of an installed quoratectl may take. */
 const GOAL_MS = 150;
 
-const help = `npm run bench:startup -- [options]: the time of \`get\` of one key, beside etcdctl
-  --runs N    how often each program runs (default: 20)`;
-const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
+const help = `./dev bench startup [OPTIONS]: the time of \`get\` of one key, beside etcdctl`;
+const { values: args } = readArguments(help, {
+  runs: {
+    type: "string",
+    default: "20",
+    requiresArg: true,
+    describe: "how often each program runs",
+  },
+});
 const runs = count("runs", args.runs);
 
 interface Cost {

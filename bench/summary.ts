@@ -1,22 +1,25 @@
 /**
- * npm run bench:summary: the tables of docs/benchmarks.md and docs/benchmarks/tables.md, from the
- * files that `npm run bench -- --json FILE` has written. Ratios are those of one round each, as in
+ * ./dev bench summary: the tables of docs/benchmarks.md and docs/benchmarks/tables.md, from the
+ * files that `./dev bench --json FILE` has written. Ratios are those of one round each, as in
  * the report of a run.
  *
- *     npm run -s bench:summary -- one.json three.json life.json [--write]
+ *     ./dev bench summary one.json three.json life.json [--write]
  *
  * Without --write they are printed.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { type Findings, figureTable, loadTable, type Measurement, ratio } from "./report.ts";
 
-const { values: options, positionals: files } = parseArgs({
-  options: { write: { type: "boolean", default: false } },
-  allowPositionals: true,
-});
-if (files.length === 0) throw new Error("usage: npm run bench:summary -- FILE... [--write]");
+const { values: options, positionals: files } = readArguments(
+  "./dev bench summary FILE... [OPTIONS]: the tables of docs/benchmarks.md, from files of --json",
+  {
+    write: { type: "boolean", default: false, describe: "write them to the pages, do not print" },
+  },
+  "FILE",
+);
+if (files.length === 0) refuse("a file is missing");
 const runs = files.map((file) => JSON.parse(readFileSync(file, "utf8")) as Findings);
 const measurements = runs.flatMap((run) => run.measurements);
 const figures = runs.flatMap((run) => run.figures);

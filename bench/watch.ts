@@ -3,7 +3,7 @@
  * many events reach the clients when all watch one key, each its own, or 100 each of 100 prefixes.
  * A few callers put keys in a closed loop, and the clock runs until the last event has come.
  *
- *     npm run bench:watch -- --help
+ *     ./dev bench watch --help
  *
  * Events for each second of the member's CPU is the figure that other programs on the machine, and
  * this generator, disturb least.
@@ -16,31 +16,43 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
+import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { positive, readArguments, refuse } from "./arguments.ts";
 import { Connection, type Template } from "./connection.ts";
 import { align, median, ratio } from "./report.ts";
 import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const help = `npm run bench:watch -- [options]: many watchers on one member, ours and etcd's in turn
-  --watchers N     how many (default: 10000)
-  --streams N      on how many streams (default: 20)
-  --events N       events that are aimed at (default: 400000)
-  --rounds N       rounds (default: 3); the programs take turns to go first
-  --case TEXT      only the cases whose name holds it: "one key", "own key", "prefixes"
-  --only NAME      quorate or etcd alone
-  --markdown       the table for docs/benchmarks.md (progress goes to standard error)`;
+const help = `./dev bench watch [OPTIONS]: many watchers on one member, ours and etcd's in turn`;
 
 const { values: args } = readArguments(help, {
-  watchers: { type: "string", default: "10000" },
-  streams: { type: "string", default: "20" },
-  events: { type: "string", default: "400000" },
-  rounds: { type: "string", default: "3" },
-  case: { type: "string", default: "" },
-  only: { type: "string" },
-  markdown: { type: "boolean", default: false },
+  watchers: { type: "string", default: "10000", requiresArg: true, describe: "how many" },
+  streams: { type: "string", default: "20", requiresArg: true, describe: "on how many streams" },
+  events: {
+    type: "string",
+    default: "400000",
+    requiresArg: true,
+    describe: "events that are aimed at",
+  },
+  rounds: {
+    type: "string",
+    default: "3",
+    requiresArg: true,
+    describe: "rounds; the programs take turns to go first",
+  },
+  case: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: 'only the cases whose name holds it: "one key", "own key", "prefixes"',
+  },
+  only: { type: "string", requiresArg: true, describe: "quorate or etcd alone" },
+  markdown: {
+    type: "boolean",
+    default: false,
+    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+  },
 });
 const watchers = positive("watchers", args.watchers);
 const streams = positive("streams", args.streams);

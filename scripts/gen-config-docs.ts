@@ -17,7 +17,6 @@ function main(args: string[]): number {
     "docs/configuration.md from the declarations of the options",
     args,
   );
-  if (typeof mode === "number") return mode;
   const text = configurationDocs();
   if (existsSync(path) && readFileSync(path, "utf8") === text) return 0;
   if (mode === "check") {

@@ -6,28 +6,13 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readArguments, refuse } from "./dev/command-line.ts";
 import { manPages } from "./man/pages.ts";
 
-const usage = `usage: node scripts/gen-man.ts --out DIR
-
-Writes the man pages of all programs to DIR.
-`;
-
-function main(args: readonly string[]): number {
-  if (args[0] === "--help" || args[0] === "-h") {
-    process.stdout.write(usage);
-    return 0;
-  }
-  const [flag, dir] = args[0]?.startsWith("--out=")
-    ? ["--out", args[0].slice("--out=".length)]
-    : args;
-  if (flag !== "--out" || dir === undefined || dir === "" || args.length > 2) {
-    process.stderr.write(usage);
-    return 2;
-  }
-  mkdirSync(dir, { recursive: true });
-  for (const [name, text] of manPages()) writeFileSync(join(dir, name), text);
-  return 0;
-}
-
-process.exitCode = main(process.argv.slice(2));
+const { values } = readArguments(
+  "./dev man --out DIR: writes the man pages of all programs, from their declarations",
+  { out: { type: "string", requiresArg: true, describe: "the directory" } },
+);
+if (values.out === undefined) refuse("--out is missing");
+mkdirSync(values.out, { recursive: true });
+for (const [name, text] of manPages()) writeFileSync(join(values.out, name), text);

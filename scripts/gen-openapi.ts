@@ -15,7 +15,6 @@ const FILE = join(import.meta.dirname, "../docs/openapi.json");
 
 function main(args: string[]): number {
   const mode = readMode("gen-openapi.ts", "docs/openapi.json from the files of proto/", args);
-  if (typeof mode === "number") return mode;
   const text = openApi(protobuf, protoSources());
   if (existsSync(FILE) && readFileSync(FILE, "utf8") === text) return 0;
   if (mode === "check") {

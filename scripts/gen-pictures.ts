@@ -41,7 +41,6 @@ const words: Readonly<Record<string, readonly string[]>> = {
 
 function main(args: string[]): number {
   const mode = readMode("gen-pictures.ts", "the pictures of docs/pictures", args);
-  if (typeof mode === "number") return mode;
   const imports = Object.fromEntries(
     Object.entries(directions).map(([name, others]) => [name, [...others.keys()]]),
   );

@@ -64,7 +64,6 @@ function main(args: string[]): number {
     "the codecs of packages/proto/src/gen from the files of proto/",
     args,
   );
-  if (typeof mode === "number") return mode;
   if (mode === "check") {
     const wrong = outdated();
     if (wrong.length === 0) return 0;

@@ -2,7 +2,7 @@
  * Makes the release: for each platform one archive that needs nothing on the machine, for Linux a
  * Debian package too, and SHA256SUMS.
  *
- *   npm run release -- [--platform linux-x64,linux-arm64] [--out dist]
+ *   ./dev release [--platform linux-x64,linux-arm64] [--out dist]
  *
  * The same commit results in the same bytes: files are sorted, and every time stamp is the commit's
  * (or SOURCE_DATE_EPOCH).
@@ -20,8 +20,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { readArguments } from "./dev/command-line.ts";
 import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
@@ -39,26 +39,15 @@ import {
 import { releasePrograms, root } from "./release/programs.ts";
 import { type Entry, tar, withDirectories } from "./release/tar.ts";
 
-const HELP = `usage: npm run release -- [OPTIONS]
+const usage = `./dev release [OPTIONS]
 
 Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux,
 quorate-VERSION.tgz for npm (docs/nodejs.md), and SHA256SUMS.
 
-  --platform LIST    comma-separated: linux-x64, linux-arm64, darwin-arm64 (default: all)
-  --out DIRECTORY    output directory (default: dist)
-  --no-deb           no Debian packages
-  --no-library       no npm package
-  --node FILE        Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its
-                     executable bin/node, which you have verified
-  --node-sums FILE   SHASUMS256.txt of that Node release, to verify the archive
-  --compression N    1 (fast) to 9 (small) (default: 9)
-  --help             print this text
-
 Without --node, Node comes from a third party's packages in the npm registry, whose checksums are in
 package-lock.json. Packages for other platforms, and libatomic from Debian for other processors, are
 cached in node_modules/.cache. See docs/security/identity.md. SOURCE_DATE_EPOCH (seconds) replaces the
-time of the commit.
-`;
+time of the commit.`;
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
@@ -78,21 +67,40 @@ interface Options {
   readonly nodeSums: string | undefined;
 }
 
-function readOptions(args: readonly string[]): Options | undefined {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      platform: { type: "string", multiple: true },
-      out: { type: "string", default: "dist" },
-      "no-deb": { type: "boolean", default: false },
-      "no-library": { type: "boolean", default: false },
-      compression: { type: "string", default: "9" },
-      node: { type: "string" },
-      "node-sums": { type: "string" },
-      help: { type: "boolean", short: "h", default: false },
+function readOptions(args: readonly string[]): Options {
+  const { values } = readArguments(
+    usage,
+    {
+      platform: {
+        type: "string",
+        array: true,
+        requiresArg: true,
+        describe: "comma-separated: linux-x64, linux-arm64, darwin-arm64 (default: all)",
+      },
+      out: { type: "string", default: "dist", requiresArg: true, describe: "output directory" },
+      "no-deb": { type: "boolean", default: false, describe: "no Debian packages" },
+      "no-library": { type: "boolean", default: false, describe: "no npm package" },
+      compression: {
+        type: "string",
+        default: "9",
+        requiresArg: true,
+        describe: "1 (fast) to 9 (small)",
+      },
+      node: {
+        type: "string",
+        requiresArg: true,
+        describe:
+          "Node for the one platform: an archive of nodejs.org (.tar.gz, .tar.xz) or its executable bin/node, which you have verified",
+      },
+      "node-sums": {
+        type: "string",
+        requiresArg: true,
+        describe: "SHASUMS256.txt of that Node release, to verify the archive",
+      },
     },
-  });
-  if (values.help) return undefined;
+    "",
+    args,
+  );
   const names =
     values.platform?.flatMap((list) => list.split(",")) ?? platforms.map((one) => one.name);
   const wanted = names.map((name) => {
@@ -264,15 +272,13 @@ async function release({
 }
 
 try {
-  const options = readOptions(process.argv.slice(2));
-  if (options === undefined) process.stdout.write(HELP);
-  else await release(options);
+  await release(readOptions(process.argv.slice(2)));
 } catch (error) {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
+  const { message } = error as Error;
+  const isUsage = error instanceof UsageError;
   console.error(
     isUsage
-      ? `${message}\n"npm run release -- --help" prints the usage.`
+      ? `${message}\n"./dev release --help" prints the usage.`
       : `the release failed: ${message}`,
   );
   process.exitCode = isUsage ? 2 : 1;

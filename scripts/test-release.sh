@@ -51,7 +51,7 @@ trap clean EXIT
 
 if [ -z "$archive" ] && [ -z "$deb" ]; then
   platform=linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
-  (cd "$(dirname "$0")/.." && npm run -s release -- --platform "$platform" --out "$work/dist")
+  (cd "$(dirname "$0")/.." && ./dev release --platform "$platform" --out "$work/dist")
   archive=$(echo "$work"/dist/*.tar.gz)
   deb=$(echo "$work"/dist/*.deb)
 fi

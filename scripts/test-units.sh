@@ -9,7 +9,7 @@ usage: scripts/test-units.sh --deb FILE [OPTIONS]
 Installs the Debian package in a clean Debian, boots systemd there as the first process of namespaces of its own (no network but the
 loopback), and starts quorate.service: ready, reloaded, killed, frozen until the watchdog acts, backed up, stopped. Root only.
 
-  --deb FILE       a quorate_VERSION_ARCH.deb (npm run release)
+  --deb FILE       a quorate_VERSION_ARCH.deb (./dev release)
   --base DIRECTORY    a Debian with systemd, dbus and libatomic1 to copy (default: debootstrap makes one)
   --help           this text
 HELP

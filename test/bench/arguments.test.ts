@@ -21,12 +21,10 @@ for (const program of programs) {
   test(`bench/${program}.ts: --help, and an option that there is not`, () => {
     const help = run(program, "--help");
     assert.equal(help.code, 0, help.stderr);
-    assert.match(help.stdout, /^npm run [\w:]+ -- /);
-    for (const line of help.stdout.trimEnd().split("\n").slice(1))
-      assert.match(line, /^( {2,}\S|$|\w)/);
+    assert.match(help.stdout, /^\.\/dev [\w -]+/);
     const wrong = run(program, "--no-such-option");
     assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-    assert.equal(wrong.stderr, "Unknown option '--no-such-option'; --help lists the options\n");
+    assert.equal(wrong.stderr, "Unknown argument: no-such-option; --help lists the options\n");
   });
 }
 
@@ -43,7 +41,7 @@ test("a number that is none, and a name that nothing has", () => {
     run("startup", "--runs", "2.5").stderr,
     '--runs must be a whole number, not "2.5"; --help lists the options\n',
   );
-  const [nothing, noRow] = [run("main", "--rows", "no such"), run("profile", "no such")];
+  const [nothing, noRow] = [run("main", "no such"), run("profile", "no such")];
   assert.equal(nothing.code, 2);
   assert.match(nothing.stderr, /^there is nothing to run: no row has such a name/);
   assert.equal(noRow.code, 2);

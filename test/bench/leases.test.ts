@@ -1,6 +1,6 @@
 /**
  * The soak of leases, for a moment: it sees renewals, ends and lags of real members. The long run
- * is `npm run soak:leases`.
+ * is `./dev soak leases`.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -80,7 +80,7 @@ test("options", () => {
   assert.deepEqual(readOptions([]).sizes, [1, 3]);
   assert.deepEqual(readOptions([]).tls, [false, true]);
   assert.deepEqual(readOptions(["--tls", "--size", "3"]).tls, [true]);
-  assert.deepEqual(readOptions(["--rows", "put;txn"]).rows, ["put", "txn"]);
+  assert.deepEqual(readOptions(["put", "txn"]).rows, ["put", "txn"]);
   assert.equal(readOptions(["--quick", "--seconds", "4"]).seconds, 4);
   assert.throws(
     () => readOptions(["--rounds", "no"]),

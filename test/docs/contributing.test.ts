@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { describe, test } from "node:test";
 import { blocksOf } from "./guide.ts";
 
@@ -36,10 +36,26 @@ test("a name that does not exist is found", () => {
   ]);
 });
 
+/** The PATH of a reader: without what npm and this repository put first. */
+const USERS_PATH = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .filter((dir) => !dir.includes("node_modules") && !dir.includes("node-gyp-bin"))
+  .join(delimiter);
+
+test("the commands run with the Node that a reader has", () => {
+  const printed = execFileSync("node", ["--version"], {
+    env: { ...process.env, PATH: USERS_PATH },
+    encoding: "utf8",
+  });
+  assert.match(printed, /^v\d+/);
+  const [, major] = /"node": ">=(\d+)"/.exec(readFileSync(join(root, "package.json"), "utf8"))!;
+  assert.ok(page.includes(`Node ${major} or newer`));
+});
+
 describe("each command that can be run ends well", () => {
   const env: NodeJS.ProcessEnv = {
     ...process.env,
-    PATH: `${dirname(process.execPath)}:${process.env["PATH"]}`,
+    PATH: USERS_PATH,
     // Inside a test Node's runner would report to the runner outside.
     NODE_TEST_CONTEXT: undefined,
   };

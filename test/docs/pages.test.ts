@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { type Command, commands, isGroup } from "../../scripts/dev/commands.ts";
 import { blocksOf } from "./guide.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -62,6 +63,20 @@ for (const page of pages) {
     };
     for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g))
       assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
+    for (const { 1: line } of text.matchAll(/(?<![\w/.])\.\/dev (?!completion)([^`\n]*)/g)) {
+      let command: Command = commands;
+      for (const word of line!.split(" ")) {
+        if (!isGroup(command)) break;
+        if (!Object.hasOwn(command.commands, word)) {
+          assert.ok(
+            command.otherwise !== undefined || /^(?:-|[A-Z]+$)/.test(word),
+            `./dev ${line}`,
+          );
+          break;
+        }
+        command = command.commands[word];
+      }
+    }
     for (const { 0: path } of text.matchAll(/\bscripts\/[\w/-]+\.(?:sh|ts)\b/g))
       assert.ok(existsSync(join(root, path)), path);
   });

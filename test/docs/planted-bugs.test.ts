@@ -1,7 +1,7 @@
 /**
  * The page of planted bugs: each bug of a catalogue has a row, and each row is a bug. That of the
  * API server's cache is compared beside it, in packages/kube-storage.
- * `npm run mutants -- --only NAME --write` writes the row that is missing.
+ * `./dev mutants --only NAME --write` writes the row that is missing.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -23,7 +23,7 @@ const resumeLimitMs = 3000;
  * many is no accident.
  */
 const mostKills = 5;
-/** All members are killed so many times. QUORATE_SOAK=1 (npm run soak) runs the full count. */
+/** All members are killed so many times. QUORATE_SOAK=1 (./dev soak) runs the full count. */
 const crashes = process.env["QUORATE_SOAK"] ? 20 : 3;
 const writesBetweenCrashes = 1000;
 

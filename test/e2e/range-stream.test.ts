@@ -1,6 +1,6 @@
 /**
  * Streams of a large range: the member needs no more memory than parts of it, whether the client
- * reads fast or not at all. QUORATE_STREAM_MIB is the size of the range (`npm run soak:stream` takes
+ * reads fast or not at all. QUORATE_STREAM_MIB is the size of the range (`./dev soak stream` takes
  * 1 GiB).
  */
 import assert from "node:assert/strict";

@@ -1,13 +1,14 @@
 /**
- * The command `npm run fuzz:cluster`: three real members under hostile requests (fuzzer.ts;
+ * The command `./dev fuzz cluster`: three real members under hostile requests (fuzzer.ts;
  * options.ts says what it can do).
  */
 import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { orRefuse } from "../../scripts/dev/command-line.ts";
 import { startCluster } from "../support/cluster.ts";
 import { Found, Fuzzer } from "./fuzzer.ts";
-import { type FuzzOptions, helpText, readOptions } from "./options.ts";
+import { readOptions } from "./options.ts";
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -15,17 +16,7 @@ function print(line: string): void {
 
 /** Returns the exit code: 0 clean, 1 something was found, 2 a wrong command line. */
 async function main(): Promise<number> {
-  let options: FuzzOptions | undefined;
-  try {
-    options = readOptions(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n${helpText()}\n`);
-    return 2;
-  }
-  if (options === undefined) {
-    print(helpText());
-    return 0;
-  }
+  const options = orRefuse(() => readOptions(process.argv.slice(2)));
   print(`seed ${options.seed}; ${JSON.stringify(options)}`);
   const cluster = await startCluster({
     size: 3,
@@ -53,7 +44,7 @@ async function main(): Promise<number> {
         ? `FOUND: ${error.message}`
         : `the fuzzer failed: ${(error as Error).stack}`,
     );
-    print(`again with: npm run fuzz:cluster -- --seed ${options.seed}`);
+    print(`again with: ./dev fuzz cluster --seed ${options.seed}`);
     keep();
     return 1;
   } finally {

@@ -1,5 +1,5 @@
 /** The command line of the fuzzer: each option once, with its help. */
-import { optionLines, Values } from "../support/command-line.ts";
+import { Values } from "../support/command-line.ts";
 
 const N = "N";
 const DECLARED = {
@@ -40,9 +40,10 @@ const DECLARED = {
   switches: {
     tls: "mutual TLS for clients and peers",
     keep: "keep data and logs even if nothing was found",
-    help: "print this text",
   },
 } as const;
+
+const usage = `./dev fuzz cluster [OPTIONS]`;
 
 /** What a run is to do. */
 export interface FuzzOptions {
@@ -58,18 +59,12 @@ export interface FuzzOptions {
   readonly keep: boolean;
 }
 
-/** The text of --help. */
-export function helpText(): string {
-  return `Usage: npm run fuzz:cluster -- [options]\n\n${optionLines(DECLARED)}`;
-}
-
 /**
- * Reads the command line; undefined for --help. Throws Error for an unknown option or a value that
- * is not in its range.
+ * Reads the command line; ends the process for --help and for an unknown option. Throws
+ * Error for a value that is not in its range.
  */
-export function readOptions(args: readonly string[]): FuzzOptions | undefined {
-  const values = new Values(DECLARED, args);
-  if (values.isSet("help")) return undefined;
+export function readOptions(args: readonly string[]): FuzzOptions {
+  const values = new Values(usage, DECLARED, args);
   return {
     minutes: values.number("minutes", 0.01, 100_000, false),
     seed: values.seed("seed"),

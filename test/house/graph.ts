@@ -76,23 +76,24 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
 
 /**
  * Where reachability starts: entry points, main files, executables, examples, tests, and what
- * package.json scripts and shell scripts name.
+ * package.json scripts, shell scripts and `./dev` name.
  */
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
+  if (path === "scripts/dev/main.ts") return true;
   if (/^(?:bin|examples)\//.test(path) || /\.test\.ts$/.test(path)) return true;
   if (named.includes(path)) return true;
   return packageOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
 }
 
+/** Files whose texts name programs. */
+const NAMING = /^(?:package\.json|\.ci\/run|dev|scripts\/dev\/commands\.ts)$|\.sh$/;
+
 /** Code files that no entry point, main file, test, package script or shell script reaches. */
 export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
   const named = files
-    .filter(
-      (file) =>
-        file.path === "package.json" || file.path.endsWith(".sh") || file.path === ".ci/run",
-    )
+    .filter((file) => NAMING.test(file.path))
     .map((file) => file.text)
     .join("\n");
   const code = new Map(files.filter(isCode).map((file) => [file.path, file]));

@@ -1,6 +1,6 @@
 /**
  * The JSON gateway sends what etcd 3.7.3's sent for the same requests, which is stored; beside an
- * etcd 3.7 also for requests of a new seed. By hand: npm run compare:gateway.
+ * etcd 3.7 also for requests of a new seed. By hand: ./dev compare gateway.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

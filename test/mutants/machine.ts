@@ -1,25 +1,15 @@
-/** Plants changes that a machine makes, and says which of them no test sees; see `help`. */
+/** Plants changes that a machine makes, and says which of them no test sees; see `usage`. */
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { parseArgs } from "node:util";
 import { SeededRandom } from "@quorate/host";
+import { count, readArguments, refuse } from "../../scripts/dev/command-line.ts";
 import { changesOf, type MachineChange } from "./changes.ts";
 import { runTests } from "./layers.ts";
 
-const help = `usage: npm run mutants:machine -- --files PATTERN [OPTIONS]
+const usage = `./dev mutants machine --files PATTERN [OPTIONS]: changes that a machine makes to files
 
 Changes the files one place at a time while tests load them (no file is written), and runs the tests
-that stand next to them.
-
-  --files PATTERN  files to change, below packages; may be given several times
-  --tests PATTERN  test files to run, from the root; may be given several times (default: those of
-                   the package that import the file or have its name)
-  --count N        changes to draw (default 20)
-  --seed S         which are drawn (default 1)
-  --max-ms N       time for the tests of one change (default 120000); beyond it, it counts as killed
-  --help           print this text
-
-Exits with 1 if a change survives, with 2 for a wrong command line.`;
+that stand next to them. Exits with 1 if a change survives, with 2 for a wrong command line.`;
 
 const ROOT = join(import.meta.dirname, "../..");
 const PACKAGES = join(ROOT, "packages");
@@ -49,41 +39,37 @@ function draw<T>(changes: readonly T[], count: number, seed: number): T[] {
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
+const text = { type: "string", requiresArg: true } as const;
+const many = { type: "string", array: true, requiresArg: true } as const;
+
 async function main(): Promise<number> {
-  const text = { type: "string" } as const;
-  const many = { type: "string", multiple: true } as const;
-  const options = { files: many, tests: many, count: text, seed: text, "max-ms": text };
-  let values: ReturnType<typeof parse>;
-  const parse = () => parseArgs({ options: { ...options, help: { type: "boolean" } } }).values;
-  const refuse = (problem: string) => {
-    process.stderr.write(`mutants:machine: ${problem}\n\n${help}\n`);
-    return 2;
-  };
-  try {
-    values = parse();
-  } catch (error) {
-    return refuse((error as Error).message.split(". To specify")[0]!);
-  }
-  if (values.help === true) {
-    print(help);
-    return 0;
-  }
-  const { files = [], count = "20", seed = "1", "max-ms": maxMs = "120000" } = values;
-  for (const [name, value] of Object.entries({ count, seed, "max-ms": maxMs }))
-    if (!/^[1-9]\d{0,8}$/.test(value)) return refuse(`--${name} ${value}: it is a whole number`);
+  const { values } = readArguments(usage, {
+    files: { ...many, default: [], describe: "files to change, below packages; may be repeated" },
+    tests: {
+      ...many,
+      describe: "test files, from the root; else those of the package that import the file",
+    },
+    count: { ...text, default: "20", describe: "changes to draw" },
+    seed: { ...text, default: "1", describe: "which are drawn" },
+    "max-ms": { ...text, default: "120000", describe: "time for the tests of one change" },
+  });
+  const { files } = values;
+  const [drawn, seed, maxMs] = (["count", "seed", "max-ms"] as const).map((name) =>
+    count(name, values[name]),
+  );
   const found = files.flatMap((pattern) => globSync(pattern, { cwd: PACKAGES })).sort();
-  if (found.length === 0) return refuse("--files: no file below packages matches");
+  if (found.length === 0) refuse("--files: no file below packages matches");
   const all = found.flatMap((file) =>
     changesOf(readFileSync(join(PACKAGES, file), "utf8")).map((change) => ({ file, ...change })),
   );
-  const chosen = draw<MachineChange & { readonly file: string }>(all, Number(count), Number(seed));
+  const chosen = draw<MachineChange & { readonly file: string }>(all, drawn!, seed!);
   let killed = 0;
   for (const { file, line, what, before, after } of chosen) {
     const name = `${file}:${line}: ${what.slice(0, 120)}`;
     const tests = values.tests ?? testsOf(file);
     const by = await runTests(
       { name, file, before, after, tests, sim: "no" },
-      { maxMs: Number(maxMs), isFirstEnough: true },
+      { maxMs: maxMs!, isFirstEnough: true },
     );
     if (by !== undefined) killed++;
     print(`${by === undefined ? "SURVIVED" : "killed"} ${name}${by ? ` (${by.by})` : ""}`);

@@ -3,7 +3,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../scripts/dev/command-line.ts";
 import { type Found, runRandomClusters, runSimulator, runTests } from "./layers.ts";
 import { MUTANTS } from "./list.ts";
 import type { Mutant } from "./mutant.ts";
@@ -11,47 +11,50 @@ import { problemsOf } from "./quick.ts";
 import { isCaught, type Outcome, type Results, readResults, writeResults } from "./results.ts";
 import { mergeTable } from "./table.ts";
 
-const help = `usage: npm run mutants -- [OPTIONS]
+const help = `./dev mutants [OPTIONS]
 
 Plants bugs in the members' source, one by one, and reports which tests catch them.
 
-  --only TEXT     bugs whose name or file contains TEXT
-  --from TEXT     start at the first bug whose name contains TEXT, in the order of --list
-  --layer NAME    only tests or only sim (default: both, and Raft's random clusters if neither
-                  catches the bug)
-  --first         stop at the first layer that catches a bug
-  --results FILE  store results in FILE (JSON) and skip bugs that it contains, for a run in parts
-  --minutes N     start no further bug after N minutes
-  --quick         plant nothing; check that each place exists once and that the change parses
-  --list          print the names
-  --write         write the results to the table in docs/correctness/planted-bugs.md
-  --help          print this text
-
 Exits with 1 if a bug is not caught or its tests cannot run, with 2 for a wrong command line.`;
 
-const { values } = (() => {
-  try {
-    return parseArgs({
-      options: {
-        only: { type: "string" },
-        from: { type: "string" },
-        layer: { type: "string" },
-        quick: { type: "boolean" },
-        first: { type: "boolean" },
-        results: { type: "string" },
-        minutes: { type: "string" },
-        list: { type: "boolean" },
-        write: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    process.stderr.write(
-      `mutants: ${(error as Error).message.split(". To specify")[0]}\n\n${help}\n`,
-    );
-    process.exit(2);
-  }
-})();
+const { values } = readArguments(help, {
+  only: {
+    type: "string",
+    requiresArg: true,
+    describe: "bugs whose name or file contains TEXT",
+  },
+  from: {
+    type: "string",
+    requiresArg: true,
+    describe: "start at the first bug whose name contains TEXT, in the order of --list",
+  },
+  layer: {
+    type: "string",
+    requiresArg: true,
+    describe:
+      "only tests or only sim (default: both, and Raft's random clusters if neither catches the bug)",
+  },
+  quick: {
+    type: "boolean",
+    describe: "plant nothing; check that each place exists once and that the change parses",
+  },
+  first: { type: "boolean", describe: "stop at the first layer that catches a bug" },
+  results: {
+    type: "string",
+    requiresArg: true,
+    describe: "store results in FILE (JSON) and skip bugs that it contains, for a run in parts",
+  },
+  minutes: {
+    type: "string",
+    requiresArg: true,
+    describe: "start no further bug after N minutes",
+  },
+  list: { type: "boolean", describe: "print the names" },
+  write: {
+    type: "boolean",
+    describe: "write the results to the table in docs/correctness/planted-bugs.md",
+  },
+});
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const DOCS = join(import.meta.dirname, "../../docs/correctness/planted-bugs.md");
@@ -151,5 +154,4 @@ async function main(): Promise<number> {
   );
 }
 
-if (values.help === true) print(help);
-else process.exitCode = await main();
+process.exitCode = await main();

@@ -1,5 +1,5 @@
 /**
- * Each bug of the list can still be planted. Whether they are caught is for `npm run mutants`,
+ * Each bug of the list can still be planted. Whether they are caught is for `./dev mutants`,
  * which takes an hour or more.
  */
 import assert from "node:assert/strict";
@@ -59,8 +59,7 @@ test("a machine changes conditions, operators and statements, each at a place of
 });
 
 test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {
-  const page =
-    "a\n<!-- mutants: written by npm run mutants -- --write -->\n<!-- mutants: end -->\nb\n";
+  const page = "a\n<!-- mutants: written by ./dev mutants --write -->\n<!-- mutants: end -->\nb\n";
   const first = mergeTable(
     page,
     new Map<string, Outcome>([

@@ -5,7 +5,7 @@
 import type { Found } from "./layers.ts";
 import type { Outcome } from "./results.ts";
 
-const BEGIN = "<!-- mutants: written by npm run mutants -- --write -->";
+const BEGIN = "<!-- mutants: written by ./dev mutants --write -->";
 const END = "<!-- mutants: end -->";
 const HEAD = [
   "| bug | tests of the package | simulator, and Raft's random clusters |",

@@ -1,5 +1,5 @@
 /**
- * The command `npm run robustness`: real members under faults, judged (options.ts says what it can
+ * The command `./dev robustness`: real members under faults, judged (options.ts says what it can
  * do).
  *
  * It runs itself again in a mount namespace of its own where the machine allows that, so that what
@@ -13,7 +13,7 @@ import { type Random, SeededRandom } from "@quorate/host";
 import { canMount } from "./disks.ts";
 import { drawFile, judgeFile } from "./judging.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
-import { helpText, type Options, readOptions } from "./options.ts";
+import { type Options, readOptions } from "./options.ts";
 import { canFindOwners } from "./owner.ts";
 import { log, ProgressLines, print, Totals } from "./report.ts";
 import { BrokenPromise, runRound, wipe } from "./round.ts";
@@ -156,10 +156,6 @@ async function run(options: Options): Promise<boolean> {
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
-  if (options === undefined) {
-    print(helpText().trimEnd());
-    return 0;
-  }
   if (options.check !== undefined) {
     const judgement = await judgeFile(options.check);
     print(JSON.stringify(judgement, undefined, 1));

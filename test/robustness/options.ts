@@ -1,5 +1,5 @@
 /** The command line of the harness: each option once, with its help. */
-import { optionLines, Values } from "../support/command-line.ts";
+import { Values } from "../support/command-line.ts";
 import { PLANTS, type Plant } from "./workload.ts";
 
 const DECLARED = {
@@ -62,9 +62,16 @@ const DECLARED = {
   },
   switches: {
     keep: "keep data, logs and histories even if all promises held",
-    help: "print this text",
   },
 } as const;
+
+const usage = `./dev robustness [OPTIONS]
+
+Runs a cluster of real processes over TLS under faults. Members reach each other only through
+proxies. Faults: links that are cut, lose, stall, delay and throttle; kill -9 of one and of all;
+SIGSTOP; slow and full disks. Meanwhile clients read, write, take leases and watch. After each round
+all is healed, progress is demanded, and the simulator's judges check the recorded history. Ends with
+1 if a promise was broken, and prints the files that show it. Linux only.`;
 
 /** What a run is to do. */
 export interface Options {
@@ -86,27 +93,12 @@ export interface Options {
   readonly keep: boolean;
 }
 
-/** The text of --help. */
-export function helpText(): string {
-  return `npm run robustness -- [options]
-
-Runs a cluster of real processes over TLS under faults. Members reach each other only through
-proxies. Faults: links that are cut, lose, stall, delay and throttle; kill -9 of one and of all;
-SIGSTOP; slow and full disks. Meanwhile clients read, write, take leases and watch. After each round
-all is healed, progress is demanded, and the simulator's judges check the recorded history. Ends with
-1 if a promise was broken, and prints the files that show it. Linux only.
-
-${optionLines(DECLARED)}
-`;
-}
-
 /**
- * Reads the command line; undefined for --help. Throws Error for an unknown option or a value that
- * is not in its range.
+ * Reads the command line; ends the process for --help and for an unknown option. Throws
+ * Error for a value that is not in its range.
  */
-export function readOptions(args: readonly string[]): Options | undefined {
-  const values = new Values(DECLARED, args);
-  if (values.isSet("help")) return undefined;
+export function readOptions(args: readonly string[]): Options {
+  const values = new Values(usage, DECLARED, args);
   const plant = values.text("plant");
   if (plant !== "" && !PLANTS.includes(plant as Plant))
     throw new Error(`--plant ${plant}: one of ${PLANTS.join(", ")} is needed`);

@@ -1,5 +1,5 @@
 /**
- * Two minutes of the robustness run on every build (npm run robustness -- --help describes longer
+ * Two minutes of the robustness run on every build (./dev robustness --help describes longer
  * ones), and whether its judges are awake: the history that it recorded is spoilt in one place
  * after the other, and each must be named.
  */

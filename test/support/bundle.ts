@@ -1,5 +1,5 @@
 /**
- * Bundles the member before all tests (npm test): a start of the bundle takes half the processor
+ * Bundles the member before all tests (./dev test): a start of the bundle takes half the processor
  * time of a start of the sources, and tests start hundreds of members. It is the bundle of a
  * release, so the tests cover that as well. A test file that runs alone starts the sources.
  */

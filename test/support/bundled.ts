@@ -34,7 +34,7 @@ export function replaceFiles(files: ReadonlyMap<string, Uint8Array>): void {
 
 /**
  * The command that starts the bundled member with the flags and variables of bin/quorate.js;
- * undefined outside of `npm test` and where there is no bundle.
+ * undefined outside of `./dev test` and where there is no bundle.
  */
 export function bundledMember(): readonly string[] | undefined {
   if (process.env["QUORATE_TEST_BUNDLE"] !== "1" || !existsSync(program)) return undefined;

@@ -1,8 +1,8 @@
 /**
- * Command lines of long runs (robustness, fuzzing): options declared once, with help and strict
- * parsing from the same table.
+ * Command lines of long runs (robustness, fuzzing): options declared once, with their
+ * ranges read by name.
  */
-import { parseArgs } from "node:util";
+import { type Options, readArguments } from "../../scripts/dev/command-line.ts";
 
 /** An option with a value. */
 export interface Option {
@@ -19,34 +19,30 @@ export interface Declared {
   readonly switches: Readonly<Record<string, string>>;
 }
 
-/** The lines of help about the options, each with its default. */
-export function optionLines({ options, switches }: Declared): string {
-  const rows = [
-    ...Object.entries(options).map(([name, { value, initial, doc }]) => [
-      `--${name} ${value}`,
-      initial === "" ? doc : `${doc} (${initial})`,
-    ]),
-    ...Object.entries(switches).map(([name, doc]) => [`--${name}`, doc]),
-  ] as [string, string][];
-  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`).join("\n");
-}
-
 /** The values of a command line. */
 export class Values<D extends Declared> {
   readonly #declared: D;
   readonly #values: Readonly<Record<string, string | boolean | undefined>>;
 
-  /** @throws Error for an unknown option, a missing value, or an argument that is no option */
-  constructor(declared: D, args: readonly string[]) {
-    const ofType = <T extends "string" | "boolean">(names: object, type: T) =>
-      Object.fromEntries(Object.keys(names).map((name) => [name, { type }]));
+  /**
+   * Ends the process with 0 for --help, and with 2 for an unknown option, a missing value, or an
+   * argument that is no option.
+   * @param usage the command and what it does
+   */
+  constructor(usage: string, declared: D, args: readonly string[]) {
     this.#declared = declared;
-    const { values } = parseArgs({
-      args: [...args],
-      strict: true,
-      options: { ...ofType(declared.options, "string"), ...ofType(declared.switches, "boolean") },
+    const described = Object.entries(declared.options).map(([name, { value, initial, doc }]) => {
+      const describe = `${value}: ${doc}${initial === "" ? "" : ` (${initial})`}`;
+      return [name, { type: "string", requiresArg: true, describe }] as const;
     });
+    const switches = Object.entries(declared.switches).map(
+      ([name, describe]) => [name, { type: "boolean", describe }] as const,
+    );
+    const options: Readonly<Record<string, Options>> = Object.fromEntries([
+      ...described,
+      ...switches,
+    ]);
+    const { values } = readArguments(usage, options, "", args);
     this.#values = values as Readonly<Record<string, string | boolean | undefined>>;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Loaded before each test file (npm test): ends the file's process when it has nothing left to test
- * and does not end by itself, as after a failed test that left a child or a connection behind.
+ * Loaded before each test file (./dev test): ends the file's process when it has nothing left to
+ * test and does not end by itself, as after a failed test that left a child or a connection behind.
  * Node's runner waits for such a process for ever, whatever --test-timeout says.
  */
 import { afterEach, beforeEach } from "node:test";

@@ -45,7 +45,7 @@ export const skipWithoutEtcdctl: string | false =
     ? "etcdctl is not installed (Debian: apt-get install etcd-client)"
     : false;
 
-/** This repository's member as a release has it where npm test has bundled it, else `quorate`. */
+/** This repository's member as a release has it where ./dev test has bundled it, else `quorate`. */
 const ours: Executable = { name: "quorate", command: bundledMember() ?? quorate.command };
 
 /**

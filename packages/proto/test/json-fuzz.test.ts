@@ -1,6 +1,6 @@
 /**
  * The JSON mapping under random and mutated input: whole and in slices, there and back, beside
- * JSON.parse. A short run by default; `npm run fuzz:json` runs longer (QUORATE_FUZZ_MINUTES for
+ * JSON.parse. A short run by default; `./dev fuzz json` runs longer (QUORATE_FUZZ_MINUTES for
  * each part). A failure names its case: QUORATE_FUZZ_SEED runs that one alone.
  */
 import assert from "node:assert/strict";

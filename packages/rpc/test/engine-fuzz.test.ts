@@ -1,5 +1,5 @@
 /**
- * The engine's layers under random and mutated input. A short run by default; `npm run fuzz:rpc`
+ * The engine's layers under random and mutated input. A short run by default; `./dev fuzz rpc`
  * runs longer (QUORATE_FUZZ_MINUTES for each part). A failure names its case: QUORATE_FUZZ_SEED
  * runs that one alone.
  */

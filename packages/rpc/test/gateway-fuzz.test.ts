@@ -1,6 +1,6 @@
 /**
  * The gateway and its JSON under random and mutated input, cut anywhere. A short run by default;
- * `npm run fuzz:gateway` runs for QUORATE_FUZZ_MINUTES. A failure names its case: QUORATE_FUZZ_SEED
+ * `./dev fuzz gateway` runs for QUORATE_FUZZ_MINUTES. A failure names its case: QUORATE_FUZZ_SEED
  * runs that one alone.
  */
 import assert from "node:assert/strict";

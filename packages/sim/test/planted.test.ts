@@ -26,7 +26,7 @@ for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
 
 /**
  * Of the bugs in what users may, each build looks for some, by its commit: they are many and alike.
- * `npm run mutants` looks for all.
+ * `./dev mutants` looks for all.
  */
 const USER_TURNS = 5;
 const turn = freshSeed() % USER_TURNS;
@@ -69,5 +69,5 @@ test("a run that fails is made small, and still fails", async () => {
   assert.match(violation ?? "", /HIST-1/);
   const before = await runSeed(optionsOf(29, "stale-read", SHORT), false);
   assert.ok(Object.keys(faults).length < Object.keys(before.faults).length, lines.join("\n"));
-  assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 29 --bug stale-read --set /);
+  assert.match(lines.at(-1) ?? "", /\.\/dev sim --seed 29 --bug stale-read --set /);
 });

@@ -1,10 +1,11 @@
 /**
- * The command `npm run attack:linear`: texts that cost more than their length, at every port
+ * The command `./dev attack linear`: texts that cost more than their length, at every port
  * (attack.ts). It leaves with 1 if a request cost more than --limit-ms a KiB.
  */
 import { setPriority } from "node:os";
+import { orRefuse } from "../../../scripts/dev/command-line.ts";
 import { Attack, rowOf } from "./attack.ts";
-import { type AttackOptions, helpText, readOptions } from "./options.ts";
+import { readOptions } from "./options.ts";
 import { allShapes, Servers } from "./servers.ts";
 import { slotsOf } from "./slots.ts";
 
@@ -16,17 +17,7 @@ function print(line: string): void {
 
 /** Returns the exit code: 0 clean, 1 something was found, 2 a wrong command line. */
 async function main(): Promise<number> {
-  let options: AttackOptions | undefined;
-  try {
-    options = readOptions(process.argv.slice(2));
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n${helpText()}\n`);
-    return 2;
-  }
-  if (options === undefined) {
-    print(helpText());
-    return 0;
-  }
+  const options = orRefuse(() => readOptions(process.argv.slice(2)));
   setPriority(process.pid, 10);
   const attack = new Attack(options, allShapes().flatMap(slotsOf), () => Servers.start(), print);
   print(`seed ${options.seed}; ${attack.slotCount} slots; ${JSON.stringify(options)}`);

@@ -1,5 +1,5 @@
 /** The command line of the attack with superlinear inputs: each option once, with its help. */
-import { optionLines, Values } from "../../support/command-line.ts";
+import { Values } from "../../support/command-line.ts";
 import type { Protocol } from "./wire.ts";
 
 const N = "N";
@@ -19,8 +19,10 @@ const DECLARED = {
     },
     "log-every-seconds": { value: "S", initial: "30", doc: "interval between lines of progress" },
   },
-  switches: { help: "print this text" },
+  switches: {},
 } as const;
+
+const usage = `./dev attack linear [OPTIONS]`;
 
 /** What a run is to do. */
 export interface AttackOptions {
@@ -36,15 +38,9 @@ export interface AttackOptions {
   readonly protocols: readonly Protocol[];
 }
 
-/** The text of --help. */
-export function helpText(): string {
-  return `Usage: npm run attack:linear -- [options]\n\n${optionLines(DECLARED)}`;
-}
-
-/** Reads the command line; undefined for --help. Throws Error for what is not in its range. */
-export function readOptions(args: readonly string[]): AttackOptions | undefined {
-  const values = new Values(DECLARED, args);
-  if (values.isSet("help")) return undefined;
+/** Reads the command line; ends the process for --help. @throws Error for a value out of range */
+export function readOptions(args: readonly string[]): AttackOptions {
+  const values = new Values(usage, DECLARED, args);
   return {
     minutes: values.number("minutes", 0.01, 100_000, false),
     seed: values.seed("seed"),

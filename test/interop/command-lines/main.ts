@@ -1,11 +1,11 @@
 /**
- * The command `npm run compare:commands`: the same command lines through etcdctl and quoratectl,
+ * The command `./dev compare commands`: the same command lines through etcdctl and quoratectl,
  * against etcd and Quorate.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import {
   columnsOf,
   describe,
@@ -23,22 +23,14 @@ import {
 import { formatDifferences } from "./differences.ts";
 import { formatTranscript } from "./transcript.ts";
 
-const HELP = `usage: npm run compare:commands -- [options]
+const HELP = `./dev compare commands [OPTIONS]
 
 Runs the command lines of test/interop/command-lines/scenarios.txt, and with etcd 3.7 those of
 formats.txt (every command in every output format), with etcdctl on etcd, quoratectl on
 Quorate and etcdctl on Quorate, and compares exit codes, standard output and standard error.
 
-  --only TEXT     only scenarios whose name contains TEXT
-  --columns LIST  only these of etcd,quoratectl,etcdctl (without etcd: the stored output of etcd 3.7)
-  --record        store etcd's output in etcd-3.7.txt (needs the programs of etcd 3.7)
-  --write         write the observed differences to the list; keeps reasons, and adds "?" for new ones
-  -v, --verbose   print each command line with its outcome
-  --help          print this text
-
 ETCDCTL, ETCDUTL and ETCD select other executables of etcd. Their release selects the list of
-differences, differences-3.4.txt or differences-3.7.txt.
-`;
+differences, differences-3.4.txt or differences-3.7.txt.`;
 
 function releaseOf(etcdctl: string): string {
   const { stdout } = spawnSync(etcdctl, ["version"], {
@@ -51,20 +43,38 @@ function releaseOf(etcdctl: string): string {
 }
 
 async function run(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string", default: "" },
-      columns: { type: "string", default: "etcd,quoratectl,etcdctl" },
-      record: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
-      verbose: { type: "boolean", short: "v", default: false },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "only scenarios whose name contains TEXT",
+    },
+    columns: {
+      type: "string",
+      default: "etcd,quoratectl,etcdctl",
+      requiresArg: true,
+      describe:
+        "only these of etcd,quoratectl,etcdctl (without etcd: the stored output of etcd 3.7)",
+    },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "store etcd's output in etcd-3.7.txt (needs the programs of etcd 3.7)",
+    },
+    write: {
+      type: "boolean",
+      default: false,
+      describe:
+        'write the observed differences to the list; keeps reasons, and adds "?" for new ones',
+    },
+    verbose: {
+      type: "boolean",
+      alias: "v",
+      default: false,
+      describe: "print each command line with its outcome",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return true;
-  }
   const found = reference();
   if (typeof found === "string") throw new Error(found);
   const release = releaseOf(found.etcdctl);

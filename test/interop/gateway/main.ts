@@ -1,8 +1,8 @@
-/** The command `npm run compare:gateway`: the same requests to the gateways of etcd and Quorate. */
+/** The command `./dev compare gateway`: the same requests to the gateways of etcd and Quorate. */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import { findProgram, quorate } from "../../support/executables.ts";
 import { differencesOf, responsesOf, type SeenDifference, startMember } from "./compare.ts";
 import type { GatewayResponse } from "./exchange.ts";
@@ -10,36 +10,40 @@ import { KEPT_COUNT, KEPT_SEED } from "./kept.ts";
 import type { GatewayRequest } from "./request.ts";
 import { requestsOf } from "./requests.ts";
 
-const HELP = `usage: npm run compare:gateway -- [options]
+const HELP = `./dev compare gateway [OPTIONS]
 
 Sends the same random requests to the JSON gateways of etcd 3.7 (ETCD, or etcd on the PATH) and
-Quorate, one member each, and compares statuses, headers and bodies.
-
-  --seed N       the first seed (default: random)
-  --count N      random requests of each seed, after those of the script (default 1000)
-  --rounds N     seeds, each with new members (default 1)
-  --record       store etcd's responses for the test of the build
-  --only TEXT    print only differences whose path contains TEXT
-  --help         print this text
-`;
+Quorate, one member each, and compares statuses, headers and bodies.`;
 const MAX_SHOWN = 40;
 const MAX_SHOWN_CHARS = 600;
 
 async function run(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      seed: { type: "string" },
-      count: { type: "string", default: "1000" },
-      rounds: { type: "string", default: "1" },
-      record: { type: "boolean", default: false },
-      only: { type: "string", default: "" },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    seed: { type: "string", requiresArg: true, describe: "the first seed (default: random)" },
+    count: {
+      type: "string",
+      default: "1000",
+      requiresArg: true,
+      describe: "random requests of each seed, after those of the script",
+    },
+    rounds: {
+      type: "string",
+      default: "1",
+      requiresArg: true,
+      describe: "seeds, each with new members",
+    },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "store etcd's responses for the test of the build",
+    },
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "print only differences whose path contains TEXT",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return true;
-  }
   const path = process.env["ETCD"] ?? findProgram("etcd");
   const version = path && spawnSync(path, ["--version"], { encoding: "utf8" }).stdout;
   if (!path || !/etcd Version: 3\.7\./.test(version ?? ""))

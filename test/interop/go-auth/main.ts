@@ -1,5 +1,5 @@
 /**
- * The command `npm run clients:go-auth`: a program of Go's clientv3 with users and roles. It logs
+ * The command `./dev clients go-auth`: a program of Go's clientv3 with users and roles. It logs
  * in, renews its token after a new password, after the token's end and after a restart of the
  * member, and sees PermissionDenied in calls, locks and a running watch. Needs Go and its module
  * proxy; the first build takes a minute.
@@ -13,12 +13,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 import { AuthService } from "@quorate/proto";
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth, PASSWORD } from "../../support/auth.ts";
 import { startCluster } from "../../support/cluster.ts";
 
 /** A token that is not used for so long ends. */
 const TTL_SECONDS = 2;
 
+readArguments("./dev clients go-auth: Go's clientv3 with users and roles on a member", {});
 const directory = mkdtempSync(join(tmpdir(), "go-auth-"));
 const program = join(directory, "go-auth");
 const env = { ...process.env, GOFLAGS: "-p=1" };

@@ -1,5 +1,5 @@
 /**
- * kubectl with the API server. `npm run compare:kubectl` runs all scenarios; some of them run here.
+ * kubectl with the API server. `./dev compare kubectl` runs all scenarios; some of them run here.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

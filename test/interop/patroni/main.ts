@@ -1,12 +1,23 @@
 /**
- * Patroni's whole story, with its log lines: npm run story:patroni [-- etcd3|etcd]. Ends with 1
+ * Patroni's whole story, with its log lines: ./dev clients patroni. Ends with 1
  * where a row is lost or a health check fails.
  */
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import { withCluster } from "../../support/cluster.ts";
 import { skipWithoutPatroni } from "./installed.ts";
 import { type Protocol, Story } from "./story.ts";
 
-const protocol = (process.argv[2] ?? "etcd3") as Protocol;
+const { values } = readArguments(
+  "./dev clients patroni [OPTIONS]: Patroni on three members, through failures of both",
+  {
+    protocol: {
+      choices: ["etcd3", "etcd"] as const satisfies readonly Protocol[],
+      default: "etcd3" as const,
+      describe: "how Patroni calls the members",
+    },
+  },
+);
+const { protocol } = values;
 const missing = skipWithoutPatroni();
 if (missing !== false) {
   console.error(missing);

@@ -1,9 +1,9 @@
 /**
- * The command `npm run compare:v2`: a random stream of v2 requests to etcd 3.4 and to Quorate, one
+ * The command `./dev compare v2`: a random stream of v2 requests to etcd 3.4 and to Quorate, one
  * member each.
  */
-import { parseArgs } from "node:util";
 import { SeededRandom } from "@quorate/host";
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import { startCluster } from "../../support/cluster.ts";
 import { quorate } from "../../support/executables.ts";
 import { freshSeed } from "../../support/fresh-seed.ts";
@@ -12,30 +12,26 @@ import { KNOWN } from "./differences.ts";
 import { etcd34, skipWithoutEtcd34 } from "./reference.ts";
 import { HttpTarget } from "./target.ts";
 
-const HELP = `usage: npm run compare:v2 -- [options]
+const HELP = `./dev compare v2 [OPTIONS]
 
 Sends random requests of the v2 API to etcd 3.4 and to Quorate, and compares status, headers and body.
-ETCD34 selects another executable of etcd.
-
-  --seed N        the seed (default: a fresh one, printed)
-  --requests N    how many requests (default: 5000)
-  --show N        differences that are printed before the run ends (default: 10)
-  --help          print this text
-`;
+ETCD34 selects another executable of etcd.`;
 
 async function run(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      seed: { type: "string" },
-      requests: { type: "string", default: "5000" },
-      show: { type: "string", default: "10" },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    seed: {
+      type: "string",
+      requiresArg: true,
+      describe: "the seed (default: a fresh one, printed)",
+    },
+    requests: { type: "string", default: "5000", requiresArg: true, describe: "how many requests" },
+    show: {
+      type: "string",
+      default: "10",
+      requiresArg: true,
+      describe: "differences that are printed before the run ends",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return true;
-  }
   if (etcd34 === undefined) throw new Error(String(skipWithoutEtcd34));
   const seed = values.seed === undefined ? BigInt(freshSeed()) : BigInt(values.seed);
   console.log(`seed ${seed}, ${values.requests} requests`);

@@ -34,10 +34,12 @@ export class ApiProcess {
     ];
   }
 
-  start(): void {
+  /** @param env variables besides those of this process */
+  start(env: Readonly<Record<string, string>> = {}): void {
     const log = openSync(this.#logFile, "a");
     this.#child = spawn(process.execPath, [PROGRAM, "apiserver", ...this.#flags], {
       stdio: ["ignore", log, log],
+      env: { ...process.env, ...env },
     });
     closeSync(log);
     endsWithUs(this.#child);
@@ -63,7 +65,11 @@ export class ApiProcess {
     await gone;
   }
 
+  log(): string {
+    return readFileSync(this.#logFile, "utf8");
+  }
+
   logTail(): string {
-    return readFileSync(this.#logFile, "utf8").slice(-3000);
+    return this.log().slice(-3000);
   }
 }

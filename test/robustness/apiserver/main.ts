@@ -1,8 +1,8 @@
 /**
- * npm run kill:apiserver: two API servers on a cluster of three members, under load, while the
+ * ./dev robustness apiserver: two API servers on a cluster of three members, under load, while the
  * cluster's leader and the servers are killed with SIGKILL.
  *
- *     npm run kill:apiserver -- [--seconds 60] [--seed 1]
+ *     ./dev robustness apiserver [--seconds 60] [--seed 1]
  *
  * No acknowledged write may be lost, and no informer may miss an event or see one twice. It prints
  * how often informers had to list again.
@@ -12,8 +12,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { SeededRandom } from "@quorate/host";
+import { readArguments } from "../../../scripts/dev/command-line.ts";
 import { leaderOf } from "../../support/checks.ts";
 import { startCluster, type TestCluster } from "../../support/cluster.ts";
 import { freePorts } from "../../support/ports.ts";
@@ -22,12 +22,13 @@ import { ApiProcess, TOKEN } from "./api-process.ts";
 import { Counters, SELECTOR } from "./counters.ts";
 import { Informer } from "./informer.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "60" },
-    seed: { type: "string", default: "1" },
+const { values } = readArguments(
+  "./dev robustness apiserver [OPTIONS]: API servers under load, which are killed with the leader",
+  {
+    seconds: { type: "string", default: "60", requiresArg: true, describe: "duration of the run" },
+    seed: { type: "string", default: "1", requiresArg: true, describe: "of all choices" },
   },
-});
+);
 const PATH = "/api/v1/namespaces/default/configmaps";
 const COUNTERS = 20;
 const WRITERS = 8;

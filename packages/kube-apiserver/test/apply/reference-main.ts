@@ -2,8 +2,8 @@
  * Compares patches and server-side apply with Kubernetes' own libraries, on random cases. Needs Go
  * and its module proxy.
  *
- *     npm run compare:apply -- --cases 5000 --seed 1
- *     npm run compare:apply -- --write
+ *     ./dev compare apply --cases 5000 --seed 1
+ *     ./dev compare apply --write
  *
  * --write renews packages/kube-apiserver/test/apply/fixtures/reference.jsonl, which a test replays.
  */
@@ -11,7 +11,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { CASE_TYPES, type Case, type CaseType, caseOf } from "./support/cases.ts";
 import { difference } from "./support/compare.ts";
 import { evaluate } from "./support/evaluate.ts";
@@ -88,13 +88,14 @@ async function compare(program: string, count: number, first: number): Promise<n
   return different;
 }
 
-const { values } = parseArgs({
-  options: {
-    cases: { type: "string", default: "2000" },
-    seed: { type: "string", default: "1" },
-    write: { type: "boolean", default: false },
+const { values } = readArguments(
+  "./dev compare apply [OPTIONS]: patches and server-side apply beside Kubernetes' own libraries",
+  {
+    cases: { type: "string", default: "2000", requiresArg: true, describe: "cases of each kind" },
+    seed: { type: "string", default: "1", requiresArg: true, describe: "the first seed" },
+    write: { type: "boolean", default: false, describe: "renew the stored results" },
   },
-});
+);
 const directory = mkdtempSync(join(tmpdir(), "reference-"));
 try {
   const program = buildReference(directory);

@@ -1,4 +1,4 @@
-/** Replays what Kubernetes' own libraries made of random cases (npm run compare:apply). */
+/** Replays what Kubernetes' own libraries made of random cases (./dev compare apply). */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -44,7 +44,7 @@ export function commandOf(
   bug: PlantedBug | undefined,
   changes: Changes | undefined,
 ): string {
-  const parts = [`npm run sim -- --seed ${seed}`];
+  const parts = [`./dev sim --seed ${seed}`];
   if (bug !== undefined) parts.push(`--bug ${bug}`);
   for (const [name, value] of Object.entries(changes?.set ?? {}))
     parts.push(`--set ${name}=${value}`);

@@ -1,7 +1,7 @@
-/** The simulator's command: what it takes is in `help` below. */
+/** The simulator's command: its options stand in `readArguments` below. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { optionsOf } from "../base/options.ts";
 import { judgeHistory, parseHistory } from "../check/judge.ts";
 import { bugOf, plant } from "../planted/planted.ts";
@@ -11,68 +11,99 @@ import { runOne } from "./one.ts";
 import { shrinkSeed } from "./shrink.ts";
 import { measureSpeed } from "./speed.ts";
 
-const help = `npm run sim -- OPTIONS: whole members on a simulated clock, network and disk
+const usage = `./dev sim OPTIONS: whole members on a simulated clock, network and disk
 
-One run:
-  --seed N              its options, what came of it, and the hash over all its events; the same seed and commit give the same run
-  --story N             also the last N events of each member
-  --picture FILE        also an HTML picture of the part of the clients' history that fails
-  --history FILE        also the whole history, for --check
-  --shrink              looks for the least that makes the run fail
+One of --seed, --seeds and --minutes says what is run; --check and --speed run nothing. Ends with 1 if a
+promise was broken or a history could not be decided, with 2 if the command line makes no sense.`;
 
-Many runs:
-  --seeds N | A..B      so many from --from on, or these
-  --minutes M           as many as there is time for
-  --from N              the first seed (1)
-  --workers N           processors to use (all)
-  --summary FILE        adds a line of JSON with the sums to the file
-
-What is run:
-  --set NAME=VALUE      an option other than the seed draws it, as in --set members=5; may be given again
-  --without FAULT       without a kind of fault, as in --without kill; may be given again
-  --bug NAME            with a planted bug; of many seeds, until it is found
-
-Other:
-  --check FILE          judges a history in a file (with --picture)
-  --speed               measures how much faster than real time a cluster is simulated
-  --help                prints this
-
-Ends with 1 if a promise was broken or a history could not be decided, with 2 if the command line makes no sense.`;
-
-const { values } = readArgs();
-
-/** The command line; ends the process where it cannot be understood. */
-function readArgs() {
-  try {
-    return parse();
-  } catch (error) {
-    process.stderr.write(`sim: ${(error as Error).message.split(". To specify")[0]}\n\n${help}\n`);
-    process.exit(2);
-  }
-}
-
-function parse() {
-  return parseArgs({
-    options: {
-      help: { type: "boolean" },
-      seed: { type: "string" },
-      seeds: { type: "string" },
-      minutes: { type: "string" },
-      from: { type: "string" },
-      story: { type: "string" },
-      picture: { type: "string" },
-      history: { type: "string" },
-      shrink: { type: "boolean" },
-      speed: { type: "boolean" },
-      check: { type: "string" },
-      bug: { type: "string" },
-      set: { type: "string", multiple: true },
-      without: { type: "string", multiple: true },
-      workers: { type: "string" },
-      summary: { type: "string" },
-    },
-  });
-}
+const { values } = readArguments(usage, {
+  seed: {
+    type: "string",
+    requiresArg: true,
+    group: "One run:",
+    describe:
+      "its options, what came of it, and the hash over all its events; the same seed and commit give the same run",
+  },
+  story: {
+    type: "string",
+    requiresArg: true,
+    group: "One run:",
+    describe: "also the last N events of each member",
+  },
+  picture: {
+    type: "string",
+    requiresArg: true,
+    group: "One run:",
+    describe: "also an HTML picture of the part of the clients' history that fails",
+  },
+  history: {
+    type: "string",
+    requiresArg: true,
+    group: "One run:",
+    describe: "also the whole history, for --check",
+  },
+  shrink: {
+    type: "boolean",
+    group: "One run:",
+    describe: "looks for the least that makes the run fail",
+  },
+  seeds: {
+    type: "string",
+    requiresArg: true,
+    group: "Many runs:",
+    describe: "so many from --from on, or these",
+  },
+  minutes: {
+    type: "string",
+    requiresArg: true,
+    group: "Many runs:",
+    describe: "as many as there is time for",
+  },
+  from: { type: "string", requiresArg: true, group: "Many runs:", describe: "the first seed (1)" },
+  workers: {
+    type: "string",
+    requiresArg: true,
+    group: "Many runs:",
+    describe: "processors to use (all)",
+  },
+  summary: {
+    type: "string",
+    requiresArg: true,
+    group: "Many runs:",
+    describe: "adds a line of JSON with the sums to the file",
+  },
+  set: {
+    type: "string",
+    array: true,
+    requiresArg: true,
+    group: "What is run:",
+    describe: "an option other than the seed draws it, as in --set members=5; may be given again",
+  },
+  without: {
+    type: "string",
+    array: true,
+    requiresArg: true,
+    group: "What is run:",
+    describe: "without a kind of fault, as in --without kill; may be given again",
+  },
+  bug: {
+    type: "string",
+    requiresArg: true,
+    group: "What is run:",
+    describe: "with a planted bug; of many seeds, until it is found",
+  },
+  check: {
+    type: "string",
+    requiresArg: true,
+    group: "Other:",
+    describe: "judges a history in a file (with --picture)",
+  },
+  speed: {
+    type: "boolean",
+    group: "Other:",
+    describe: "measures how much faster than real time a cluster is simulated",
+  },
+});
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -169,8 +200,4 @@ async function main(): Promise<boolean> {
   return totals.failed.size === 0 && totals.undecided === 0;
 }
 
-if (values.help === true) {
-  print(help);
-} else {
-  process.exitCode = (await main()) ? 0 : 1;
-}
+process.exitCode = (await main()) ? 0 : 1;

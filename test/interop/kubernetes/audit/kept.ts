@@ -1,4 +1,4 @@
-/** kube-apiserver's events, as `npm run compare:audit -- --record` has stored them. */
+/** kube-apiserver's events, as `./dev compare audit --record` has stored them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { StartOptions } from "@quorate/kube-apiserver/node";

@@ -1,30 +1,31 @@
-/** The command `npm run compare:audit`: kube-apiserver's audit log beside ours. */
+/** The command `./dev compare audit`: kube-apiserver's audit log beside ours. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { auditOptions, keptEvents, keptPath } from "./kept.ts";
 import { type Event, eventsOf } from "./play.ts";
 import { auditedRequests, POLICY, TOKENS } from "./requests.ts";
 
-const HELP = `usage: npm run compare:audit -- [options]
+const HELP = `./dev compare audit [OPTIONS]
 
 Sends requests to a new API server of ours, and compares the lines of its audit log with those of
-kube-apiserver 1.36.
+kube-apiserver 1.36.`;
 
-  --etcd URL  an empty etcd: kube-apiserver (on PATH) is started on it, and compared with
-              (default: its stored events count)
-  --record    store kube-apiserver's events for the test of the build
-  --help      print this text
-`;
-
-const { values } = parseArgs({
-  options: {
-    etcd: { type: "string" },
-    record: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values } = readArguments(HELP, {
+  etcd: {
+    type: "string",
+    requiresArg: true,
+    describe:
+      "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored events count)",
+  },
+  record: {
+    type: "boolean",
+    default: false,
+    describe: "store kube-apiserver's events for the test of the build",
   },
 });
 
@@ -64,5 +65,4 @@ async function run(): Promise<boolean> {
   }
 }
 
-if (values.help) process.stdout.write(HELP);
-else process.exitCode = (await run()) ? 0 : 1;
+process.exitCode = (await run()) ? 0 : 1;

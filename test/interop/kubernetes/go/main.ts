@@ -1,16 +1,16 @@
 /**
- * The command `npm run clients:go`: programs of client-go and controller-runtime with the API
+ * The command `./dev clients go`: programs of client-go and controller-runtime with the API
  * server. Needs Go and its module proxy; the first build takes minutes.
  *
- *     npm run clients:go -- --objects 50000
- *     npm run clients:go -- --checks informer,envtest
+ *     ./dev clients go --objects 50000
+ *     ./dev clients go --checks informer,envtest
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 
 /** Runs a program to its end; the server in this process goes on. */
 function run(command: string, args: readonly string[], cwd: string, env = {}): Promise<number> {
@@ -22,12 +22,13 @@ function run(command: string, args: readonly string[], cwd: string, env = {}): P
   });
 }
 
-const { values } = parseArgs({
-  options: {
-    objects: { type: "string", default: "1000" },
-    checks: { type: "string", default: "" },
+const { values } = readArguments(
+  "./dev clients go [OPTIONS]: programs of client-go and controller-runtime on the API server",
+  {
+    objects: { type: "string", default: "1000", requiresArg: true, describe: "how many objects" },
+    checks: { type: "string", default: "", requiresArg: true, describe: "only these, by commas" },
   },
-});
+);
 const directory = mkdtempSync(join(tmpdir(), "clients-"));
 try {
   const program = join(directory, "clients");

@@ -1,31 +1,38 @@
 /**
- * The command `npm run storage:go`: Kubernetes' own tests of its storage layer, on members of ours.
+ * The command `./dev clients storage`: Kubernetes' own tests of its storage layer, on members of ours.
  * The module is copied, and the file by which its tests start an etcd is replaced
  * (storage/testserver.go). Needs Go and its module proxy.
  *
- *     npm run storage:go -- --packages pkg/storage/etcd3 --run TestWatch
+ *     ./dev clients storage --packages pkg/storage/etcd3 --run TestWatch
  */
 import { spawn } from "node:child_process";
 import { chmodSync, copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 
 const LIBRARY = "k8s.io/apiserver";
 const VERSION = "v0.36.3";
-const { values } = parseArgs({
-  options: {
+const { values } = readArguments(
+  "./dev clients storage [OPTIONS]: Kubernetes' own tests of its storage layer, on members of ours",
+  {
     packages: {
       type: "string",
       default: "pkg/storage/etcd3,pkg/storage/cacher,pkg/storage/storagebackend/factory",
+      requiresArg: true,
+      describe: "packages of the library, by commas",
     },
-    run: { type: "string", default: "." },
-    /** Tests that are not run, as go test's -skip. */
-    skip: { type: "string", default: "^$" },
-    member: { type: "string", default: join(import.meta.dirname, "../../../../bin/quorate.js") },
+    run: { type: "string", default: ".", requiresArg: true, describe: "tests, as go test's -run" },
+    skip: { type: "string", default: "^$", requiresArg: true, describe: "as go test's -skip" },
+    member: {
+      type: "string",
+      default: join(import.meta.dirname, "../../../../bin/quorate.js"),
+      requiresArg: true,
+      describe: "the program of the member",
+    },
   },
-});
+);
 
 /** One line of `go test -json`. */
 interface TestEvent {

@@ -1,25 +1,20 @@
 /**
- * The command `npm run compare:kubectl`: the same command lines of kubectl on Kubernetes' API server
+ * The command `./dev compare kubectl`: the same command lines of kubectl on Kubernetes' API server
  * and on Quorate's.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { findProgram } from "../../../support/executables.ts";
 import { knownDifferences, readScenarios, runAll, transcriptPath } from "./files.ts";
 import { formatTranscript, parseTranscript } from "./scenario.ts";
 import { kubectl, minorOf, serveKubernetes, serveOurs } from "./tools.ts";
 
-const HELP = `usage: npm run compare:kubectl -- [options]
+const HELP = `./dev compare kubectl [OPTIONS]
 
 Runs the command lines of test/interop/kubernetes/kubectl/scenarios.txt with kubectl on Quorate's API
 server, and compares what they print with the transcript of Kubernetes' own.
 
-  --only TEXT   only scenarios whose name contains TEXT
-  --record      run them on kube-apiserver, and store the transcript
-  --help        print this text
-
-KUBECTL, KUBE_APISERVER and ETCD select other programs than those on PATH.
-`;
+KUBECTL, KUBE_APISERVER and ETCD select other programs than those on PATH.`;
 
 async function record(minor: number): Promise<void> {
   const program = process.env["KUBE_APISERVER"] ?? findProgram("kube-apiserver");
@@ -54,17 +49,19 @@ function printDifference(expected: readonly string[], got: readonly string[]): v
 }
 
 async function run(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string", default: "" },
-      record: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "only scenarios whose name contains TEXT",
+    },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "run them on kube-apiserver, and store the transcript",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
   if (kubectl === undefined) throw new Error("kubectl is not installed");
   const minor = minorOf(kubectl);
   if (minor === undefined) throw new Error("kubectl does not print its version");

@@ -1,25 +1,19 @@
-/** The command `npm run compare:policy`: decisions and refusals of kube-apiserver beside ours. */
+/** The command `./dev compare policy`: decisions and refusals of kube-apiserver beside ours. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { isDeepStrictEqual } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { type ApiAccess, type ApiResponse, accessOf, exchange } from "../rest/exchange.ts";
 import { normalised } from "../rest/normalise.ts";
 import { policySteps } from "./requests.ts";
 import type { PolicyStep } from "./steps.ts";
 
-const HELP = `usage: npm run compare:policy -- [options]
+const HELP = `./dev compare policy [OPTIONS]
 
 Sends requests about permissions, tokens and webhooks to a new kube-apiserver (on PATH) and to a new
-API server of ours, and compares statuses, warnings and bodies.
-
-  --etcd URL   an empty etcd or member for kube-apiserver (default http://127.0.0.1:2379)
-  --keep FILE  store kube-apiserver's responses
-  --kept FILE  compare with stored responses instead
-  --only TEXT  print only differences whose request contains TEXT
-  --help       print this text
-`;
+API server of ours, and compares statuses, warnings and bodies.`;
 const MAX_SHOWN_CHARS = 100_000;
 
 async function play(access: ApiAccess): Promise<ApiResponse[]> {
@@ -51,13 +45,20 @@ function show(step: PolicyStep, theirs: ApiResponse, ours: ApiResponse, only: st
   return false;
 }
 
-const { values } = parseArgs({
-  options: {
-    etcd: { type: "string", default: "http://127.0.0.1:2379" },
-    keep: { type: "string" },
-    kept: { type: "string" },
-    only: { type: "string", default: "" },
-    help: { type: "boolean", default: false },
+const { values } = readArguments(HELP, {
+  etcd: {
+    type: "string",
+    default: "http://127.0.0.1:2379",
+    requiresArg: true,
+    describe: "an empty etcd or member for kube-apiserver",
+  },
+  keep: { type: "string", requiresArg: true, describe: "store kube-apiserver's responses" },
+  kept: { type: "string", requiresArg: true, describe: "compare with stored responses instead" },
+  only: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: "print only differences whose request contains TEXT",
   },
 });
 
@@ -75,5 +76,4 @@ async function run(): Promise<void> {
   console.log(`\n${ours.length} requests, ${ours.length - equal.length} differences`);
 }
 
-if (values.help) process.stdout.write(HELP);
-else await run();
+await run();

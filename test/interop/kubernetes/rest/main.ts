@@ -1,41 +1,43 @@
-/** The command `npm run compare:kube-api`: kube-apiserver's responses beside ours. */
+/** The command `./dev compare kube-api`: kube-apiserver's responses beside ours. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { differencesOf, responsesOf } from "./compare.ts";
 import { accessOf } from "./exchange.ts";
 import { keptPath, keptResponses } from "./kept.ts";
 import { randomised, steps } from "./requests.ts";
 
-const HELP = `usage: npm run compare:kube-api -- [options]
+const HELP = `./dev compare kube-api [OPTIONS]
 
 Sends about 200 requests to a new API server of ours, and compares statuses, warnings and bodies
-with those of kube-apiserver 1.36.
-
-  --kubeconfig FILE  send them to a new kube-apiserver too (default: its stored responses count)
-  --random SEED      random requests instead, to both servers (needs --kubeconfig)
-  --count N          how many of them (default 2000)
-  --record           store kube-apiserver's responses for the test of the build
-  --only TEXT        print only differences whose request contains TEXT
-  --help             print this text
-`;
+with those of kube-apiserver 1.36.`;
 const MAX_SHOWN_CHARS = 3000;
 
 async function run(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      kubeconfig: { type: "string" },
-      random: { type: "string" },
-      count: { type: "string", default: "2000" },
-      record: { type: "boolean", default: false },
-      only: { type: "string", default: "" },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    kubeconfig: {
+      type: "string",
+      requiresArg: true,
+      describe: "send them to a new kube-apiserver too (default: its stored responses count)",
+    },
+    random: {
+      type: "string",
+      requiresArg: true,
+      describe: "random requests instead, to both servers (needs --kubeconfig)",
+    },
+    count: { type: "string", default: "2000", requiresArg: true, describe: "how many of them" },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "store kube-apiserver's responses for the test of the build",
+    },
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "print only differences whose request contains TEXT",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return true;
-  }
   const { random } = values;
   const all = random === undefined ? steps() : randomised(Number(random), Number(values.count));
   let theirs = values.record ? [] : keptResponses();

@@ -1,4 +1,4 @@
-/** kube-apiserver 1.36.3's answers, as `npm run compare:routes -- --record` stored them. */
+/** kube-apiserver 1.36.3's answers, as `./dev compare routes --record` stored them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";

@@ -1,36 +1,36 @@
-/** The command `npm run compare:routes`: kube-apiserver's routes beside ours, pair by pair. */
-import { parseArgs } from "node:util";
+/** The command `./dev compare routes`: kube-apiserver's routes beside ours, pair by pair. */
 import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../scripts/dev/command-line.ts";
 import { withKubeApiserver } from "../kube-process.ts";
 import { accessOf } from "../rest/exchange.ts";
 import { keepAnswers, keptAnswers, routeDifferences } from "./kept.ts";
 import { routeAnswers } from "./play.ts";
 
-const HELP = `usage: npm run compare:routes -- [options]
+const HELP = `./dev compare routes [OPTIONS]
 
 Sends each form of path with each method, as three users, to a new API server of ours, and compares
-the answers with those of kube-apiserver 1.36.
-
-  --etcd URL   an empty etcd: kube-apiserver (on PATH) is started on it, and compared with
-               (default: its stored answers count)
-  --record     store kube-apiserver's answers for the test of the build
-  --only TEXT  only paths that contain TEXT
-  --help       print this text
-`;
+the answers with those of kube-apiserver 1.36.`;
 
 async function run(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      etcd: { type: "string" },
-      record: { type: "boolean", default: false },
-      only: { type: "string", default: "" },
-      help: { type: "boolean", default: false },
+  const { values } = readArguments(HELP, {
+    etcd: {
+      type: "string",
+      requiresArg: true,
+      describe:
+        "an empty etcd: kube-apiserver (on PATH) is started on it, and compared with (default: its stored answers count)",
+    },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "store kube-apiserver's answers for the test of the build",
+    },
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "only paths that contain TEXT",
     },
   });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return true;
-  }
   const { etcd, only } = values;
   const theirs =
     etcd === undefined

@@ -4,14 +4,14 @@ import { test } from "node:test";
 import { hunt } from "../history/hunt.ts";
 import { runInCluster } from "./run-in-cluster.ts";
 
-/** `npm run sim:cacher -- --below cluster` runs more. */
+/** `./dev sim cacher --below cluster` runs more. */
 const SEEDS = [1, 9, 28];
 
 test("clients of two API servers see no gap, repetition, stale read or lost update", async () => {
   const faults = new Set<string>();
   for (const seed of SEEDS) {
     const { result, counts } = await runInCluster(seed);
-    const command = `npm run sim:cacher -- --below cluster --seed ${seed} --runs 1`;
+    const command = `./dev sim cacher --below cluster --seed ${seed} --runs 1`;
     assert.equal(result.violation, undefined, command);
     for (const what of ["MODIFIED", "BOOKMARK", "consistent list", "exact list", "increments"])
       assert.ok((counts.get(what) ?? 0) > 0, `seed ${seed} has no ${what}`);

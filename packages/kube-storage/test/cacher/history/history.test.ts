@@ -6,7 +6,7 @@ import { hunt } from "./hunt.ts";
 import { HUNTED_BUGS, PLANTED_BUGS, placesOf } from "./planted.ts";
 import { runHistory } from "./run-history.ts";
 
-/** `npm run sim:cacher` runs more. */
+/** `./dev sim cacher` runs more. */
 const SEEDS = 6;
 
 for (const [below, seeds] of [
@@ -16,7 +16,7 @@ for (const [below, seeds] of [
   test(`histories have no gap, repetition, stale read or lost update: ${below}`, async () => {
     for (let seed = 1; seed <= seeds; seed++) {
       const { problems, counts } = await runHistory(BigInt(seed), below);
-      const command = `npm run sim:cacher -- --below ${below} --seed ${seed} --runs 1`;
+      const command = `./dev sim cacher --below ${below} --seed ${seed} --runs 1`;
       assert.deepEqual(problems, [], command);
       for (const what of ["MODIFIED", "BOOKMARK", "consistent list", "exact list", "increments"])
         assert.ok((counts.get(what) ?? 0) > 0, `seed ${seed} has no ${what}`);

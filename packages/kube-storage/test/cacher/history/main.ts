@@ -1,33 +1,29 @@
-/** Runs random histories of the Cacher; see `help`. */
-import { parseArgs } from "node:util";
+/** Runs random histories of the Cacher; its options are in `readArguments`. */
+import { readArguments } from "../../../../../scripts/dev/command-line.ts";
 import { runInCluster } from "../cluster/run-in-cluster.ts";
 import { hunt } from "./hunt.ts";
 import { PLANTED_BUGS } from "./planted.ts";
 import { type HistoryResult, runHistory } from "./run-history.ts";
 
-const help = `usage: npm run sim:cacher -- [OPTIONS]
+const usage = `./dev sim cacher [OPTIONS]: random histories over two Cachers on one store
 
-Runs random histories over two Cachers on one store and judges them. A failure is a seed.
+Judges them; a failure is a seed. Exits with 1 if a run has a problem, or a planted bug is not found.`;
 
-  --seed N      the first seed (default 1)
-  --runs N      how many seeds (default 200)
-  --below NAME  the store: fake (default), etcd for EtcdStore over a cluster in memory, or cluster
-                for EtcdStore over the simulator's members, under its faults
-  --planted     hunts each planted bug instead (with --below cluster: there)
-  --verbose     prints what happened in each run
-  --help        prints this text
-
-Exits with 1 if a run has a problem, or a planted bug is not found.`;
-
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    runs: { type: "string", default: "200" },
-    below: { type: "string", default: "fake" },
-    planted: { type: "boolean", default: false },
-    verbose: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values } = readArguments(usage, {
+  seed: { type: "string", default: "1", requiresArg: true, describe: "the first seed" },
+  runs: { type: "string", default: "200", requiresArg: true, describe: "how many seeds" },
+  below: {
+    choices: ["fake", "etcd", "cluster"] as const,
+    default: "fake",
+    describe:
+      "the store; etcd is EtcdStore over a cluster in memory, cluster is EtcdStore over the simulator's members, under its faults",
   },
+  planted: {
+    type: "boolean",
+    default: false,
+    describe: "hunts each planted bug instead (with --below cluster: there)",
+  },
+  verbose: { type: "boolean", default: false, describe: "prints what happened in each run" },
 });
 
 async function historyOf(seed: bigint): Promise<HistoryResult> {
@@ -69,6 +65,5 @@ async function huntAll(): Promise<number> {
   return missed > 0 ? 1 : 0;
 }
 
-if (values.help) console.log(help);
-else if (values.planted) process.exitCode = await huntAll();
+if (values.planted) process.exitCode = await huntAll();
 else process.exitCode = await main();

@@ -110,7 +110,7 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
 const pathOf = ({ file }: PlantedBug) =>
   fileURLToPath(new URL(`../../../src/cacher/${file}`, import.meta.url));
 
-/** Those that each build hunts; `npm run sim:cacher -- --planted` hunts all. */
+/** Those that each build hunts; `./dev sim cacher --planted` hunts all. */
 export const HUNTED_BUGS: readonly string[] = [
   "an event lost at the window's edge",
   "an event twice after catch-up",

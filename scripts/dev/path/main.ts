@@ -1,0 +1,60 @@
+/**
+ * `./dev path KIND`: the files and functions that run because of one request, in the order of their
+ * first calls (measure.ts). With --write the lists of docs/architecture.md.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { orRefuse, readArguments, refuse } from "../command-line.ts";
+import { ROOT } from "../commands.ts";
+import { sectionOf, withSection } from "./docs.ts";
+import { ABOUT, KINDS, type Kind } from "./kinds.ts";
+import { measurePath, type RanFile } from "./measure.ts";
+
+const usage = `./dev path KIND [OPTIONS]: the files and functions that one warm request runs
+
+Starts three members as processes, and counts with V8's precise coverage. What runs without a request is
+taken off.
+
+${KINDS.map((kind) => `  ${kind.padEnd(12)}${ABOUT[kind]}`).join("\n")}`;
+
+const PAGE = join(ROOT, "docs/architecture.md");
+
+function print(files: readonly RanFile[]): void {
+  const sum = (of: (file: RanFile) => number): number =>
+    files.reduce((total, file) => total + of(file), 0);
+  for (const { path, functions, ranLines, fileLines } of files) {
+    console.log(`${path}  ${ranLines} of ${fileLines} lines`);
+    for (const { name, first, last } of functions) console.log(`    ${first}-${last}  ${name}`);
+  }
+  console.log(
+    `${files.length} files of ${sum((file) => file.fileLines)} lines; ` +
+      `${sum((file) => file.functions.length)} functions of ${sum((file) => file.ranLines)} lines`,
+  );
+}
+
+const { values, positionals } = readArguments(
+  usage,
+  {
+    all: { type: "boolean", default: false, describe: "every kind" },
+    write: {
+      type: "boolean",
+      default: false,
+      describe: "writes the lists of docs/architecture.md",
+    },
+  },
+  "KIND",
+);
+const chosen = values.all ? KINDS : (positionals as Kind[]);
+if (chosen.length === 0) refuse(`a kind is missing: ${KINDS.join(", ")}`);
+for (const kind of chosen)
+  if (!KINDS.includes(kind)) refuse(`"${kind}" is no kind; there are ${KINDS.join(", ")}`);
+for (const kind of chosen) {
+  const files = await measurePath(kind);
+  print(files);
+  if (!values.write) continue;
+  const page = readFileSync(PAGE, "utf8");
+  writeFileSync(
+    PAGE,
+    orRefuse(() => withSection(page, kind, sectionOf(kind, files))),
+  );
+}

@@ -1,0 +1,58 @@
+/** The lists of docs/architecture.md are the files that run because of a request today. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { ROOT } from "../../scripts/dev/commands.ts";
+import { listedFiles, sectionOf, withSection } from "../../scripts/dev/path/docs.ts";
+import { KINDS } from "../../scripts/dev/path/kinds.ts";
+import { measurePath } from "../../scripts/dev/path/measure.ts";
+
+const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
+
+/** A busy machine makes some files run that an idle one does not need, such as those of pauses. */
+const MAX_DIFFERENT_FILES = 8;
+
+for (const kind of KINDS) {
+  test(`${kind}: the files that the page lists are there`, () => {
+    const listed = listedFiles(page, kind);
+    assert.ok(listed.size > 5);
+    for (const path of listed) assert.ok(existsSync(join(ROOT, path)), path);
+  });
+}
+
+describe("measured", () => {
+  for (const kind of ["put", "keep-alive"] as const) {
+    test(`${kind}: the files that run are those that the page lists`, async () => {
+      const files = await measurePath(kind);
+      const ran = new Set(files.map(({ path }) => path));
+      const listed = listedFiles(page, kind);
+      const different = [
+        ...[...ran].filter((path) => !listed.has(path)),
+        ...[...listed].filter((path) => !ran.has(path)),
+      ];
+      assert.ok(
+        different.length <= MAX_DIFFERENT_FILES,
+        `run ./dev path ${kind} --write; these differ:\n${different.join("\n")}`,
+      );
+      // The list of a page can be read again.
+      assert.deepEqual(listedFiles(withSection(page, kind, sectionOf(kind, files)), kind), ran);
+    });
+  }
+
+  test("a put runs through the parts that every put needs, in order", async () => {
+    const paths = (await measurePath("put")).map(({ path }) => path);
+    const places = [
+      "/grpc/unary.ts",
+      "/services/src/v3/kv.ts",
+      "/member/src/loop/raft-requests.ts",
+      "/wal/src/encoder.ts",
+      "/requests/put.ts",
+    ].map((end) => paths.findIndex((path) => path.endsWith(end)));
+    assert.ok(!places.includes(-1), places.join(" "));
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    );
+  });
+});
