@@ -249,8 +249,18 @@ export const commands: Group = {
         linear: program("test/fuzz/linear/main.ts", "texts that cost more than their length"),
         parsers: {
           about: "the same for every parser by itself",
-          steps: () => [
-            { ...step("--test", "test/linear/linear.test.ts"), env: { QUORATE_LINEAR_SHARP: "2" } },
+          options: {
+            sharp: { type: "number", default: 2, describe: "further texts of each kind" },
+            table: { type: "boolean", default: false, describe: "write docs/security/parsers.md" },
+          },
+          steps: ({ sharp, table }) => [
+            {
+              ...step("--test", "test/linear/linear.test.ts"),
+              env: {
+                QUORATE_LINEAR_SHARP: String(sharp),
+                ...(table === true && { QUORATE_LINEAR_TABLE: "1" }),
+              },
+            },
           ],
         },
       },

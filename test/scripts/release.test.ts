@@ -220,7 +220,7 @@ test("mistakes on the command line are reported, with a correction", () => {
     /^there is no platform amiga; there are linux-x64, linux-arm64, darwin-arm64\n/,
   );
   assert.match(call("--compression", "10").stderr, /--compression is 10; it goes from 1 to 9/);
-  assert.match(call("--help").stdout, /--platform LIST/);
+  assert.match(call("--help").stdout, /--platform +comma-separated: linux-x64/);
 });
 
 const whyNot = cannotChroot();
