@@ -98,7 +98,6 @@ function parserOf(words: readonly string[]): Argv {
       "boolean-negation": false,
       "camel-case-expansion": false,
       "dot-notation": false,
-      "duplicate-arguments-array": false,
     })
     .fail((message, error) => {
       const text = message ?? error.message;

@@ -95,6 +95,15 @@ test("completion names commands, and the options of a program", () => {
   assert.match(dev("completion").stdout, /--get-yargs-completions/);
 });
 
+test("a run of tests takes several files and directories", () => {
+  const { code, stdout } = dev(
+    ...["test", "packages/raft/test/quorum.test.ts", "packages/wal/test/format.test.ts"],
+    "packages/http-kv/test",
+  );
+  assert.equal(code, 0, stdout);
+  for (const part of ["majority", "segment"]) assert.ok(stdout.includes(part), stdout);
+});
+
 test("the exit code of the command is that of ./dev", () => {
   const file = join(ROOT, "test/scripts/fails-for-dev.test.ts");
   try {
