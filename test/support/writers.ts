@@ -30,8 +30,8 @@ export class Writers {
 
   /**
    * `count` writers, each on a connection of its own, spread over the members. Values are filled up
-   * to `valueBytes`. Each rests for `pauseMs` after a write: tests in which the steps count, and
-   * not the load, leave the processors to the members and to other tests so.
+   * to `valueBytes`. Each rests for `pauseMs` after a write: tests in which the steps count, and not
+   * the load, leave the processors to the members and to other tests so.
    */
   constructor(cluster: TestCluster, count: number, valueBytes = 16, pauseMs = 0) {
     this.#cluster = cluster;

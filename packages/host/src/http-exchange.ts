@@ -90,8 +90,7 @@ export interface HttpExchangeListener {
 
 /**
  * Starts to serve a request when its head is complete. Body bytes arrive only after it has
- * returned. A request with `Expect: 100-continue` gets 100 if the handler has not responded by
- * then.
+ * returned. A request with `Expect: 100-continue` gets 100 if the handler has not responded by then.
  */
 export type HttpExchangeHandler = (exchange: HttpExchange) => HttpExchangeListener;
 

@@ -1,6 +1,4 @@
-/**
- * The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go).
- */
+/** The flags of `grpc-proxy start` as options, refused with etcd's texts (etcdmain/grpc_proxy.go). */
 import type { FlagValues } from "@quorate/cli";
 import type { TlsVersion } from "@quorate/host/node";
 import { CodedError } from "@quorate/proto";

@@ -129,8 +129,8 @@ export function transportContract(
     }
 
     /**
-     * Waits until messages of both kinds get from `a` to `b`, then forgets them and what was
-     * reported of the time before.
+     * Waits until messages of both kinds get from `a` to `b`, then forgets them and what was reported
+     * of the time before.
      */
     async function linked(
       network: NetworkUnderTest,

@@ -9,9 +9,7 @@ import {
   MAX_CHAINED_WRITES,
 } from "../src/chains.ts";
 
-/**
- * A write of a counter: behind `tail` it leaves tail + 1. Its results come when the test says so.
- */
+/** A write of a counter: behind `tail` it leaves tail + 1. Its results come when the test says so. */
 class Write implements Chainable<number, number> {
   isAlone = false;
   readonly tails: (number | undefined)[] = [];

@@ -81,8 +81,8 @@ export interface ReopenedLog extends NewestReplay {
 }
 
 /**
- * Reads the log in `dir` from the snapshot `from` on, or from the newest one that a member may
- * start from, and cuts off a torn write at its end. Throws like Wal.open.
+ * Reads the log in `dir` from the snapshot `from` on, or from the newest one that a member may start
+ * from, and cuts off a torn write at its end. Throws like Wal.open.
  */
 export function reopenLog(
   disk: Disk,

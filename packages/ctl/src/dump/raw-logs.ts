@@ -12,8 +12,7 @@ const typeNames = Object.fromEntries(
 
 /**
  * The lines, line ends included, without entries, hard states and snapshot records below
- * `fromIndex`. Of data beyond `maxBytes` the beginning is shown. Throws WalDamageError after the
- * last intact record.
+ * `fromIndex`. Of data beyond `maxBytes` the beginning is shown. Throws WalDamageError after the last intact record.
  */
 export function* rawLines(
   disk: Disk,

@@ -22,9 +22,9 @@ export type ApplyPatch = (
  */
 export interface FieldManager {
   /**
-   * managedFields after a create, update or patch by `manager`: what the request changed is its
-   * own. Where managedFields of `object` are empty, those of `old` count; an empty list resets
-   * them. Never rejects because of the object: if it does not fit its schema, the result has no
+   * managedFields after a create, update or patch by `manager`: what the request changed is its own.
+   * Where managedFields of `object` are empty, those of `old` count; an empty list resets them.
+   * Never rejects because of the object: if it does not fit its schema, the result has no
    * managedFields.
    * @param old undefined for a create
    * @param manager the option fieldManager, or the one from the User-Agent (manager-name.ts)

@@ -89,8 +89,8 @@ export class RbacIndex {
   }
 
   /**
-   * Calls `visit` with each rule that applies to a user in a namespace ("" for the cluster) until
-   * it returns false.
+   * Calls `visit` with each rule that applies to a user in a namespace ("" for the cluster) until it
+   * returns false.
    * @returns roles that were not found
    */
   visitRules(user: UserInfo, namespace: string, visit: Visit): readonly string[] {

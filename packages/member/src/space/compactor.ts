@@ -118,9 +118,7 @@ export class Compactor {
     }
   }
 
-  /**
-   * Stops after the present batch; `run` goes on from there (the store remembers how far it came).
-   */
+  /** Stops after the present batch; `run` goes on from there (the store remembers how far it came). */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#wake?.();

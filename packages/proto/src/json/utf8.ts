@@ -18,9 +18,7 @@ export function sequenceLength(bytes: Uint8Array, at: number, end: number): numb
   return length;
 }
 
-/**
- * Writes a code point as UTF-8 at `at`, where there must be space; returns the offset behind it.
- */
+/** Writes a code point as UTF-8 at `at`, where there must be space; returns the offset behind it. */
 export function putCodePoint(bytes: Uint8Array, at: number, code: number): number {
   if (code < 0x80) {
     bytes[at] = code;

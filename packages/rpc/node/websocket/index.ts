@@ -41,8 +41,8 @@ export interface WebSocketOptions {
 
 export interface ServerWebSocket {
   /**
-   * Sends a message: text, or with `isBinary` bytes, which must not change afterwards. Returns
-   * false when more than the send budget waits: send no more until `onDrain`.
+   * Sends a message: text, or with `isBinary` bytes, which must not change afterwards. Returns false
+   * when more than the send budget waits: send no more until `onDrain`.
    */
   send(message: string | Uint8Array, isBinary?: boolean): boolean;
   /** Bytes that were sent and are not yet written to the socket. */

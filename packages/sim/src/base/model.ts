@@ -30,8 +30,8 @@ export interface ModelRangeOptions {
   readonly limit?: number | undefined;
   readonly sortBy?: "key" | "version" | "create" | "mod" | "value" | undefined;
   /**
-   * Undefined beside `sortBy` (not "key"): no order is given. That is an ascending one, of the
-   * first keys alone that the limit lets through, and of one more.
+   * Undefined beside `sortBy` (not "key"): no order is given. That is an ascending one, of the first
+   * keys alone that the limit lets through, and of one more.
    */
   readonly descending?: boolean | undefined;
   /** Bounds of revisions, which are within; undefined for none. */

@@ -1,6 +1,6 @@
 /**
- * The command `./dev clients storage`: Kubernetes' own tests of its storage layer, on members of
- * ours. The module is copied, and the file by which its tests start an etcd is replaced
+ * The command `./dev clients storage`: Kubernetes' own tests of its storage layer, on members of ours.
+ * The module is copied, and the file by which its tests start an etcd is replaced
  * (storage/testserver.go). Needs Go and its module proxy.
  *
  *     ./dev clients storage --packages pkg/storage/etcd3 --run TestWatch
