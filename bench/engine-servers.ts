@@ -2,7 +2,7 @@
  * A server of bench/http-engine.ts in a process of its own: prints its port, and serves until it is
  * killed.
  *
- *     node bench/http-engine/servers.ts engine | node-http
+ *     node bench/engine-servers.ts engine | node-http
  *
  * GET answers five bytes, POST what it received. /stream begins a response that does not end.
  */

@@ -9,6 +9,8 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 /** Any status of success. */
 const OK = Buffer.from("HTTP/1.1 2");
+/** The status whose response has no body and no length (RFC 9110, section 15.3.5). */
+const NO_CONTENT = Buffer.from("HTTP/1.1 204");
 const READ_BYTES = 64 * 1024;
 /** Every read is over when its callback returns, so one buffer is enough. */
 const shared = Buffer.alloc(READ_BYTES);
@@ -90,10 +92,11 @@ export class HttpConnection {
   }
 }
 
-/** Whether the bytes hold a whole response. */
+/** True if the bytes hold a whole response. */
 function isWhole(bytes: Buffer): boolean {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return false;
+  if (bytes.compare(NO_CONTENT, 0, NO_CONTENT.length, 0, NO_CONTENT.length) === 0) return true;
   const length = lastLength(bytes, end) ?? anyLength(bytes, end);
   if (length !== undefined) return bytes.length >= end + HEAD_END.length + length;
   return bytes.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
