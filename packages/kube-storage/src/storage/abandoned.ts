@@ -1,33 +1,5 @@
-/** Long work in slices, and calls that a caller may abandon. */
-import type { Clock } from "@quorate/host";
+/** Calls that a caller may abandon. */
 import type { Cancellation } from "../meta/cancellation.ts";
-
-/** Work on objects holds the event loop for so long at most. */
-const SLICE_MS = 5;
-
-export type SliceClock = Pick<Clock, "monotonicMs" | "endOfTurn">;
-
-/** Returns to the event loop when the present slice is over. */
-export class Slices {
-  readonly #clock: SliceClock;
-  #endMs: number;
-
-  constructor(clock: SliceClock) {
-    this.#clock = clock;
-    this.#endMs = clock.monotonicMs() + SLICE_MS;
-  }
-
-  /** Call after each object, and await the result if there is one. */
-  next(): Promise<void> | undefined {
-    if (this.#clock.monotonicMs() < this.#endMs) return undefined;
-    return new Promise<void>((resolve) => {
-      this.#clock.endOfTurn(() => {
-        this.#endMs = this.#clock.monotonicMs() + SLICE_MS;
-        resolve();
-      });
-    });
-  }
-}
 
 /** Throws the signal's reason if it is aborted. */
 export function throwIfAborted(signal: Cancellation | undefined): void {
