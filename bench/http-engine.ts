@@ -121,7 +121,9 @@ for (const connections of [100, 1000]) {
       for (let i = 0; i < rounds; i++)
         all.push(await measure(target, connections, request, ending));
       rows.push([
-        ...[String(connections), name, target.name],
+        String(connections),
+        name,
+        target.name,
         String(Math.round(median(all.map((one) => one.perSecond)))),
         median(all.map((one) => one.cpuMicros)).toFixed(1),
       ]);

@@ -128,22 +128,31 @@ for (const [way, command] of [
       [[...command("quorate.js"), ...(await memberFlags())], /ready to serve client requests/],
       [
         [
-          ...[...command("quorate.js"), "gateway", "start", `--endpoints=${endpoint}`],
+          ...command("quorate.js"),
+          "gateway",
+          "start",
+          `--endpoints=${endpoint}`,
           `--listen-addr=127.0.0.1:${ports[0]}`,
         ],
         /ready to proxy client requests/,
       ],
       [
         [
-          ...[...command("quorate.js"), "grpc-proxy", "start", `--endpoints=${endpoint}`],
+          ...command("quorate.js"),
+          "grpc-proxy",
+          "start",
+          `--endpoints=${endpoint}`,
           `--listen-addr=127.0.0.1:${ports[1]}`,
         ],
         /started gRPC proxy/,
       ],
       [
         [
-          ...[...command("quorate.js"), "apiserver", `--data-dir=${join(scratch, `api ${way}`)}`],
-          ...[`--etcd-servers=http://${endpoint}`, `--secure-port=${ports[2]}`],
+          ...command("quorate.js"),
+          "apiserver",
+          `--data-dir=${join(scratch, `api ${way}`)}`,
+          `--etcd-servers=http://${endpoint}`,
+          `--secure-port=${ports[2]}`,
         ],
         /export KUBECONFIG/,
       ],

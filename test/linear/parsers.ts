@@ -64,8 +64,12 @@ const HEADERS_OF_HEADS =
   "host connection content-length transfer-encoding expect upgrade x-a".split(" ");
 
 const head = (headers: Readonly<Record<string, string>>, query = "") => ({
-  ...{ method: "GET", path: "/", query, headers: new Map(Object.entries(headers)) },
-  ...{ peerAddress: "127.0.0.1", isEncrypted: false },
+  method: "GET",
+  path: "/",
+  query,
+  headers: new Map(Object.entries(headers)),
+  peerAddress: "127.0.0.1",
+  isEncrypted: false,
 });
 
 const HEADS_OF_HTTP1 = HEADERS_OF_HEADS.map((name) =>
@@ -685,7 +689,7 @@ const LISTED: readonly Listed[] = [
         responseFields({ "x-a": text }),
     BODY_BYTES,
   ),
-  ...[...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("]].map((start) =>
+  ...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("].map((start) =>
     listed(
       "kube-apiserver/src/crd/cel/faults",
       `condition in CEL ${start}`,

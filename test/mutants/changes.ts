@@ -19,8 +19,20 @@ export interface MachineChange {
 /** Binary operators have a space on each side. */
 const OPERATOR = /(?<= )(?:<=?|>=?|===|!==|&&|\|\||[-+*/]=?)(?= )/g;
 const NEIGHBOURS: Readonly<Record<string, string>> = {
-  ...{ "<": "<=", "<=": "<", ">": ">=", ">=": ">", "===": "!==", "!==": "===" },
-  ...{ "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=" },
+  "<": "<=",
+  "<=": "<",
+  ">": ">=",
+  ">=": ">",
+  "===": "!==",
+  "!==": "===",
+  "&&": "||",
+  "||": "&&",
+  "+": "-",
+  "-": "+",
+  "*": "/",
+  "/": "*",
+  "+=": "-=",
+  "-=": "+=",
 };
 const CONDITION = /\b(?:if|while) \(/g;
 /** A call, an assignment or a step of a counter; not the field of a class, which stands in line. */

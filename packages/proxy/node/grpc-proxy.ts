@@ -148,7 +148,11 @@ async function listenTls(
   logger.info("gRPC proxy server TLS", { "tls-info": `cert = ${certFile}, key = ${keyFile}` });
   return new TlsFileSource(
     {
-      ...{ certFile, keyFile, ciphers, minVersion, maxVersion },
+      certFile,
+      keyFile,
+      ciphers,
+      minVersion,
+      maxVersion,
       trustedCaFile: caFile || undefined,
       crlFile: crlFile || undefined,
     },

@@ -88,16 +88,19 @@ export class Servers implements Victims {
     writeFileSync(join(dir, "jwt.pem"), pem.export({ type: "pkcs8", format: "pem" }));
     writeFileSync(join(dir, "tokens.csv"), `${ADMIN_TOKEN},admin,1,"system:masters"\n`);
     const member = (name: string, clientUrl: string, peerUrl: string): string[] => [
-      ...[`--name=${name}`, `--data-dir=${join(dir, name)}`, `--listen-client-urls=${clientUrl}`],
-      ...[`--advertise-client-urls=${clientUrl}`, `--listen-peer-urls=${peerUrl}`],
-      ...[`--initial-advertise-peer-urls=${peerUrl}`, `--initial-cluster=${name}=${peerUrl}`],
-      ...[
-        "--enable-v2",
-        "--bcrypt-cost=4",
-        "--unsafe-no-fsync",
-        "--quota-backend-bytes=1000000000",
-      ],
-      ...["--auto-compaction-mode=revision", "--auto-compaction-retention=50"],
+      `--name=${name}`,
+      `--data-dir=${join(dir, name)}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=${name}=${peerUrl}`,
+      "--enable-v2",
+      "--bcrypt-cost=4",
+      "--unsafe-no-fsync",
+      "--quota-backend-bytes=1000000000",
+      "--auto-compaction-mode=revision",
+      "--auto-compaction-retention=50",
     ];
     const local = (port: number): string => `http://127.0.0.1:${port}`;
     const log = (name: string): string => join(dir, `${name}.log`);
@@ -106,7 +109,8 @@ export class Servers implements Victims {
     const signed = start(
       [
         ...member("b", `https://127.0.0.1:${jwtClient}`, local(jwtPeer)),
-        ...[`--cert-file=${certs.server}`, `--key-file=${certs.serverKey}`],
+        `--cert-file=${certs.server}`,
+        `--key-file=${certs.serverKey}`,
         `--auth-token=jwt,priv-key=${join(dir, "jwt.pem")},sign-method=RS256`,
       ],
       log("b"),
@@ -121,7 +125,9 @@ export class Servers implements Victims {
     );
     const apiServer = start(
       [
-        ...["apiserver", `--data-dir=${join(dir, "api")}`, `--secure-port=${api}`],
+        "apiserver",
+        `--data-dir=${join(dir, "api")}`,
+        `--secure-port=${api}`,
         `--token-auth-file=${join(dir, "tokens.csv")}`,
       ],
       log("api"),
@@ -157,7 +163,8 @@ export class Servers implements Victims {
     const endMs = performance.now() + START_LIMIT_MS;
     const call = async (url: string, body?: unknown, headers = {}, type = "json") => {
       const answer = await request(url, {
-        ...{ dispatcher: agent, method: body === undefined ? "GET" : "POST" },
+        dispatcher: agent,
+        method: body === undefined ? "GET" : "POST",
         headers: { "content-type": `application/${type}`, ...headers },
         body: body === undefined ? null : JSON.stringify(body),
       });
