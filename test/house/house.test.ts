@@ -12,7 +12,6 @@ import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkPackedLiterals } from "./packed.ts";
 import { checkRegexes } from "./regexes.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -40,7 +39,6 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
-  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {

@@ -13,9 +13,10 @@ export function checkPackedLiterals(files: readonly SourceFile[]): Finding[] {
   return files.filter(isCode).flatMap((file) => {
     const code = codeOnly(file.text);
     return [...code.matchAll(/\.\.\.\s*(?=[[{(])/g)].flatMap(({ 0: dots, index }) => {
-      const start = literalStart(code, index + dots.length);
-      if (start === undefined) return [];
-      const behind = code.slice(closingOf(code, start) + 1).trimStart();
+      const start = index + dots.length;
+      const end = closingOf(code, start) + 1;
+      if (!isLiteral(code.slice(start, end))) return [];
+      const behind = code.slice(end).trimStart();
       if (!/^(?:[,\]})]|as const\b)/.test(behind)) return [];
       const where = `${file.path}:${lineAt(file.text, index)}`;
       return [{ where, what: "a literal spread into another: write its parts there" }];
@@ -23,10 +24,13 @@ export function checkPackedLiterals(files: readonly SourceFile[]): Finding[] {
   });
 }
 
-/** The place of the literal's bracket at or behind `at`, past round ones. */
-function literalStart(code: string, at: number): number | undefined {
-  while (code[at] === "(" || code[at] === " ") at++;
-  return code[at] === "[" || code[at] === "{" ? at : undefined;
+/** True for a literal, also one in round brackets. */
+function isLiteral(code: string): boolean {
+  if (!code.startsWith("(")) return /^[[{]/.test(code) && closingOf(code, 0) === code.length - 1;
+  const inside = code.slice(1, -1).trim();
+  return isLiteral(
+    inside.endsWith("as const") ? inside.slice(0, -"as const".length).trim() : inside,
+  );
 }
 
 /** The place of the bracket that closes the one at `start`. */
