@@ -12,7 +12,7 @@
 import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { HttpConnection } from "./gateway/connection.ts";
+import { HttpConnection } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds } from "./usage.ts";
 

@@ -187,6 +187,7 @@ export type {
   GetOptions,
   ListOptions,
   ListResult,
+  Preconditions,
   StorageInterface,
   StorageStats,
   UpdateFunction,

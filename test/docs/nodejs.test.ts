@@ -26,7 +26,10 @@ const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
 after(() => rmSync(project, { recursive: true, force: true }));
 
 /** The package's files in node_modules, beside what it depends on. */
-async function install(): Promise<{ dependencies: Record<string, string> }> {
+async function install(): Promise<{
+  dependencies: Record<string, string>;
+  exports: Record<string, object>;
+}> {
   const modules = join(project, "node_modules");
   for (const [path, content] of await libraryFiles("0.0.0")) {
     const target = join(modules, "quorate", path);
@@ -84,6 +87,13 @@ test("the package depends on what is pinned here, and on no package of this repo
   }
 });
 
+/** Part of a program that embeds an API server, where the package has one. */
+const API_SERVER = `
+import { startApiServer } from "quorate/apiserver";
+await using api = await startApiServer();
+export const url: string = api.url;
+`;
+
 test("a program in TypeScript is checked against the declarations", async () => {
   const source = (end: string): string => `
 import {
@@ -91,7 +101,7 @@ import {
   type ErrorName, opPut, type RequestOp, type RunningMember, StartError, startMember,
   type WatchResponse,
 } from "quorate";
-import { startApiServer } from "quorate/apiserver";
+${"./apiserver" in manifest.exports ? API_SERVER : ""}
 const member: RunningMember = await startMember({ flags: ["--name=a"] });
 const client: Client = connect({ endpoints: member.endpoints });
 export async function last(): Promise<Change | undefined> {
@@ -111,8 +121,6 @@ export function why(error: unknown): string {
   if (error instanceof ConfigError) return error.code;
   return error instanceof StartError ? error.code : "";
 }
-await using api = await startApiServer();
-export const url: string = api.url;
 ${end}
 `;
   const config = {

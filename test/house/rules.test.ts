@@ -10,7 +10,6 @@ import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 
@@ -472,22 +471,5 @@ describe("dependencies", () => {
       "docs/dependencies.md",
       /nothing imports it/,
     );
-  });
-});
-
-describe("targets", () => {
-  const at = "packages/kube-apiserver/src/handlers/a.ts";
-  test("a handler that makes a Target, or reads the head of the request", () => {
-    const made = "\nconst other = Target.of(method, path, query);";
-    finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
-    const read = "\nconst { method, path } = call.head;";
-    finds(checkTargets, { [at]: read }, `${at}:2`, /reads the request's head/);
-    finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
-    clean(checkTargets, {
-      [at]: "use(call.target.path); // not call.head.path",
-      "packages/kube-apiserver/src/server/api-server.ts":
-        "Target.of(head.method, head.path, query);",
-      "packages/kube-apiserver/test/a.ts": "Target.of(method, path, query);",
-    });
   });
 });

@@ -66,7 +66,7 @@ export interface RebuildTarget {
   /** Users and roles are kept, and not enforced. */
   readonly disablesAuth?: boolean;
   /** Called with the progress in bytes: of the base, then of the segments. */
-  readonly onProgress?: (bytes: number, totalBytes: number) => void;
+  readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   /** Called with the users that came after the base: they have no password that fits. */
   readonly onUsersWithoutPassword?: (users: readonly string[]) => void;
 }

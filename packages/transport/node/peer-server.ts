@@ -53,7 +53,7 @@ export interface PeerBoundAddress {
   readonly host: string;
   readonly port: number;
   /** The file of a unix socket; host and port are then empty and 0. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   readonly secure: boolean;
 }
 

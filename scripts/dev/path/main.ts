@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { orRefuse, readArguments, refuse } from "../command-line.ts";
 import { ROOT } from "../commands.ts";
 import { sectionOf, withSection } from "./docs.ts";
-import { ABOUT, KINDS, type Kind } from "./kinds.ts";
+import { KINDS } from "./kinds.ts";
 import { measurePath, type RanFile } from "./measure.ts";
 
 const usage = `./dev path KIND [OPTIONS]: the files and functions that one warm request runs
@@ -15,7 +15,9 @@ const usage = `./dev path KIND [OPTIONS]: the files and functions that one warm 
 Starts three members as processes, and counts with V8's precise coverage. What runs without a request is
 taken off.
 
-${KINDS.map((kind) => `  ${kind.padEnd(12)}${ABOUT[kind]}`).join("\n")}`;
+${Object.entries(KINDS)
+  .map(([name, { about }]) => `  ${name.padEnd(12)}${about}`)
+  .join("\n")}`;
 
 const PAGE = join(ROOT, "docs/architecture.md");
 
@@ -44,10 +46,11 @@ const { values, positionals } = readArguments(
   },
   "KIND",
 );
-const chosen = values.all ? KINDS : (positionals as Kind[]);
-if (chosen.length === 0) refuse(`a kind is missing: ${KINDS.join(", ")}`);
+const names = Object.keys(KINDS);
+const chosen = values.all ? names : positionals;
+if (chosen.length === 0) refuse(`a kind is missing: ${names.join(", ")}`);
 for (const kind of chosen)
-  if (!KINDS.includes(kind)) refuse(`"${kind}" is no kind; there are ${KINDS.join(", ")}`);
+  if (!names.includes(kind)) refuse(`"${kind}" is no kind; there are ${names.join(", ")}`);
 for (const kind of chosen) {
   const files = await measurePath(kind);
   print(files);

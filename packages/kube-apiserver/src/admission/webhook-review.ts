@@ -72,7 +72,7 @@ export interface ReviewStatus {
   readonly status?: string;
   readonly reason?: string;
   readonly message?: string;
-  readonly details?: StatusDetails;
+  readonly details?: StatusDetails | undefined;
 }
 
 /** Characters of a text, and causes, of a refusal that its client receives. */

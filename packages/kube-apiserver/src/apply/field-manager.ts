@@ -47,9 +47,9 @@ export interface FieldManagerOptions {
   /** Undefined: types are deduced from the values. */
   readonly schema: ObjectSchema | undefined;
   /** Fields that no manager owns, as fieldsV1, in all versions (Strategy.resetFields). */
-  readonly resetFields?: Readonly<Record<string, unknown>>;
+  readonly resetFields?: Readonly<Record<string, unknown>> | undefined;
   /** The object that a create is compared with; by default one without fields. */
-  readonly empty?: KubeObject;
+  readonly empty?: KubeObject | undefined;
   /** Sets defaults after an apply. May return the same object. */
   readonly setDefaults?: (object: KubeObject) => KubeObject;
   /** Lets other work run between the steps of a long write. Absent: a write is one turn. */
