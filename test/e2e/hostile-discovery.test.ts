@@ -72,7 +72,7 @@ function overHttp2(answer: Answer): Promise<Service> {
   server.on("stream", (stream, headers) => {
     calls++;
     stream.on("error", () => {});
-    answer(stream, String(headers[":path"]));
+    answer(stream as ServerHttp2Stream, String(headers[":path"]));
   });
   return listening(server as unknown as Server, () => calls);
 }

@@ -49,7 +49,7 @@ async function rebuilt(backup: Backup, revision: number): Promise<Store | undefi
     const found = await rebuild(backup, chain, { revision }, { storeDir, cluster });
     assert.equal(found, revision);
   } catch (error) {
-    assert.ok(error instanceof BackupError, (error as Error).stack);
+    assert.ok(error instanceof BackupError, `${(error as Error).stack}`);
     return undefined;
   }
   return Store.open(backup.keyspaces, storeDir);
