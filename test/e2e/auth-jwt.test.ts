@@ -133,7 +133,7 @@ describe("signed tokens", () => {
       const checks = await metric("quorate_auth_jwt_verifications_total");
       for (let i = 0; i < 10; i++) assert.equal(await code(ann), GrpcCode.OK);
       assert.equal(await metric("quorate_auth_jwt_verifications_total"), checks);
-      // A user that does not exist: etcd says PermissionDenied here (docs/divergence.md).
+      // A user that does not exist: etcd says PermissionDenied here (docs/reference/divergence.md).
       assert.equal(await code(await issue(old, "eve@example.org")), GrpcCode.Unauthenticated);
       const elsewhere = await issue(old, "ann@example.org", "billing");
       assert.equal(await code(elsewhere), GrpcCode.Unauthenticated);
