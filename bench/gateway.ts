@@ -13,7 +13,7 @@ import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts"
 import { bundledMember } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
-import { HttpConnection, post } from "./gateway/connection.ts";
+import { HttpConnection, post } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 

@@ -11,7 +11,6 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkRegexes } from "./regexes.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -38,7 +37,6 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
-  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {

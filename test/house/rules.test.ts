@@ -10,7 +10,6 @@ import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 
@@ -406,7 +405,8 @@ describe("dependencies", () => {
     "package-lock.json":
       '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
     "packages/raft/package.json": '{ "name": "@quorate/raft" }',
-    "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
+    "docs/internals/dependencies.md":
+      "| `undici` | scripts, test | HTTP calls with certificates |\n",
     "scripts/a.ts": 'import { fetch } from "undici/index.js";',
   };
   test("good", () => clean(checkDependencies, good));
@@ -436,16 +436,16 @@ describe("dependencies", () => {
   test("no row", () =>
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": "" },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": "" },
+      "docs/internals/dependencies.md",
       /no row says why undici/,
     ));
   test("a stale row", () => {
-    const text = `${good["docs/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
+    const text = `${good["docs/internals/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": text },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": text },
+      "docs/internals/dependencies.md",
       /left-pad has a row/,
     );
   });
@@ -469,25 +469,8 @@ describe("dependencies", () => {
     finds(
       checkDependencies,
       { ...good, "scripts/a.ts": "" },
-      "docs/dependencies.md",
+      "docs/internals/dependencies.md",
       /nothing imports it/,
     );
-  });
-});
-
-describe("targets", () => {
-  const at = "packages/kube-apiserver/src/handlers/a.ts";
-  test("a handler that makes a Target, or reads the head of the request", () => {
-    const made = "\nconst other = Target.of(method, path, query);";
-    finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
-    const read = "\nconst { method, path } = call.head;";
-    finds(checkTargets, { [at]: read }, `${at}:2`, /reads the request's head/);
-    finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
-    clean(checkTargets, {
-      [at]: "use(call.target.path); // not call.head.path",
-      "packages/kube-apiserver/src/server/api-server.ts":
-        "Target.of(head.method, head.path, query);",
-      "packages/kube-apiserver/test/a.ts": "Target.of(method, path, query);",
-    });
   });
 });

@@ -1,12 +1,11 @@
 /**
  * All mutants: the subtle ones, those of what requests mean, the simulator's planted bugs that are
- * changes of the source, those of Raft's random clusters, and those of Kubernetes' storage and
- * access control.
+ * changes of the source, those of Raft's random clusters, and those that packages have beside their
+ * tests.
  */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
+import { contributed } from "../../scripts/contributed.ts";
 import { FORCED } from "./forced.ts";
-import { KUBERNETES_POLICY } from "./kubernetes-policy.ts";
-import { KUBERNETES_STORAGE } from "./kubernetes-storage.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
 import { REQUESTS } from "./requests.ts";
@@ -32,11 +31,12 @@ const ofRaft = raftMutants.map(
   }),
 );
 
+const ofPackages = await contributed<{ MUTANTS: readonly Mutant[] }>("mutants");
+
 export const MUTANTS: readonly Mutant[] = [
   ...SUBTLE,
   ...REQUESTS,
   ...planted,
   ...ofRaft,
-  ...KUBERNETES_STORAGE,
-  ...KUBERNETES_POLICY,
+  ...ofPackages.flatMap((one) => one.MUTANTS),
 ];

@@ -75,7 +75,11 @@ function peerTransport(
       selfId: request.memberId,
       clusterId: request.clusterId,
       localUrls: config.advertisePeerUrls.map((url) => url.text),
-      listen: ports.peer.map((address) => ({ host: "", port: 0, ...address })),
+      listen: ports.peer.map((address) => ({
+        ...address,
+        host: address.host ?? "",
+        port: address.port ?? 0,
+      })),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,
       serverVersion: SERVER_VERSION,

@@ -69,7 +69,7 @@ export interface ControlPlaneDeps {
   /** Opens WebSockets for watches. */
   readonly openSocket?: SocketOpener;
   /** Records requests; undefined for none. */
-  readonly auditor?: Auditor;
+  readonly auditor?: Auditor | undefined;
   /** More checks of all health endpoints. */
   readonly healthChecks?: readonly HealthCheck[];
   /** More pages, such as /metrics; they may be added until the server listens. */

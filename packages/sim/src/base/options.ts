@@ -163,7 +163,7 @@ export interface SimOptions {
 
 /** How options are to differ from those that a seed draws. */
 export interface Changes {
-  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">>;
+  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">> | undefined;
   /** Faults that never strike. */
   readonly without?: readonly FaultKind[];
 }

@@ -15,7 +15,7 @@ export type { SourceBug } from "../source-bug.ts";
 
 /**
  * By name. What each does is said by its name; the checker meant to find it is in
- * docs/correctness.md.
+ * docs/evidence/correctness.md.
  */
 export const SOURCE_BUGS = {
   "leader-overwrites-its-log": {
