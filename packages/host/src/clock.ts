@@ -2,6 +2,7 @@
  * The clock and timers of a member. host/node has the real one, sim the simulated one; both pass
  * the contract suite in host/testing.
  */
+import type { Turns } from "./turns.ts";
 
 /** A timer that can be cancelled. */
 export interface Timer {
@@ -11,6 +12,8 @@ export interface Timer {
 
 /** The source of time and timers. */
 export interface Clock {
+  /** The budget of long work in the turns of this clock. */
+  readonly turns: Turns;
   /**
    * Wall-clock time in milliseconds since 1970; may jump either way. Only for output to people and
    * for times that a proposer writes into an entry.

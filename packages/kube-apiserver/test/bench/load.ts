@@ -28,7 +28,7 @@ export class ApiClient {
   /** Sends one request; rejects for a status of 400 and more. */
   async call({ method, path, body }: Call): Promise<string> {
     const headers = { authorization: `Bearer ${TOKEN}`, ...(body === undefined ? {} : JSON_TYPE) };
-    const response = await this.#pool.request({ method, path, body, headers });
+    const response = await this.#pool.request({ method, path, body: body ?? null, headers });
     const text = await response.body.text();
     if (response.statusCode >= 400)
       throw new Error(`${method} ${path}: ${response.statusCode} ${text.slice(0, 300)}`);

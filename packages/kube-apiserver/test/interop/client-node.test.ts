@@ -50,7 +50,7 @@ test("client-node: create, read, list in pages, replace, delete", async () => {
   for (const name of ["a", "b", "c"]) await create(name, { key: name });
   const selected = { namespace: NAMESPACE, labelSelector: "test=yes" };
   const names: (string | undefined)[] = [];
-  let _continue: string | undefined;
+  let _continue: string | undefined = "";
   do {
     const page = await core.listNamespacedConfigMap({ ...selected, limit: 2, _continue });
     names.push(...page.items.map((item) => item.metadata?.name));

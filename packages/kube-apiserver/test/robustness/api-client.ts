@@ -41,7 +41,7 @@ export class ApiClient {
       method,
       dispatcher: this.#agent,
       headers: { authorization: `Bearer ${this.#token}`, "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? null : JSON.stringify(body),
       headersTimeout: CALL_LIMIT_MS,
       bodyTimeout: CALL_LIMIT_MS,
     });

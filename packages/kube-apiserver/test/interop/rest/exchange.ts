@@ -9,7 +9,7 @@ export interface ApiRequest {
   readonly path: string;
   /** An object is sent as JSON, a text as it is. */
   readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A watch: of its response the status counts, its body is not waited for. */
   readonly isEndless?: boolean;
 }
@@ -27,8 +27,8 @@ export interface ApiAccess {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** PEM texts, where the user has a certificate. */
-  readonly cert?: string;
-  readonly key?: string;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
 }
 
 interface Kubeconfig {
