@@ -107,9 +107,15 @@ function testSteps(values: Values): readonly Step[] {
     BUNDLE,
     {
       args: [
-        ...["--import", "./test/support/ends.ts", "--test", ...watch, ...pattern],
-        ...[`--test-concurrency=${concurrency}`, "--test-timeout=600000"],
-        ...["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+        "--import",
+        "./test/support/ends.ts",
+        "--test",
+        ...watch,
+        ...pattern,
+        `--test-concurrency=${concurrency}`,
+        "--test-timeout=600000",
+        "packages/*/test/**/*.test.ts",
+        "test/**/*.test.ts",
       ],
       env: { ...BUNDLED, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests") },
     },
@@ -141,7 +147,7 @@ const bench: Group = {
   otherwise: "rows",
   commands: {
     rows: program("bench/main.ts", "rows of requests, beside etcd"),
-    summary: program("bench/summary.ts", "the tables of docs/benchmarks.md, from files of --json"),
+    summary: program("bench/summary.ts", "the tables of docs/internals/benchmarks.md, from --json"),
     pairs: program("bench/pairs.ts", "two versions of this repository beside each other"),
     hold: program("bench/hold.ts", "how long one call makes all others wait"),
     latency: program("bench/latency.ts", "latency at a fixed rate"),
@@ -238,7 +244,9 @@ const own: Group = {
         ]),
         rpc: fuzz("bytes for the gRPC engine", engineFuzz),
         gateway: fuzz("requests for the JSON gateway", [
-          ...["--expose-gc", "--test", "packages/rpc/test/gateway-fuzz.test.ts"],
+          "--expose-gc",
+          "--test",
+          "packages/rpc/test/gateway-fuzz.test.ts",
         ]),
         cluster: program("test/fuzz/main.ts", "requests and peers for three members"),
       },
@@ -251,7 +259,11 @@ const own: Group = {
           about: "the same for every parser by itself",
           options: {
             sharp: { type: "number", default: 2, describe: "further texts of each kind" },
-            table: { type: "boolean", default: false, describe: "write docs/security/parsers.md" },
+            table: {
+              type: "boolean",
+              default: false,
+              describe: "write docs/operate/security/parsers.md",
+            },
           },
           steps: ({ sharp, table }) => [
             {
