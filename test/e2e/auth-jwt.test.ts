@@ -53,8 +53,10 @@ describe("signed tokens", () => {
       size: 1,
       flags: [
         `--auth-token=jwt,sign-method=ES256,jwks=${jwks}`,
-        ...["--auth-jwt-user-claim=sub", "--auth-jwt-roles-claim=groups"],
-        ...[`--audit-log=${log}`, "--bcrypt-cost=4"],
+        "--auth-jwt-user-claim=sub",
+        "--auth-jwt-roles-claim=groups",
+        `--audit-log=${log}`,
+        "--bcrypt-cost=4",
       ],
     });
     const client = new AuthClient(cluster.members[0].clientAddress);

@@ -28,12 +28,15 @@ const SLICE_BYTES = 1024 * 1024;
 
 /** Records that say what was when. */
 const HISTORY: ReadonlySet<BackupRecord["kind"]> = new Set<BackupRecord["kind"]>([
-  ...(["changes", "leases", "users"] as const),
+  "changes",
+  "leases",
+  "users",
 ]);
 
 /** Records that say that what came before is complete. */
 const KNOWN: ReadonlySet<BackupRecord["kind"]> = new Set<BackupRecord["kind"]>([
-  ...(["changes", "progress"] as const),
+  "changes",
+  "progress",
 ]);
 
 /**

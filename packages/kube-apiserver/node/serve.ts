@@ -116,7 +116,11 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
   const plane = new ControlPlane(settings, {
-    ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
+    cluster,
+    clock: nodeClock,
+    random: nodeRandom(),
+    logger,
+    pages,
     newCompressor: gzipCompressor,
     sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
@@ -147,7 +151,10 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   logger.info("ready to serve client requests", { url });
   return {
     ...written(options, certificates, url),
-    ...{ url, plane, kubeconfigFor, admin: certificates.admin },
+    url,
+    plane,
+    kubeconfigFor,
+    admin: certificates.admin,
     stop: stopOf(options, plane, engine, opened),
   };
 }
@@ -288,7 +295,8 @@ function planeOptions(
       clientCertificates: true,
       staticTokens: tokensOf(tokenAuthFile, logger),
       serviceAccounts: {
-        ...{ issuers, maxExpirationSeconds },
+        issuers,
+        maxExpirationSeconds,
         audiences: audiences.length > 0 ? audiences : issuers,
         keys: serviceAccountKeys(signing, keyFiles.map(file)),
       },

@@ -149,7 +149,11 @@ async function listenTls(
   logger.info("gRPC proxy server TLS", { "tls-info": `cert = ${certFile}, key = ${keyFile}` });
   return followTlsFiles(
     {
-      ...{ certFile, keyFile, ciphers, minVersion, maxVersion },
+      certFile,
+      keyFile,
+      ciphers,
+      minVersion,
+      maxVersion,
       trustedCaFile: caFile || undefined,
       crlFile: crlFile || undefined,
     },

@@ -347,8 +347,10 @@ function alertOf(port: number, version: number, ciphers: readonly number[]) {
   const sized = (bytes: readonly number[]): number[] => [...u16(bytes.length), ...bytes];
   // Curve P-256, and signatures by ECDSA with SHA-256 and SHA-1.
   const extensions = sized([
-    ...[...u16(10), ...sized(sized(u16(23)))],
-    ...[...u16(13), ...sized(sized([0x04, 0x03, 0x02, 0x03]))],
+    ...u16(10),
+    ...sized(sized(u16(23))),
+    ...u16(13),
+    ...sized(sized([0x04, 0x03, 0x02, 0x03])),
   ]);
   const random = Array<number>(32).fill(7);
   const suites = sized(ciphers.flatMap(u16));

@@ -69,7 +69,13 @@ export async function acquire(
     const signedTokens = await openTokens(config, { clock, logger });
     tasks.push(() => signedTokens?.keys.close());
     return {
-      ...{ budgets, random: nodeRandom(), ports, peerTls, clientTls, peerCalls, signedTokens },
+      budgets,
+      random: nodeRandom(),
+      ports,
+      peerTls,
+      clientTls,
+      peerCalls,
+      signedTokens,
       onRelease: (task) => void tasks.push(task),
       release,
     };

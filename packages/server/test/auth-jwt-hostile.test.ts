@@ -16,8 +16,14 @@ const jwk = { ...publicKey.export({ format: "jwk" }), kid: "k1", alg: "ES256", u
 
 async function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) {
   const settings: JwtSettings = {
-    ...{ algorithm: "ES256", publicKeyFile: "", privateKeyFile: "", jwksFile: "/jwks" },
-    ...{ ttlMs: 300_000, ...ETCD_CLAIMS, userClaim: "sub", rolesClaim: "groups" },
+    algorithm: "ES256",
+    publicKeyFile: "",
+    privateKeyFile: "",
+    jwksFile: "/jwks",
+    ttlMs: 300_000,
+    ...ETCD_CLAIMS,
+    userClaim: "sub",
+    rolesClaim: "groups",
     ...more,
   };
   const contents = new Map([["/jwks", Buffer.from(JSON.stringify({ keys }))]]);
@@ -62,7 +68,17 @@ test("headers that say how to verify them are not believed", async () => {
     assert.equal(await tokens.verify(forged), undefined, JSON.stringify(header));
   }
   for (const header of [
-    ...["none", "None", "NONE", "nOnE", "", "HS256", "RS256", "PS256", "ES384", "EdDSA", "es256"],
+    "none",
+    "None",
+    "NONE",
+    "nOnE",
+    "",
+    "HS256",
+    "RS256",
+    "PS256",
+    "ES384",
+    "EdDSA",
+    "es256",
   ].map((alg) => ({ ...HEADER, alg }))) {
     const signed = token(header, CLAIMS);
     const unsigned = `${signed.slice(0, signed.lastIndexOf("."))}.`;
@@ -103,7 +119,15 @@ test("texts that are no token, and tokens of any size, are refused", async () =>
   const good = token(HEADER, CLAIMS);
   const [header, payload, signature] = good.split(".") as [string, string, string];
   for (const bad of [
-    ...["", ".", "..", "....", "a.b", `${good}.`, `.${good}`, ` ${good}`, `${good}\n`],
+    "",
+    ".",
+    "..",
+    "....",
+    "a.b",
+    `${good}.`,
+    `.${good}`,
+    ` ${good}`,
+    `${good}\n`,
     `${header}.${payload}`,
     `${header}.${payload}.${signature}.${signature}.${signature}`,
     `${encode("[]")}.${payload}.${signature}`,

@@ -309,7 +309,8 @@ function themed(drawn: SimOptions): SimOptions {
     };
   if (theme !== "leases") return drawn;
   return {
-    ...{ ...drawn, ...LEASE_RUNS },
+    ...drawn,
+    ...LEASE_RUNS,
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,
