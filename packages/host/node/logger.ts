@@ -13,7 +13,8 @@
  * to load and would parse each line again.
  *
  * Each line is written before the call returns where its output takes it, so no line is lost when
- * the process ends or is killed. An output that takes nothing holds up no caller: src/log-output.ts.
+ * the process ends or is killed. An output that takes nothing holds up no caller
+ * (../src/log-output.ts).
  */
 import { isatty } from "node:tty";
 import pino from "pino";

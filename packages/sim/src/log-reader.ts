@@ -1,6 +1,6 @@
 /**
- * A member's log and what reads it. A reader that stops takes nothing for a while, by a plan that is
- * a function of simulated time alone: no event, and no draw of another stream, depends on it, so
+ * A member's log and what reads it. A reader that stops takes nothing for a while, by a plan that
+ * is a function of simulated time alone: no event, and no draw of another stream, depends on it, so
  * that a run with it goes as one without.
  *
  * SIM-13: a line is logged in a bounded number of attempts; what waits stays within its bound; and
