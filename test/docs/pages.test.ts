@@ -105,6 +105,19 @@ test("the shelf names each page of docs/, those on security by their own list", 
   assert.deepEqual(missing, ["docs/README.md"]);
 });
 
+for (const page of ["docs/reference/limits.md", "docs/reference/kubernetes-limits.md"]) {
+  test(`${page}: a row is one bound`, () => {
+    const rows = readFileSync(join(root, page), "utf8")
+      .split("\n")
+      .filter((line) => /^\| /.test(line));
+    assert.ok(rows.length > 100);
+    assert.deepEqual(
+      rows.filter((row) => row.split("|").slice(1, 4).join().includes(";")),
+      [],
+    );
+  });
+}
+
 for (const page of ["docs/evidence/guide-coverage.md", "docs/evidence/etcd-changelog.md"]) {
   test(`${page} names tests that are there`, () => {
     const text = readFileSync(join(root, page), "utf8");
