@@ -22,11 +22,13 @@ function begin() {
       clock,
       logger: silentLogger,
     },
-    stopServing: () => {
-      seen.isServing = false;
-    },
-    end: (error) => {
-      seen.endedWith ??= { error };
+    lifetime: {
+      stopServing: () => {
+        seen.isServing = false;
+      },
+      end: (error) => {
+        seen.endedWith ??= { error };
+      },
     },
   });
   return { clock, seen, departure };
