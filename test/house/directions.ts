@@ -54,7 +54,7 @@ export const directions: Readonly<Record<string, ReadonlyMap<string, "all" | "ty
 /** Tests, contract suites, the simulator, scripts, benchmarks, examples: any entry point. */
 function mayImportAnything(path: string): boolean {
   return (
-    /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) ||
+    /^packages\/(?:[\w-]+\/(?:test|testing|examples)|sim)\//.test(path) ||
     /^(?:scripts|test|bench|examples)\//.test(path)
   );
 }

@@ -1,7 +1,7 @@
 /**
  * The composition root: the parts of a member, built in the order of their dependencies. Each gets
  * its collaborators when it is made; what lies above is not known to what lies below. The one call
- * that goes up is a wake-up: the loop, which is made last, waits for the turns (loop/turns.ts).
+ * that goes up is a wake-up: the loop, which is made last, waits for the turns (loop/loop-turns.ts).
  *
  *     callers      store, turns, Raft, the queues of proposals and reads
  *     peers        what comes from other members: messages, snapshots; the transport
@@ -56,7 +56,7 @@ import { firstRound, Reads } from "./loop/reads.ts";
 import { RequestIds } from "./loop/request-ids.ts";
 import { Standstill } from "./loop/standstill.ts";
 import { Timeouts } from "./loop/timeouts.ts";
-import { Turns } from "./loop/turns.ts";
+import { LoopTurns } from "./loop/loop-turns.ts";
 import { UnwrittenCommit } from "./loop/unwritten-commit.ts";
 import { FeatureSupport } from "./membership/features.ts";
 import {
@@ -96,7 +96,7 @@ export interface MemberParts extends MemberInputs {
   readonly store: StoreRef;
   readonly wal: Wal;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
   readonly leader: LeaderView;
   readonly requestIds: RequestIds;
@@ -148,7 +148,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
 
   const store = new StoreRef(state.store);
   const files = new SnapshotFiles(disk, config.snapDir, saveTiming(metrics, clock));
-  const turns = new Turns(clock);
+  const turns = new LoopTurns(clock);
   const standstill = new Standstill(turns);
   const unwritten = new UnwrittenCommit(wal);
   const leader = new LeaderView(memberId, store);

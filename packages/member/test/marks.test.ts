@@ -17,7 +17,7 @@ import { SentSnapshots } from "../src/apply/sent-snapshots.ts";
 import { SnapshotReceiver } from "../src/apply/snapshot-receiver.ts";
 import { SnapshotSender } from "../src/apply/snapshot-sender.ts";
 import type { Lifetime } from "../src/loop/lifetime.ts";
-import { Turns } from "../src/loop/turns.ts";
+import { LoopTurns } from "../src/loop/loop-turns.ts";
 import { UnwrittenCommit } from "../src/loop/unwritten-commit.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
 
@@ -66,7 +66,7 @@ function setUp() {
     reportSnapshot: (id: bigint, taken: boolean) => reported.push([id, taken]),
   } as unknown as Raft;
   const clock = new ManualClock();
-  const turns = new Turns(clock);
+  const turns = new LoopTurns(clock);
   const lifetime = { end: (error: unknown) => assert.fail(String(error)) } as unknown as Lifetime;
   for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
   const receiver = new SnapshotReceiver({

@@ -99,13 +99,11 @@ export class Node {
     this.#random = deps.random.fork(name);
     const { options, scheduler, network, story, config } = deps;
     this.machine = new Machine(options, {
-      ...{
-        scheduler,
-        links: network.links,
-        random: this.#random,
-        walDir: config.walDir,
-        storeDir: config.storeDir,
-      },
+      scheduler,
+      links: network.links,
+      random: this.#random,
+      walDir: config.walDir,
+      storeDir: config.storeDir,
       report: (text) => story.record(name, text),
       process: () => this.process,
     });
@@ -296,7 +294,8 @@ export class Node {
 
   /**
    * Where the disk has lied about syncs, and the log that is left does not show it, no program can
-   * know. The operator does (docs/correctness.md): the machine is given up before it takes part.
+   * know. The operator does (docs/evidence/correctness.md): the machine is given up before it takes
+   * part.
    */
   #trustDisk(raft: Raft): void {
     const { faults } = this.machine;
@@ -333,7 +332,10 @@ export class Node {
   #watch(member: Member): void {
     const { safety, hashCheck, story, scheduler, options } = this.#deps;
     watchStore(this, member, {
-      ...{ safety, hashCheck, story, maxLearners: options.maxLearners },
+      safety,
+      hashCheck,
+      story,
+      maxLearners: options.maxLearners,
       look: (check) => this.#look(check),
       fail: (error) => this.#deps.fail(error),
       named: (isNamed) => {
@@ -360,8 +362,11 @@ export class Node {
     this.machine.disk.kill(this.#random);
     const { safety, corruptionCheck } = this.#deps;
     const ending = endingOf({
-      ...{ error, isRemoved: safety.isRemoved(this.#memberId), joins: !this.#config.isNewCluster },
-      ...{ isAnyAltered: corruptionCheck.isAnyAltered, faults: this.machine.faults },
+      error,
+      isRemoved: safety.isRemoved(this.#memberId),
+      joins: !this.#config.isNewCluster,
+      isAnyAltered: corruptionCheck.isAnyAltered,
+      faults: this.machine.faults,
     });
     if (ending === "removed") this.gone = true;
     else if (ending === "not-joined") this.hasNotJoined = true;

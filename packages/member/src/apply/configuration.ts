@@ -18,7 +18,7 @@ import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
 import type { MalformedReport } from "../loop/malformed-report.ts";
 import type { Proposals } from "../loop/proposals.ts";
-import type { Turns } from "../loop/turns.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { Departure } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
@@ -42,7 +42,7 @@ export interface ConfigurationParts {
   readonly store: StoreRef;
   readonly transport: Transport;
   readonly logger: Logger;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
   readonly leader: LeaderView;
   readonly proposals: Proposals;

@@ -3,7 +3,7 @@ import type { Clock, Timer } from "@quorate/host";
 import type { Histogram } from "@quorate/metrics";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Turns } from "../loop/turns.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { StoreExchange } from "./store-exchange.ts";
 
@@ -16,7 +16,7 @@ export interface FlusherDeps {
   readonly exchange: Pick<StoreExchange, "isRunning">;
   readonly faults: FaultHook;
   readonly duration: Histogram;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
 }
 

@@ -13,7 +13,7 @@ import type { Raft } from "@quorate/raft";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Turns } from "../loop/turns.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { UnwrittenCommit } from "../loop/unwritten-commit.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { SentSnapshots } from "./sent-snapshots.ts";
@@ -38,7 +38,7 @@ export interface LogMarksParts {
   readonly wal: Wal;
   readonly files: SnapshotFiles;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly unwritten: UnwrittenCommit;
   readonly sent: SentSnapshots;
   readonly receiver: SnapshotReceiver;

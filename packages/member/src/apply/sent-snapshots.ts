@@ -6,7 +6,7 @@ import type { Clock } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { StoreSnapshot } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Turns } from "../loop/turns.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 
 /** As in etcd. */
 const KEEP_AFTER_SENT_MS = 30_000;
@@ -24,7 +24,7 @@ export interface SentSnapshot {
 export interface SentSnapshotsParts {
   readonly clock: Clock;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
 }
 

@@ -11,7 +11,7 @@
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** How often the connections are counted, and how many times at the most: 5 seconds. */
 export const FIRST_ELECTION_LOOK_MS = 50;
@@ -26,7 +26,7 @@ export interface FirstElectionParts {
   readonly logger: Logger;
   readonly transport: Pick<Transport, "peers">;
   readonly raft: Pick<Raft, "advanceElection">;
-  readonly turns: Pick<Turns, "wake">;
+  readonly turns: Pick<LoopTurns, "wake">;
 }
 
 export class FirstElection {

@@ -6,11 +6,11 @@ import { errorOf } from "@quorate/proto";
 import type { Slices } from "../reads/slices.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** Callers that wait for the member. */
 export interface LifetimeParts {
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly proposals: Pick<Proposals, "failAll">;
   readonly reads: Pick<Reads, "failAll">;
   readonly slices: Pick<Slices, "close">;

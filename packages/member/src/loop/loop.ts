@@ -34,7 +34,7 @@ import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 import type { Standstill } from "./standstill.ts";
 import type { Timeouts } from "./timeouts.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 import { type Unsynced, UnsyncedReadys } from "./unsynced-readys.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
 
@@ -52,7 +52,7 @@ export interface LoopParts {
   /** Milliseconds between two ticks. */
   readonly tickMs: number;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
   readonly wal: Wal;
   readonly unwritten: UnwrittenCommit;

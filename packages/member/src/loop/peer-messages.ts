@@ -20,7 +20,7 @@ import type { Departure } from "../membership/index.ts";
 import { checkedUrls } from "../membership/member-urls.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { MAX_WAITING_PROPOSALS } from "./limits.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 const { MsgProp, MsgSnap } = raftpb.MessageType;
 const { EntryConfChange, EntryNormal } = raftpb.EntryType;
@@ -33,7 +33,7 @@ export interface PeerMessagesParts {
   readonly memberId: bigint;
   readonly limits: RequestLimits;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
   readonly departure: Departure;
   readonly clock: Clock;

@@ -9,13 +9,13 @@ import type { MemberConfig } from "../config/member-config.ts";
 import { askMembers, type Departure, type LinkQuestions } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { PeerMessages } from "./peer-messages.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 export interface PeerPortParts {
   readonly clusterId: bigint;
   readonly config: MemberConfig;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly store: StoreRef;
   readonly messages: PeerMessages;
   readonly receiver: SnapshotReceiver;

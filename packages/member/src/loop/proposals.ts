@@ -31,7 +31,7 @@ import type { StoreRef } from "../reads/store-ref.ts";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { Timeouts } from "./timeouts.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
@@ -77,7 +77,7 @@ export interface ProposalOptions {
 
 export interface ProposalParts {
   readonly clock: Clock;
-  readonly turns: Pick<Turns, "areRunning" | "wake">;
+  readonly turns: Pick<LoopTurns, "areRunning" | "wake">;
   readonly raft: Raft;
   readonly store: StoreRef;
   readonly requestIds: RequestIds;

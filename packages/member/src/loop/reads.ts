@@ -6,7 +6,7 @@
 import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** Round numbers have as many bits less than 64. */
 const ROUND_SHIFT = 16n;
@@ -51,7 +51,7 @@ export type ReadIndexer = Pick<Raft, "readIndex">;
 export class Reads {
   readonly #limits: ReadLimits;
   readonly #clock: Clock;
-  readonly #turns: Pick<Turns, "wake">;
+  readonly #turns: Pick<LoopTurns, "wake">;
   #arrived: Waiter[] = [];
   #deadlineMs = 0;
   /** Rounds in the order they were started; their indexes grow in the same order. */
@@ -70,7 +70,7 @@ export class Reads {
    */
   constructor(
     limits: ReadLimits,
-    deps: { clock: Clock; turns: Pick<Turns, "wake">; firstRound: number },
+    deps: { clock: Clock; turns: Pick<LoopTurns, "wake">; firstRound: number },
   ) {
     this.#limits = limits;
     this.#clock = deps.clock;

@@ -3,10 +3,10 @@
  * received store is put in the place of this one, or a commit has to be durable before anybody
  * hears of it.
  */
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 export class Standstill {
-  readonly #turns: Turns;
+  readonly #turns: LoopTurns;
   /** True while the loop stands. */
   isOn = false;
   /** True while an entry is begun and not finished; the applier says so. */
@@ -14,7 +14,7 @@ export class Standstill {
   /** Ends the wait for the end of the entry that is being applied. */
   #entryEnded: (() => void) | undefined;
 
-  constructor(turns: Turns) {
+  constructor(turns: LoopTurns) {
     this.#turns = turns;
   }
 

@@ -28,7 +28,7 @@ import type { Lifetime } from "../loop/lifetime.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { Reads } from "../loop/reads.ts";
 import type { RequestIds } from "../loop/request-ids.ts";
-import type { Turns } from "../loop/turns.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Leadership } from "./leadership.ts";
@@ -64,7 +64,7 @@ export interface ReconfigurationParts {
   readonly transport: Pick<Transport, "peers">;
   readonly leader: LeaderView;
   readonly raft: Raft;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly lifetime: Lifetime;
   readonly requestIds: RequestIds;
   readonly proposals: Pick<Proposals, "wait">;

@@ -163,7 +163,7 @@ export interface SimOptions {
 
 /** How options are to differ from those that a seed draws. */
 export interface Changes {
-  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">>;
+  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">> | undefined;
   /** Faults that never strike. */
   readonly without?: readonly FaultKind[];
 }
@@ -307,7 +307,8 @@ function themed(drawn: SimOptions): SimOptions {
     };
   if (theme !== "leases") return drawn;
   return {
-    ...{ ...drawn, ...LEASE_RUNS },
+    ...drawn,
+    ...LEASE_RUNS,
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,

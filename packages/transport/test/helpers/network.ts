@@ -83,7 +83,7 @@ export interface RealMember extends MemberUnderTest {
 }
 
 export interface MemberSettings {
-  readonly options?: Partial<Http2TransportOptions>;
+  readonly options?: Partial<Http2TransportOptions> | undefined;
   readonly observer?: Partial<TransportObserver>;
   readonly http?: HttpHandler;
   readonly isRemoved?: (id: bigint) => boolean;
