@@ -48,6 +48,7 @@ import {
   READ_RETRY_MS,
 } from "./loop/limits.ts";
 import { MemberLoop } from "./loop/loop.ts";
+import { LoopTurns } from "./loop/loop-turns.ts";
 import { malformedReport } from "./loop/malformed-report.ts";
 import { PeerMessages } from "./loop/peer-messages.ts";
 import { PeerPort } from "./loop/peer-port.ts";
@@ -56,7 +57,6 @@ import { firstRound, Reads } from "./loop/reads.ts";
 import { RequestIds } from "./loop/request-ids.ts";
 import { Standstill } from "./loop/standstill.ts";
 import { Timeouts } from "./loop/timeouts.ts";
-import { LoopTurns } from "./loop/loop-turns.ts";
 import { UnwrittenCommit } from "./loop/unwritten-commit.ts";
 import { FeatureSupport } from "./membership/features.ts";
 import {

@@ -4,9 +4,9 @@
  */
 import { errorOf } from "@quorate/proto";
 import type { Slices } from "../reads/slices.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
-import type { LoopTurns } from "./loop-turns.ts";
 
 /** Callers that wait for the member. */
 export interface LifetimeParts {

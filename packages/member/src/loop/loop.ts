@@ -30,11 +30,11 @@ import type { FaultHook } from "./fault-points.ts";
 import { HeartbeatGaps } from "./heartbeat-gaps.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
 import type { Standstill } from "./standstill.ts";
 import type { Timeouts } from "./timeouts.ts";
-import type { LoopTurns } from "./loop-turns.ts";
 import { type Unsynced, UnsyncedReadys } from "./unsynced-readys.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
 

@@ -8,8 +8,8 @@ import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
 import type { MemberConfig } from "../config/member-config.ts";
 import { askMembers, type Departure, type LinkQuestions } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import type { PeerMessages } from "./peer-messages.ts";
 import type { LoopTurns } from "./loop-turns.ts";
+import type { PeerMessages } from "./peer-messages.ts";
 
 export interface PeerPortParts {
   readonly clusterId: bigint;

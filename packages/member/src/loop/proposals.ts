@@ -29,9 +29,9 @@ import {
 import { type Identity, memberIdentity } from "../identity/caller.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { Timeouts } from "./timeouts.ts";
-import type { LoopTurns } from "./loop-turns.ts";
 
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
