@@ -128,13 +128,23 @@ function setUp() {
     assert.equal(marks.at(-1), index);
   };
   const notes = { position, marks, released, compacted, reported, sent, stepped };
-  return { disk, clock, snapshots, views, ...notes, ...ended, markAt, settle };
+  return { disk, clock, store, snapshots, views, ...notes, ...ended, markAt, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
   const { snapshots, marks, flushed, settle } = setUp();
   snapshots.log.applied(56, 100);
   snapshots.log.installing(106);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, []);
+});
+
+test("a mark that waits for its flush is given up when another store takes the place of its own", async () => {
+  const { store, snapshots, marks, flushed, settle } = setUp();
+  snapshots.log.applied(56, 100);
+  // A healed member's store, which may be behind what the old one has flushed.
+  store.attach({ ...store.current, position: { index: 50, term: 3 } } as unknown as Store);
   flushed();
   await settle();
   assert.deepEqual(marks, []);
