@@ -82,7 +82,7 @@ const color = (value: string): Selector => ({
 });
 
 interface Asked {
-  readonly label?: Selector;
+  readonly label?: Selector | undefined;
   readonly resourceVersion?: string;
   readonly initial?: boolean;
   readonly recursive?: boolean;

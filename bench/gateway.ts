@@ -13,7 +13,7 @@ import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts"
 import { bundledMember } from "../test/support/bundled.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, findProgram, quorate } from "../test/support/executables.ts";
-import { HttpConnection, post } from "./gateway/connection.ts";
+import { HttpConnection, post } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
@@ -118,8 +118,11 @@ async function measured(
   const [cpuUs, loadUs] = pids.map((one, i) => ((cpuSeconds([one]) - before[i]) * 1e6) / units);
   const resident = residentBytes([pid]);
   return {
-    ...{ perS: (units * 1000) / (performance.now() - startMs), cpuUs, loadUs },
-    ...{ residentMiB: resident / 2 ** 20, grownMiB: (resident - startBytes) / 2 ** 20 },
+    perS: (units * 1000) / (performance.now() - startMs),
+    cpuUs,
+    loadUs,
+    residentMiB: resident / 2 ** 20,
+    grownMiB: (resident - startBytes) / 2 ** 20,
   };
 }
 
@@ -277,7 +280,13 @@ const rows = chosen.map(([load]) => {
   ];
 });
 const titles = [
-  ...["load, Quorate / etcd", "a second", "times", "CPU us each", "times"],
-  ...["generator us", "MiB", "MiB more than at start"],
+  "load, Quorate / etcd",
+  "a second",
+  "times",
+  "CPU us each",
+  "times",
+  "generator us",
+  "MiB",
+  "MiB more than at start",
 ];
 console.log(align([titles, ...rows], [0]));

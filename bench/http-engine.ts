@@ -8,7 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
-import { Loader } from "./http-engine/load.ts";
+import { HttpConnection } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
@@ -54,7 +54,7 @@ interface Target {
 }
 
 async function startServer(name: string): Promise<Target> {
-  const file = new URL("./http-engine/servers.ts", import.meta.url).pathname;
+  const file = new URL("./engine-servers.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, [file, name], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await once(child.stdout, "data");
   return { name, port: Number(String(line)), pid: child.pid!, child };
@@ -67,22 +67,35 @@ interface Figures {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function measure(
-  target: Target,
-  connections: number,
-  request: Uint8Array,
-  ending: string,
-): Promise<Figures> {
-  const loader = new Loader(ending);
-  await loader.start({ port: target.port, connections, request, ending });
+/** Requests one after the other on each connection, until `isOver`. */
+async function measure(target: Target, connections: number, request: Buffer): Promise<Figures> {
+  let responses = 0;
+  let isOver = false;
+  let failure: Error | undefined;
+  const open = await Promise.all(
+    Array.from({ length: connections }, () =>
+      HttpConnection.open(`127.0.0.1:${target.port}`, (error) => {
+        if (!isOver) failure = error;
+      }),
+    ),
+  );
+  for (const one of open) {
+    const next = (): void => {
+      responses++;
+      one.send(request, next);
+    };
+    one.send(request, next);
+  }
   await sleep(1000);
-  const before = { responses: loader.responses, cpu: cpuSeconds([target.pid]), at: Date.now() };
+  const before = { responses, cpu: cpuSeconds([target.pid]), at: Date.now() };
   await sleep(seconds * 1000);
-  const responses = loader.responses - before.responses;
+  const done = responses - before.responses;
   const cpu = cpuSeconds([target.pid]) - before.cpu;
   const elapsed = (Date.now() - before.at) / 1000;
-  loader.stop();
-  return { perSecond: responses / elapsed, cpuMicros: (cpu / responses) * 1e6 };
+  isOver = true;
+  for (const one of open) one.close();
+  if (failure !== undefined) throw failure;
+  return { perSecond: done / elapsed, cpuMicros: (cpu / done) * 1e6 };
 }
 
 /** Resident memory of a fresh server for each response that has begun and does not end. */
@@ -116,12 +129,12 @@ const rows: string[][] = [["connections", "request", "server", "requests/s", "cp
 for (const connections of [100, 1000]) {
   for (const [name, request] of [["GET", GET] as const, ["POST", POST] as const]) {
     for (const target of name === "GET" ? [...own, ...etcd] : own) {
-      const ending = name === "POST" ? body.slice(-5) : target.child ? "fine\n" : "}";
       const all: Figures[] = [];
-      for (let i = 0; i < rounds; i++)
-        all.push(await measure(target, connections, request, ending));
+      for (let i = 0; i < rounds; i++) all.push(await measure(target, connections, request));
       rows.push([
-        ...[String(connections), name, target.name],
+        String(connections),
+        name,
+        target.name,
         String(Math.round(median(all.map((one) => one.perSecond)))),
         median(all.map((one) => one.cpuMicros)).toFixed(1),
       ]);

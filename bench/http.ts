@@ -12,7 +12,7 @@
 import { positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { HttpConnection } from "./gateway/connection.ts";
+import { HttpConnection } from "./http1.ts";
 import { align, median } from "./report.ts";
 import { cpuSeconds } from "./usage.ts";
 
@@ -41,7 +41,7 @@ const { values: args } = readArguments(help, {
   markdown: {
     type: "boolean",
     default: false,
-    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
   },
 });
 const counts = args.connections.split(",").map((text) => positive("connections", text));

@@ -180,6 +180,7 @@ export { Compactor } from "./src/storage/compactor.ts";
 export { DecodedObjects } from "./src/storage/decoded-objects.ts";
 export { StorageError, textOf } from "./src/storage/errors.ts";
 export { EtcdStore } from "./src/storage/etcd-store.ts";
+export { identityTransformer } from "./src/storage/identity-transformer.ts";
 export type {
   AttributesOf,
   CallOptions,
@@ -187,6 +188,7 @@ export type {
   GetOptions,
   ListOptions,
   ListResult,
+  Preconditions,
   StorageInterface,
   StorageStats,
   UpdateFunction,
@@ -201,5 +203,5 @@ export { interpretStorageError } from "./src/storage/interpret-error.ts";
 export { KeyRevisions } from "./src/storage/key-revisions.ts";
 export { rootOf } from "./src/storage/keys.ts";
 export { LeaseManager } from "./src/storage/lease-manager.ts";
-export { type SliceClock, Slices } from "./src/storage/pauses.ts";
+
 export type { StoredObject } from "./src/storage/stored-object.ts";

@@ -7,7 +7,7 @@ import { Agent, request } from "undici";
  * undefined for plain HTTP.
  */
 export interface ClientIdentity {
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   readonly cert?: string;
   readonly key?: string;
 }

@@ -5,6 +5,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Options } from "yargs";
+import { contributed } from "../contributed.ts";
 import { refuse } from "./command-line.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
@@ -77,6 +78,7 @@ const GENERATORS = [
   "scripts/gen-openapi.ts",
   "scripts/gen-config-docs.ts",
   "scripts/gen-pictures.ts",
+  "scripts/gen-packages.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -106,9 +108,15 @@ function testSteps(values: Values): readonly Step[] {
     BUNDLE,
     {
       args: [
-        ...["--import", "./test/support/ends.ts", "--test", ...watch, ...pattern],
-        ...[`--test-concurrency=${concurrency}`, "--test-timeout=600000"],
-        ...["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+        "--import",
+        "./test/support/ends.ts",
+        "--test",
+        ...watch,
+        ...pattern,
+        `--test-concurrency=${concurrency}`,
+        "--test-timeout=600000",
+        "packages/*/test/**/*.test.ts",
+        "test/**/*.test.ts",
       ],
       env: { ...BUNDLED, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests") },
     },
@@ -140,7 +148,7 @@ const bench: Group = {
   otherwise: "rows",
   commands: {
     rows: program("bench/main.ts", "rows of requests, beside etcd"),
-    summary: program("bench/summary.ts", "the tables of docs/benchmarks.md, from files of --json"),
+    summary: program("bench/summary.ts", "the tables of docs/internals/benchmarks.md, from --json"),
     pairs: program("bench/pairs.ts", "two versions of this repository beside each other"),
     hold: program("bench/hold.ts", "how long one call makes all others wait"),
     latency: program("bench/latency.ts", "latency at a fixed rate"),
@@ -151,7 +159,6 @@ const bench: Group = {
     http: program("bench/http.ts", "puts and gets over HTTP/1.1"),
     "http-engine": program("bench/http-engine.ts", "HTTP/1.1 without work"),
     proxy: program("bench/proxy.ts", "grpc-proxy before one member"),
-    apiserver: program("bench/apiserver.ts", "quorate apiserver beside kube-apiserver"),
     space: program("bench/space.ts", "compaction and defragmentation of a full store"),
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
@@ -161,7 +168,7 @@ const bench: Group = {
 
 const engineFuzz = ["--expose-gc", "--test", "packages/rpc/test/engine-fuzz.test.ts"];
 
-export const commands: Group = {
+const own: Group = {
   about: "the developers' program of Quorate",
   commands: {
     test: {
@@ -187,13 +194,14 @@ export const commands: Group = {
         lint: check("the linter", LINT),
         generated: check("generated files are up to date", GENERATED),
         house: check("the rules of test/house", HOUSE),
+        removal: program("test/removal/main.ts", "what is left without packages/kube-apiserver"),
       },
     },
     fix: check("formats the code", [
       step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
     ]),
     gen: {
-      about: "writes what is generated: codecs, OpenAPI, configuration.md, pictures",
+      about: "writes what is generated: codecs, OpenAPI, configuration.md, packages.md, pictures",
       options: {
         check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
       },
@@ -238,7 +246,9 @@ export const commands: Group = {
         ]),
         rpc: fuzz("bytes for the gRPC engine", engineFuzz),
         gateway: fuzz("requests for the JSON gateway", [
-          ...["--expose-gc", "--test", "packages/rpc/test/gateway-fuzz.test.ts"],
+          "--expose-gc",
+          "--test",
+          "packages/rpc/test/gateway-fuzz.test.ts",
         ]),
         cluster: program("test/fuzz/main.ts", "requests and peers for three members"),
       },
@@ -251,7 +261,11 @@ export const commands: Group = {
           about: "the same for every parser by itself",
           options: {
             sharp: { type: "number", default: 2, describe: "further texts of each kind" },
-            table: { type: "boolean", default: false, describe: "write docs/security/parsers.md" },
+            table: {
+              type: "boolean",
+              default: false,
+              describe: "write docs/operate/security/parsers.md",
+            },
           },
           steps: ({ sharp, table }) => [
             {
@@ -270,24 +284,14 @@ export const commands: Group = {
       commands: {
         v2: program("test/interop/v2/main.ts", "etcd 3.4's v2 API"),
         commands: program("test/interop/command-lines/main.ts", "etcdctl and quoratectl"),
-        apply: program(
-          "packages/kube-apiserver/test/apply/reference-main.ts",
-          "Kubernetes' patches",
-        ),
-        "kube-api": program("test/interop/kubernetes/rest/main.ts", "kube-apiserver's responses"),
-        routes: program("test/interop/kubernetes/routes/main.ts", "kube-apiserver's routes"),
-        audit: program("test/interop/kubernetes/audit/main.ts", "kube-apiserver's audit log"),
-        policy: program("test/interop/kubernetes/policy/main.ts", "kube-apiserver's decisions"),
-        kubectl: program("test/interop/kubernetes/kubectl/main.ts", "kubectl's command lines"),
         gateway: program("test/interop/gateway/main.ts", "etcd's JSON gateway"),
       },
     },
     clients: {
       about: "programs of others on our servers",
       commands: {
-        go: program("test/interop/kubernetes/go/main.ts", "client-go and controller-runtime"),
         "go-auth": program("test/interop/go-auth/main.ts", "Go's clientv3 with users"),
-        storage: program("test/interop/kubernetes/go/storage-main.ts", "Kubernetes' storage tests"),
+        storage: program("test/interop/kubernetes-storage/main.ts", "Kubernetes' storage tests"),
         patroni: program("test/interop/patroni/main.ts", "Patroni's whole story"),
       },
     },
@@ -330,10 +334,25 @@ export const commands: Group = {
           "test/robustness/main.ts",
           "members whose links, disks and processes fail",
         ),
-        apiserver: program("test/robustness/apiserver/main.ts", "API servers that are killed"),
       },
     },
     release: program("scripts/release.ts", "archives, Debian packages and SHA256SUMS"),
     man: program("scripts/gen-man.ts", "the man pages"),
   },
 };
+
+/** Programs that a package adds to groups of the table, by the group's name. */
+export type PackageCommands = Readonly<Record<string, Readonly<Record<string, Program>>>>;
+
+function withPrograms(table: Group, added: PackageCommands): Group {
+  const groups = Object.entries(added).map(([name, programs]): [string, Group] => {
+    const group = table.commands[name];
+    if (group === undefined || !isGroup(group)) throw new Error(`${name} is no group of commands`);
+    return [name, { ...group, commands: { ...group.commands, ...programs } }];
+  });
+  return { ...table, commands: { ...table.commands, ...Object.fromEntries(groups) } };
+}
+
+export const commands: Group = (await contributed<{ commands: PackageCommands }>("commands"))
+  .map((one) => one.commands)
+  .reduce(withPrograms, own);

@@ -3,7 +3,7 @@
  *
  *     index.js, apiserver.js    our code as JavaScript, in a few files
  *     types/                    the declarations of all that these export
- *     README.md, docs/          docs/nodejs.md, and the pages that it links to
+ *     README.md, docs/          docs/guide/nodejs.md, and the pages that it links to
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";
@@ -11,12 +11,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { dirname, join, posix, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
+import { isRemoved } from "../contributed.ts";
 import { libraryPages } from "./documents.ts";
 import { root } from "./programs.ts";
 import { type Entry, tar, withDirectories } from "./tar.ts";
 
 /** The package's entry points: its subpath, and the files whose exports it has. */
-const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+const ALL_ENTRIES: Readonly<Record<string, readonly string[]>> = {
   index: ["packages/embed/index.ts"],
   apiserver: [
     "packages/kube-storage/index.ts",
@@ -24,6 +25,10 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
     "packages/kube-apiserver/node/index.ts",
   ],
 };
+/** Without those of packages that were taken out. */
+const ENTRIES = Object.fromEntries(
+  Object.entries(ALL_ENTRIES).filter(([, sources]) => !sources.some(isRemoved)),
+);
 
 /** Node versions that have what the code uses: node:sqlite, Promise.withResolvers. */
 const NODE_VERSIONS = ">=22.13";

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, test } from "node:test";
+import { isRemoved } from "../../scripts/contributed.ts";
 import { blocksOf } from "./guide.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -19,7 +20,7 @@ function pathsIn(text: string): string[] {
 }
 
 function missingOf(text: string): string[] {
-  return pathsIn(text).filter((path) => !existsSync(join(root, path)));
+  return pathsIn(text).filter((path) => !existsSync(join(root, path)) && !isRemoved(path));
 }
 
 test("each file and directory that the page names exists", () => {

@@ -1,5 +1,5 @@
 /**
- * docs/nodejs.md: its programs run against the npm package as a project would have it, and a
+ * docs/guide/nodejs.md: its programs run against the npm package as a project would have it, and a
  * program in TypeScript is checked against its declarations.
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,10 @@ const project = mkdtempSync(join(tmpdir(), "quorate-nodejs-"));
 after(() => rmSync(project, { recursive: true, force: true }));
 
 /** The package's files in node_modules, beside what it depends on. */
-async function install(): Promise<{ dependencies: Record<string, string> }> {
+async function install(): Promise<{
+  dependencies: Record<string, string>;
+  exports: Record<string, object>;
+}> {
   const modules = join(project, "node_modules");
   for (const [path, content] of await libraryFiles("0.0.0")) {
     const target = join(modules, "quorate", path);
@@ -47,7 +50,7 @@ const manifest = await install();
 
 /** The programs of the page, each with what it prints. */
 function programs(): { program: string; output: string }[] {
-  const page = readFileSync(join(root, "docs/nodejs.md"), "utf8");
+  const page = readFileSync(join(root, "docs/guide/nodejs.md"), "utf8");
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
@@ -68,7 +71,7 @@ test("every link of the package's pages leads to a file of the package", () => {
 test("the page has programs", () => assert.equal(programs().length, 2));
 
 for (const [index, { program, output }] of programs().entries()) {
-  test(`program ${index + 1} of docs/nodejs.md prints what the page shows`, async () => {
+  test(`program ${index + 1} of docs/guide/nodejs.md prints what the page shows`, async () => {
     const file = join(project, `program-${index}.js`);
     writeFileSync(file, program);
     const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });
@@ -84,6 +87,13 @@ test("the package depends on what is pinned here, and on no package of this repo
   }
 });
 
+/** Part of a program that embeds an API server, where the package has one. */
+const API_SERVER = `
+import { startApiServer } from "quorate/apiserver";
+await using api = await startApiServer();
+export const url: string = api.url;
+`;
+
 test("a program in TypeScript is checked against the declarations", async () => {
   const source = (end: string): string => `
 import {
@@ -91,7 +101,7 @@ import {
   type ErrorName, opPut, type RequestOp, type RunningMember, StartError, startMember,
   type WatchResponse,
 } from "quorate";
-import { startApiServer } from "quorate/apiserver";
+${"./apiserver" in manifest.exports ? API_SERVER : ""}
 const member: RunningMember = await startMember({ flags: ["--name=a"] });
 const client: Client = connect({ endpoints: member.endpoints });
 export async function last(): Promise<Change | undefined> {
@@ -111,15 +121,18 @@ export function why(error: unknown): string {
   if (error instanceof ConfigError) return error.code;
   return error instanceof StartError ? error.code : "";
 }
-await using api = await startApiServer();
-export const url: string = api.url;
 ${end}
 `;
   const config = {
     compilerOptions: {
-      ...{ strict: true, noEmit: true, skipLibCheck: false, types: ["node"] },
-      ...{ target: "ES2024", lib: ["ES2024", "ESNext"] },
-      ...{ module: "NodeNext", moduleResolution: "NodeNext" },
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      types: ["node"],
+      target: "ES2024",
+      lib: ["ES2024", "ESNext"],
+      module: "NodeNext",
+      moduleResolution: "NodeNext",
     },
     files: ["program.ts"],
   };

@@ -1,6 +1,6 @@
 /**
  * The attacks of etcd's public advisories over real sockets: each is refused. The list of all, with
- * their tests: docs/security/advisories.md.
+ * their tests: docs/operate/security/advisories.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -185,19 +185,25 @@ test("a revoked certificate is refused on the port of gRPC and on that of HTTP",
     name: "solo",
     command: quorate.command,
     flags: [
-      ...["--name=solo", `--data-dir=${dataDir}`, `--initial-cluster=solo=${peerUrl}`],
-      ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
-      ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
+      "--name=solo",
+      `--data-dir=${dataDir}`,
+      `--initial-cluster=solo=${peerUrl}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
       `--listen-client-http-urls=https://127.0.0.1:${http}`,
       `--cert-file=${write("cert.pem", server.certPem)}`,
       `--key-file=${write("key.pem", server.keyPem)}`,
-      ...["--client-cert-auth", `--trusted-ca-file=${write("ca.pem", ca.certPem)}`],
+      "--client-cert-auth",
+      `--trusted-ca-file=${write("ca.pem", ca.certPem)}`,
       `--client-crl-file=${write("crl", makeRevocationList(ca, [revoked]))}`,
     ],
     env: {},
     // Where its health is asked for.
     clientUrl: `https://127.0.0.1:${http}`,
-    ...{ peerUrl, dataDir },
+    peerUrl,
+    dataDir,
     logFile: join(dir, "log"),
     identity: { ca: ca.certPem, cert: other.certPem, key: other.keyPem },
   });

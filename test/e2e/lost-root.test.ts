@@ -1,4 +1,6 @@
-/** The password of root is lost: the procedure of docs/users-and-roles.md, on three members. */
+/**
+ * The password of root is lost: the procedure of docs/guide/users-and-roles.md, on three members.
+ */
 import assert from "node:assert/strict";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
@@ -48,9 +50,20 @@ test("root's password is lost: users, roles and keys stay, and root gets a new o
     for (const { name, options } of cluster.members) {
       renameSync(options.dataDir, `${options.dataDir}.old`);
       await utl(
-        ...["snapshot", "restore", file, "--disable-auth", "--initial-cluster-token", "again"],
-        ...["--name", name, "--data-dir", options.dataDir, "--initial-cluster", all],
-        ...["--initial-advertise-peer-urls", options.peerUrl],
+        "snapshot",
+        "restore",
+        file,
+        "--disable-auth",
+        "--initial-cluster-token",
+        "again",
+        "--name",
+        name,
+        "--data-dir",
+        options.dataDir,
+        "--initial-cluster",
+        all,
+        "--initial-advertise-peer-urls",
+        options.peerUrl,
       );
     }
     for (const member of cluster.members) member.start();

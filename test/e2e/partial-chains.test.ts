@@ -11,7 +11,6 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { connect } from "node:tls";
 import { tlsContext } from "@quorate/host";
 import {
   makeAuthority,
@@ -60,19 +59,30 @@ describe("a CA file with an intermediate certificate only", () => {
     for (const [i, { client: clientUrl, peer: peerUrl }] of urls.entries()) {
       members.push(
         new TestMember({
-          ...{ name: `m${i}`, command: memberUnderTest.command, env: {}, clientUrl, peerUrl },
+          name: `m${i}`,
+          command: memberUnderTest.command,
+          env: {},
+          clientUrl,
+          peerUrl,
           dataDir: join(dir, `m${i}`),
           logFile: join(dir, `m${i}.log`),
           identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
           flags: [
-            ...[`--name=m${i}`, `--data-dir=${join(dir, `m${i}`)}`],
-            ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
+            `--name=m${i}`,
+            `--data-dir=${join(dir, `m${i}`)}`,
+            `--listen-client-urls=${clientUrl}`,
+            `--advertise-client-urls=${clientUrl}`,
             `--listen-peer-urls=${peerUrl}`,
             `--initial-advertise-peer-urls=${peerUrl}`,
             `--initial-cluster=${urls.map(({ peer }, at) => `m${at}=${peer}`).join(",")}`,
-            ...[`--cert-file=${cert}`, `--key-file=${key}`, `--trusted-ca-file=${ca}`],
-            ...[`--peer-cert-file=${cert}`, `--peer-key-file=${key}`],
-            ...[`--peer-trusted-ca-file=${ca}`, "--client-cert-auth", "--peer-client-cert-auth"],
+            `--cert-file=${cert}`,
+            `--key-file=${key}`,
+            `--trusted-ca-file=${ca}`,
+            `--peer-cert-file=${cert}`,
+            `--peer-key-file=${key}`,
+            `--peer-trusted-ca-file=${ca}`,
+            "--client-cert-auth",
+            "--peer-client-cert-auth",
           ],
         }),
       );
@@ -107,9 +117,11 @@ describe("a CA file with an intermediate certificate only", () => {
 
   test("a certificate of the root itself is not: the root is no anchor", async () => {
     const { code, stderr } = await runQuoratectl(endpoints(), [
-      ...["--command-timeout=2s", "--dial-timeout=2s"],
+      "--command-timeout=2s",
+      "--dial-timeout=2s",
       ...tlsFlags(unknown, "unknown"),
-      ...["get", "a"],
+      "get",
+      "a",
     ]);
     assert.notEqual(code, 0, stderr);
   });
@@ -124,9 +136,15 @@ describe("a CA file with an intermediate certificate only", () => {
           quorate.command[0]!,
           [
             ...quorate.command.slice(1),
-            ...[name, "start", `--endpoints=${endpoints().join(",")}`],
-            ...[`--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`],
-            ...[`--cert-file=${ownCert}`, `--key-file=${ownKey}`, `--trusted-ca-file=${ca}`],
+            name,
+            "start",
+            `--endpoints=${endpoints().join(",")}`,
+            `--cacert=${ca}`,
+            `--cert=${cert}`,
+            `--key=${key}`,
+            `--cert-file=${ownCert}`,
+            `--key-file=${ownKey}`,
+            `--trusted-ca-file=${ca}`,
             `--listen-addr=127.0.0.1:${port}`,
           ],
           { stdio: ["ignore", "ignore", "pipe"] },
@@ -157,48 +175,4 @@ describe("a CA file with an intermediate certificate only", () => {
       assert.equal(page, 200);
     });
   }
-
-  test("an API server takes client certificates of it", async (t) => {
-    const [port] = await freePorts(1);
-    const child = endsWith(
-      spawn(
-        quorate.command[0]!,
-        [
-          ...[...quorate.command.slice(1), "apiserver", `--data-dir=${join(dir, "api")}`],
-          ...[`--secure-port=${port}`, `--client-ca-file=${ca}`],
-          ...[`--etcd-servers=${endpoints().join(",")}`, `--etcd-cafile=${ca}`],
-          ...[`--etcd-certfile=${join(dir, "client.pem")}`],
-          `--etcd-keyfile=${join(dir, "client-key.pem")}`,
-        ],
-        { stdio: ["ignore", "pipe", "pipe"] },
-      ),
-      t,
-    );
-    files("client", client);
-    let log = "";
-    for (const stream of [child.stdout!, child.stderr!])
-      stream.on("data", (piece: Buffer) => (log += piece.toString()));
-    await until("the API server runs", () => {
-      if (child.exitCode !== null) throw new Error(log);
-      return /export KUBECONFIG/.test(log);
-    });
-    const text = await new Promise<string>((resolve, reject) => {
-      const socket = connect(
-        {
-          ...{ host: "127.0.0.1", port, rejectUnauthorized: false },
-          ...tlsContext({ trusted: undefined, cert: client.certPem, key: client.keyPem }),
-        },
-        () =>
-          socket.write(
-            "POST /apis/authentication.k8s.io/v1/selfsubjectreviews HTTP/1.1\r\nhost: a\r\n" +
-              "connection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
-          ),
-      );
-      let all = "";
-      socket.on("data", (piece: Buffer) => (all += piece.toString()));
-      socket.on("end", () => resolve(all));
-      socket.on("error", reject);
-    });
-    assert.match(text, /"username":\s*"client"/);
-  });
 });

@@ -1,16 +1,18 @@
 /**
- * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported
- * only from the places that the row names, and never imported undeclared. A row reads
+ * Dependencies: pinned to one version, locked, justified by a row of
+ * docs/internals/dependencies.md, imported only from the places that the row names, and never
+ * imported undeclared. A row reads
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |
  *
  * where the second cell lists the packages and top directories that may import it, or "tool"
  * for one that is run, not imported.
  */
+import { isRemoved } from "../../scripts/contributed.ts";
 import { importsOf, npmPackageOf, packageOf } from "./imports.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
-const documentPath = "docs/dependencies.md";
+const documentPath = "docs/internals/dependencies.md";
 const sections = [
   "dependencies",
   "devDependencies",
@@ -137,7 +139,8 @@ function checkUse(
     }
   }
   for (const [name, row] of rows) {
-    if (!used.has(name) && !row.places.includes("tool"))
+    const isNeeded = row.places.every((place) => !isRemoved(`packages/${place}`));
+    if (!used.has(name) && !row.places.includes("tool") && isNeeded)
       findings.push({ where: documentPath, what: `${name} is declared but nothing imports it` });
   }
   return findings;

@@ -1,5 +1,6 @@
 /** Rules over the import graph: no cycles of files or folders, no dead files. */
 import { posix } from "node:path";
+import { CONTRIBUTIONS } from "../../scripts/contributed.ts";
 import { type Import, importsOf, packageOf, startedFiles } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
@@ -74,6 +75,11 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
   return edges;
 }
 
+function isContribution(path: string): boolean {
+  const name = /^packages\/[\w-]+\/test\/(\w+)\.ts$/.exec(path)?.[1];
+  return CONTRIBUTIONS.some((one) => one === name);
+}
+
 /**
  * Where reachability starts: entry points, main files, executables, examples, tests, and what
  * package.json scripts, shell scripts and `./dev` name.
@@ -81,14 +87,16 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
-  if (path === "scripts/dev/main.ts") return true;
-  if (/^(?:bin|examples)\//.test(path) || /\.test\.ts$/.test(path)) return true;
+  if (path === "scripts/dev/main.ts" || isContribution(path)) return true;
+  if (/^(?:bin|examples|packages\/[\w-]+\/examples)\//.test(path) || /\.test\.ts$/.test(path))
+    return true;
   if (named.includes(path)) return true;
   return packageOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
 }
 
 /** Files whose texts name programs. */
-const NAMING = /^(?:package\.json|\.ci\/run|dev|scripts\/dev\/commands\.ts)$|\.sh$/;
+const NAMING =
+  /^(?:package\.json|\.ci\/run|dev|scripts\/dev\/commands\.ts)$|^packages\/[\w-]+\/test\/commands\.ts$|\.sh$/;
 
 /** Code files that no entry point, main file, test, package script or shell script reaches. */
 export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {

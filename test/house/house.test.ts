@@ -10,8 +10,8 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
+import { checkPackedLiterals } from "./packed.ts";
 import { checkRegexes } from "./regexes.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -31,6 +31,7 @@ const rules: readonly (readonly [
   ["a package exports a name once", checkExportedNames],
   ["constructors take few parameters", checkConstructors],
   ["regular expressions are linear", checkRegexes],
+  ["no literal is spread into a literal", checkPackedLiterals],
   ["no import cycles", checkCycles],
   ["the folders of a package are layers", checkFolderCycles],
   ["no dead files", checkDeadFiles],
@@ -38,7 +39,6 @@ const rules: readonly (readonly [
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
   ["dependencies are pinned, justified and declared", checkDependencies],
-  ["the API server reads a request's path once", checkTargets],
 ];
 
 test("the tree is read", () => {

@@ -7,10 +7,10 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
+import { checkPackedLiterals } from "./packed.ts";
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
-import { checkTargets } from "./targets.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 
@@ -61,6 +61,28 @@ describe("regular expressions", () => {
     clean(checkRegexes, {
       [at]: 'const b = /^[a-z]+(?:,[a-z]+)*$/;\nconst N = "x{1,3}";\nnew RegExp(`^${N}$`);',
       "packages/wal/test/a.ts": "const b = /a*b/;",
+    });
+  });
+});
+
+describe("literals", () => {
+  const at = "packages/wal/src/a.ts";
+  test("spread into a literal or a call", () => {
+    for (const text of [
+      "f({ a, ...{ b, c } });",
+      "f({ ...{ b, c: { d } }, a });",
+      "f({ ...{\n  b,\n},\n});",
+      "f([...[a, b], c]);",
+      "f(...[a, [b]]);",
+      "f([...([a, b] as const)]);",
+      "f([...[a, b] as const]);",
+    ])
+      finds(checkPackedLiterals, { [at]: `let a;\n${text}` }, `${at}:2`, /write its parts there/);
+  });
+  test("values that are spread, and literals with a method", () => {
+    clean(checkPackedLiterals, {
+      [at]: "f({ ...a, ...(b ? { c } : {}), ...[a, b].map(g) }, ...[...a].sort(), ...([a] as const).map(g));",
+      "packages/wal/src/b.ts": "function f(...[a, b]: T) {}\nconst text = '...{ a }'; // ...{ a }",
     });
   });
 });
@@ -164,6 +186,15 @@ describe("directions", () => {
     );
     clean(checkDirections, {
       "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
+    });
+  });
+  test("a package that can be taken out, by tests too", () => {
+    const text = 'import { x } from "@quorate/kube-apiserver";';
+    for (const path of ["packages/kube-storage/testing/a.ts", "packages/sim/src/a.ts", "test/a.ts"])
+      finds(checkDirections, { [path]: text }, `${path}:1`, /only the program/);
+    clean(checkDirections, {
+      "packages/quorate/node/a.ts": text,
+      "packages/kube-apiserver/test/a.ts": text,
     });
   });
   test("past an entry point", () => {
@@ -406,7 +437,8 @@ describe("dependencies", () => {
     "package-lock.json":
       '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
     "packages/raft/package.json": '{ "name": "@quorate/raft" }',
-    "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
+    "docs/internals/dependencies.md":
+      "| `undici` | scripts, test | HTTP calls with certificates |\n",
     "scripts/a.ts": 'import { fetch } from "undici/index.js";',
   };
   test("good", () => clean(checkDependencies, good));
@@ -436,16 +468,16 @@ describe("dependencies", () => {
   test("no row", () =>
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": "" },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": "" },
+      "docs/internals/dependencies.md",
       /no row says why undici/,
     ));
   test("a stale row", () => {
-    const text = `${good["docs/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
+    const text = `${good["docs/internals/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": text },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": text },
+      "docs/internals/dependencies.md",
       /left-pad has a row/,
     );
   });
@@ -469,25 +501,8 @@ describe("dependencies", () => {
     finds(
       checkDependencies,
       { ...good, "scripts/a.ts": "" },
-      "docs/dependencies.md",
+      "docs/internals/dependencies.md",
       /nothing imports it/,
     );
-  });
-});
-
-describe("targets", () => {
-  const at = "packages/kube-apiserver/src/handlers/a.ts";
-  test("a handler that makes a Target, or reads the head of the request", () => {
-    const made = "\nconst other = Target.of(method, path, query);";
-    finds(checkTargets, { [at]: made }, `${at}:2`, /makes a Target/);
-    const read = "\nconst { method, path } = call.head;";
-    finds(checkTargets, { [at]: read }, `${at}:2`, /reads the request's head/);
-    finds(checkTargets, { [at]: "use(call.head.path);" }, `${at}:1`, /reads the request's head/);
-    clean(checkTargets, {
-      [at]: "use(call.target.path); // not call.head.path",
-      "packages/kube-apiserver/src/server/api-server.ts":
-        "Target.of(head.method, head.path, query);",
-      "packages/kube-apiserver/test/a.ts": "Target.of(method, path, query);",
-    });
   });
 });

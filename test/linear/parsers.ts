@@ -1,28 +1,34 @@
 /**
  * Every parser of texts from outside. Most are found by their signatures (exported.ts). Those that
- * take more than texts are listed here, each with the file that it stands for. A file that works on
- * texts must be in one of the two, or be left out below for a reason.
+ * take more than texts are listed here and in test/parsers.ts of packages, each with the file that
+ * it stands for. A file that works on texts must be in one of the two, or be left out for a reason.
  */
-import { generateKeyPairSync } from "node:crypto";
+import { readdirSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import type protobuf from "protobufjs";
+import { contributed } from "../../scripts/contributed.ts";
 import { protoRoot } from "../fuzz/messages.ts";
 import { exportedOf, ROOT, sourceFiles } from "./exported.ts";
+import {
+  BODY_BYTES,
+  type Call,
+  HEAD_BYTES,
+  head,
+  KIB,
+  type Listed,
+  latin1,
+  listed,
+  type Module,
+  utf8,
+} from "./listed.ts";
 import type { Parser } from "./measure.ts";
 
-const KIB = 1024;
-/** The longest head of a request. */
-const HEAD_BYTES = 64 * KIB;
-/** What the test gives a body's parser; a body may be longer. */
-const BODY_BYTES = 256 * KIB;
-
-/** Packages whose exported functions are called without being listed. */
-const PURE = [
-  ..."backup bolt client host http-kv kube-apiserver kube-storage member metrics proto proxy".split(
-    " ",
-  ),
-  ..."raft rpc server services store transport v2 wal".split(" "),
-].map((name) => `packages/${name}/src`);
+/** Packages whose exported functions take what its caller has made, or what an operator has. */
+const OWN_TEXTS: ReadonlySet<string> = new Set(["cli", "ctl", "embed", "quorate", "sim"]);
+/** Folders whose exported functions are called without being listed. */
+const PURE = readdirSync(`${ROOT}/packages`)
+  .filter((name) => !OWN_TEXTS.has(name))
+  .map((name) => `packages/${name}/src`);
 /** Of the tools those that read what a server or a file says. */
 const TOOLS = [
   ..."ctl/src/commands/txn ctl/src/commands/member-id cli/src/go-format ctl/src/connect/peer-url".split(
@@ -34,26 +40,6 @@ const TOOLS = [
 /** Functions that take a text and parse none: the text is their own, or they act on a file. */
 const NO_PARSERS: ReadonlySet<string> = new Set(["writeYaml", "readUsersList", "probeDisk"]);
 
-// biome-ignore lint/suspicious/noExplicitAny: a module's exports, by name
-type Module = any;
-type Make = (module: Module, load: (file: string) => Promise<Module>) => Promise<Call> | Call;
-type Call = (text: string) => unknown;
-
-interface Listed {
-  readonly file: string;
-  readonly name: string;
-  readonly maxBytes: number;
-  readonly limitMsPerKib?: number;
-  readonly make: Make;
-}
-
-const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1");
-const utf8 = (text: string): string => Buffer.from(text, "latin1").toString("utf8");
-
-function listed(file: string, name: string, make: Make, maxBytes = HEAD_BYTES): Listed {
-  return { file: `packages/${file}.ts`, name, make, maxBytes };
-}
-
 /** A head with a header. */
 const headWith =
   (name: string) =>
@@ -62,11 +48,6 @@ const headWith =
 
 const HEADERS_OF_HEADS =
   "host connection content-length transfer-encoding expect upgrade x-a".split(" ");
-
-const head = (headers: Readonly<Record<string, string>>, query = "") => ({
-  ...{ method: "GET", path: "/", query, headers: new Map(Object.entries(headers)) },
-  ...{ peerAddress: "127.0.0.1", isEncrypted: false },
-});
 
 const HEADS_OF_HTTP1 = HEADERS_OF_HEADS.map((name) =>
   listed("rpc/src/http1/head", `head with ${name}`, ({ parseHead }) => {
@@ -90,41 +71,13 @@ function allMessageTypes(): protobuf.Type[] {
   return types;
 }
 
-const FORMATS = [
-  ..."date date-time datetime duration email hostname ipv4 ipv6 cidr mac uri uuid uuid3".split(" "),
-  ..."uuid5 byte isbn isbn10 isbn13 creditcard ssn hexcolor rgbcolor bsonobjectid password".split(
-    " ",
-  ),
-];
-
-const FORMAT_PARSERS = FORMATS.map((format) =>
-  listed(
-    "kube-apiserver/src/crd/validation/formats",
-    `format ${format}`,
-    ({ formatCheck }) => {
-      const check = formatCheck(format);
-      return (text) => check?.(utf8(text));
-    },
-    BODY_BYTES,
-  ),
-);
-
-/** Functions on texts in rules and conditions, by the file that registers them. */
-const CEL_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
-  strings: [
-    ..."object.split(',').size() >= 0|object.trim() != 'x'|object.lowerAscii() != 'x'".split("|"),
-    ..."object.indexOf('ab') > -2|object.lastIndexOf('ab') > -2|object.find('[0-9]+') != 'x'".split(
-      "|",
-    ),
-    ..."object.findAll('[0-9]+').size() >= 0|object.replace('a', 'b') != 'x'".split("|"),
-  ],
-  networks: ["isIP(object)", "isCIDR(object)"],
-  quantities: ["isQuantity(object)"],
-  semver: ["isSemver(object)"],
-  urls: ["isURL(object)"],
-};
+const OF_PACKAGES = await contributed<{
+  LISTED: readonly Listed[];
+  LEFT_OUT: Readonly<Record<string, string>>;
+}>("parsers");
 
 const LISTED: readonly Listed[] = [
+  ...OF_PACKAGES.flatMap((one) => one.LISTED),
   ...HEADS_OF_HTTP1,
   listed("rpc/src/http1/head", "request line", ({ parseHead }) => (text) => {
     const bytes = latin1(`GET /${text} HTTP/1.1\r\nhost: a\r\n\r\n`);
@@ -356,233 +309,12 @@ const LISTED: readonly Listed[] = [
       (text) =>
         decodeBase64(text),
   ),
-  ...["", "a="].map((start) =>
-    listed(
-      "kube-apiserver/src/handlers/query",
-      `query ${start}`,
-      ({ Query }) =>
-        (text) =>
-          new Query(start + text).first("a"),
-    ),
-  ),
-  listed("kube-apiserver/src/handlers/target", "path", async ({ Target }, load) => {
-    const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
-    const none = new Query("");
-    return (text) => [
-      Target.of("GET", `/${text}`, none),
-      Target.of("GET", `/api/v1/${text}`, none),
-    ];
-  }),
-  ...[
-    "labelSelector",
-    "fieldSelector",
-    "continue",
-    "resourceVersion",
-    "limit",
-    "timeoutSeconds",
-  ].map((name) =>
-    listed("kube-apiserver/src/handlers/list-options", name, async ({ listRequestOf }, load) => {
-      const { Query } = await load("packages/kube-apiserver/src/handlers/query.ts");
-      return (text) =>
-        listRequestOf(
-          new Query(`${name}=${encodeURIComponent(utf8(text))}`),
-          { namespace: "a", name: "" },
-          {},
-        );
-    }),
-  ),
-  listed(
-    "kube-apiserver/src/handlers/negotiation",
-    "Accept",
-    ({ negotiate, bodyEncoding }) =>
-      (text) => {
-        try {
-          bodyEncoding(text, ["json", "yaml"]);
-        } catch {
-          // The other one is called all the same.
-        }
-        return negotiate(text, { encodings: ["json", "yaml", "protobuf"], allows: () => false });
-      },
-  ),
-  ...["upgrade", "connection", "sec-websocket-protocol"].map((name) =>
-    listed(
-      "kube-apiserver/src/authn/socket-protocols",
-      `WebSocket of watches, ${name}`,
-      ({ isWebSocketRequest, socketProtocols }) =>
-        (text) => {
-          const given = head({ upgrade: "websocket", connection: "upgrade", [name]: text });
-          isWebSocketRequest(given);
-          return socketProtocols(given);
-        },
-    ),
-  ),
-  listed("kube-apiserver/src/audit/source-ips", "X-Forwarded-For", ({ sourceIps }) => (text) => [
-    sourceIps(head({ "x-forwarded-for": text })),
-    sourceIps(head({ "x-real-ip": text })),
-  ]),
-  ...FORMAT_PARSERS,
-  {
-    ...listed("kube-apiserver/src/crd/validation/patterns", "pattern", async ({ loadPatterns }) => {
-      const patterns = await loadPatterns();
-      let count = 0;
-      // Another one each time, which is in no cache.
-      return (text) => patterns.compile(`${utf8(text)}${count++}`).test("aaa");
-    }),
-    // Nested stars cost the engine 3 ms a KiB, and it takes 16 KiB of an administrator's pattern.
-    limitMsPerKib: 10,
-  },
-  ...["^(a+)+$", "(a|a)*b", "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"].map((pattern) =>
-    listed(
-      "kube-apiserver/src/crd/validation/patterns",
-      `text for ${pattern}`,
-      async ({ loadPatterns }) => {
-        const compiled = (await loadPatterns()).compile(pattern);
-        return (text) => compiled.test(utf8(text));
-      },
-    ),
-  ),
-  listed(
-    "kube-apiserver/src/crd/serving/json-path",
-    "JSON path",
-    ({ JsonPath }) =>
-      (text) =>
-        new JsonPath(utf8(text)),
-  ),
-  ...["{.a", "{.items[?(@.a=="].map((start) =>
-    listed(
-      "kube-apiserver/src/crd/serving/json-path-filter",
-      `JSON path ${start}`,
-      async (_, load) => {
-        const { JsonPath } = await load("packages/kube-apiserver/src/crd/serving/json-path.ts");
-        return (text) => new JsonPath(start + utf8(text));
-      },
-    ),
-  ),
-  listed(
-    "kube-storage/src/codec/json-parser",
-    "body as JSON",
-    ({ JsonParser }) =>
-      (text) => {
-        const parser = new JsonParser(utf8(text));
-        while (!parser.step(10_000));
-        return parser.value;
-      },
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-storage/src/codec/yaml",
-    "object as YAML",
-    ({ writeYaml }) =>
-      (text) =>
-        writeYaml({ a: utf8(text), [utf8(text)]: 1 }),
-    BODY_BYTES,
-  ),
-  ...["a: ", "- ", "a: {", "a: '", 'a: "', "a: |\n "].map((start) =>
-    listed(
-      "kube-storage/src/codec/yaml",
-      `YAML ${JSON.stringify(start)}`,
-      ({ parseYaml }) =>
-        (text) =>
-          parseYaml(start + utf8(text)),
-      BODY_BYTES,
-    ),
-  ),
-  listed("kube-storage/src/codec/go-time", "times", ({ parseTime, canonicalTime }) => (text) => [
-    parseTime(text, "seconds"),
-    parseTime(text, "micros"),
-    canonicalTime(text, "seconds"),
-  ]),
-  listed(
-    "kube-storage/src/meta/names",
-    "prefix of names",
-    ({ isDns1123Subdomain }) =>
-      (text) =>
-        isDns1123Subdomain(text, "bytes"),
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/src/apply/json-patch",
-    "JSON pointer",
-    ({ applyJsonPatch }) =>
-      (text) =>
-        applyJsonPatch({ a: "b" }, [{ op: "add", path: `/${utf8(text)}`, value: 1 }]),
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/src/apply/managed-fields",
-    "managedFields",
-    ({ decodeManagedFields, managedFieldsProblem }) =>
-      (text) => {
-        const fieldsV1 = {
-          [`f:${utf8(text)}`]: {},
-          [`k:{"a":"${utf8(text)}"}`]: {},
-          [`v:${utf8(text)}`]: {},
-        };
-        const entries = [
-          {
-            manager: text,
-            operation: "Update",
-            apiVersion: "v1",
-            time: text,
-            fieldsType: "FieldsV1",
-            fieldsV1,
-          },
-        ];
-        return [managedFieldsProblem(entries), decodeManagedFields(entries)];
-      },
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-storage/src/meta/object-meta-validation",
-    "labels, finalizers and owners",
-    (module) => (text) => {
-      const value = utf8(text);
-      module.validateLabels({ [value]: value }, "a");
-      module.validateAnnotations({ [value]: value }, "a");
-      module.validateFinalizers([value], "a");
-      return module.validateOwnerReferences(
-        [{ apiVersion: value, kind: value, name: value, uid: value }],
-        "a",
-      );
-    },
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-storage/src/meta/label-requirement",
-    "requirement",
-    ({ checkRequirement }) =>
-      (text) =>
-        checkRequirement({ key: utf8(text), operator: "in", values: [utf8(text)] }),
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/src/crd/definition/field-path",
-    "field path of a rule",
-    ({ findField }) =>
-      (text) =>
-        findField(utf8(text), { type: "object", properties: {} }, true),
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/node/x509/der",
-    "DER",
-    ({ elementsOf }) =>
-      (text) =>
-        elementsOf(latin1(text)),
-    BODY_BYTES,
-  ),
   listed(
     "host/node/crl",
     "revocation list",
-    ({ revokedSerials, crlNextUpdateMs }) =>
-      (text) => {
-        try {
-          revokedSerials(latin1(text));
-        } catch {
-          // The other one is called all the same.
-        }
-        return crlNextUpdateMs(latin1(text));
-      },
+    ({ readRevocations }) =>
+      (text) =>
+        readRevocations(latin1(text)),
     BODY_BYTES,
   ),
   listed(
@@ -615,34 +347,6 @@ const LISTED: readonly Listed[] = [
         splitWords(text),
   ),
   listed(
-    "kube-apiserver/src/audit/auditor",
-    "Authorization in the audit log",
-    ({ attemptedMethods }) =>
-      (text) =>
-        attemptedMethods(head({ authorization: text }, text), false),
-  ),
-  listed(
-    "kube-apiserver/src/authn/token-file",
-    "token file",
-    ({ parseTokenFile }) =>
-      (text) =>
-        parseTokenFile(text, "tokens.csv", () => {}),
-    BODY_BYTES,
-  ),
-  listed(
-    "kube-apiserver/src/admission/webhook-review",
-    "answer of a webhook",
-    ({ decodeReview }) =>
-      (text) =>
-        decodeReview(
-          latin1(`{"response":{"uid":"a","allowed":true,"patch":"${text}`),
-          "v1",
-          "a",
-          true,
-        ),
-    BODY_BYTES,
-  ),
-  listed(
     "rpc/node/client/channel",
     "address",
     ({ splitAddress }) =>
@@ -663,61 +367,12 @@ const LISTED: readonly Listed[] = [
     BODY_BYTES,
   ),
   listed(
-    "kube-apiserver/node/service-account-keys",
-    "key file",
-    ({ serviceAccountKeys }) => {
-      const pem = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({
-        type: "pkcs8",
-        format: "pem",
-      });
-      return (text) =>
-        serviceAccountKeys({ path: "a", pem }, [
-          { path: "b", pem: `-----BEGIN PUBLIC KEY-----${text}` },
-        ]);
-    },
-    BODY_BYTES,
-  ),
-  listed(
     "rpc/src/http/fields",
     "values of response headers",
     ({ responseFields }) =>
       (text) =>
         responseFields({ "x-a": text }),
     BODY_BYTES,
-  ),
-  ...[...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("]].map((start) =>
-    listed(
-      "kube-apiserver/src/crd/cel/faults",
-      `condition in CEL ${start}`,
-      async (_, load) => {
-        const { MatchConditionCompiler } = await load(
-          "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
-        );
-        const compiler = new MatchConditionCompiler();
-        await compiler.load();
-        return (text) => compiler.compile(start + utf8(text));
-      },
-      16 * KIB,
-    ),
-  ),
-  ...Object.entries(CEL_FUNCTIONS).flatMap(([file, expressions]) =>
-    expressions.map((expression) =>
-      listed(
-        `kube-apiserver/src/crd/cel/functions/${file}`,
-        `CEL ${expression}`,
-        async (_, load) => {
-          const { MatchConditionCompiler } = await load(
-            "packages/kube-apiserver/src/crd/cel/match-conditions.ts",
-          );
-          const compiler = new MatchConditionCompiler();
-          await compiler.load();
-          const condition = compiler.compile(expression);
-          if (typeof condition !== "function") throw new Error(JSON.stringify(condition));
-          return (text) =>
-            condition({ object: utf8(text), oldObject: undefined, request: undefined });
-        },
-      ),
-    ),
   ),
   ...allMessageTypes().map((type) => {
     const name = type.fullName.slice(1);
@@ -732,66 +387,17 @@ const LISTED: readonly Listed[] = [
 
 /** Files that work on texts and need no entry. A name that ends with "/" stands for a folder. */
 export const LEFT_OUT: Readonly<Record<string, string>> = {
+  ...Object.assign({}, ...OF_PACKAGES.map((one) => one.LEFT_OUT)),
   "packages/ctl/":
     "the operator's own command line, files and output; what comes from a server is in TOOLS",
   "packages/cli/": "the operator's own command line",
   "packages/sim/": "the simulator's own texts",
   "packages/bolt/": "the operator's own file",
   "packages/embed/": "the options of the program that embeds a member",
-  "packages/kube-storage/src/schema/": "tables in the source, read once",
-  "packages/kube-storage/src/registry/":
-    "paths and names of tables in the source; what is in objects goes through codec/ and meta/",
   "packages/server/src/config/": "the operator's command line and file",
   "packages/server/node/": "the surroundings of the process: /proc, files of the operator",
-  "packages/kube-apiserver/src/admission/":
-    "names and rules that meta/ and crd/definition have checked",
-  "packages/kube-apiserver/src/apply/last-applied.ts": "fields of decoded managedFields",
-  "packages/kube-apiserver/src/apply/strategic-merge.ts":
-    "directives of a patch: prefixes of names in a decoded object",
-  "packages/kube-apiserver/src/apply/typed-schema.ts": "types of the source's tables",
-  "packages/kube-apiserver/src/audit/policy.ts": "the operator's file against a path",
-  "packages/kube-apiserver/src/authn/forbidden.ts": "three replacements of single characters",
-  "packages/kube-apiserver/src/builtin/cluster-tables.ts":
-    "an apiVersion that meta/ has checked, for a column",
-  "packages/kube-apiserver/src/builtin/plain-kinds.ts": "paths of the source's tables",
-  "packages/kube-apiserver/src/builtin/scale.ts": "paths that crd/definition has checked",
-  "packages/kube-apiserver/src/handlers/warnings.ts":
-    "two replacements of single characters; warnings are bounded",
-  "packages/kube-apiserver/src/openapi/": "groups and kinds of checked definitions",
   "packages/member/src/identity/login-limits.ts": "an address of the socket",
   "packages/metrics/node/": "/proc",
-  "packages/kube-apiserver/src/authn/impersonation.ts":
-    "one split of a header; attack:linear sends it",
-  "packages/kube-apiserver/src/authn/service-account-tokens.ts":
-    "a token that jose has taken apart",
-  "packages/kube-apiserver/src/authn/token-requests.ts": "claims that were made here",
-  "packages/kube-apiserver/src/authz/": "paths of rules against a path, by prefix",
-  "packages/kube-storage/src/cacher/": "keys and numbers of the store",
-  "packages/kube-storage/src/codec/json-decode.ts":
-    "values that JSON.parse has made; the types of attack:linear's objects reach each",
-  "packages/kube-storage/src/schema/maps.ts": "the order of names",
-  "packages/kube-storage/src/codec/wire-decode.ts":
-    "built-in kinds over protobuf; attack:linear sends them",
-  "packages/kube-apiserver/src/crd/conversion/": "versions in the definition",
-  "packages/kube-apiserver/src/crd/schema/embedded.ts": "an apiVersion, by parseApiVersion",
-  "packages/kube-apiserver/src/crd/serving/":
-    "names of definitions that crd/definition has checked",
-  "packages/kube-apiserver/src/crd/validation/numbers.ts":
-    "the text of a number that was made here",
-  "packages/kube-apiserver/src/encryption/": "the operator's file",
-  "packages/kube-apiserver/src/handlers/patch.ts": "a media type out of a list",
-  "packages/kube-apiserver/src/handlers/send-list.ts": "texts that were made here",
-  "packages/kube-apiserver/src/handlers/write-options.ts":
-    "the field manager, 128 characters; attack:linear sends it",
-  "packages/kube-apiserver/src/server/":
-    "paths and labels of tables in the source; attack:linear sends paths",
-  "packages/kube-storage/src/storage/versioned-object.ts": "what the store holds, by JSON.parse",
-  "packages/kube-apiserver/node/encryption/": "the operator's file",
-  "packages/kube-apiserver/node/flag-options.ts": "the operator's command line",
-  "packages/kube-apiserver/node/json-client.ts": "answers by JSON.parse",
-  "packages/kube-apiserver/node/version.ts": "the version of the source",
-  "packages/kube-apiserver/node/webhook-caller.ts": "addresses of configurations, by URL",
-  "packages/kube-apiserver/node/x509/issue.ts": "certificates that are made here",
   "packages/host/src/random.ts": "names of streams in the source",
   "packages/host/node/lock.ts": "a file of the operator's directory",
   "packages/host/node/machine.ts": "/proc and /sys",

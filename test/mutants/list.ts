@@ -1,12 +1,11 @@
 /**
  * All mutants: the subtle ones, those of what requests mean, the simulator's planted bugs that are
- * changes of the source, those of Raft's random clusters, and those of Kubernetes' storage and
- * access control.
+ * changes of the source, those of Raft's random clusters, and those that packages have beside their
+ * tests.
  */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
+import { contributed } from "../../scripts/contributed.ts";
 import { FORCED } from "./forced.ts";
-import { KUBERNETES_POLICY } from "./kubernetes-policy.ts";
-import { KUBERNETES_STORAGE } from "./kubernetes-storage.ts";
 import type { Mutant } from "./mutant.ts";
 import { mutants as raftMutants } from "./raft.ts";
 import { REQUESTS } from "./requests.ts";
@@ -25,18 +24,21 @@ const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>
 const ofRaft = raftMutants.map(
   ({ name, file, before, after, tests = "*.test.ts" }): Mutant => ({
     name,
-    ...{ file: `raft/src/${file}`, before, after },
+    file: `raft/src/${file}`,
+    before,
+    after,
     tests: [`packages/raft/test/${tests}`],
     sim: "default",
     maxSeeds: 40,
   }),
 );
 
+const ofPackages = await contributed<{ MUTANTS: readonly Mutant[] }>("mutants");
+
 export const MUTANTS: readonly Mutant[] = [
   ...SUBTLE,
   ...REQUESTS,
   ...planted,
   ...ofRaft,
-  ...KUBERNETES_STORAGE,
-  ...KUBERNETES_POLICY,
+  ...ofPackages.flatMap((one) => one.MUTANTS),
 ];

@@ -174,8 +174,8 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a snapshot that is not ahead is refused without a response of Raft's",
-    file: "member/src/apply/snapshots.ts",
-    before: "      this.#parts.loop.received([message]);\n      throw new Error(",
+    file: "member/src/apply/snapshot-receiver.ts",
+    before: "      messages.step([message]);\n      throw new Error(",
     after: "      throw new Error(",
     tests: ["packages/member/test/marks.test.ts"],
     sim: "no",
@@ -258,9 +258,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "the leadership counts as confirmed from the answer on, not from the question",
-    file: "member/src/lease/keeper.ts",
-    before: "epoch.confirmedMs = askedMs;",
-    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
+    ...SOURCE_BUGS["confirmed-from-the-answer"],
     tests: ["packages/member/test/lease-keeper.test.ts"],
     sim: "default",
   },

@@ -24,10 +24,10 @@ import { timerMs } from "./link-clock.ts";
 /** TLS options. Certificates and keys are PEM contents, not paths. */
 export interface TlsOptions {
   /** CA certificates that verify the servers; the system's if absent. */
-  readonly ca?: Uint8Array | string;
+  readonly ca?: Uint8Array | string | undefined;
   /** The client's own certificate and key, for servers that require one. */
-  readonly cert?: Uint8Array | string;
-  readonly key?: Uint8Array | string;
+  readonly cert?: Uint8Array | string | undefined;
+  readonly key?: Uint8Array | string | undefined;
   /** The name that the servers' certificates must contain, instead of each endpoint's host. */
   readonly serverName?: string;
   /** Accept any server certificate. For tests. */
@@ -41,7 +41,7 @@ export interface TlsOptions {
 export interface ClientOptions {
   /** "host:port" or URLs; at least one. Those without a scheme use TLS if `tls` is given. */
   readonly endpoints: readonly string[];
-  readonly tls?: TlsOptions;
+  readonly tls?: TlsOptions | undefined;
   /** A user, or a token, where the cluster has users. */
   readonly auth?: Credentials;
   /** Timeout of a call with all its retries; default 5000. */

@@ -64,7 +64,7 @@ export interface RangeOptions {
   /** All keys from the key on. */
   readonly fromKey?: boolean;
   /** All keys from the key up to this one, which is not included. */
-  readonly rangeEnd?: Bytes;
+  readonly rangeEnd?: Bytes | undefined;
 }
 
 /** The options of a range, for checkOptions. */

@@ -148,7 +148,7 @@ export async function serveHttp2(
   context: HttpContext,
   peer: HttpPeer,
   stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
+  headers: IncomingHttpHeaders & { ":method"?: string | undefined; ":path"?: string | undefined },
 ): Promise<void> {
   let reply: HttpResponse;
   try {

@@ -13,7 +13,7 @@ export interface HttpRequest {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
   /** The whole subject of that certificate on one line. */
-  readonly peerSubject?: string;
+  readonly peerSubject?: string | undefined;
   /** The organizations (O) of the client's certificate, where it has one and it verifies. */
   readonly peerOrganizations?: readonly string[];
   /** SHA-256 of that certificate (DER), in lower-case hexadecimal. */

@@ -43,7 +43,7 @@ export class JsonClient {
     this.#agent ??= new Agent({ connect: tlsContext({ trusted: this.#ca, cert, key }) });
     const response = await request(`${this.#url}${path}`, {
       method: (method ?? (body === undefined ? "GET" : "POST")) as "GET",
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? null : JSON.stringify(body),
       headers: body === undefined ? {} : { "content-type": contentType ?? "application/json" },
       dispatcher: this.#agent,
     });

@@ -15,18 +15,18 @@ function begin() {
     isServing: true,
   };
   const departure = new Departure({
-    ...{
-      memberId: 1n,
-      dataDir: "/data",
-      electionTimeoutMs: ELECTION_MS,
-      clock,
-      logger: silentLogger,
-    },
-    stopServing: () => {
-      seen.isServing = false;
-    },
-    end: (error) => {
-      seen.endedWith ??= { error };
+    memberId: 1n,
+    dataDir: "/data",
+    electionTimeoutMs: ELECTION_MS,
+    clock,
+    logger: silentLogger,
+    lifetime: {
+      stopServing: () => {
+        seen.isServing = false;
+      },
+      end: (error) => {
+        seen.endedWith ??= { error };
+      },
     },
   });
   return { clock, seen, departure };

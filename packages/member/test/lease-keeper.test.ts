@@ -17,7 +17,13 @@ import {
   LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
-import { type AppliedEntry, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
+import {
+  type Applied,
+  type AppliedEntry,
+  MAX_CHECKPOINT_LEASES,
+  type RequestKind,
+  Store,
+} from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
   LeaseKeeper,
@@ -29,6 +35,7 @@ import {
   MAX_REVOKES_PER_TURN,
   NotPrimaryError,
 } from "../src/lease/keeper.ts";
+import { StoreRef } from "../src/reads/store-ref.ts";
 
 test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
   let state = 1;
@@ -91,25 +98,14 @@ class Bench {
         clock: this.clock,
         logger: silentLogger,
         counters: this.counters,
-        lessor: () => store.lessor,
-        confirm: () => this.confirm(),
-        propose: (_term, kind, requests) => {
-          if (this.#proposed === 0) {
-            this.clock.endOfTurn(() => {
-              this.#proposed = 0;
-            });
-          }
-          this.#proposed += requests.length;
-          this.mostProposed = Math.max(this.mostProposed, this.#proposed);
-          return requests.map((request) => {
-            const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
-            this.queue.push({
-              data: InternalRaftRequest.encode({ [kind]: request }),
-              resolve,
-              reject,
-            });
-            return promise;
-          });
+        store: new StoreRef(store),
+        reads: { wait: () => this.confirm() },
+        proposals: {
+          proposeInTerm: <K extends RequestKind>(
+            _term: number,
+            kind: K,
+            requests: readonly Uint8Array[],
+          ) => this.#propose(kind, requests) as Promise<Applied<K>>[],
         },
       },
     );
@@ -125,6 +121,21 @@ class Bench {
         this.keeper.revoked(id);
       },
     };
+  }
+
+  #propose(kind: RequestKind, requests: readonly Uint8Array[]): Promise<AppliedEntry>[] {
+    if (this.#proposed === 0) {
+      this.clock.endOfTurn(() => {
+        this.#proposed = 0;
+      });
+    }
+    this.#proposed += requests.length;
+    this.mostProposed = Math.max(this.mostProposed, this.#proposed);
+    return requests.map((request) => {
+      const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
+      this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
+      return promise;
+    });
   }
 
   static async open(checkpointIntervalMs?: number): Promise<Bench> {
@@ -372,6 +383,45 @@ test("a renewal of an expired lease waits for its revocation, or for the end of 
   await demoted;
   assert.throws(() => bench.keeper.renew(2n), NotPrimaryError);
   assert.throws(() => bench.keeper.remainingMs(2n), NotPrimaryError);
+});
+
+test("a renewal of an expired lease waits for its revocation where the leadership was confirmed just now", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 2);
+  bench.grant(2n, 100);
+  bench.holds = true;
+  await bench.run(2200);
+  assert.equal(bench.queue.length, 1, "its revocation is on its way");
+  assert.equal(await bench.keeper.renew(2n), 100);
+  assert.equal(bench.keeper.renew(2n), 100, "at once: the leadership is confirmed");
+  const renewed = bench.keeper.renew(1n);
+  assert.ok(renewed instanceof Promise, "its time is over, whatever a renewal says");
+  bench.holds = false;
+  await bench.run(200);
+  assert.equal(await renewed, 0);
+});
+
+test("a checkpoint that comes while another is taken back is taken back too", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.checkpoint(1n, 400);
+  await bench.lead();
+  bench.holds = true;
+  const renewed = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(20);
+  assert.equal(bench.queue.length, 1);
+  const [first] = bench.queue.splice(0);
+  const applied = bench.apply(first!.data);
+  // Behind it in the log, and applied before its caller goes on.
+  bench.checkpoint(1n, 300);
+  first!.resolve(applied);
+  await bench.run(20);
+  assert.equal(bench.queue.length, 1, "the second is in the log, so a successor would count it");
+  bench.holds = false;
+  await bench.run(20);
+  assert.equal(await renewed, 1000);
+  assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
 });
 
 test("nothing is renewed while the leadership is not confirmed", async () => {

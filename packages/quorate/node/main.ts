@@ -1,22 +1,24 @@
 /**
- * The program `quorate`: runs a member, or with the first argument "gateway" or "grpc-proxy" a
- * proxy, or with "apiserver" an API server.
+ * The program `quorate`: runs a member, or what the first argument names. Removing a line here and
+ * the package that it loads removes that program.
  */
 import { main as runMember } from "@quorate/server/node";
 
+/** What runs with the process's arguments, of which the first is its name. */
+type Command = (args: string[]) => Promise<void>;
+
+/** Commands by name. Each is loaded when it is asked for: a member needs none of them. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  gateway: async () => (await import("./run-command.ts")).runProxyCommand,
+  "grpc-proxy": async () => (await import("./run-command.ts")).runProxyCommand,
+  apiserver: async () => (await import("@quorate/kube-apiserver/node")).runApiServerCommand,
+};
+
 /** Runs the program with this process's arguments. Called once, by bin/launch.js. */
 export async function main(): Promise<void> {
-  const [command] = process.argv.slice(2);
-  if (command === "apiserver") {
-    const { runApiServerCommand } = await import("@quorate/kube-apiserver/node");
-    await runApiServerCommand(process.argv.slice(2));
-    return;
-  }
-  if (command !== "gateway" && command !== "grpc-proxy") {
-    await runMember();
-    return;
-  }
-  // A member needs nothing of it.
-  const { runProxyCommand } = await import("./run-command.ts");
-  await runProxyCommand(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  const [name = ""] = args;
+  if (!Object.hasOwn(COMMANDS, name)) return runMember();
+  const run = await COMMANDS[name]!();
+  await run(args);
 }

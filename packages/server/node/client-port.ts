@@ -58,7 +58,7 @@ export function metricsServer(
   if (ports.metrics.length === 0) return undefined;
   const services = { unary: new Map(), stream: new Map() };
   const listen = shared(budgets.httpConnections, ports.metrics);
-  return engineServer(config, deps, resources, { services, http, observer: undefined }, listen);
+  return engineServer(config, deps, resources, { services, http }, listen);
 }
 
 function engineServer(

@@ -34,7 +34,10 @@ export function memberDeps(
 ): Omit<MemberDeps, "onEnd"> {
   const { budgets, random } = resources;
   return {
-    ...{ clock, random, logger, names: nodeNames },
+    clock,
+    random,
+    logger,
+    names: nodeNames,
     disk: config.unsafeNoFsync ? unsyncedNodeDisk : nodeDisk,
     keyspaces: config.unsafeNoFsync ? unsyncedLevelKeyspaces : levelKeyspaces,
     // The client library and gRPC are loaded only by a member that is to find others.
@@ -75,7 +78,11 @@ function peerTransport(
       selfId: request.memberId,
       clusterId: request.clusterId,
       localUrls: config.advertisePeerUrls.map((url) => url.text),
-      listen: ports.peer.map((address) => ({ host: "", port: 0, ...address })),
+      listen: ports.peer.map((address) => ({
+        ...address,
+        host: address.host ?? "",
+        port: address.port ?? 0,
+      })),
       tls: peerTls,
       skipClientSanVerification: config.peerTls?.skipClientSanVerify,
       serverVersion: SERVER_VERSION,

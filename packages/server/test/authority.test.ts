@@ -1,10 +1,12 @@
 /** Who a caller is, what members do as themselves, and what follows when users and roles change. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Turns } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import type { Member, TokenProvider } from "@quorate/member";
 import { AuthChanges, type Caller, MEMBER_CALLER, RPC_RULES } from "@quorate/member";
-import { TokenEnds, UserAuthority } from "@quorate/member/testing";
+import { StoreRef, TokenEnds, UserAuthority } from "@quorate/member/testing";
 import {
   AlarmRequest,
   AuthService,
@@ -78,7 +80,9 @@ test("a caller is the user of its token, else of its certificate, else none", as
     ["late", 5],
   ]);
   const auth = {
-    ...{ isEnabled: true, revision: 5, notesCreations: true },
+    isEnabled: true,
+    revision: 5,
+    notesCreations: true,
     user: (name: string) => (users.has(name) ? {} : undefined),
     createdAt: (name: string) => users.get(name),
   };
@@ -88,23 +92,27 @@ test("a caller is the user of its token, else of its certificate, else none", as
       token === "late"
         ? Promise.resolve({ user: "late" })
         : {
-            ...{ good: { user: "ann" }, old: { user: "ann", authRevision: 3 } },
-            ...{ before: { user: "ann", authRevision: 1 }, gone: { user: "bob", authRevision: 5 } },
+            good: { user: "ann" },
+            old: { user: "ann", authRevision: 3 },
+            before: { user: "ann", authRevision: 1 },
+            gone: { user: "bob", authRevision: 5 },
             new: { user: "new", authRevision: 6 },
             listed: { user: "bob", roles: ["x"] },
           }[token],
   } as unknown as TokenProvider;
   const authority = (clientCertAuth: boolean) =>
     new UserAuthority({
-      store: () => ({ auth }) as unknown as Store,
+      store: new StoreRef({ auth } as unknown as Store),
       tokens,
       clientCertAuth,
-      linearizable: async () => {
-        rounds++;
-        users.set("new", 6);
+      reads: {
+        wait: async () => {
+          rounds++;
+          users.set("new", 6);
+        },
       },
       tokenEnds: new TokenEnds(new ManualClock(), () => {}),
-      run: async () => assert.fail("no keys are looked at"),
+      slices: { run: () => assert.fail("no keys are looked at") },
     });
   const caller = (fields: Partial<Caller>): Caller => ({
     ...MEMBER_CALLER,
@@ -241,10 +249,11 @@ test("watches, lease streams and snapshots are looked at again, many of them in 
 test("calls are notified in slices, those that have left not at all, changes of a turn once", () => {
   let nowMs = 0;
   const turns: (() => void)[] = [];
-  const changes = new AuthChanges({
+  const clock = {
     monotonicMs: () => nowMs,
-    endOfTurn: (task: () => void) => turns.push(task),
-  } as never);
+    endOfTurn: (task: () => void) => void turns.push(task),
+  };
+  const changes = new AuthChanges({ turns: new Turns(clock) });
   const notified: number[] = [];
   const leave: (() => void)[] = [];
   for (let i = 0; i < 1000; i++) {

@@ -7,7 +7,7 @@ export const ENDED_BY_SERVER = "the server ended it";
 
 /** What came of a call. */
 export interface Reply {
-  readonly bytes?: Uint8Array;
+  readonly bytes?: Uint8Array | undefined;
   readonly error?: string;
   /** The request reached no member. */
   readonly unsent?: boolean;
@@ -80,6 +80,8 @@ export function contextOf(path: string, credential: Credential, needsLeader: boo
   const metadata = metadataOf(credential, needsLeader);
   return {
     ...LOCAL_CALL,
-    ...{ path, peerCommonName: credential.commonName, metadata: (key) => metadata[key] },
+    path,
+    peerCommonName: credential.commonName,
+    metadata: (key) => metadata[key],
   };
 }

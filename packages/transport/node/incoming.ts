@@ -131,7 +131,7 @@ export class Incoming {
   /** True if the request was for a snapshot; it is then answered here. */
   accept(
     stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
+    headers: IncomingHttpHeaders & { ":method"?: string | undefined; ":path"?: string | undefined },
     caller: Caller,
     isMember: (id: bigint) => void,
   ): boolean {

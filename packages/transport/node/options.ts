@@ -130,9 +130,11 @@ export interface Http2TransportDependencies {
   readonly selfRemoved?: (() => void) | undefined;
 }
 
+type Filled<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
+
 /** The options with their defaults filled in. */
 export interface ResolvedOptions
-  extends Required<Omit<Http2TransportOptions, "tls" | "localAddress">> {
+  extends Filled<Omit<Http2TransportOptions, "tls" | "localAddress">> {
   readonly tls: TlsSource | undefined;
   readonly localAddress: string | undefined;
 }

@@ -34,6 +34,7 @@ import {
   openDoor,
   refuseCertificate,
   refuseClientAddress,
+  refuseResumed,
   serveHttp1,
   serveHttp2,
   sniffProtocol,
@@ -52,7 +53,7 @@ export interface PeerBoundAddress {
   readonly host: string;
   readonly port: number;
   /** The file of a unix socket; host and port are then empty and 0. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   readonly secure: boolean;
 }
 
@@ -318,7 +319,8 @@ export class PeerServer {
     const demanded = demandsClientCertificate(tls);
     if (!demanded) return undefined;
     const certificate = socket.getPeerX509Certificate();
-    const refusal = refuseCertificate(tls, certificate, demanded);
+    const refusal =
+      refuseCertificate(tls, certificate, demanded) ?? refuseResumed(socket, certificate);
     const { skipClientSanVerification } = this.#shared.options;
     if (refusal !== undefined || certificate === undefined || skipClientSanVerification)
       return refusal;

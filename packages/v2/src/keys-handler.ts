@@ -97,8 +97,7 @@ class Keys {
     }
   }
 
-  readonly #nextTurn = (): Promise<void> =>
-    new Promise((resolve) => this.#member.clock.endOfTurn(resolve));
+  readonly #nextTurn = (): Promise<void> => this.#member.clock.turns.next();
 
   async #readAt(
     exchange: HttpExchange,
@@ -125,7 +124,10 @@ class Keys {
       };
     }
     const listing = {
-      ...{ caller, wallMs, nextTurn: this.#nextTurn, limits: this.#deps.limits },
+      caller,
+      wallMs,
+      nextTurn: this.#nextTurn,
+      limits: this.#deps.limits,
       hold: (sizeBytes: number) => exchange.hold(sizeBytes),
     };
     const nodes = await listChildren(listing, path, index, isRecursive);

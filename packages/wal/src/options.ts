@@ -7,7 +7,7 @@ export interface WalOptions {
   /** Measures the syncs. */
   readonly clock: Clock;
   /** Size at which a segment is closed, a multiple of 8; 64,000,000 by default. */
-  readonly segmentBytes?: number;
+  readonly segmentBytes?: number | undefined;
   readonly logger?: Logger;
   /** Called after each sync of a segment with its duration. */
   readonly onSync?: (durationMs: number) => void;

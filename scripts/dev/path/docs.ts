@@ -1,20 +1,20 @@
 /**
- * The lists of docs/architecture.md, between marks: a paragraph with the totals, and the files in
- * the order of their first calls, those of one package in a row.
+ * The lists of docs/internals/architecture.md, between marks: a paragraph with the totals, and the
+ * files in the order of their first calls, those of one package in a row.
  */
-import { ABOUT, type Kind } from "./kinds.ts";
+import { KINDS } from "./kinds.ts";
 import type { RanFile } from "./measure.ts";
 
 const COLUMNS = 100;
-const beginOf = (kind: Kind): string => `<!-- path ${kind}: written by ./dev path --write -->`;
-const endOf = (kind: Kind): string => `<!-- path ${kind}: end -->`;
+const beginOf = (kind: string): string => `<!-- path ${kind}: written by ./dev path --write -->`;
+const endOf = (kind: string): string => `<!-- path ${kind}: end -->`;
 
 /** The text between the marks. */
-export function sectionOf(kind: Kind, files: readonly RanFile[]): string {
+export function sectionOf(kind: string, files: readonly RanFile[]): string {
   const sum = (of: (file: RanFile) => number): string =>
     files.reduce((total, file) => total + of(file), 0).toLocaleString("en");
   const lines = [
-    `**${kind}**: ${ABOUT[kind]}. ${files.length} files of ${sum((file) => file.fileLines)} lines;`,
+    `**${kind}**: ${KINDS[kind]!.about}. ${files.length} files of ${sum((file) => file.fileLines)} lines;`,
     `${sum((file) => file.functions.length)} functions of ${sum((file) => file.ranLines)} lines run.`,
     "",
     "```text",
@@ -39,7 +39,7 @@ export function sectionOf(kind: Kind, files: readonly RanFile[]): string {
 }
 
 /** The files that a page lists for a kind. @throws Error where the page has no such marks */
-export function listedFiles(page: string, kind: Kind): Set<string> {
+export function listedFiles(page: string, kind: string): Set<string> {
   const [from, to] = marksOf(page, kind);
   const [, block = ""] = page.slice(from, to).split("```text\n");
   const files = new Set<string>();
@@ -52,12 +52,12 @@ export function listedFiles(page: string, kind: Kind): Set<string> {
 }
 
 /** The page with another section of that kind. @throws Error where the page has no such marks */
-export function withSection(page: string, kind: Kind, section: string): string {
+export function withSection(page: string, kind: string, section: string): string {
   const [from, to] = marksOf(page, kind);
   return `${page.slice(0, from)}\n\n${section}\n\n${page.slice(to)}`;
 }
 
-function marksOf(page: string, kind: Kind): [from: number, to: number] {
+function marksOf(page: string, kind: string): [from: number, to: number] {
   const begin = page.indexOf(beginOf(kind));
   const end = page.indexOf(endOf(kind));
   if (begin < 0 || end < begin) throw new Error(`the page has no place for the path "${kind}"`);

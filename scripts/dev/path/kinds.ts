@@ -1,6 +1,5 @@
 /** The requests whose way is measured, each on a cluster of three members of its own. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import {
   Compare,
   Compare_CompareResult,
@@ -16,28 +15,29 @@ import {
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
-import { ApiClient } from "../../../test/robustness/apiserver/api-client.ts";
-import { ApiProcess, TOKEN } from "../../../test/robustness/apiserver/api-process.ts";
 import { AuthClient, CHEAP_LOGINS, enableAuth } from "../../../test/support/auth.ts";
 import { leaderOf } from "../../../test/support/checks.ts";
 import { startCluster, type TestCluster } from "../../../test/support/cluster.ts";
 import { quorate } from "../../../test/support/executables.ts";
 import type { TestMember } from "../../../test/support/member.ts";
-import { freePorts } from "../../../test/support/ports.ts";
+import { contributed } from "../../contributed.ts";
 import { INSPECTED, Inspector } from "./inspector.ts";
 
-export const KINDS = ["put", "get", "txn", "watch", "keep-alive", "create"] as const;
-export type Kind = (typeof KINDS)[number];
+/** A kind of request whose way is measured. */
+export interface Kind {
+  /** What the request is, in words. */
+  readonly about: string;
+  /** Makes it ready. What it starts is for `stack` to end. */
+  open(cluster: TestCluster, stack: AsyncDisposableStack): Promise<Parts>;
+}
 
-/** What the way of each kind is, in words. */
-export const ABOUT: Readonly<Record<Kind, string>> = {
-  put: "a put of one key, on the leader",
-  get: "a linearizable get of one key, on the leader",
-  txn: "a compare and a put by an authenticated user, on the leader",
-  watch: "an event of a put for a watcher on the leader, beyond the put itself",
-  "keep-alive": "a keep-alive of a lease, on the leader",
-  create: "a create of a ConfigMap, in the API server",
-};
+/** The request, and the log of the process that serves it. */
+export interface Parts {
+  readonly log: string;
+  readonly request: () => Promise<void>;
+  /** What the request is more than. */
+  readonly baseline: () => Promise<void>;
+}
 
 /** The request, ready to be made again and again. */
 export interface Scene extends AsyncDisposable {
@@ -72,38 +72,11 @@ const transaction = (value: Uint8Array): TxnRequest =>
     ],
   });
 
-/** Starts a cluster, and makes the request once so that it is warm. */
-export async function openScene(kind: Kind): Promise<Scene> {
-  await using stack = new AsyncDisposableStack();
-  const cluster = await startCluster({
-    executable: quorate,
-    flags: [...RARE_TICKS, ...CHEAP_LOGINS],
-    env: INSPECTED,
-  });
-  stack.defer(() => cluster.destroy());
-  const leader = await leaderOf(cluster);
-  const parts =
-    kind === "create" ? await apiServer(cluster, stack) : await member(kind, leader, stack);
-  const inspector = await Inspector.open(parts.log);
-  stack.defer(() => inspector.close());
-  for (let i = 0; i < 3; i++) {
-    await parts.baseline();
-    await parts.request();
-  }
-  const kept = stack.move();
-  const { request, baseline } = parts;
-  return { inspector, request, baseline, [Symbol.asyncDispose]: () => kept.disposeAsync() };
-}
-
-interface Parts {
-  readonly log: string;
-  readonly request: () => Promise<void>;
-  readonly baseline: () => Promise<void>;
-}
+type MemberKind = "put" | "get" | "txn" | "watch" | "keep-alive";
 
 /** A request to a member. */
 async function member(
-  kind: Exclude<Kind, "create">,
+  kind: MemberKind,
   { clientAddress, options }: TestMember,
   stack: AsyncDisposableStack,
 ): Promise<Parts> {
@@ -156,23 +129,49 @@ async function member(
   return { log, request: keepAlive, baseline: nothing };
 }
 
-/** A request to an API server before the cluster. */
-async function apiServer(cluster: TestCluster, stack: AsyncDisposableStack): Promise<Parts> {
-  const [port] = await freePorts(1);
-  const client = new ApiClient(port, TOKEN);
-  const server = new ApiProcess(join(cluster.dir, "api"), cluster.endpoints, client);
-  server.start(INSPECTED);
-  stack.defer(() => server.kill());
-  await server.waitReady();
-  let created = 0;
-  const create = async (): Promise<void> => {
-    const { code } = await client.call("POST", "/api/v1/namespaces/default/configmaps", {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: `path-${created++}` },
-      data: { key: "value" },
-    });
-    if (code !== 201) throw new Error(`the API server responded ${code}`);
-  };
-  return { log: server.log(), request: create, baseline: nothing };
+const ofMembers: Readonly<Record<MemberKind, string>> = {
+  put: "a put of one key, on the leader",
+  get: "a linearizable get of one key, on the leader",
+  txn: "a compare and a put by an authenticated user, on the leader",
+  watch: "an event of a put for a watcher on the leader, beyond the put itself",
+  "keep-alive": "a keep-alive of a lease, on the leader",
+};
+
+/** All kinds by name: those of members, and those of packages. */
+export const KINDS: Readonly<Record<string, Kind>> = Object.assign(
+  Object.fromEntries(
+    Object.entries(ofMembers).map(([name, about]): [string, Kind] => [
+      name,
+      {
+        about,
+        open: async (cluster, stack) => member(name as MemberKind, await leaderOf(cluster), stack),
+      },
+    ]),
+  ),
+  ...(await contributed<{ kinds: Readonly<Record<string, Kind>> }>("path")).map((it) => it.kinds),
+);
+
+/**
+ * Starts a cluster, and makes the request of that kind so that it is warm.
+ *
+ * @param name one of KINDS
+ */
+export async function openScene(name: string): Promise<Scene> {
+  await using stack = new AsyncDisposableStack();
+  const cluster = await startCluster({
+    executable: quorate,
+    flags: [...RARE_TICKS, ...CHEAP_LOGINS],
+    env: INSPECTED,
+  });
+  stack.defer(() => cluster.destroy());
+  const parts = await KINDS[name]!.open(cluster, stack);
+  const inspector = await Inspector.open(parts.log);
+  stack.defer(() => inspector.close());
+  for (let i = 0; i < 3; i++) {
+    await parts.baseline();
+    await parts.request();
+  }
+  const kept = stack.move();
+  const { request, baseline } = parts;
+  return { inspector, request, baseline, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

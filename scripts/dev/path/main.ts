@@ -1,13 +1,13 @@
 /**
  * `./dev path KIND`: the files and functions that run because of one request, in the order of their
- * first calls (measure.ts). With --write the lists of docs/architecture.md.
+ * first calls (measure.ts). With --write the lists of docs/internals/architecture.md.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { orRefuse, readArguments, refuse } from "../command-line.ts";
 import { ROOT } from "../commands.ts";
 import { sectionOf, withSection } from "./docs.ts";
-import { ABOUT, KINDS, type Kind } from "./kinds.ts";
+import { KINDS } from "./kinds.ts";
 import { measurePath, type RanFile } from "./measure.ts";
 
 const usage = `./dev path KIND [OPTIONS]: the files and functions that one warm request runs
@@ -15,9 +15,11 @@ const usage = `./dev path KIND [OPTIONS]: the files and functions that one warm 
 Starts three members as processes, and counts with V8's precise coverage. What runs without a request is
 taken off.
 
-${KINDS.map((kind) => `  ${kind.padEnd(12)}${ABOUT[kind]}`).join("\n")}`;
+${Object.entries(KINDS)
+  .map(([name, { about }]) => `  ${name.padEnd(12)}${about}`)
+  .join("\n")}`;
 
-const PAGE = join(ROOT, "docs/architecture.md");
+const PAGE = join(ROOT, "docs/internals/architecture.md");
 
 function print(files: readonly RanFile[]): void {
   const sum = (of: (file: RanFile) => number): number =>
@@ -39,15 +41,16 @@ const { values, positionals } = readArguments(
     write: {
       type: "boolean",
       default: false,
-      describe: "writes the lists of docs/architecture.md",
+      describe: "writes the lists of docs/internals/architecture.md",
     },
   },
   "KIND",
 );
-const chosen = values.all ? KINDS : (positionals as Kind[]);
-if (chosen.length === 0) refuse(`a kind is missing: ${KINDS.join(", ")}`);
+const names = Object.keys(KINDS);
+const chosen = values.all ? names : positionals;
+if (chosen.length === 0) refuse(`a kind is missing: ${names.join(", ")}`);
 for (const kind of chosen)
-  if (!KINDS.includes(kind)) refuse(`"${kind}" is no kind; there are ${KINDS.join(", ")}`);
+  if (!names.includes(kind)) refuse(`"${kind}" is no kind; there are ${names.join(", ")}`);
 for (const kind of chosen) {
   const files = await measurePath(kind);
   print(files);

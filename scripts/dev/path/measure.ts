@@ -11,7 +11,7 @@ import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ROOT } from "../commands.ts";
 import type { Place } from "./inspector.ts";
-import { type Kind, openScene, type Scene } from "./kinds.ts";
+import { openScene, type Scene } from "./kinds.ts";
 
 /** Longer than the interval at which the backend writes its batch. */
 const WINDOW_MS = 400;
@@ -35,7 +35,7 @@ export interface RanFile {
 }
 
 /** Measures the request of that kind. */
-export async function measurePath(kind: Kind): Promise<RanFile[]> {
+export async function measurePath(kind: string): Promise<RanFile[]> {
   await using scene = await openScene(kind);
   const known = new Map<string, Place>();
   const least = { request: new Map<string, number>(), baseline: new Map<string, number>() };

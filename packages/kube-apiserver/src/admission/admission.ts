@@ -26,7 +26,7 @@ export interface AdmissionAttributes {
   readonly signal: Cancellation;
   warn(text: string): void;
   /** For the audit log; absent where the request is not recorded. */
-  annotate?(key: string, value: string): void;
+  readonly annotate?: ((key: string, value: string) => void) | undefined;
 }
 
 export interface Admission {

@@ -30,7 +30,7 @@ export interface WebhookCall {
   readonly body: Uint8Array;
   /** Of the whole call; more than 0. It is also sent as the parameter "timeout". */
   readonly timeoutMs: number;
-  readonly signal?: Cancellation;
+  readonly signal?: Cancellation | undefined;
 }
 
 export interface WebhookResponse {

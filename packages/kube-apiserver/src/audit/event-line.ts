@@ -28,10 +28,10 @@ export interface ObjectReference {
 /** The part of metav1.Status that is recorded. */
 export interface RecordedStatus {
   status?: string;
-  message?: string;
-  reason?: string;
-  details?: StatusDetails;
-  code?: number;
+  message?: string | undefined;
+  reason?: string | undefined;
+  details?: StatusDetails | undefined;
+  code?: number | undefined;
 }
 
 /** A request as the audit log knows it. */

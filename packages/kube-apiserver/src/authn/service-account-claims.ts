@@ -27,9 +27,9 @@ export interface ClaimRef {
 export interface KubernetesClaims {
   readonly namespace: string;
   readonly serviceaccount: ClaimRef;
-  readonly secret?: ClaimRef;
-  readonly pod?: ClaimRef;
-  readonly node?: ClaimRef;
+  readonly secret?: ClaimRef | undefined;
+  readonly pod?: ClaimRef | undefined;
+  readonly node?: ClaimRef | undefined;
   readonly warnafter?: number;
 }
 

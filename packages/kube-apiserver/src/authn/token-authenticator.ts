@@ -9,7 +9,7 @@ export interface TokenIdentity {
   /** The audiences of the token among those asked for; undefined: it does not say. */
   readonly audiences: readonly string[] | undefined;
   /** Wall-clock time at which it ends; undefined for never. */
-  readonly endsMs?: number;
+  readonly endsMs?: number | undefined;
 }
 
 export interface TokenAuthenticator {

@@ -74,7 +74,7 @@ export interface AccessOptions {
 export interface AccessDependencies {
   readonly clock: Clock;
   /** The platform's; in JavaScript where it is absent. */
-  readonly sha256Hex?: Sha256Hex;
+  readonly sha256Hex?: Sha256Hex | undefined;
   readonly random: Random;
   readonly logger: Logger;
 }

@@ -3,7 +3,12 @@
  * apis/meta/v1/validation).
  */
 
-import type { DeletionPropagation, RestDeleteOptions, WriteOptions } from "@quorate/kube-storage";
+import type {
+  DeletionPropagation,
+  Preconditions,
+  RestDeleteOptions,
+  WriteOptions,
+} from "@quorate/kube-storage";
 import { badRequest, type FieldError, invalid } from "@quorate/kube-storage";
 import { managerOf } from "../apply/manager-name.ts";
 import { integer, notSupported } from "./list-options.ts";
@@ -110,10 +115,10 @@ const POLICIES = ["Foreground", "Background", "Orphan"];
 
 /** The JSON form of metav1.DeleteOptions, as far as it is read. */
 interface DeleteBody {
-  readonly gracePeriodSeconds?: number | null;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | null;
-  readonly orphanDependents?: boolean | null;
-  readonly propagationPolicy?: string | null;
+  readonly gracePeriodSeconds?: number | null | undefined;
+  readonly preconditions?: Preconditions | null;
+  readonly orphanDependents?: boolean | null | undefined;
+  readonly propagationPolicy?: string | null | undefined;
   readonly dryRun?: readonly string[] | null;
 }
 

@@ -37,7 +37,7 @@ export interface InformerHandler {
 export interface InformerSource {
   readonly storage: Lister & Watcher;
   /** Absent: all objects. */
-  readonly field?: Selector;
+  readonly field?: Selector | undefined;
 }
 
 export interface InformerDependencies {
@@ -236,7 +236,7 @@ export function listOptions(set: {
   readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continueToken?: string;
-  readonly field?: Selector;
+  readonly field?: Selector | undefined;
 }): RestListOptions {
   const { resourceVersion = "", limit = 0, continueToken = "", field = EVERYTHING } = set;
   return {

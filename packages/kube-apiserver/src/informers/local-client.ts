@@ -7,6 +7,7 @@ import type {
   Cancellation,
   GroupVersionResource,
   KubeObject,
+  Preconditions,
   RequestContext,
   RestDeleteOptions,
   RestList,
@@ -100,7 +101,7 @@ export class LocalClient {
     namespace: string,
     name: string,
     change: Change,
-    preconditions?: { readonly uid?: string; readonly resourceVersion?: string },
+    preconditions?: Preconditions,
   ): Promise<KubeObject> {
     const resource = this.#find(ref);
     const attributes = this.#attributes(resource, "UPDATE", namespace, name);

@@ -126,7 +126,7 @@ export function optional<T>(shape: Shape<T>): OptionalShape<T> {
 /** An object with these fields; others are dropped. */
 export function record<F extends ShapeFields>(
   fields: F,
-  options: { readonly description?: string; readonly default?: Json } = {},
+  options: { readonly description?: string | undefined; readonly default?: Json } = {},
 ): Shape<RecordOf<F>> {
   const properties: Record<string, Schema> = {};
   const required: string[] = [];

@@ -16,8 +16,6 @@ import { CASE_TYPES, type Case, type CaseType, caseOf } from "./support/cases.ts
 import { difference } from "./support/compare.ts";
 import { evaluate } from "./support/evaluate.ts";
 
-/** Of the repository. */
-const ROOT = join(import.meta.dirname, "../../../..");
 const FIXTURES = join(import.meta.dirname, "fixtures/reference.jsonl");
 
 /** Fixtures of each type. */
@@ -43,7 +41,7 @@ function askReference(program: string, cases: readonly Case[]): unknown[] {
 function buildReference(directory: string): string {
   const program = join(directory, "reference");
   const built = spawnSync("go", ["build", "-o", program, "."], {
-    cwd: join(ROOT, "test/interop/kubernetes/go/reference"),
+    cwd: join(import.meta.dirname, "../interop/go/reference"),
     env: { ...process.env, GOFLAGS: "-p=1" },
     stdio: ["ignore", "inherit", "inherit"],
   });

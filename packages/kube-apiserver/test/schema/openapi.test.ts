@@ -1,6 +1,8 @@
 /** OpenAPI documents of a small set of resources. */
+
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Turns } from "@quorate/host";
 import {
   kindSource,
   type RestStorage,
@@ -30,13 +32,22 @@ function served(
 ): ServedResource {
   const names = { singular: kind.toLowerCase(), shortNames: [], categories: [] };
   return {
-    ...{ group, version: "v1", resource, subresource: "", kind: { group, version: "v1", kind } },
+    group,
+    version: "v1",
+    resource,
+    subresource: "",
+    kind: { group, version: "v1", kind },
     ...names,
-    ...{ namespaced: true, storage: ALL, table: undefined, strategicMerge: true },
-    ...{ storageVersionHash: "", deprecationWarning: undefined },
+    namespaced: true,
+    storage: ALL,
+    table: undefined,
+    strategicMerge: true,
+    storageVersionHash: "",
+    deprecationWarning: undefined,
     decode: () => assert.fail(),
     convert: async (objects) => objects,
-    ...{ schema: undefined, protobuf: undefined },
+    schema: undefined,
+    protobuf: undefined,
     ...own,
   };
 }
@@ -89,11 +100,13 @@ function documentsOf(resources: ServedResource[]) {
       },
     },
     {
-      monotonicMs: () => nowMs++,
-      endOfTurn: (run) => {
-        turns++;
-        queueMicrotask(run);
-      },
+      turns: new Turns({
+        monotonicMs: () => nowMs++,
+        endOfTurn: (run) => {
+          turns++;
+          queueMicrotask(run);
+        },
+      }),
     },
   );
   const changed = () => {

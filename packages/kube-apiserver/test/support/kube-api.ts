@@ -7,8 +7,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { KubeObject } from "@quorate/kube-storage";
 import { endsWithUs } from "../../../../test/support/children.ts";
 import { findProgram } from "../../../../test/support/executables.ts";
-import { kubeApiFlags } from "../../../../test/support/kube-apiserver.ts";
 import { freePorts } from "../../../../test/support/ports.ts";
+import { kubeApiFlags } from "./kube-flags.ts";
 
 const program = findProgram("kube-apiserver");
 

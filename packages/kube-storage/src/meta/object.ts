@@ -21,38 +21,38 @@ export interface OwnerReference {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
+  readonly controller?: boolean | undefined;
+  readonly blockOwnerDeletion?: boolean | undefined;
 }
 
 /** Who set which fields (server-side apply). */
 export interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly apiVersion?: string;
-  readonly time?: string;
-  readonly fieldsType?: string;
-  readonly fieldsV1?: JsonObject;
-  readonly subresource?: string;
+  readonly manager?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly apiVersion?: string | undefined;
+  readonly time?: string | undefined;
+  readonly fieldsType?: string | undefined;
+  readonly fieldsV1?: JsonObject | undefined;
+  readonly subresource?: string | undefined;
 }
 
 /** metav1.ObjectMeta. Times are RFC 3339 texts in whole seconds, as Kubernetes writes them. */
 export interface ObjectMeta {
-  readonly name?: string;
-  readonly generateName?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
+  readonly name?: string | undefined;
+  readonly generateName?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
   /** The revision of the last change, as a decimal text. Never part of what is stored. */
-  readonly resourceVersion?: string;
-  readonly generation?: number;
-  readonly creationTimestamp?: string | null;
-  readonly deletionTimestamp?: string;
-  readonly deletionGracePeriodSeconds?: number;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly OwnerReference[];
-  readonly finalizers?: readonly string[];
-  readonly managedFields?: readonly ManagedFieldsEntry[];
+  readonly resourceVersion?: string | undefined;
+  readonly generation?: number | undefined;
+  readonly creationTimestamp?: string | null | undefined;
+  readonly deletionTimestamp?: string | undefined;
+  readonly deletionGracePeriodSeconds?: number | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  readonly ownerReferences?: readonly OwnerReference[] | undefined;
+  readonly finalizers?: readonly string[] | undefined;
+  readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
 }
 
 /** Any object with metadata. */

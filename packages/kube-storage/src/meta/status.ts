@@ -6,18 +6,18 @@ import { CodedError, quoteText as goQuote } from "@quorate/proto";
 import { resourceName } from "./kinds.ts";
 
 export interface StatusCause {
-  readonly reason?: string;
-  readonly message?: string;
-  readonly field?: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly field?: string | undefined;
 }
 
 export interface StatusDetails {
-  readonly name?: string;
-  readonly group?: string;
-  readonly kind?: string;
-  readonly uid?: string;
-  readonly causes?: readonly StatusCause[];
-  readonly retryAfterSeconds?: number;
+  readonly name?: string | undefined;
+  readonly group?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly causes?: readonly StatusCause[] | undefined;
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** metav1.Status. */
@@ -27,11 +27,11 @@ export interface Status {
   /** `continue` goes on with an expired list, at a newer revision. */
   readonly metadata: { readonly continue?: string };
   readonly status: "Success" | "Failure";
-  readonly message?: string;
-  readonly reason?: string;
-  readonly details?: StatusDetails;
+  readonly message?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly details?: StatusDetails | undefined;
   /** The HTTP status; absent in a "Success". */
-  readonly code?: number;
+  readonly code?: number | undefined;
 }
 
 /** A failed request. Its `code` is the reason of the Status, such as "NotFound", or "". */

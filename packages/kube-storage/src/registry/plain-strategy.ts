@@ -52,8 +52,9 @@ export function withGeneration(object: KubeObject, old: KubeObject): KubeObject 
 
 /** The strategy of /status: all but the status and managedFields stays as it is. */
 export function statusStrategyOf(strategy: Strategy, overrides: Partial<Strategy> = {}): Strategy {
+  const { warningsOnUpdate: _, ...kept } = strategy;
   return {
-    ...strategy,
+    ...kept,
     allowCreateOnUpdate: false,
     prepareForUpdate(_ctx, object, old) {
       const { resourceVersion, managedFields, uid } = object.metadata;
@@ -61,7 +62,6 @@ export function statusStrategyOf(strategy: Strategy, overrides: Partial<Strategy
       return withField(kept, "status", object["status"]);
     },
     validateUpdate: NO_ERRORS,
-    warningsOnUpdate: undefined,
     resetFields: { "f:spec": {} },
     ...overrides,
   };

@@ -14,7 +14,7 @@ export interface ScalePaths {
   readonly specReplicas: string;
   readonly statusReplicas: string;
   /** The text of a label selector; absent where the kind has none. */
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
 }
 
 /** The storages of a resource and of its subresources. */
@@ -46,7 +46,7 @@ export interface ResourceSpec {
   readonly schema: ObjectSchema | undefined;
   readonly strategy: Strategy;
   /** Present where the resource has /status. */
-  readonly statusStrategy?: Strategy;
+  readonly statusStrategy?: Strategy | undefined;
   readonly hooks?: StoreHooks;
   readonly table: TableConvertor;
   /** Selectable fields besides metadata.name and metadata.namespace. */
@@ -59,7 +59,7 @@ export interface ResourceSpec {
   /** Objects live this long after their last write; absent: until deleted. */
   readonly ttlSeconds?: (object: KubeObject) => number;
   /** Absent: DNS subdomains. */
-  readonly nameRule?: NameRule;
+  readonly nameRule?: NameRule | undefined;
   /** The response to a deletion is the object, not a Status. */
   readonly returnsDeletedObject?: boolean;
   /** A further condition for deleting an object whose last finalizer an update removes. */
@@ -67,7 +67,7 @@ export interface ResourceSpec {
   /** What happens to dependents by default; "unsupported": no finalizer is ever set for them. */
   readonly garbageCollection?: "background" | "orphan" | "unsupported";
   /** Present where the resource has /scale. */
-  readonly scale?: ScalePaths;
+  readonly scale?: ScalePaths | undefined;
   /** Changes the storages of the resource, or adds subresources. */
   readonly customize?: (storages: SpecStorages, parts: ResourceParts) => SpecStorages;
 }

@@ -6,7 +6,7 @@
 
 import type { KubeObject } from "../meta/object.ts";
 import type { FieldError, Status } from "../meta/status.ts";
-import type { SelectionPredicate, Watch } from "../storage/interface.ts";
+import type { Preconditions, SelectionPredicate, Watch } from "../storage/interface.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -20,8 +20,8 @@ export interface RestListOptions {
   readonly predicate: SelectionPredicate;
   readonly resourceVersion: string;
   readonly resourceVersionMatch: "" | "NotOlderThan" | "Exact";
-  readonly timeoutSeconds?: number;
-  readonly sendInitialEvents?: boolean;
+  readonly timeoutSeconds?: number | undefined;
+  readonly sendInitialEvents?: boolean | undefined;
 }
 
 /** metav1.CreateOptions and UpdateOptions. */
@@ -35,10 +35,10 @@ export type DeletionPropagation = "Orphan" | "Background" | "Foreground";
 
 /** metav1.DeleteOptions. */
 export interface RestDeleteOptions {
-  readonly gracePeriodSeconds?: number;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly orphanDependents?: boolean;
-  readonly propagationPolicy?: DeletionPropagation;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly preconditions?: Preconditions | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly propagationPolicy?: DeletionPropagation | undefined;
   readonly dryRun: boolean;
 }
 
@@ -57,7 +57,7 @@ export type ValidateUpdate = (object: KubeObject, old: KubeObject) => Promise<vo
 
 /** Makes the new object of an update from the present one (rest.UpdatedObjectInfo). */
 export interface UpdatedObject {
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly preconditions?: Preconditions | undefined;
   /**
    * Called again after a conflict.
    * @param old undefined where there is no object and the resource allows creation by update

@@ -24,7 +24,7 @@ export interface ServedResource extends GroupVersion {
   /** Of its objects; a subresource may have another kind, such as autoscaling/v1 Scale. */
   readonly kind: GroupVersionKind;
   /** The kind of its lists; absent: the kind with "List" behind it. */
-  readonly listKind?: string;
+  readonly listKind?: string | undefined;
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
@@ -34,7 +34,7 @@ export interface ServedResource extends GroupVersion {
   /** For patches, apply and OpenAPI; undefined for kinds without one. */
   readonly schema: ObjectSchema | undefined;
   /** Fields that this endpoint resets, as fieldsV1 (Strategy.resetFields). */
-  readonly resetFields?: Readonly<Record<string, unknown>>;
+  readonly resetFields?: Readonly<Record<string, unknown>> | undefined;
   /** Whether strategic merge patches are possible (built-in kinds only). */
   readonly strategicMerge: boolean;
   /** Hash of the storage's group, version and kind; "" where objects are not stored. */

@@ -20,7 +20,7 @@ export interface Schema {
   readonly definition?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly format?: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly title?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | boolean;

@@ -59,7 +59,10 @@ function podSpec(fields: FieldValues): void {
 
 interface Container {
   readonly resources?: { readonly limits?: MutableObject; readonly requests?: MutableObject };
-  readonly ports?: readonly { readonly containerPort: number; readonly hostPort?: number }[];
+  readonly ports?: readonly {
+    readonly containerPort: number;
+    readonly hostPort?: number | undefined;
+  }[];
 }
 
 /** A container of a pod: what it asks for at least is what it may use, unless it says so. */

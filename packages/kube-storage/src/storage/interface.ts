@@ -25,8 +25,8 @@ export interface Versioner {
 
 /** What must hold of the present object, else StorageError "InvalidObj" (409 to the client). */
 export interface Preconditions {
-  readonly uid?: string;
-  readonly resourceVersion?: string;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
 }
 
 /** Options of every call. */
@@ -64,11 +64,11 @@ export interface ListOptions extends CallOptions {
   /** Everything below the key (a prefix that ends with "/"), not one object. */
   readonly recursive: boolean;
   /** watch: begin with the present objects and a bookmark (WatchList). */
-  readonly sendInitialEvents?: boolean;
+  readonly sendInitialEvents?: boolean | undefined;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
   readonly progressNotify?: boolean;
   /** watch: its caller ends it after this time in milliseconds; a bookmark comes 2 s before. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface ListResult {
@@ -115,7 +115,7 @@ export interface Watch {
 export interface Updated {
   readonly object: KubeObject;
   /** A new time to live; undefined keeps the present one. */
-  readonly ttlSeconds?: number;
+  readonly ttlSeconds?: number | undefined;
 }
 
 /**
@@ -131,14 +131,14 @@ export interface UpdateOptions extends CallOptions {
   readonly ignoreNotFound: boolean;
   readonly preconditions?: Preconditions;
   /** A possibly stale copy to begin with, which saves a read where it is the present one. */
-  readonly cached?: StoredObject;
+  readonly cached?: StoredObject | undefined;
 }
 
 export interface DeleteOptions extends CallOptions {
   readonly preconditions?: Preconditions;
   /** Checks the object that is about to be deleted; its rejection is the result. */
-  readonly validate?: (object: KubeObject) => void | Promise<void>;
-  readonly cached?: StoredObject;
+  readonly validate?: ((object: KubeObject) => void | Promise<void>) | undefined;
+  readonly cached?: StoredObject | undefined;
 }
 
 export interface StorageStats {

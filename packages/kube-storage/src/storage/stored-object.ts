@@ -10,7 +10,7 @@ export interface StoredObject {
   readonly key: string;
   readonly resourceVersion: number;
   /** Length of the stored bytes, from which caches estimate memory. */
-  readonly sizeBytes?: number;
+  readonly sizeBytes?: number | undefined;
   /** The object, metadata.resourceVersion included. Must not be changed. */
   object(): KubeObject;
   /** The same as JSON text in UTF-8, without a line end. Must not be changed. */

@@ -2,7 +2,7 @@
 export interface Peer {
   readonly peerAddress: string;
   readonly peerCommonName: string | undefined;
-  readonly peerSubject?: string;
+  readonly peerSubject?: string | undefined;
   readonly peerOrganizations?: readonly string[];
   readonly peerCertificateSha256?: string;
   readonly peerCertificateError?: string;

@@ -42,7 +42,7 @@ export interface AuditOutputDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Opens the target; another one in tests. */
-  readonly open?: typeof openAuditTarget;
+  readonly open?: typeof openAuditTarget | undefined;
 }
 
 /** Lines that are written together. */

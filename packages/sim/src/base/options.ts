@@ -158,12 +158,14 @@ export interface SimOptions {
   readonly smallBounds: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
+  /** Whether what reads the members' logs stops now and then. */
+  readonly logStalls: boolean;
   readonly bug: PlantedBug | undefined;
 }
 
 /** How options are to differ from those that a seed draws. */
 export interface Changes {
-  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">>;
+  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">> | undefined;
   /** Faults that never strike. */
   readonly without?: readonly FaultKind[];
 }
@@ -307,7 +309,8 @@ function themed(drawn: SimOptions): SimOptions {
     };
   if (theme !== "leases") return drawn;
   return {
-    ...{ ...drawn, ...LEASE_RUNS },
+    ...drawn,
+    ...LEASE_RUNS,
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,

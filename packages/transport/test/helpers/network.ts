@@ -83,7 +83,7 @@ export interface RealMember extends MemberUnderTest {
 }
 
 export interface MemberSettings {
-  readonly options?: Partial<Http2TransportOptions>;
+  readonly options?: Partial<Http2TransportOptions> | undefined;
   readonly observer?: Partial<TransportObserver>;
   readonly http?: HttpHandler;
   readonly isRemoved?: (id: bigint) => boolean;
@@ -181,7 +181,7 @@ export class RealNetwork implements NetworkUnderTest {
         isRemoved: settings.isRemoved,
         askMembers:
           settings.askMembers ??
-          (async (reported) => reported(this.#members.map((member) => member.reported))),
+          (async (_urls, reported) => reported(this.#members.map((member) => member.reported))),
         selfRemoved: settings.selfRemoved,
       },
     );

@@ -23,39 +23,41 @@ import type {
 } from "./types.ts";
 
 /** A printer column of v1beta1, whose path has another name. */
-export type StoredColumn = Omit<PrinterColumn, "jsonPath"> & { readonly JSONPath?: string };
+export type StoredColumn = Omit<PrinterColumn, "jsonPath"> & {
+  readonly JSONPath?: string | undefined;
+};
 
 /** What versions may have in common. */
 export interface StoredCommon {
-  readonly validation?: { readonly openAPIV3Schema?: Schema };
-  readonly subresources?: Subresources;
-  readonly additionalPrinterColumns?: readonly StoredColumn[];
-  readonly selectableFields?: readonly SelectableField[];
+  readonly validation?: { readonly openAPIV3Schema?: Schema } | undefined;
+  readonly subresources?: Subresources | undefined;
+  readonly additionalPrinterColumns?: readonly StoredColumn[] | undefined;
+  readonly selectableFields?: readonly SelectableField[] | undefined;
 }
 
 export type StoredVersion = Omit<CrdVersion, "additionalPrinterColumns"> & {
-  readonly additionalPrinterColumns?: readonly StoredColumn[];
+  readonly additionalPrinterColumns?: readonly StoredColumn[] | undefined;
 };
 
 export interface StoredConversion {
-  readonly strategy?: string;
-  readonly webhookClientConfig?: WebhookClientConfig;
-  readonly conversionReviewVersions?: readonly string[];
+  readonly strategy?: string | undefined;
+  readonly webhookClientConfig?: WebhookClientConfig | undefined;
+  readonly conversionReviewVersions?: readonly string[] | undefined;
 }
 
 export interface StoredSpec extends StoredCommon {
-  readonly group?: string;
-  readonly version?: string;
-  readonly names?: CrdNames;
-  readonly scope?: string;
-  readonly versions?: readonly StoredVersion[];
-  readonly conversion?: StoredConversion;
-  readonly preserveUnknownFields?: boolean;
+  readonly group?: string | undefined;
+  readonly version?: string | undefined;
+  readonly names?: CrdNames | undefined;
+  readonly scope?: string | undefined;
+  readonly versions?: readonly StoredVersion[] | undefined;
+  readonly conversion?: StoredConversion | undefined;
+  readonly preserveUnknownFields?: boolean | undefined;
 }
 
 export interface StoredCrd extends KubeObject {
   readonly spec: StoredSpec;
-  readonly status?: CrdStatus;
+  readonly status?: CrdStatus | undefined;
 }
 
 const STORED_API_VERSION = "apiextensions.k8s.io/v1beta1";

@@ -23,84 +23,84 @@ export const CRD_RESOURCE: GroupVersionResource = {
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 export interface CrdNames {
-  readonly plural?: string;
-  readonly singular?: string;
-  readonly shortNames?: readonly string[];
-  readonly kind?: string;
-  readonly listKind?: string;
-  readonly categories?: readonly string[];
+  readonly plural?: string | undefined;
+  readonly singular?: string | undefined;
+  readonly shortNames?: readonly string[] | undefined;
+  readonly kind?: string | undefined;
+  readonly listKind?: string | undefined;
+  readonly categories?: readonly string[] | undefined;
 }
 
 export interface PrinterColumn {
-  readonly name?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly description?: string;
-  readonly priority?: number;
-  readonly jsonPath?: string;
+  readonly name?: string | undefined;
+  readonly type?: string | undefined;
+  readonly format?: string | undefined;
+  readonly description?: string | undefined;
+  readonly priority?: number | undefined;
+  readonly jsonPath?: string | undefined;
 }
 
 export interface ScaleSubresource {
-  readonly specReplicasPath?: string;
-  readonly statusReplicasPath?: string;
-  readonly labelSelectorPath?: string;
+  readonly specReplicasPath?: string | undefined;
+  readonly statusReplicasPath?: string | undefined;
+  readonly labelSelectorPath?: string | undefined;
 }
 
 export interface Subresources {
-  readonly status?: object;
-  readonly scale?: ScaleSubresource;
+  readonly status?: object | undefined;
+  readonly scale?: ScaleSubresource | undefined;
 }
 
 export interface SelectableField {
-  readonly jsonPath?: string;
+  readonly jsonPath?: string | undefined;
 }
 
 export interface CrdVersion {
   readonly name: string;
-  readonly served?: boolean;
-  readonly storage?: boolean;
-  readonly deprecated?: boolean;
-  readonly deprecationWarning?: string;
-  readonly schema?: { readonly openAPIV3Schema?: Schema };
-  readonly subresources?: Subresources;
-  readonly additionalPrinterColumns?: readonly PrinterColumn[];
-  readonly selectableFields?: readonly SelectableField[];
+  readonly served?: boolean | undefined;
+  readonly storage?: boolean | undefined;
+  readonly deprecated?: boolean | undefined;
+  readonly deprecationWarning?: string | undefined;
+  readonly schema?: { readonly openAPIV3Schema?: Schema } | undefined;
+  readonly subresources?: Subresources | undefined;
+  readonly additionalPrinterColumns?: readonly PrinterColumn[] | undefined;
+  readonly selectableFields?: readonly SelectableField[] | undefined;
 }
 
 export interface CrdConversion {
-  readonly strategy?: string;
+  readonly strategy?: string | undefined;
   readonly webhook?: {
-    readonly clientConfig?: WebhookClientConfig;
-    readonly conversionReviewVersions?: readonly string[];
+    readonly clientConfig?: WebhookClientConfig | undefined;
+    readonly conversionReviewVersions?: readonly string[] | undefined;
   };
 }
 
 export interface CrdSpec {
-  readonly group?: string;
-  readonly names?: CrdNames;
-  readonly scope?: string;
-  readonly versions?: readonly CrdVersion[];
-  readonly conversion?: CrdConversion;
-  readonly preserveUnknownFields?: boolean;
+  readonly group?: string | undefined;
+  readonly names?: CrdNames | undefined;
+  readonly scope?: string | undefined;
+  readonly versions?: readonly CrdVersion[] | undefined;
+  readonly conversion?: CrdConversion | undefined;
+  readonly preserveUnknownFields?: boolean | undefined;
 }
 
 export interface CrdCondition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  readonly lastTransitionTime?: string | null;
-  readonly reason?: string;
-  readonly message?: string;
+  readonly lastTransitionTime?: string | null | undefined;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
 }
 
 export interface CrdStatus {
-  readonly conditions?: readonly CrdCondition[] | null;
-  readonly acceptedNames?: CrdNames;
-  readonly storedVersions?: readonly string[];
+  readonly conditions?: readonly CrdCondition[] | null | undefined;
+  readonly acceptedNames?: CrdNames | undefined;
+  readonly storedVersions?: readonly string[] | undefined;
 }
 
 export interface Crd extends KubeObject {
   readonly spec: CrdSpec;
-  readonly status?: CrdStatus;
+  readonly status?: CrdStatus | undefined;
 }
 
 /** The condition of this type. */

@@ -64,7 +64,7 @@ export interface CoerceOptions {
   /** Malformed fields are removed instead of refused. */
   readonly dropMalformed: boolean;
   /** Receives the paths of unknown fields, such as "metadata.size". */
-  readonly unknown?: string[];
+  readonly unknown?: string[] | undefined;
 }
 
 /**

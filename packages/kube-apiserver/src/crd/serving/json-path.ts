@@ -12,7 +12,12 @@ import { type Filter, isKept, parseFilter, unquoted } from "./json-path-filter.t
 type Step =
   | { readonly type: "field"; readonly name: string }
   | { readonly type: "wildcard" | "recursive" }
-  | { readonly type: "slice"; readonly from?: number; readonly to?: number; readonly step: number }
+  | {
+      readonly type: "slice";
+      readonly from?: number | undefined;
+      readonly to?: number | undefined;
+      readonly step: number;
+    }
   | { readonly type: "filter"; readonly filter: Filter }
   | { readonly type: "union"; readonly steps: readonly Step[] };
 

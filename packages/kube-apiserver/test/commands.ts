@@ -1,0 +1,49 @@
+/** The programs that the API server adds to `./dev`. */
+import type { PackageCommands } from "../../../scripts/dev/commands.ts";
+
+export const commands: PackageCommands = {
+  bench: {
+    apiserver: {
+      about: "quorate apiserver beside kube-apiserver",
+      file: "packages/kube-apiserver/test/bench/main.ts",
+    },
+  },
+  compare: {
+    apply: {
+      about: "Kubernetes' patches",
+      file: "packages/kube-apiserver/test/apply/reference-main.ts",
+    },
+    "kube-api": {
+      about: "kube-apiserver's responses",
+      file: "packages/kube-apiserver/test/interop/rest/main.ts",
+    },
+    routes: {
+      about: "kube-apiserver's routes",
+      file: "packages/kube-apiserver/test/interop/routes/main.ts",
+    },
+    audit: {
+      about: "kube-apiserver's audit log",
+      file: "packages/kube-apiserver/test/interop/audit/main.ts",
+    },
+    policy: {
+      about: "kube-apiserver's decisions",
+      file: "packages/kube-apiserver/test/interop/policy/main.ts",
+    },
+    kubectl: {
+      about: "kubectl's command lines",
+      file: "packages/kube-apiserver/test/interop/kubectl/main.ts",
+    },
+  },
+  clients: {
+    go: {
+      about: "client-go and controller-runtime",
+      file: "packages/kube-apiserver/test/interop/go/main.ts",
+    },
+  },
+  robustness: {
+    apiserver: {
+      about: "API servers that are killed",
+      file: "packages/kube-apiserver/test/robustness/main.ts",
+    },
+  },
+};

@@ -1,0 +1,67 @@
+/** The command `./dev compare kube-api`: kube-apiserver's responses beside ours. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { startApiServer } from "@quorate/kube-apiserver/node";
+import { readArguments } from "../../../../../scripts/dev/command-line.ts";
+import { differencesOf, responsesOf } from "./compare.ts";
+import { accessOf } from "./exchange.ts";
+import { keptPath, keptResponses } from "./kept.ts";
+import { randomised, steps } from "./requests.ts";
+
+const HELP = `./dev compare kube-api [OPTIONS]
+
+Sends about 200 requests to a new API server of ours, and compares statuses, warnings and bodies
+with those of kube-apiserver 1.36.`;
+const MAX_SHOWN_CHARS = 3000;
+
+async function run(): Promise<boolean> {
+  const { values } = readArguments(HELP, {
+    kubeconfig: {
+      type: "string",
+      requiresArg: true,
+      describe: "send them to a new kube-apiserver too (default: its stored responses count)",
+    },
+    random: {
+      type: "string",
+      requiresArg: true,
+      describe: "random requests instead, to both servers (needs --kubeconfig)",
+    },
+    count: { type: "string", default: "2000", requiresArg: true, describe: "how many of them" },
+    record: {
+      type: "boolean",
+      default: false,
+      describe: "store kube-apiserver's responses for the test of the build",
+    },
+    only: {
+      type: "string",
+      default: "",
+      requiresArg: true,
+      describe: "print only differences whose request contains TEXT",
+    },
+  });
+  const { random } = values;
+  const all = random === undefined ? steps() : randomised(Number(random), Number(values.count));
+  let theirs = values.record ? [] : keptResponses();
+  if (values.kubeconfig !== undefined) {
+    const access = accessOf(readFileSync(values.kubeconfig, "utf8"));
+    theirs = (await responsesOf(access, all)).map(({ response }) => response);
+  }
+  if (values.record) {
+    writeFileSync(keptPath, `${theirs.map((one) => JSON.stringify(one)).join("\n")}\n`);
+    console.log(`${theirs.length} responses stored`);
+    return true;
+  }
+  await using api = await startApiServer();
+  const ours = await responsesOf(accessOf(api.kubeconfig), all);
+  const differences = differencesOf(ours, theirs);
+  for (const { request, ours: response, theirs: other } of differences) {
+    const shown = `${request.method} ${request.path} ${JSON.stringify(request.body ?? "")}`;
+    if (!shown.includes(values.only)) continue;
+    console.log(`\n${shown.slice(0, 300)}`);
+    console.log(`  kube: ${JSON.stringify(other).slice(0, MAX_SHOWN_CHARS)}`);
+    console.log(`  ours: ${JSON.stringify(response).slice(0, MAX_SHOWN_CHARS)}`);
+  }
+  console.log(`\n${ours.length} requests, ${differences.length} differences`);
+  return differences.length === 0;
+}
+
+process.exitCode = (await run()) ? 0 : 1;
