@@ -2,7 +2,7 @@
  * The part of protobuf's wire format that the services of this package need for their few small
  * messages.
  */
-import { GrpcCode } from "@quorate/proto";
+import { GrpcCode, Reader, WireError, Writer } from "@quorate/proto";
 import { StatusError } from "../service.ts";
 
 /**
@@ -15,6 +15,8 @@ export interface WireField {
   readonly bytes: Uint8Array | undefined;
 }
 
+const VARINT = 0;
+const BYTES = 2;
 /** Requests of these services contain a name; longer ones are refused. */
 const MAX_REQUEST_BYTES = 4096;
 /** More fields than any of them has. */
@@ -44,44 +46,25 @@ export function readFields(
   message: Uint8Array,
   maxFields = Number.POSITIVE_INFINITY,
 ): WireField[] | undefined {
+  const reader = new Reader(message);
   const fields: WireField[] = [];
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let scale = 1; scale <= 2 ** 63; scale *= 128) {
-      if (at >= message.length) return -1;
-      const byte = message[at++];
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
+  try {
+    while (reader.pos < reader.end) {
+      if (fields.length >= maxFields) return undefined;
+      const tag = reader.tag();
+      const field = tag >>> 3;
+      if ((tag & 7) === VARINT) {
+        fields.push({ field, number: Number(reader.bigUint64()), bytes: undefined });
+      } else if ((tag & 7) === BYTES) {
+        const bytes = reader.view();
+        fields.push({ field, number: bytes.length, bytes });
+      } else reader.skip(tag, {});
     }
-    return -1;
-  };
-  while (at < message.length) {
-    if (fields.length >= maxFields) return undefined;
-    const tag = varint();
-    const type = tag % 8;
-    const field = Math.floor(tag / 8);
-    if (tag < 8) return undefined;
-    if (type === 0) {
-      const number = varint();
-      if (number < 0) return undefined;
-      fields.push({ field, number, bytes: undefined });
-    } else if (type === 2) {
-      const size = varint();
-      if (size < 0 || at + size > message.length) return undefined;
-      fields.push({ field, number: size, bytes: message.subarray(at, at + size) });
-      at += size;
-    } else if (type === 1 || type === 5) {
-      at += type === 1 ? 8 : 4;
-      if (at > message.length) return undefined;
-    } else return undefined;
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    return undefined;
   }
   return fields;
-}
-
-function pushVarint(out: number[], value: number): void {
-  for (; value >= 128; value = Math.floor(value / 128)) out.push((value % 128) | 0x80);
-  out.push(value);
 }
 
 /**
@@ -91,24 +74,11 @@ function pushVarint(out: number[], value: number): void {
 export function writeFields(
   fields: readonly (readonly [field: number, value: number | Uint8Array])[],
 ): Uint8Array {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const add = (part: Uint8Array): void => {
-    parts.push(part);
-    size += part.length;
-  };
+  const writer = new Writer();
   for (const [field, value] of fields) {
-    const head: number[] = [];
-    pushVarint(head, field * 8 + (typeof value === "number" ? 0 : 2));
-    pushVarint(head, typeof value === "number" ? value : value.length);
-    add(Uint8Array.from(head));
-    if (typeof value !== "number") add(value);
+    writer.uint32((field << 3) | (typeof value === "number" ? VARINT : BYTES));
+    if (typeof value === "number") writer.uint64(value);
+    else writer.view(value);
   }
-  const message = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    message.set(part, at);
-    at += part.length;
-  }
-  return message;
+  return writer.finish();
 }
