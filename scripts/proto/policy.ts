@@ -150,8 +150,6 @@ export const HOT_MESSAGES: readonly string[] = [
     "LeaseGrantResponse",
     "LeaseRevokeRequest",
     "LeaseRevokeResponse",
-    "LeaseCheckpoint",
-    "LeaseCheckpointRequest",
     "LeaseKeepAliveRequest",
     "LeaseKeepAliveResponse",
     "RequestHeader",

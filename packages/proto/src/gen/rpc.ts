@@ -2105,127 +2105,14 @@ export interface LeaseCheckpoint {
   /** Seconds left. */
   remaining_TTL: number;
 }
-
-export const LeaseCheckpoint: Codec<LeaseCheckpoint> = {
-  typeName: "etcdserverpb.LeaseCheckpoint",
-
-  create(init: Partial<LeaseCheckpoint> = {}): LeaseCheckpoint {
-    return {
-      ID: init.ID ?? 0n,
-      remaining_TTL: init.remaining_TTL ?? 0,
-    };
-  },
-
-  encode(m: Partial<LeaseCheckpoint>): Uint8Array {
-    sharedWriter.reset();
-    LeaseCheckpoint.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<LeaseCheckpoint>): void {
-    if (m.ID !== undefined && m.ID !== 0n) {
-      w.uint32(8);
-      w.bigInt64(m.ID);
-    }
-    if (m.remaining_TTL !== undefined && m.remaining_TTL !== 0) {
-      w.uint32(16);
-      w.int64(m.remaining_TTL);
-    }
-  },
-
-  decode(bytes: Uint8Array): LeaseCheckpoint {
-    return LeaseCheckpoint.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: LeaseCheckpoint): LeaseCheckpoint {
-    const m: LeaseCheckpoint = into ?? {
-      ID: 0n,
-      remaining_TTL: 0,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.ID = r.bigInt64();
-            break;
-          case 16:
-            m.remaining_TTL = r.int64();
-            break;
-          default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseCheckpoint"));
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseCheckpoint", fieldNames("etcdserverpb.LeaseCheckpoint"), tag);
-    }
-    return m;
-  },
-};
+export const LeaseCheckpoint: Codec<LeaseCheckpoint> = tableCodec("etcdserverpb.LeaseCheckpoint");
 
 /** etcdserverpb.LeaseCheckpointRequest. */
 export interface LeaseCheckpointRequest {
   checkpoints: LeaseCheckpoint[];
 }
-
-export const LeaseCheckpointRequest: Codec<LeaseCheckpointRequest> = {
-  typeName: "etcdserverpb.LeaseCheckpointRequest",
-
-  create(init: Partial<LeaseCheckpointRequest> = {}): LeaseCheckpointRequest {
-    return {
-      checkpoints: init.checkpoints ?? [],
-    };
-  },
-
-  encode(m: Partial<LeaseCheckpointRequest>): Uint8Array {
-    sharedWriter.reset();
-    LeaseCheckpointRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<LeaseCheckpointRequest>): void {
-    if (m.checkpoints !== undefined) {
-      for (const item of m.checkpoints) {
-        w.uint32(10);
-        const start = w.open();
-        LeaseCheckpoint.encodeTo(w, item);
-        w.close(start);
-      }
-    }
-  },
-
-  decode(bytes: Uint8Array): LeaseCheckpointRequest {
-    return LeaseCheckpointRequest.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: LeaseCheckpointRequest): LeaseCheckpointRequest {
-    const m: LeaseCheckpointRequest = into ?? {
-      checkpoints: [],
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10: {
-            const outer = r.enter();
-            m.checkpoints.push(LeaseCheckpoint.decodeFrom(r));
-            r.leave(outer);
-            break;
-          }
-          default:
-            r.skip(tag, fieldNames("etcdserverpb.LeaseCheckpointRequest"));
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "etcdserverpb.LeaseCheckpointRequest", fieldNames("etcdserverpb.LeaseCheckpointRequest"), tag);
-    }
-    return m;
-  },
-};
+export const LeaseCheckpointRequest: Codec<LeaseCheckpointRequest> =
+  tableCodec("etcdserverpb.LeaseCheckpointRequest", [LeaseCheckpoint]);
 
 /** etcdserverpb.LeaseCheckpointResponse. */
 export interface LeaseCheckpointResponse {
