@@ -33,7 +33,9 @@ async function engine(): Promise<number> {
     { listen: [{ host: "127.0.0.1", port: 0, secure: false }] },
     {
       services: { unary: new Map(), stream: new Map() },
-      ...{ http: handler, clock: nodeClock, logger: silentLogger },
+      http: handler,
+      clock: nodeClock,
+      logger: silentLogger,
     },
   );
   const [bound] = await server.listen();

@@ -118,8 +118,11 @@ async function measured(
   const [cpuUs, loadUs] = pids.map((one, i) => ((cpuSeconds([one]) - before[i]) * 1e6) / units);
   const resident = residentBytes([pid]);
   return {
-    ...{ perS: (units * 1000) / (performance.now() - startMs), cpuUs, loadUs },
-    ...{ residentMiB: resident / 2 ** 20, grownMiB: (resident - startBytes) / 2 ** 20 },
+    perS: (units * 1000) / (performance.now() - startMs),
+    cpuUs,
+    loadUs,
+    residentMiB: resident / 2 ** 20,
+    grownMiB: (resident - startBytes) / 2 ** 20,
   };
 }
 
@@ -277,7 +280,13 @@ const rows = chosen.map(([load]) => {
   ];
 });
 const titles = [
-  ...["load, Quorate / etcd", "a second", "times", "CPU us each", "times"],
-  ...["generator us", "MiB", "MiB more than at start"],
+  "load, Quorate / etcd",
+  "a second",
+  "times",
+  "CPU us each",
+  "times",
+  "generator us",
+  "MiB",
+  "MiB more than at start",
 ];
 console.log(align([titles, ...rows], [0]));

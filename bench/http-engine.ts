@@ -132,7 +132,9 @@ for (const connections of [100, 1000]) {
       const all: Figures[] = [];
       for (let i = 0; i < rounds; i++) all.push(await measure(target, connections, request));
       rows.push([
-        ...[String(connections), name, target.name],
+        String(connections),
+        name,
+        target.name,
         String(Math.round(median(all.map((one) => one.perSecond)))),
         median(all.map((one) => one.cpuMicros)).toFixed(1),
       ]);

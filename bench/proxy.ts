@@ -170,7 +170,10 @@ async function measureWatchers(
     const watchingBytes = residentBytes(proxy.pids) - idleBytes;
     let answered = 0;
     const putting = await Connection.open({
-      ...{ url: cluster.endpoints[0], paths: [KVService.methods.Put.path], identity: {}, failed },
+      url: cluster.endpoints[0],
+      paths: [KVService.methods.Put.path],
+      identity: {},
+      failed,
       done: () => {
         answered++;
         check();

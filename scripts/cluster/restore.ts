@@ -95,18 +95,14 @@ async function restoreAll(
 ): Promise<boolean> {
   for (const member of plan.members) {
     const said = await tool("quorateutl", [
-      ...[
-        "snapshot",
-        "restore",
-        path,
-        `--name=${member.name}`,
-        `--data-dir=${dataDir(plan, member)}`,
-      ],
+      "snapshot",
+      "restore",
+      path,
+      `--name=${member.name}`,
+      `--data-dir=${dataDir(plan, member)}`,
       `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
-      ...[
-        `--initial-cluster-token=${plan.token}`,
-        `--initial-advertise-peer-urls=${peerUrl(member)}`,
-      ],
+      `--initial-cluster-token=${plan.token}`,
+      `--initial-advertise-peer-urls=${peerUrl(member)}`,
     ]);
     say(said.trim());
   }

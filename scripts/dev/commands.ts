@@ -107,9 +107,15 @@ function testSteps(values: Values): readonly Step[] {
     BUNDLE,
     {
       args: [
-        ...["--import", "./test/support/ends.ts", "--test", ...watch, ...pattern],
-        ...[`--test-concurrency=${concurrency}`, "--test-timeout=600000"],
-        ...["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+        "--import",
+        "./test/support/ends.ts",
+        "--test",
+        ...watch,
+        ...pattern,
+        `--test-concurrency=${concurrency}`,
+        "--test-timeout=600000",
+        "packages/*/test/**/*.test.ts",
+        "test/**/*.test.ts",
       ],
       env: { ...BUNDLED, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests") },
     },
@@ -187,6 +193,7 @@ const own: Group = {
         lint: check("the linter", LINT),
         generated: check("generated files are up to date", GENERATED),
         house: check("the rules of test/house", HOUSE),
+        removal: program("test/removal/main.ts", "what is left without packages/kube-apiserver"),
       },
     },
     fix: check("formats the code", [
@@ -244,7 +251,9 @@ const own: Group = {
         ]),
         rpc: fuzz("bytes for the gRPC engine", engineFuzz),
         gateway: fuzz("requests for the JSON gateway", [
-          ...["--expose-gc", "--test", "packages/rpc/test/gateway-fuzz.test.ts"],
+          "--expose-gc",
+          "--test",
+          "packages/rpc/test/gateway-fuzz.test.ts",
         ]),
         cluster: program("test/fuzz/main.ts", "requests and peers for three members"),
       },

@@ -79,7 +79,9 @@ test("the commands of the installation guide bring three members up, as the unit
       ownPlatform!.name,
       "--out",
       join(dir, "dist"),
-      ...["--no-deb", "--no-library", "--compression=1"],
+      "--no-deb",
+      "--no-library",
+      "--compression=1",
     ],
     { encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
   );

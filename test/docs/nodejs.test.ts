@@ -125,9 +125,14 @@ ${end}
 `;
   const config = {
     compilerOptions: {
-      ...{ strict: true, noEmit: true, skipLibCheck: false, types: ["node"] },
-      ...{ target: "ES2024", lib: ["ES2024", "ESNext"] },
-      ...{ module: "NodeNext", moduleResolution: "NodeNext" },
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      types: ["node"],
+      target: "ES2024",
+      lib: ["ES2024", "ESNext"],
+      module: "NodeNext",
+      moduleResolution: "NodeNext",
     },
     files: ["program.ts"],
   };

@@ -57,8 +57,12 @@ const b = fromUtf8;
 const key = b("ann/k");
 /** Leases with a key of ann's: each may be revoked once. */
 const LEASES: Readonly<Record<Who, bigint>> = {
-  ...{ none: 101n, wrong: 102n, expired: 103n },
-  ...{ bob: 104n, ann: 105n, root: 106n },
+  none: 101n,
+  wrong: 102n,
+  expired: 103n,
+  bob: 104n,
+  ann: 105n,
+  root: 106n,
 };
 const STAYING_LEASE = 100n;
 /** Those of the gateway's paths are further on, each path's by itself. */
@@ -110,7 +114,9 @@ const REQUESTS: Readonly<Record<string, (who: Who) => object>> = {
   [LockService.methods.Lock.path]: () => ({ name: b("ann/lock"), lease: STAYING_LEASE }),
   [LockService.methods.Unlock.path]: () => ({ key: b("ann/lock/none") }),
   [ElectionService.methods.Campaign.path]: () => ({
-    ...{ name: b("ann/elect"), lease: STAYING_LEASE, value: b("v") },
+    name: b("ann/elect"),
+    lease: STAYING_LEASE,
+    value: b("v"),
   }),
   [ElectionService.methods.Proclaim.path]: () => ({ leader: { key: b("ann/x"), rev: 1 } }),
   [ElectionService.methods.Leader.path]: () => ({ name: b("ann/none") }),

@@ -45,19 +45,17 @@ test("three members over TLS without a certificate of anybody's", {
     const [clientUrl, peerUrl] = [`https://127.0.0.1:${ports[i]}`, peerUrls[i]];
     const dataDir = join(dir, name);
     const flags = [
-      ...[
-        `--name=${name}`,
-        `--data-dir=${dataDir}`,
-        // The last member takes plain connections on the same port.
-        `--listen-client-urls=${clientUrl}${name === "c" ? `,${clientUrl.replace("https", "http")}` : ""}`,
-        `--advertise-client-urls=${clientUrl}`,
-      ],
-      ...[
-        `--listen-peer-urls=${peerUrl}`,
-        `--initial-advertise-peer-urls=${peerUrl}`,
-        `--initial-cluster=${initialCluster}`,
-      ],
-      ...["--auto-tls", "--peer-auto-tls", "--self-signed-cert-validity=2"],
+      `--name=${name}`,
+      `--data-dir=${dataDir}`,
+      // The last member takes plain connections on the same port.
+      `--listen-client-urls=${clientUrl}${name === "c" ? `,${clientUrl.replace("https", "http")}` : ""}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=${initialCluster}`,
+      "--auto-tls",
+      "--peer-auto-tls",
+      "--self-signed-cert-validity=2",
     ];
     const rest = {
       env: {},

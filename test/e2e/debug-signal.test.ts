@@ -41,14 +41,20 @@ for (const [way, command] of WAYS) {
       [[...command("quorate.js"), ...(await memberFlags())], /ready to serve client requests/],
       [
         [
-          ...[...command("quorate.js"), "gateway", "start", `--endpoints=${endpoint}`],
+          ...command("quorate.js"),
+          "gateway",
+          "start",
+          `--endpoints=${endpoint}`,
           `--listen-addr=127.0.0.1:${ports[0]}`,
         ],
         /ready to proxy client requests/,
       ],
       [
         [
-          ...[...command("quorate.js"), "grpc-proxy", "start", `--endpoints=${endpoint}`],
+          ...command("quorate.js"),
+          "grpc-proxy",
+          "start",
+          `--endpoints=${endpoint}`,
           `--listen-addr=127.0.0.1:${ports[1]}`,
         ],
         /started gRPC proxy/,

@@ -13,7 +13,9 @@ import { until } from "../support/until.ts";
 
 test("a second listener shares the ports, and writes without fsync survive the process", async () => {
   const flags = [
-    ...["--socket-reuse-port", "--unsafe-no-fsync", "--backend-batch-limit=2"],
+    "--socket-reuse-port",
+    "--unsafe-no-fsync",
+    "--backend-batch-limit=2",
     "--max-learners=2",
   ];
   await withCluster({ size: 1, flags }, async ({ members: [member] }) => {

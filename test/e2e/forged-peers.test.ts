@@ -75,7 +75,13 @@ function messages({ from, to }: PeerIdentity, term: number, index: number): Uint
   const types = Object.entries(raftpb.MessageType).filter(([, type]) => typeof type === "number");
   return types.map(([, type]) =>
     raftpb.Message.encode({
-      ...{ type: type as raftpb.MessageType, from, to, term, logTerm: term, index, commit: index },
+      type: type as raftpb.MessageType,
+      from,
+      to,
+      term,
+      logTerm: term,
+      index,
+      commit: index,
       entries: [{ type: 0, term, index: index + 1, data: key }],
     } as never),
   );

@@ -77,7 +77,9 @@ test("two proxies with TLS, and users whose watches and reads are their own", {
     ]);
     mkdirSync(join(cluster.dir, "outer"));
     await startProxy(t, outer, [
-      ...[`--endpoints=127.0.0.1:${inner}`, `--cacert=${ca}`, "--auto-tls"],
+      `--endpoints=127.0.0.1:${inner}`,
+      `--cacert=${ca}`,
+      "--auto-tls",
       `--cert=${file("c.pem", client.certPem)}`,
       `--key=${file("c.key", client.keyPem)}`,
       `--data-dir=${join(cluster.dir, "outer")}`,

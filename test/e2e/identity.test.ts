@@ -79,8 +79,14 @@ test("clients' certificates do not speak on the peer port, and a member that doe
       };
       const outsider = new Http2Transport(
         {
-          ...{ selfId: UNKNOWN_ID, clusterId, localUrls: ["https://127.0.0.1:1"], listen: [], tls },
-          ...{ serverVersion: "3.7.0", minClusterVersion: "3.0.0", mostRetryMs: 50 },
+          selfId: UNKNOWN_ID,
+          clusterId,
+          localUrls: ["https://127.0.0.1:1"],
+          listen: [],
+          tls,
+          serverVersion: "3.7.0",
+          minClusterVersion: "3.0.0",
+          mostRetryMs: 50,
         },
         {
           clock: nodeClock,
@@ -93,7 +99,10 @@ test("clients' certificates do not speak on the peer port, and a member that doe
       for (const [i, { id }] of before.entries()) outsider.addPeer(id, [urls[i]]);
       const message = (to: bigint, type: raftpb.MessageType) =>
         raftpb.Message.create({
-          ...{ type, to, from: UNKNOWN_ID, term: 1_000_000 },
+          type,
+          to,
+          from: UNKNOWN_ID,
+          term: 1_000_000,
           entries: [raftpb.Entry.create({ data: new Uint8Array([0x08]) })],
         });
       const { MsgProp, MsgHeartbeat, MsgVote, MsgApp } = raftpb.MessageType;

@@ -47,8 +47,11 @@ async function start(t: TestContext, kind: "pipe" | "socket"): Promise<Watched> 
       quorate.command[0]!,
       [
         ...quorate.command.slice(1),
-        ...[`--data-dir=${join(dir, "data")}`, "--name=m0", `--listen-client-urls=${url}`],
-        ...[`--advertise-client-urls=${url}`, `--listen-peer-urls=http://127.0.0.1:${peer}`],
+        `--data-dir=${join(dir, "data")}`,
+        "--name=m0",
+        `--listen-client-urls=${url}`,
+        `--advertise-client-urls=${url}`,
+        `--listen-peer-urls=http://127.0.0.1:${peer}`,
         `--initial-advertise-peer-urls=http://127.0.0.1:${peer}`,
         `--initial-cluster=m0=http://127.0.0.1:${peer}`,
         // Nearly each put is a line.

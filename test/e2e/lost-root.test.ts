@@ -50,9 +50,20 @@ test("root's password is lost: users, roles and keys stay, and root gets a new o
     for (const { name, options } of cluster.members) {
       renameSync(options.dataDir, `${options.dataDir}.old`);
       await utl(
-        ...["snapshot", "restore", file, "--disable-auth", "--initial-cluster-token", "again"],
-        ...["--name", name, "--data-dir", options.dataDir, "--initial-cluster", all],
-        ...["--initial-advertise-peer-urls", options.peerUrl],
+        "snapshot",
+        "restore",
+        file,
+        "--disable-auth",
+        "--initial-cluster-token",
+        "again",
+        "--name",
+        name,
+        "--data-dir",
+        options.dataDir,
+        "--initial-cluster",
+        all,
+        "--initial-advertise-peer-urls",
+        options.peerUrl,
       );
     }
     for (const member of cluster.members) member.start();

@@ -73,16 +73,18 @@ function messageOf(
     autoLeave: true,
   };
   return raftpb.Message.encode({
-    ...{
-      type: type as raftpb.MessageType,
-      from,
-      to,
-      entries,
-      context: fromUtf8("context"),
-      reject: true,
-      vote: 3n,
-    },
-    ...{ term: VOUCHING.test(name) ? 1 : term, logTerm: 1, index: 7, commit: 5, rejectHint: 4 },
+    type: type as raftpb.MessageType,
+    from,
+    to,
+    entries,
+    context: fromUtf8("context"),
+    reject: true,
+    vote: 3n,
+    term: VOUCHING.test(name) ? 1 : term,
+    logTerm: 1,
+    index: 7,
+    commit: 5,
+    rejectHint: 4,
     snapshot: raftpb.Snapshot.create({ metadata: { index: 9, term: 1, confState: conf } }),
   });
 }

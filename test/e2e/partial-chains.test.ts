@@ -59,19 +59,30 @@ describe("a CA file with an intermediate certificate only", () => {
     for (const [i, { client: clientUrl, peer: peerUrl }] of urls.entries()) {
       members.push(
         new TestMember({
-          ...{ name: `m${i}`, command: memberUnderTest.command, env: {}, clientUrl, peerUrl },
+          name: `m${i}`,
+          command: memberUnderTest.command,
+          env: {},
+          clientUrl,
+          peerUrl,
           dataDir: join(dir, `m${i}`),
           logFile: join(dir, `m${i}.log`),
           identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
           flags: [
-            ...[`--name=m${i}`, `--data-dir=${join(dir, `m${i}`)}`],
-            ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
+            `--name=m${i}`,
+            `--data-dir=${join(dir, `m${i}`)}`,
+            `--listen-client-urls=${clientUrl}`,
+            `--advertise-client-urls=${clientUrl}`,
             `--listen-peer-urls=${peerUrl}`,
             `--initial-advertise-peer-urls=${peerUrl}`,
             `--initial-cluster=${urls.map(({ peer }, at) => `m${at}=${peer}`).join(",")}`,
-            ...[`--cert-file=${cert}`, `--key-file=${key}`, `--trusted-ca-file=${ca}`],
-            ...[`--peer-cert-file=${cert}`, `--peer-key-file=${key}`],
-            ...[`--peer-trusted-ca-file=${ca}`, "--client-cert-auth", "--peer-client-cert-auth"],
+            `--cert-file=${cert}`,
+            `--key-file=${key}`,
+            `--trusted-ca-file=${ca}`,
+            `--peer-cert-file=${cert}`,
+            `--peer-key-file=${key}`,
+            `--peer-trusted-ca-file=${ca}`,
+            "--client-cert-auth",
+            "--peer-client-cert-auth",
           ],
         }),
       );
@@ -106,9 +117,11 @@ describe("a CA file with an intermediate certificate only", () => {
 
   test("a certificate of the root itself is not: the root is no anchor", async () => {
     const { code, stderr } = await runQuoratectl(endpoints(), [
-      ...["--command-timeout=2s", "--dial-timeout=2s"],
+      "--command-timeout=2s",
+      "--dial-timeout=2s",
       ...tlsFlags(unknown, "unknown"),
-      ...["get", "a"],
+      "get",
+      "a",
     ]);
     assert.notEqual(code, 0, stderr);
   });
@@ -123,9 +136,15 @@ describe("a CA file with an intermediate certificate only", () => {
           quorate.command[0]!,
           [
             ...quorate.command.slice(1),
-            ...[name, "start", `--endpoints=${endpoints().join(",")}`],
-            ...[`--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`],
-            ...[`--cert-file=${ownCert}`, `--key-file=${ownKey}`, `--trusted-ca-file=${ca}`],
+            name,
+            "start",
+            `--endpoints=${endpoints().join(",")}`,
+            `--cacert=${ca}`,
+            `--cert=${cert}`,
+            `--key=${key}`,
+            `--cert-file=${ownCert}`,
+            `--key-file=${ownKey}`,
+            `--trusted-ca-file=${ca}`,
             `--listen-addr=127.0.0.1:${port}`,
           ],
           { stdio: ["ignore", "ignore", "pipe"] },

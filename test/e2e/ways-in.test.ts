@@ -39,7 +39,9 @@ describe("every way in", () => {
 
   before(async () => {
     const flags = [
-      ...["--bcrypt-cost=4", `--audit-log=${log}`, "--enable-distributed-tracing"],
+      "--bcrypt-cost=4",
+      `--audit-log=${log}`,
+      "--enable-distributed-tracing",
       `--distributed-tracing-address=${await collector.listen()}`,
     ];
     cluster = await startCluster({ size: 1, tls: true, flags });

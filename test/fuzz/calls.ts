@@ -76,7 +76,10 @@ const WAITING_UNARY: ReadonlySet<string> = new Set([
 export const METHODS: readonly Walked[] = [
   ...services.flatMap((service) =>
     Object.values(service.methods).map(({ path, requestStream, responseStream, requestType }) => ({
-      ...{ path, requestStream, responseStream, requestTypeName: requestType.typeName },
+      path,
+      requestStream,
+      responseStream,
+      requestTypeName: requestType.typeName,
       waits: requestStream || responseStream || WAITING_UNARY.has(path),
     })),
   ),

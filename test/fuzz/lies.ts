@@ -123,20 +123,20 @@ export class Liar {
     const type = random.pick(types) as raftpb.MessageType;
     const count = random.below(3);
     return raftpb.Message.create({
-      ...{ type, from: random.oneIn(15) ? 99n : from, to: random.oneIn(15) ? 98n : to },
+      type,
+      from: random.oneIn(15) ? 99n : from,
+      to: random.oneIn(15) ? 98n : to,
       // Campaigns cost the cluster its leader: few may have a term that counts.
       term: random.oneIn(12)
         ? term + random.below(3)
         : random.oneIn(3)
           ? 2 ** 45 + random.below(2 ** 30)
           : random.below(term + 1),
-      ...{
-        logTerm: number(),
-        index: number(),
-        commit: number(),
-        rejectHint: number(),
-        reject: random.oneIn(2),
-      },
+      logTerm: number(),
+      index: number(),
+      commit: number(),
+      rejectHint: number(),
+      reject: random.oneIn(2),
       entries: Array.from({ length: count }, (_, i) => ({
         type: random.below(4) as 0,
         term: number(),

@@ -31,22 +31,21 @@ export function fieldsOf(typeName: string): readonly protobuf.Field[] {
 
 /** Whole numbers at the edges of what programs take them for. */
 const EDGES: readonly bigint[] = [
-  ...[
-    0n,
-    1n,
-    2n,
-    127n,
-    128n,
-    1000n,
-    2n ** 31n - 1n,
-    2n ** 31n,
-    2n ** 32n - 1n,
-    2n ** 32n,
-    2n ** 53n - 1n,
-    2n ** 53n,
-    2n ** 63n - 1n,
-  ],
-  ...[2n ** 63n, 2n ** 64n - 1n],
+  0n,
+  1n,
+  2n,
+  127n,
+  128n,
+  1000n,
+  2n ** 31n - 1n,
+  2n ** 31n,
+  2n ** 32n - 1n,
+  2n ** 32n,
+  2n ** 53n - 1n,
+  2n ** 53n,
+  2n ** 63n - 1n,
+  2n ** 63n,
+  2n ** 64n - 1n,
 ];
 
 export function varint(value: bigint): number[] {

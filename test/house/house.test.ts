@@ -10,6 +10,7 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
+import { checkPackedLiterals } from "./packed.ts";
 import { checkRegexes } from "./regexes.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
@@ -30,6 +31,7 @@ const rules: readonly (readonly [
   ["a package exports a name once", checkExportedNames],
   ["constructors take few parameters", checkConstructors],
   ["regular expressions are linear", checkRegexes],
+  ["no literal is spread into a literal", checkPackedLiterals],
   ["no import cycles", checkCycles],
   ["the folders of a package are layers", checkFolderCycles],
   ["no dead files", checkDeadFiles],

@@ -7,6 +7,7 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
+import { checkPackedLiterals } from "./packed.ts";
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
@@ -60,6 +61,28 @@ describe("regular expressions", () => {
     clean(checkRegexes, {
       [at]: 'const b = /^[a-z]+(?:,[a-z]+)*$/;\nconst N = "x{1,3}";\nnew RegExp(`^${N}$`);',
       "packages/wal/test/a.ts": "const b = /a*b/;",
+    });
+  });
+});
+
+describe("literals", () => {
+  const at = "packages/wal/src/a.ts";
+  test("spread into a literal or a call", () => {
+    for (const text of [
+      "f({ a, ...{ b, c } });",
+      "f({ ...{ b, c: { d } }, a });",
+      "f({ ...{\n  b,\n},\n});",
+      "f([...[a, b], c]);",
+      "f(...[a, [b]]);",
+      "f([...([a, b] as const)]);",
+      "f([...[a, b] as const]);",
+    ])
+      finds(checkPackedLiterals, { [at]: `let a;\n${text}` }, `${at}:2`, /write its parts there/);
+  });
+  test("values that are spread, and literals with a method", () => {
+    clean(checkPackedLiterals, {
+      [at]: "f({ ...a, ...(b ? { c } : {}), ...[a, b].map(g) }, ...[...a].sort(), ...([a] as const).map(g));",
+      "packages/wal/src/b.ts": "function f(...[a, b]: T) {}\nconst text = '...{ a }'; // ...{ a }",
     });
   });
 });
@@ -163,6 +186,15 @@ describe("directions", () => {
     );
     clean(checkDirections, {
       "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
+    });
+  });
+  test("a package that can be taken out, by tests too", () => {
+    const text = 'import { x } from "@quorate/kube-apiserver";';
+    for (const path of ["packages/kube-storage/testing/a.ts", "packages/sim/src/a.ts", "test/a.ts"])
+      finds(checkDirections, { [path]: text }, `${path}:1`, /only the program/);
+    clean(checkDirections, {
+      "packages/quorate/node/a.ts": text,
+      "packages/kube-apiserver/test/a.ts": text,
     });
   });
   test("past an entry point", () => {

@@ -19,8 +19,22 @@ export interface Finding {
 
 const skippedDirs = new Set(["node_modules", ".git", ".quorate", "dist", "coverage", "gen"]);
 const readExtensions = [
-  ...[".ts", ".js", ".mjs", ".sh", ".py", ".json", ".md", ".txt", ".proto", ".yml", ".yaml"],
-  ...[".tpl", ".service", ".timer", ".env", ".svg"],
+  ".ts",
+  ".js",
+  ".mjs",
+  ".sh",
+  ".py",
+  ".json",
+  ".md",
+  ".txt",
+  ".proto",
+  ".yml",
+  ".yaml",
+  ".tpl",
+  ".service",
+  ".timer",
+  ".env",
+  ".svg",
 ];
 /** Text files without an extension. */
 const readNames = /^(?:\.ci\/run|deploy\/Containerfile|deploy\/package\/debian\/\w+)$/;

@@ -114,7 +114,9 @@ test("users, passwords, roles and keys go from etcd to Quorate and back", {
         "quoratectl",
         `--endpoints=${ours.endpoints[0]}`,
         `--user=${asRoot}`,
-        ...["snapshot", "save", back],
+        "snapshot",
+        "save",
+        back,
       );
       assert.equal(again.code, 0, again.stderr);
       await startFrom(theirs, (flags) =>

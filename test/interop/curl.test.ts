@@ -47,7 +47,11 @@ describe("curl", { skip }, () => {
       const { certs } = cluster;
       const [member] = cluster.members;
       const common = [
-        ...["--silent", "--show-error", "--max-time", "60", ...flags],
+        "--silent",
+        "--show-error",
+        "--max-time",
+        "60",
+        ...flags,
         ...(certs === undefined
           ? []
           : ["--cacert", certs.ca, "--cert", certs.client, "--key", certs.clientKey]),

@@ -99,7 +99,11 @@ test("etcd 3.4 answers a random stream of requests alike", {
   try {
     const dice = new SeededRandom(20261122n);
     const outcome = await compare({
-      ...{ reference: etcd, own: targets[0], dice, requests: 200, known: KNOWN },
+      reference: etcd,
+      own: targets[0],
+      dice,
+      requests: 200,
+      known: KNOWN,
       maxDifferences: 1,
       waitsOnPaths: false,
     });

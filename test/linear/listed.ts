@@ -32,6 +32,10 @@ export function listed(file: string, name: string, make: Make, maxBytes = HEAD_B
 
 /** The head of a request, as the engine hands it on. */
 export const head = (headers: Readonly<Record<string, string>>, query = "") => ({
-  ...{ method: "GET", path: "/", query, headers: new Map(Object.entries(headers)) },
-  ...{ peerAddress: "127.0.0.1", isEncrypted: false },
+  method: "GET",
+  path: "/",
+  query,
+  headers: new Map(Object.entries(headers)),
+  peerAddress: "127.0.0.1",
+  isEncrypted: false,
 });

@@ -24,7 +24,9 @@ const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>
 const ofRaft = raftMutants.map(
   ({ name, file, before, after, tests = "*.test.ts" }): Mutant => ({
     name,
-    ...{ file: `raft/src/${file}`, before, after },
+    file: `raft/src/${file}`,
+    before,
+    after,
     tests: [`packages/raft/test/${tests}`],
     sim: "default",
     maxSeeds: 40,

@@ -97,7 +97,9 @@ test("completion names commands, and the options of a program", () => {
 
 test("a run of tests takes several files and directories", () => {
   const { code, stdout } = dev(
-    ...["test", "packages/raft/test/quorum.test.ts", "packages/wal/test/format.test.ts"],
+    "test",
+    "packages/raft/test/quorum.test.ts",
+    "packages/wal/test/format.test.ts",
     "packages/http-kv/test",
   );
   assert.equal(code, 0, stdout);

@@ -86,8 +86,13 @@ export const KEY_PATHS: readonly HttpCase[] = [
 
 /** Paths that say how a member does, and show no key. */
 export const STATE_PATHS: readonly HttpCase[] = [
-  ...["/health", "/livez", "/readyz", "/version", "/metrics"],
-  ...["/openapi.json", "/debug/vars"],
+  "/health",
+  "/livez",
+  "/readyz",
+  "/version",
+  "/metrics",
+  "/openapi.json",
+  "/debug/vars",
 ].map((path) => ({ method: "GET", path }));
 
 /**

@@ -130,7 +130,10 @@ export class ClusterView {
 
 /** Answers to a client that may not see users, and for those that were deleted meanwhile. */
 const HIDDEN: ReadonlySet<string> = new Set([
-  ...["PermissionDenied", "UserEmpty", "UserNotFound", "RoleNotFound"],
+  "PermissionDenied",
+  "UserEmpty",
+  "UserNotFound",
+  "RoleNotFound",
 ]);
 
 /** What is called for each name, some at a time. */

@@ -58,8 +58,13 @@ export const MAX_LEASES_PER_RECORD = 10_000;
 
 /** The kinds of records. */
 export const Kind = {
-  ...{ head: 1, changes: 2, leases: 3, progress: 4, hash: 5 },
-  ...{ synced: 6, users: 7 },
+  head: 1,
+  changes: 2,
+  leases: 3,
+  progress: 4,
+  hash: 5,
+  synced: 6,
+  users: 7,
 } as const;
 
 /** One change of a revision, in the order of its transaction. */

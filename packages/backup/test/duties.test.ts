@@ -118,7 +118,8 @@ describe("periodic work", () => {
     assert.deepEqual(seen(), []);
     const perm = { permType: 2, key: fromUtf8("a"), rangeEnd: fromUtf8("b") };
     cluster.users = {
-      ...{ isEnabled: true, authRevision: 7 },
+      isEnabled: true,
+      authRevision: 7,
       users: new Map([
         ["ann", ["r"]],
         ["root", ["root"]],

@@ -13,7 +13,11 @@ test("a result is JSON: bytes in base64, bigints as texts, and its parts too", (
   const bytes = KeyValue.encode(record);
   const result = getResult(RangeResponse.create({ header, kvs: [bytes], count: 1 }));
   const shown = {
-    ...{ key: "aw==", createRevision: 3, modRevision: 4, version: 2, value: "/wA=" },
+    key: "aw==",
+    createRevision: 3,
+    modRevision: 4,
+    version: 2,
+    value: "/wA=",
     lease: "9223372036854775807",
   };
   assert.deepEqual(JSON.parse(JSON.stringify(result)), {

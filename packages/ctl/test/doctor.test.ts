@@ -119,8 +119,11 @@ test("members that refuse whoever does not log in: one finding, which says so", 
 
 test("endpoints that are of no member are not counted, and named", async () => {
   const stray = {
-    ...{ label: "http://h9:2379", endpoint: "http://h9:2379", member: undefined },
-    ...{ status: undefined, failure: "connect ECONNREFUSED" },
+    label: "http://h9:2379",
+    endpoint: "http://h9:2379",
+    member: undefined,
+    status: undefined,
+    failure: "connect ECONNREFUSED",
   };
   const members = [...three, member(9, stray)];
   assert.deepEqual(found(members), [

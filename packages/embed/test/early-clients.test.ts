@@ -63,10 +63,12 @@ for (const [kind, isPrivate, open] of [
     const member = await startMember({
       dataDir: join(directory, "data"),
       flags: [
-        ...[`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`],
+        `--listen-client-urls=${url}`,
+        `--advertise-client-urls=${url}`,
         ...(kind === "https" ? ["--auto-tls"] : []),
-        ...[`--listen-peer-urls=http://127.0.0.1:${peer}`],
-        ...["--name=m", `--initial-advertise-peer-urls=http://127.0.0.1:${peer}`],
+        `--listen-peer-urls=http://127.0.0.1:${peer}`,
+        "--name=m",
+        `--initial-advertise-peer-urls=http://127.0.0.1:${peer}`,
         `--initial-cluster=m=http://127.0.0.1:${peer}`,
       ],
       logger: listener((message) => {
@@ -89,15 +91,19 @@ test("without a quorum metrics are served, and clients wait; the lines come in e
     startMember({
       dataDir: join(directory, name),
       flags: [
-        ...[`--name=${name}`, `--initial-cluster=a=${urls[0]},b=${urls[1]}`],
-        ...[`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, ...flags],
+        `--name=${name}`,
+        `--initial-cluster=a=${urls[0]},b=${urls[1]}`,
+        `--listen-peer-urls=${peer}`,
+        `--initial-advertise-peer-urls=${peer}`,
+        ...flags,
       ],
       logger: listener((message) => {
         if (name === "a") lines.push(message);
       }),
     });
   const first = start("a", urls[0]!, [
-    ...[`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`],
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
     `--listen-metrics-urls=http://127.0.0.1:${metrics}`,
   ]);
   const members: Promise<RunningMember>[] = [first];
@@ -165,7 +171,9 @@ test("a start that fails closes the connections that wait, and frees the ports",
   const start = startMember({
     dataDir,
     flags: [
-      ...[...flags, "--name=a", "--initial-cluster-state=existing"],
+      ...flags,
+      "--name=a",
+      "--initial-cluster-state=existing",
       `--listen-peer-urls=http://127.0.0.1:${peer}`,
       `--initial-advertise-peer-urls=http://127.0.0.1:${peer}`,
       `--initial-cluster=a=http://127.0.0.1:${peer},b=${otherUrl}`,

@@ -147,9 +147,12 @@ test("a member that is removed from its cluster ends, and does not start again",
     return startMember({
       dataDir: join(dir, name),
       flags: [
-        ...[`--name=${name}`, `--initial-cluster=${peers.join(",")}`],
-        ...[`--listen-peer-urls=${url}`, `--initial-advertise-peer-urls=${url}`],
-        ...["--heartbeat-interval=20", "--election-timeout=200"],
+        `--name=${name}`,
+        `--initial-cluster=${peers.join(",")}`,
+        `--listen-peer-urls=${url}`,
+        `--initial-advertise-peer-urls=${url}`,
+        "--heartbeat-interval=20",
+        "--election-timeout=200",
         "--strict-reconfig-check=false",
       ],
     });

@@ -3,8 +3,14 @@
  * outputs.
  */
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
+export {
+  type LogCounts,
+  LogOutput,
+  type LogSurroundings,
+  type LogTarget,
+} from "../src/log-output.ts";
 export { nodeClock } from "./clock.ts";
-export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
+export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
 export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
 export {
@@ -17,7 +23,7 @@ export {
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
-export { type LogCounts, nonBlockingStream } from "./log-output.ts";
+export { nonBlockingStream } from "./log-targets.ts";
 export {
   formatForTerminal,
   type LogFormat,
@@ -36,6 +42,12 @@ export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export { supervisorOf } from "./supervisor.ts";
 export * from "./tls.ts";
-export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { MAX_FILE_CERTIFICATES, type TlsExpiries, tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";
-export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";
+export {
+  followTlsFiles,
+  MAX_TLS_FILE_BYTES,
+  type TlsFileSource,
+  type TlsSource,
+  tlsSource,
+} from "./tls-source.ts";

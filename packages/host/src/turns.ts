@@ -14,7 +14,6 @@
  * and `turns.begin(shareMs)` for work that has a loop of its own. Such a loop makes one step before
  * it asks whether its slice is over: the work goes on even in a turn whose budget is spent.
  */
-import type { Clock } from "./clock.ts";
 
 /** All slices of a turn end after this long: 10 ms, less the longest step. */
 export const TURN_MS = 8;
@@ -23,7 +22,19 @@ export const SLICE_MS = 4;
 /** Slices shorter than this together do not begin a new count at the end of the turn. */
 const NOTED_MS = 1;
 
-export type TurnClock = Pick<Clock, "monotonicMs" | "endOfTurn">;
+/** The part of a Clock that turns need. */
+export interface TurnClock {
+  /**
+   * Monotonic time in milliseconds with a fraction; never goes back. Durations and deadlines are
+   * measured with this one.
+   */
+  monotonicMs(): number;
+  /**
+   * Runs `task` at the end of the present turn of the event loop, after the input that is already
+   * waiting has been read.
+   */
+  endOfTurn(task: () => void): void;
+}
 
 /** The budget of one thread. Each Clock has one. */
 export class Turns {
@@ -131,7 +142,7 @@ export class Pauses {
 
 export interface WorkOptions {
   readonly shareMs?: number;
-  /** A slice ends after so many steps, whatever the time: simulated clocks stand still in a turn. */
+  /** A slice ends after so many steps, whatever the time: some clocks stand still in a turn. */
   readonly maxSteps?: number;
   /** Makes one step. Returns whether there is more to do. */
   step(): boolean;

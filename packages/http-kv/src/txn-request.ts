@@ -214,7 +214,14 @@ const OPS = ["put", "get", "delete"];
 function opOf(value: JsonValue, place: string): RequestOp {
   const all = new Fields(value, place, [
     ...OPS,
-    ...["value", "lease", "previous", "prefix", "limit", "keys", "count", "rev"],
+    "value",
+    "lease",
+    "previous",
+    "prefix",
+    "limit",
+    "keys",
+    "count",
+    "rev",
   ]);
   const kinds = all.present(OPS);
   if (kinds.length !== 1)

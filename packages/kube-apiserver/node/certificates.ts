@@ -57,11 +57,16 @@ export async function ownCertificates(
   };
   const [server, admin] = await Promise.all([
     issued("apiserver", {
-      ...{ commonName: "kube-apiserver", organizations: [], hosts, usage: "server" },
+      commonName: "kube-apiserver",
+      organizations: [],
+      hosts,
+      usage: "server",
     }),
     issued("admin", {
-      ...{ commonName: "kubernetes-admin", organizations: ["system:masters"] },
-      ...{ hosts: [], usage: "client" },
+      commonName: "kubernetes-admin",
+      organizations: ["system:masters"],
+      hosts: [],
+      usage: "client",
     }),
   ]);
   return { ca, server, admin, serviceAccountKeyPem: serviceAccountKey(dir) };

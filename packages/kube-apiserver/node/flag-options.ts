@@ -24,7 +24,9 @@ const MAX_FILE_MIB = 1024 * 1024;
 const OWNER_REFERENCES = "OwnerReferencesPermissionEnforcement";
 /** Those that are always on, and the one that can be added. */
 const PLUGINS = new Set([
-  ...["NamespaceLifecycle", "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"],
+  "NamespaceLifecycle",
+  "MutatingAdmissionWebhook",
+  "ValidatingAdmissionWebhook",
   OWNER_REFERENCES,
 ]);
 

@@ -11,7 +11,13 @@ import type { Client } from "@quorate/client";
 import { connect } from "@quorate/client/node";
 import { startMember } from "@quorate/embed/node";
 import { type Logger, silentLogger } from "@quorate/host";
-import { nodeClock, nodeRandom, TlsFileSource, type TlsOptions } from "@quorate/host/node";
+import {
+  followTlsFiles,
+  nodeClock,
+  nodeRandom,
+  type TlsFileSource,
+  type TlsOptions,
+} from "@quorate/host/node";
 import type { UserInfo } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import { EngineServer } from "@quorate/rpc/node";
@@ -110,7 +116,11 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   const pages = new Map();
   const settings = planeOptions(options, certificates, logger);
   const plane = new ControlPlane(settings, {
-    ...{ cluster, clock: nodeClock, random: nodeRandom(), logger, pages },
+    cluster,
+    clock: nodeClock,
+    random: nodeRandom(),
+    logger,
+    pages,
     newCompressor: gzipCompressor,
     sha256Hex: (text) => hash("sha256", text),
     openSocket: watchSockets(nodeClock),
@@ -121,7 +131,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
       encryption.transformerFor({ group: kind.group, resource }),
   });
   opened.add(() => plane.close());
-  const engine = engineOf(options, certificates, plane, logger, opened);
+  const engine = await engineOf(options, certificates, plane, logger, opened);
   const counters = () => engine.counters();
   const onClose = (task: () => void) => opened.add(task);
   const counted = [storageMetrics, ...(audit === undefined ? [] : [audit.metrics])];
@@ -141,7 +151,10 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
   logger.info("ready to serve client requests", { url });
   return {
     ...written(options, certificates, url),
-    ...{ url, plane, kubeconfigFor, admin: certificates.admin },
+    url,
+    plane,
+    kubeconfigFor,
+    admin: certificates.admin,
     stop: stopOf(options, plane, engine, opened),
   };
 }
@@ -282,7 +295,8 @@ function planeOptions(
       clientCertificates: true,
       staticTokens: tokensOf(tokenAuthFile, logger),
       serviceAccounts: {
-        ...{ issuers, maxExpirationSeconds },
+        issuers,
+        maxExpirationSeconds,
         audiences: audiences.length > 0 ? audiences : issuers,
         keys: serviceAccountKeys(signing, keyFiles.map(file)),
       },
@@ -296,20 +310,20 @@ function tokensOf(path: string, logger: Logger): ReadonlyMap<string, UserInfo> |
 }
 
 /** The port; it has still to listen. */
-function engineOf(
+async function engineOf(
   options: ServeOptions,
   { ca, server }: OwnCertificates,
   plane: ControlPlane,
   logger: Logger,
   opened: Opened,
-): EngineServer {
+): Promise<EngineServer> {
   const { bindAddress, port, tls, clientCaFile } = options;
   const trustedCaPem = clientCaFile === "" ? ca.certPem : readFileSync(clientCaFile, "utf8");
   let source: TlsOptions | TlsFileSource = { ...server, trustedCaPem, clientCertOptional: true };
   if (tls !== undefined) {
     const trustedCaFile = clientCaFile || join(options.dataDir, "pki", "ca.crt");
     const files = { ...tls, clientCertOptional: true, trustedCaFile };
-    const following = new TlsFileSource(files, { clock: nodeClock, logger });
+    const following = await followTlsFiles(files, { clock: nodeClock, logger });
     opened.add(() => following.close());
     source = following;
   }

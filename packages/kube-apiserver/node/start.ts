@@ -70,7 +70,13 @@ export async function startApiServer(options: StartOptions = {}): Promise<Runnin
     };
     const { url, caPem: ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane } = serving;
     return {
-      ...{ url, ca, kubeconfig, kubeconfigPath, kubeconfigFor, plane, stop },
+      url,
+      ca,
+      kubeconfig,
+      kubeconfigPath,
+      kubeconfigFor,
+      plane,
+      stop,
       request: (path, request) => client.request(path, request),
       [Symbol.asyncDispose]: stop,
     };

@@ -17,7 +17,9 @@ export const attacked: Attacked = {
     const tokens = join(dir, "tokens.csv");
     writeFileSync(tokens, `${ADMIN_TOKEN},admin,1,"system:masters"\n`);
     const { pid } = start("api", [
-      ...["apiserver", `--data-dir=${join(dir, "api")}`, `--secure-port=${port}`],
+      "apiserver",
+      `--data-dir=${join(dir, "api")}`,
+      `--secure-port=${port}`,
       `--token-auth-file=${tokens}`,
     ]);
     const base = `https://127.0.0.1:${port}`;

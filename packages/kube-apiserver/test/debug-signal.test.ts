@@ -16,8 +16,11 @@ for (const [way, command] of WAYS) {
     t.after(() => cluster.destroy());
     const [port] = await freePorts(1);
     const running = start(t, scratch, [
-      ...[...command("quorate.js"), "apiserver", `--data-dir=${join(scratch, `api ${way}`)}`],
-      ...[`--etcd-servers=${cluster.endpoints.join(",")}`, `--secure-port=${port}`],
+      ...command("quorate.js"),
+      "apiserver",
+      `--data-dir=${join(scratch, `api ${way}`)}`,
+      `--etcd-servers=${cluster.endpoints.join(",")}`,
+      `--secure-port=${port}`,
     ]);
     await says(running, /export KUBECONFIG/);
     await isUnmoved(running);

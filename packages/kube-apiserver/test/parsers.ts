@@ -238,7 +238,7 @@ export const LISTED: readonly Listed[] = [
     },
     BODY_BYTES,
   ),
-  ...[...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("]].map((start) =>
+  ...["", "'", "object.", "[", "object == ", "object.matches('a') || ", "size("].map((start) =>
     listed(
       "kube-apiserver/src/crd/cel/faults",
       `condition in CEL ${start}`,

@@ -46,14 +46,25 @@ test("an API server takes client certificates of an intermediate", async (t) => 
   files("client", client);
   const [cert, key] = files("server", server);
   const member = new TestMember({
-    ...{ name: "m", command: memberUnderTest.command, env: {}, clientUrl: url, peerUrl },
-    ...{ dataDir: join(dir, "m"), logFile: join(dir, "m.log") },
+    name: "m",
+    command: memberUnderTest.command,
+    env: {},
+    clientUrl: url,
+    peerUrl,
+    dataDir: join(dir, "m"),
+    logFile: join(dir, "m.log"),
     identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
     flags: [
-      ...["--name=m", `--data-dir=${join(dir, "m")}`, `--initial-cluster=m=${peerUrl}`],
-      ...[`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`],
-      ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
-      ...[`--cert-file=${cert}`, `--key-file=${key}`, `--trusted-ca-file=${ca}`],
+      "--name=m",
+      `--data-dir=${join(dir, "m")}`,
+      `--initial-cluster=m=${peerUrl}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--cert-file=${cert}`,
+      `--key-file=${key}`,
+      `--trusted-ca-file=${ca}`,
       "--client-cert-auth",
     ],
   });
@@ -64,10 +75,14 @@ test("an API server takes client certificates of an intermediate", async (t) => 
     spawn(
       quorate.command[0]!,
       [
-        ...[...quorate.command.slice(1), "apiserver", `--data-dir=${join(dir, "api")}`],
-        ...[`--secure-port=${port}`, `--client-ca-file=${ca}`],
-        ...[`--etcd-servers=${url}`, `--etcd-cafile=${ca}`],
-        ...[`--etcd-certfile=${join(dir, "client.pem")}`],
+        ...quorate.command.slice(1),
+        "apiserver",
+        `--data-dir=${join(dir, "api")}`,
+        `--secure-port=${port}`,
+        `--client-ca-file=${ca}`,
+        `--etcd-servers=${url}`,
+        `--etcd-cafile=${ca}`,
+        `--etcd-certfile=${join(dir, "client.pem")}`,
         `--etcd-keyfile=${join(dir, "client-key.pem")}`,
       ],
       { stdio: ["ignore", "pipe", "pipe"] },
@@ -84,7 +99,9 @@ test("an API server takes client certificates of an intermediate", async (t) => 
   const text = await new Promise<string>((resolve, reject) => {
     const socket = connect(
       {
-        ...{ host: "127.0.0.1", port, rejectUnauthorized: false },
+        host: "127.0.0.1",
+        port,
+        rejectUnauthorized: false,
         ...tlsContext({ trusted: undefined, cert: client.certPem, key: client.keyPem }),
       },
       () =>

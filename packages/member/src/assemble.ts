@@ -147,7 +147,15 @@ function consensus(base: Base) {
   const raft = raftOf(base);
   const loop = new MemberLoop<AppliedEntry>(
     {
-      ...{ raft, wal: base.wal, transport, proposals, reads, leader, clock, logger, metrics },
+      raft,
+      wal: base.wal,
+      transport,
+      proposals,
+      reads,
+      leader,
+      clock,
+      logger,
+      metrics,
       faults: base.faults,
       fatal: lifetime.end,
     },
@@ -156,13 +164,17 @@ function consensus(base: Base) {
   signal.listen(() => loop.wake());
   const requests = new RaftRequests(
     {
-      ...{ limits, maxRequestBytes: config.maxRequestBytes },
+      limits,
+      maxRequestBytes: config.maxRequestBytes,
       areRevokesPreferred: config.featureGates.get("PriorityRequest") === true,
     },
     { raft, loop, proposals, requestIds, lifetime },
   );
   const peerMessages = new PeerMessages({
-    ...{ limits, clock, logger, memberId: ids.memberId },
+    limits,
+    clock,
+    logger,
+    memberId: ids.memberId,
     refused: metrics.peerMessagesRefused,
   });
   return { requestIds, proposals, reads, raft, loop, requests, peerMessages };
@@ -233,18 +245,32 @@ function stateParts(core: Core) {
   });
   requests.authority = auth.authority;
   const exchange = new StoreExchange({
-    ...{ disk: deps.disk, keyspaces: deps.keyspaces, storeDir: config.storeDir, faults, store },
+    disk: deps.disk,
+    keyspaces: deps.keyspaces,
+    storeDir: config.storeDir,
+    faults,
+    store,
     stepKeys: deps.applyLimits?.stepKeys,
     batchOps: config.backendBatchLimit,
     sha256: deps.sha256,
     fatal: lifetime.end,
   });
   const flusher = new Flusher(config.backendBatchIntervalMs, {
-    ...{ clock, store, exchange, faults, wake: signal.wake, fatal: lifetime.end },
+    clock,
+    store,
+    exchange,
+    faults,
+    wake: signal.wake,
+    fatal: lifetime.end,
     duration: metrics.backendCommitDuration,
   });
   const space = new Space({
-    ...{ memberId: ids.memberId, config, store, clock, logger: deps.logger, metrics },
+    memberId: ids.memberId,
+    config,
+    store,
+    clock,
+    logger: deps.logger,
+    metrics,
     isLeader: () => leader.isLeader,
     propose: (kind, request) => requests.propose(kind, request),
     flush: () => flusher.flush(),
@@ -287,7 +313,11 @@ function clusterParts(core: Stateful) {
     core.slices.close(errorOf("Stopped"));
   };
   const cluster = clusterKeeping({
-    ...{ ...common, timeoutMs, call, stopServing, end: lifetime.end },
+    ...common,
+    timeoutMs,
+    call,
+    stopServing,
+    end: lifetime.end,
     peers: () => transport.peers(),
     leader: () => leader.leader,
     isLearner: () => raft.confState.learners.includes(ids.memberId),
@@ -313,8 +343,17 @@ function clusterParts(core: Stateful) {
       maxSnapshotFiles: MAX_SNAPSHOT_FILES,
     },
     {
-      ...{ memberId: ids.memberId, config, clock, store, wal: core.wal, files: core.files },
-      ...{ transport, loop, disk: deps.disk, keyspaces: deps.keyspaces, faults },
+      memberId: ids.memberId,
+      config,
+      clock,
+      store,
+      wal: core.wal,
+      files: core.files,
+      transport,
+      loop,
+      disk: deps.disk,
+      keyspaces: deps.keyspaces,
+      faults,
       logger: deps.logger.child("server/snapshots"),
       received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
       fatal: lifetime.end,
@@ -322,7 +361,11 @@ function clusterParts(core: Stateful) {
     state.snapshot.index,
   );
   const configuration = new Configuration({
-    ...{ ...common, raft, transport, maxLearners: config.maxLearners, remotes: state.remotes },
+    ...common,
+    raft,
+    transport,
+    maxLearners: config.maxLearners,
+    remotes: state.remotes,
     disconnectDelayMs: config.electionTimeoutMs,
     settled: (result) => proposals.settle(result.requestId, result),
     removed: (index, voters) => cluster.departure.applied({ index, voters }),
@@ -334,8 +377,17 @@ function clusterParts(core: Stateful) {
     propose: (kind, request) => requests.propose(kind, request),
   });
   const snapshotInstall = new SnapshotInstall({
-    ...{ files: core.files, wal: core.wal, snapshots, exchange: core.exchange, configuration },
-    ...{ publication, loop, lifetime, metrics, logger, faults },
+    files: core.files,
+    wal: core.wal,
+    snapshots,
+    exchange: core.exchange,
+    configuration,
+    publication,
+    loop,
+    lifetime,
+    metrics,
+    logger,
+    faults,
   });
   return { stopServing, cluster, snapshots, configuration, publication, snapshotInstall };
 }
@@ -346,11 +398,20 @@ function entryParts(core: Clustered) {
   const handOver = () => cluster.leadership.handOver();
   const corruption = new Corruption({
     host: {
-      ...{ ...ids, config, clock, store, watches, leader, loop, handOver },
+      ...ids,
+      config,
+      clock,
+      store,
+      watches,
+      leader,
+      loop,
+      handOver,
       readable: () => exchange.over(),
       linearizable: () => reads.wait(),
     },
-    ...{ call, logger, snapshots },
+    call,
+    logger,
+    snapshots,
     propose: (request) => requests.propose("alarm", AlarmRequest.encode(request)),
     hasEnded: () => lifetime.hasEnded,
     entriesAfter: (index) => raft.appliedFrom(index + 1),
@@ -361,26 +422,40 @@ function entryParts(core: Clustered) {
   const readiness = new Readiness(exchange, corruption);
   const asking = { memberId: ids.memberId, clock, call, store: () => store.current };
   const entry = new EntryPoints(core.requestLimits, {
-    ...{ requests, reads, store, readiness, watches, quota: core.space.keeper },
+    requests,
+    reads,
+    store,
+    readiness,
+    watches,
+    quota: core.space.keeper,
     authority: core.auth.authority,
     tokenRoles: new FeatureSupport("token-roles", asking),
     userCreations: new FeatureSupport("user-creations", asking),
   });
   const leases = new Leases({
-    ...{ clock, keeper: core.keeper, call, timeoutMs, store, slices: core.slices },
+    clock,
+    keeper: core.keeper,
+    call,
+    timeoutMs,
+    store,
+    slices: core.slices,
     isLeader: () => leader.isLeader,
     leaderUrls: () =>
       leader.isLeader ? undefined : store.current.membership.member(leader.leader)?.peerUrls,
     linearizable: () => reads.wait(),
   });
   const slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
-    ...{ clock, logger, metrics, handOver },
+    clock,
+    logger,
+    metrics,
+    handOver,
     syncingSinceMs: () => core.wal.syncingSinceMs,
     othersAreDone: () => othersHave(raft.status(), loop.unsyncedIndex),
     isLeader: () => leader.isLeader,
   });
   const firstElection = new FirstElection(config.electionTicks, {
-    ...{ clock, logger },
+    clock,
+    logger,
     activePeers: () =>
       core.transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length,
     advanceElection: (ticks) => loop.withRaft((it) => it.advanceElection(ticks)),

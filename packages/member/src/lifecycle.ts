@@ -163,13 +163,17 @@ export class Lifecycle {
     const { clock, deps, faults, store, proposals, metrics, logger, config } = this.#parts;
     const isAwaited = (requestId: bigint) => proposals.applies(requestId);
     const applied = new AppliedEntries({
-      ...{ metrics, logger, warningMs: config.warningApplyDurationMs },
+      metrics,
+      logger,
+      warningMs: config.warningApplyDurationMs,
       malformed: this.#parts.malformed,
       settle: (requestId, result) => proposals.settle(requestId, result),
       succeeded: (kind) => this.#succeeded(kind),
     });
     return new Applier({
-      ...{ clock, faults, limits: deps.applyLimits ?? APPLY_LIMITS },
+      clock,
+      faults,
+      limits: deps.applyLimits ?? APPLY_LIMITS,
       canApply: () => !store.current.isFull,
       begin: (entry) => store.current.begin(entry, isAwaited),
       applied: (...outcome) => applied.applied(...outcome),

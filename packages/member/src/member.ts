@@ -58,10 +58,15 @@ export class Member {
     let member: Member | undefined;
     const metrics = metricsOf(config, () => member);
     const state = await bootstrap(config, {
-      ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
+      disk: deps.disk,
+      keyspaces: deps.keyspaces,
+      clock: deps.clock,
+      logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
       storeOptions: {
-        ...{ disk: deps.disk, sha256: deps.sha256, stepKeys: deps.applyLimits?.stepKeys },
+        disk: deps.disk,
+        sha256: deps.sha256,
+        stepKeys: deps.applyLimits?.stepKeys,
         batchOps: config.backendBatchLimit,
       },
       callPeer: deps.callPeer,

@@ -15,13 +15,11 @@ function begin() {
     isServing: true,
   };
   const departure = new Departure({
-    ...{
-      memberId: 1n,
-      dataDir: "/data",
-      electionTimeoutMs: ELECTION_MS,
-      clock,
-      logger: silentLogger,
-    },
+    memberId: 1n,
+    dataDir: "/data",
+    electionTimeoutMs: ELECTION_MS,
+    clock,
+    logger: silentLogger,
     stopServing: () => {
       seen.isServing = false;
     },

@@ -8,7 +8,10 @@ const { ConfChangeAddNode, ConfChangeRemoveNode } = raftpb.ConfChangeType;
 const { EntryConfChange, EntryConfChangeV2, EntryNormal } = raftpb.EntryType;
 
 const normal = (index: number): raftpb.Entry => ({
-  ...{ type: EntryNormal, term: 1, index, data: EMPTY },
+  type: EntryNormal,
+  term: 1,
+  index,
+  data: EMPTY,
 });
 
 function change(index: number, type: raftpb.ConfChangeType, isV2 = false): raftpb.Entry {

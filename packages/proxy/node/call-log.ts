@@ -45,7 +45,9 @@ function stream(handler: StreamHandler, logger: Logger): StreamHandler {
   return (call) => {
     const fields = fieldsOf(call.context.path, call.context.peerAddress);
     const listener = handler({
-      ...{ context: call.context, pause: () => call.pause(), resume: () => call.resume() },
+      context: call.context,
+      pause: () => call.pause(),
+      resume: () => call.resume(),
       get bufferedBytes() {
         return call.bufferedBytes;
       },

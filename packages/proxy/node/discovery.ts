@@ -79,7 +79,10 @@ function validate(
   const { host, port } = splitAddress(endpoint.slice("https://".length));
   return new Promise((resolve) => {
     const socket = connectTls({
-      ...{ host, port, servername: domain, timeout: VALIDATION_TIMEOUT_MS },
+      host,
+      port,
+      servername: domain,
+      timeout: VALIDATION_TIMEOUT_MS,
       ...tlsContext({ trusted: caPem }),
     });
     const end = (reason: string | undefined): void => {

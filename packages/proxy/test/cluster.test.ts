@@ -90,7 +90,11 @@ test("endpoints follow the members", async () => {
   const logger = { ...silentLogger, info } as Logger;
   const timer = followMembers(upstream, options, { clock, logger });
   const member = (name: string, url: string, isLearner = false): Member => ({
-    ...{ ID: 1n, name, peerURLs: [], clientURLs: [url], isLearner },
+    ID: 1n,
+    name,
+    peerURLs: [],
+    clientURLs: [url],
+    isLearner,
   });
   const many = Array.from({ length: 70 }, (_, i) => member("m", `x${i}:1`));
   cluster.members = [member("a", "m0:2379"), member("", "unnamed:1"), member("l", "l:1", true)];
@@ -168,7 +172,10 @@ test("SRV records: both services, a bound, and certificates unless they are not 
     async lookupSrv(service: string) {
       if (service === "etcd-client-ssl") throw new Error("no such host");
       return Array.from({ length: 70 }, (_, i) => ({
-        ...{ host: `h${i}`, port: 1, priority: i, weight: 2 },
+        host: `h${i}`,
+        port: 1,
+        priority: i,
+        weight: 2,
       }));
     },
   };
@@ -191,7 +198,9 @@ test("SRV records: both services, a bound, and certificates unless they are not 
 
 test("what waits for a member is bounded: bytes of a stream, and leases of a token", async () => {
   const silent = {
-    ...{ endpoint: "m:1", ready: undefined, close: () => {} },
+    endpoint: "m:1",
+    ready: undefined,
+    close: () => {},
     connect: () => new Promise<never>(() => {}),
   };
   let ended: number | undefined;

@@ -12,7 +12,10 @@ import { TcpProxy } from "@quorate/proxy/node";
 import { until } from "../../../test/support/until.ts";
 
 const endpoint = (port: number, priority = 0, weight = 0): GatewayEndpoint => ({
-  ...{ host: "127.0.0.1", port, priority, weight },
+  host: "127.0.0.1",
+  port,
+  priority,
+  weight,
 });
 
 function counts(picker: Picker, times: number): Record<number, number> {

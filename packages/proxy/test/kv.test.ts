@@ -159,7 +159,9 @@ test("a member that is silent while a call waits in vain is left, one that was h
 
 test("calls that wait for the cluster are bounded, and so is the length of a request", async () => {
   const silent = {
-    ...{ endpoint: "m:1", ready: undefined, close: () => {} },
+    endpoint: "m:1",
+    ready: undefined,
+    close: () => {},
     connect: () => new Promise<never>(() => {}),
   };
   const upstream = new Upstream([silent], new ManualClock(), 0, 100);

@@ -85,7 +85,9 @@ test("a client certificate with a common name would be the user of every client"
   t.after(() => rmSync(dir, { recursive: true }));
   const authority = await createAuthority("ca");
   const { certPem, keyPem } = await authority.issue({
-    ...{ commonName: "root", hosts: ["localhost"], usage: "both" },
+    commonName: "root",
+    hosts: ["localhost"],
+    usage: "both",
   });
   const [cert, key] = [join(dir, "c.pem"), join(dir, "k.pem")];
   writeFileSync(cert, certPem);

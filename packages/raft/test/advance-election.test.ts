@@ -39,7 +39,12 @@ test("with reads by lease a vote still waits for a whole election timeout of the
   const raft = follower({ readOnly: "lease", checkQuorum: true });
   raft.advanceElection(8);
   const vote = raftpb.Message.create({
-    ...{ type: raftpb.MessageType.MsgVote, from: 2n, to: 1n, term: 2, logTerm: 1, index: 3 },
+    type: raftpb.MessageType.MsgVote,
+    from: 2n,
+    to: 1n,
+    term: 2,
+    logTerm: 1,
+    index: 3,
   });
   raft.step(vote);
   assert.equal(raft.term, 1);

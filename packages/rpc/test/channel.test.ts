@@ -56,7 +56,9 @@ test("one dial for all callers; another after the server has closed the connecti
 test("TLS, verified or not", async (t) => {
   const authority = await createAuthority("ca");
   const { certPem, keyPem } = await authority.issue({
-    ...{ commonName: "server", hosts: ["127.0.0.1", "localhost"], usage: "both" },
+    commonName: "server",
+    hosts: ["127.0.0.1", "localhost"],
+    usage: "both",
   });
   const running = await startServer(t, { unary: echo, tls: { certPem, keyPem } });
   const tls = () => ({ ca: authority.caPem, ALPNProtocols: ["h2"], servername: "" });

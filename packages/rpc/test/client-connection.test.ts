@@ -133,8 +133,13 @@ test("a call: headers that are cached, metadata, a timeout, a message, its respo
       ),
     );
   const common = {
-    ...{ ":method": "POST", ":scheme": "http", ":path": "/s/m", ":authority": "a:1" },
-    ...{ te: "trailers", "content-type": "application/grpc", "user-agent": "quorate" },
+    ":method": "POST",
+    ":scheme": "http",
+    ":path": "/s/m",
+    ":authority": "a:1",
+    te: "trailers",
+    "content-type": "application/grpc",
+    "user-agent": "quorate",
   };
   assert.deepEqual(one, { ...common, token: "t", "grpc-timeout": "1500m" });
   assert.deepEqual(two, common);

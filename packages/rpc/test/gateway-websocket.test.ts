@@ -188,8 +188,12 @@ test("a line that is longer than a message may be closes the socket", () => {
   const closes: number[] = [];
   const budget = { maxBytes: 10, usedBytes: 0 };
   const head = {
-    ...{ method: "GET", path: "/v3/watch", query: "", headers: new Map() },
-    ...{ peerAddress: "", peerCommonName: undefined },
+    method: "GET",
+    path: "/v3/watch",
+    query: "",
+    headers: new Map(),
+    peerAddress: "",
+    peerCommonName: undefined,
   };
   const exchange = new SocketExchange(head, true, budget, {
     send: () => true,

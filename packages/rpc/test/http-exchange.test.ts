@@ -36,7 +36,9 @@ async function startServer(secure: boolean) {
     },
     {
       services: { unary: new Map(), stream: new Map() },
-      ...{ http: (exchange) => handlers.next(exchange), clock, logger: silentLogger },
+      http: (exchange) => handlers.next(exchange),
+      clock,
+      logger: silentLogger,
     },
   );
   const [bound] = await server.listen();
@@ -111,7 +113,9 @@ async function overHttp1(secure: boolean): Promise<ExchangesUnderTest> {
         send: (text) => void sent.write(text),
         end: () => void sent.end(),
         leave: () => void sent.destroy(),
-        ...{ head: receiver.head, body: receiver.body, outcome: receiver.outcome },
+        head: receiver.head,
+        body: receiver.body,
+        outcome: receiver.outcome,
       };
     },
     settled,
@@ -144,7 +148,9 @@ async function overHttp2(secure: boolean): Promise<ExchangesUnderTest> {
         send: (text) => void (stream as Duplex).write(text),
         end: () => void stream.end(),
         leave: () => void stream.destroy(new Error("the client leaves")),
-        ...{ head: receiver.head, body: receiver.body, outcome: receiver.outcome },
+        head: receiver.head,
+        body: receiver.body,
+        outcome: receiver.outcome,
       };
     },
     settled,
@@ -164,7 +170,10 @@ async function onFake(): Promise<ExchangesUnderTest> {
         Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
       );
       const exchange = new MemoryExchange({
-        ...{ method, path: target, query: query.join("?"), headers: fields },
+        method,
+        path: target,
+        query: query.join("?"),
+        headers: fields,
       });
       exchange.holdBudgetBytes = HOLD_BUDGET_BYTES;
       exchange.serve(handler, [], true);

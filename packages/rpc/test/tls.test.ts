@@ -3,7 +3,7 @@ import { connect as connectPlain } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
-import { revokedSerials, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { Agent, request } from "undici";
 import {
   makeAuthority,
@@ -179,7 +179,7 @@ describe("mutual TLS", () => {
     const second = makeLocalCertificate(CA, "client-two");
     const server = await start(t, {
       ...MUTUAL,
-      revokedSerials: revokedSerials(makeRevocationList(CA, [CLIENT])),
+      revokedSerials: (await readRevocations(makeRevocationList(CA, [CLIENT]))).serials,
     });
     assert.equal(await who(server, second), "client-two");
     await refused(
@@ -347,8 +347,10 @@ function alertOf(port: number, version: number, ciphers: readonly number[]) {
   const sized = (bytes: readonly number[]): number[] => [...u16(bytes.length), ...bytes];
   // Curve P-256, and signatures by ECDSA with SHA-256 and SHA-1.
   const extensions = sized([
-    ...[...u16(10), ...sized(sized(u16(23)))],
-    ...[...u16(13), ...sized(sized([0x04, 0x03, 0x02, 0x03]))],
+    ...u16(10),
+    ...sized(sized(u16(23))),
+    ...u16(13),
+    ...sized(sized([0x04, 0x03, 0x02, 0x03])),
   ]);
   const random = Array<number>(32).fill(7);
   const suites = sized(ciphers.flatMap(u16));

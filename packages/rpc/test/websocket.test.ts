@@ -232,8 +232,15 @@ describe("frames that lie", () => {
     const sent: Uint8Array[] = [];
     let deliver: (bytes: Uint8Array) => void = () => {};
     const tunnel: HttpTunnel = {
-      ...{ bufferedBytes: 0, onClose() {}, onDrain() {}, pause() {}, resume() {} },
-      ...{ hold: () => true, release() {}, end() {}, destroy() {} },
+      bufferedBytes: 0,
+      onClose() {},
+      onDrain() {},
+      pause() {},
+      resume() {},
+      hold: () => true,
+      release() {},
+      end() {},
+      destroy() {},
       onData: (listener) => {
         deliver = listener;
       },

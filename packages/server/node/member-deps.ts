@@ -34,7 +34,10 @@ export function memberDeps(
 ): Omit<MemberDeps, "onEnd"> {
   const { budgets, random } = resources;
   return {
-    ...{ clock, random, logger, names: nodeNames },
+    clock,
+    random,
+    logger,
+    names: nodeNames,
     disk: config.unsafeNoFsync ? unsyncedNodeDisk : nodeDisk,
     keyspaces: config.unsafeNoFsync ? unsyncedLevelKeyspaces : levelKeyspaces,
     // The client library and gRPC are loaded only by a member that is to find others.

@@ -324,8 +324,12 @@ test("a range in parts has one line, with its keys and the revision of the last 
     });
     const table = { unary: new Map(), stream: new Map([[path, handler]]) };
     const listener = audit.around(table).stream.get(path)!({
-      ...{ context: contextOf(path), bufferedBytes: 0, send: () => true },
-      ...{ end: () => {}, pause: () => {}, resume: () => {} },
+      context: contextOf(path),
+      bufferedBytes: 0,
+      send: () => true,
+      end: () => {},
+      pause: () => {},
+      resume: () => {},
     });
     listener.message!(RangeRequest.encode(RangeRequest.create({ key: fromUtf8("a") })));
   };

@@ -80,7 +80,9 @@ test("a caller is the user of its token, else of its certificate, else none", as
     ["late", 5],
   ]);
   const auth = {
-    ...{ isEnabled: true, revision: 5, notesCreations: true },
+    isEnabled: true,
+    revision: 5,
+    notesCreations: true,
     user: (name: string) => (users.has(name) ? {} : undefined),
     createdAt: (name: string) => users.get(name),
   };
@@ -90,8 +92,10 @@ test("a caller is the user of its token, else of its certificate, else none", as
       token === "late"
         ? Promise.resolve({ user: "late" })
         : {
-            ...{ good: { user: "ann" }, old: { user: "ann", authRevision: 3 } },
-            ...{ before: { user: "ann", authRevision: 1 }, gone: { user: "bob", authRevision: 5 } },
+            good: { user: "ann" },
+            old: { user: "ann", authRevision: 3 },
+            before: { user: "ann", authRevision: 1 },
+            gone: { user: "bob", authRevision: 5 },
             new: { user: "new", authRevision: 6 },
             listed: { user: "bob", roles: ["x"] },
           }[token],

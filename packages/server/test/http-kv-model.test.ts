@@ -100,7 +100,11 @@ class Run {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .slice(0, limit)
       .map(([key, { value, create, mod, version }]) => ({
-        ...{ key, value, create_revision: create, mod_revision: mod, version },
+        key,
+        value,
+        create_revision: create,
+        mod_revision: mod,
+        version,
       }));
     assert.deepEqual(
       lines.map((line) => JSON.parse(line)),

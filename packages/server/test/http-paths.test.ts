@@ -20,8 +20,31 @@ const random = new SeededRandom(SEED);
 const pick = <T>(list: readonly T[]): T => list[random.below(list.length)];
 
 const SEGMENTS = [
-  ...["ann", "ann", "ann", "bob", "bob", "bob", "k", "k", "", ".", "..", "%2F", "%2e%2e", "a%6en"],
-  ...["ann%2F..", "..%2Fbob", "bob%2Fk", "%00", "%ff", "ann%00", "ann0", "ann.", "v2", "keys", "+"],
+  "ann",
+  "ann",
+  "ann",
+  "bob",
+  "bob",
+  "bob",
+  "k",
+  "k",
+  "",
+  ".",
+  "..",
+  "%2F",
+  "%2e%2e",
+  "a%6en",
+  "ann%2F..",
+  "..%2Fbob",
+  "bob%2Fk",
+  "%00",
+  "%ff",
+  "ann%00",
+  "ann0",
+  "ann.",
+  "v2",
+  "keys",
+  "+",
 ];
 const METHODS = ["GET", "GET", "PUT", "POST", "DELETE", "HEAD", "PATCH"];
 const QUERIES: Readonly<Record<string, readonly string[]>> = {
@@ -36,8 +59,17 @@ const QUERIES: Readonly<Record<string, readonly string[]>> = {
     "keys",
   ],
   v2: [
-    ...["", "", "recursive=true", "recursive=true&sorted=true", "dir=true", "wait=false"],
-    ...["prevExist=true", "prevValue=x", "prevIndex=1", "recursive=true&dir=true", "quorum=true"],
+    "",
+    "",
+    "recursive=true",
+    "recursive=true&sorted=true",
+    "dir=true",
+    "wait=false",
+    "prevExist=true",
+    "prevValue=x",
+    "prevIndex=1",
+    "recursive=true&dir=true",
+    "quorum=true",
   ],
 };
 

@@ -37,13 +37,11 @@ test("every endpoint of the peer port answers whatever comes (seed 4)", async ()
       '{"revision":"1"}',
       `${"[".repeat(100_000)}`,
     ].map((one) => fromUtf8(one)),
-    ...[
-      Uint8Array.of(8),
-      Uint8Array.of(10, 2, 8),
-      new Uint8Array(7),
-      new Uint8Array(8 * (MAX_BATCH_LEASES + 1)),
-      new Uint8Array(8).fill(255),
-    ],
+    Uint8Array.of(8),
+    Uint8Array.of(10, 2, 8),
+    new Uint8Array(7),
+    new Uint8Array(8 * (MAX_BATCH_LEASES + 1)),
+    new Uint8Array(8).fill(255),
   ];
   for (const path of endpoints.keys()) {
     for (let i = 0; i < 60; i++) {

@@ -271,20 +271,16 @@ test("random messages from a peer end no member (seed 5)", async () => {
       autoLeave: false,
     };
     const message = {
-      ...{
-        type: random.below(25) as raftpb.MessageType,
-        to: to.member.id,
-        from: random.below(9) === 0 ? 9n : peer.id,
-        entries,
-        context: bytes(),
-      },
-      ...{
-        term: random.below(3) === 0 ? positive() : to.member.term,
-        logTerm: positive(),
-        index: positive(),
-        commit: positive(),
-        reject: random.below(2) === 0,
-      },
+      type: random.below(25) as raftpb.MessageType,
+      to: to.member.id,
+      from: random.below(9) === 0 ? 9n : peer.id,
+      entries,
+      context: bytes(),
+      term: random.below(3) === 0 ? positive() : to.member.term,
+      logTerm: positive(),
+      index: positive(),
+      commit: positive(),
+      reject: random.below(2) === 0,
       snapshot:
         random.below(3) === 0
           ? raftpb.Snapshot.create({ metadata: { index: positive(), term: positive(), confState } })

@@ -132,7 +132,9 @@ describe("a member with keys of many sizes", () => {
       ]);
       const sortOrder = pick([0, 1]);
       const request = RangeRequest.create({
-        ...{ key, rangeEnd, limit: pick([0, 0, 1, 9, 10, 11, 50, 290, 1000, -1]) },
+        key,
+        rangeEnd,
+        limit: pick([0, 0, 1, 9, 10, 11, 50, 290, 1000, -1]),
         revision: pick([0, 0, 250, member.store.mvcc.currentRevision]),
         keysOnly: random.below(4) === 0,
         countOnly: random.below(8) === 0,

@@ -19,14 +19,13 @@ async function send(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<HttpResponse> {
   return httpRouter(peerEndpoints(member, versionOf(member)))({
-    ...{
-      method,
-      path,
-      query: "",
-      headers: new Map(Object.entries(headers)),
-      body: new Uint8Array(0),
-    },
-    ...{ peerAddress: "127.0.0.1:1", peerCommonName: undefined },
+    method,
+    path,
+    query: "",
+    headers: new Map(Object.entries(headers)),
+    body: new Uint8Array(0),
+    peerAddress: "127.0.0.1:1",
+    peerCommonName: undefined,
   });
 }
 

@@ -64,8 +64,11 @@ async function configOf(name: string, port: number): Promise<ServerConfig> {
   const url = `http://127.0.0.1:${port}`;
   const invocation = await loadConfig(
     [
-      ...[`--name=${name}`, "--discovery-endpoints=registry:2379", "--discovery-token=tok"],
-      ...[`--listen-peer-urls=${url}`, `--initial-advertise-peer-urls=${url}`],
+      `--name=${name}`,
+      "--discovery-endpoints=registry:2379",
+      "--discovery-token=tok",
+      `--listen-peer-urls=${url}`,
+      `--initial-advertise-peer-urls=${url}`,
     ],
     {},
     () => "",

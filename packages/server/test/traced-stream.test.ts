@@ -21,8 +21,12 @@ test("a streamed range has etcd's span, which lasts as long as the call", () => 
   };
   const table = services.around({ unary: new Map(), stream: new Map([[path, handler]]) });
   const listener = table.stream.get(path)!({
-    ...{ context: { ...LOCAL_CALL, path }, bufferedBytes: 0, send: () => true },
-    ...{ end: () => {}, pause: () => {}, resume: () => {} },
+    context: { ...LOCAL_CALL, path },
+    bufferedBytes: 0,
+    send: () => true,
+    end: () => {},
+    pause: () => {},
+    resume: () => {},
   });
   listener.message!(RangeRequest.encode(RangeRequest.create({ key: fromUtf8("k"), limit: 3 })));
   assert.equal(ended.length, 0);

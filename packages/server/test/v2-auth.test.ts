@@ -22,8 +22,10 @@ const basic = (user: string, password: string): { authorization: string } => ({
   authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`,
 });
 const UNAUTHORIZED = {
-  ...{ errorCode: 110, message: "The request requires user authentication" },
-  ...{ cause: "Insufficient credentials", index: 0 },
+  errorCode: 110,
+  message: "The request requires user authentication",
+  cause: "Insufficient credentials",
+  index: 0,
 };
 
 before(async () => {
@@ -179,7 +181,9 @@ test("the audit log has the calls of v3, with the user and the verdict", async (
   const audit = new Audit(
     { level: "metadata", prefixes: [], readSampling: 1, onFailure: "drop" },
     {
-      ...{ clock: member.clock, sink, hashValue: () => "" },
+      clock: member.clock,
+      sink,
+      hashValue: () => "",
       identityOf: (context) => servedIdentity(member.auth.authority, context),
     },
   );

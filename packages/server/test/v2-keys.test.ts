@@ -144,8 +144,13 @@ test("what a program of v3 writes and deletes there makes no node that cannot be
 test("the record of a node: what was encoded is decoded, and other bytes are a file", () => {
   const kv = (value: Uint8Array) => ({ key: fromUtf8("/v2/keys//a"), value, modRevision: 9 });
   const encoded = encodeNode({
-    ...{ isDir: false, action: "update", value: "a\nb" },
-    ...{ createdIndex: 3, ttlSeconds: 5, expiresMs: 1000, isRefresh: true },
+    isDir: false,
+    action: "update",
+    value: "a\nb",
+    createdIndex: 3,
+    ttlSeconds: 5,
+    expiresMs: 1000,
+    isRefresh: true,
   });
   const node = decodeNode(KeyValue.encode(kv(encoded)));
   assert.deepEqual([node.value, node.createdIndex, node.modifiedIndex], ["a\nb", 3, 9]);

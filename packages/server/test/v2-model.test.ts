@@ -34,7 +34,10 @@ function randomRequest(random: SeededRandom, index: number): ModelRequest {
   const ttl = isWrite && one(4);
   const refresh = isPut && ttl && one(2);
   return {
-    ...{ method, path: randomPath(random), ttl, refresh },
+    method,
+    path: randomPath(random),
+    ttl,
+    refresh,
     value: isWrite && !refresh && one(2) ? pick(random, ["x", "y", "z"]) : "",
     dir: (isWrite && one(4)) || (method === "DELETE" && one(3)),
     recursive: !isWrite && one(3),
@@ -47,10 +50,15 @@ function randomRequest(random: SeededRandom, index: number): ModelRequest {
 function send(client: V2Client, request: ModelRequest) {
   const { method, path, ttl, refresh, prevIndex, prevValue } = request;
   const fields = formText({
-    ...{ value: request.value || undefined, dir: request.dir || undefined },
-    ...{ recursive: request.recursive || undefined, sorted: true, quorum: true },
-    ...{ ttl: ttl ? TTL_SECONDS : undefined, refresh: refresh || undefined },
-    ...{ prevExist: request.prevExist, prevValue: prevValue || undefined },
+    value: request.value || undefined,
+    dir: request.dir || undefined,
+    recursive: request.recursive || undefined,
+    sorted: true,
+    quorum: true,
+    ttl: ttl ? TTL_SECONDS : undefined,
+    refresh: refresh || undefined,
+    prevExist: request.prevExist,
+    prevValue: prevValue || undefined,
     prevIndex: prevIndex || undefined,
   });
   const isForm = method === "PUT" || method === "POST";

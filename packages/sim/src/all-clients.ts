@@ -47,7 +47,8 @@ export function makeClients(options: SimOptions, deps: AllClientsDeps): AllClien
   const { random, users, leaseCheck, corruptionCheck, watchCheck, clientNetwork, ...shared } = deps;
   const mixed = (rootPercent: number) => users?.mixed(rootPercent) ?? clientNetwork;
   const clients = new Clients(options, {
-    ...{ ...shared, network: mixed(50) },
+    ...shared,
+    network: mixed(50),
     random: random.fork("clients"),
     decorate: (request) => users?.decorate(request) ?? request,
     leaseCheck,
@@ -60,16 +61,23 @@ export function makeClients(options: SimOptions, deps: AllClientsDeps): AllClien
     check: watchCheck,
   });
   const leaseClients = new LeaseClients(options, {
-    ...{ ...shared, network: mixed(70) },
-    ...{ random: random.fork("lease clients"), clients, check: leaseCheck },
+    ...shared,
+    network: mixed(70),
+    random: random.fork("lease clients"),
+    clients,
+    check: leaseCheck,
   });
   const hostileClients = new HostileClients(options, {
-    ...{ ...shared, network: mixed(30) },
-    ...{ random: random.fork("hostile clients"), clients },
+    ...shared,
+    network: mixed(30),
+    random: random.fork("hostile clients"),
+    clients,
   });
   const streamClients = new StreamClients(options, {
-    ...{ ...shared, network: mixed(50) },
-    ...{ random: random.fork("stream clients"), clients },
+    ...shared,
+    network: mixed(50),
+    random: random.fork("stream clients"),
+    clients,
   });
   return { clients, watchClients, leaseClients, hostileClients, streamClients };
 }

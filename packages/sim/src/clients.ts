@@ -137,7 +137,10 @@ export class Clients {
   async #wideStep(name: string, random: Random, node: Node, i: number): Promise<boolean> {
     const { keys, valueBytes, serializableShare, leasedShare } = this.#options;
     const request = wideRequest(random, {
-      ...{ keys, leasedShare, leases: this.leases, knownRevision: this.knownRevision },
+      keys,
+      leasedShare,
+      leases: this.leases,
+      knownRevision: this.knownRevision,
       value: () => `${name}.${i}.${"\x00\xff".repeat(random.below(Math.min(valueBytes, 20) + 1))}`,
     });
     const isRead = request.kind === "range";

@@ -80,6 +80,8 @@ export function contextOf(path: string, credential: Credential, needsLeader: boo
   const metadata = metadataOf(credential, needsLeader);
   return {
     ...LOCAL_CALL,
-    ...{ path, peerCommonName: credential.commonName, metadata: (key) => metadata[key] },
+    path,
+    peerCommonName: credential.commonName,
+    metadata: (key) => metadata[key],
   };
 }

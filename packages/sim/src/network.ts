@@ -74,7 +74,9 @@ export class Network {
     this.links = new Links(options, deps);
     this.ports = new PeerPorts(this.links, deps.scheduler);
     this.#wires = new Wires(options, {
-      ...{ links: this.links, scheduler: deps.scheduler, random: deps.random.fork("wires") },
+      links: this.links,
+      scheduler: deps.scheduler,
+      random: deps.random.fork("wires"),
       accepts: (wire) => this.#accepts(wire),
       drops: (wire) => this.#drops(wire),
       received: (wire, messages, frames) => this.#received(wire, messages, frames),

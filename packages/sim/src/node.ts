@@ -2,7 +2,7 @@
  * A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the
  * member in it).
  */
-import { type Clock, type Random, silentLogger } from "@quorate/host";
+import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Member } from "@quorate/member";
 import type { Raft } from "@quorate/raft";
@@ -21,6 +21,7 @@ import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { endingOf } from "./end-reasons.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
+import { SimLog } from "./log-reader.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import { answersOf } from "./peer-ports.ts";
@@ -99,13 +100,11 @@ export class Node {
     this.#random = deps.random.fork(name);
     const { options, scheduler, network, story, config } = deps;
     this.machine = new Machine(options, {
-      ...{
-        scheduler,
-        links: network.links,
-        random: this.#random,
-        walDir: config.walDir,
-        storeDir: config.storeDir,
-      },
+      scheduler,
+      links: network.links,
+      random: this.#random,
+      walDir: config.walDir,
+      storeDir: config.storeDir,
       report: (text) => story.record(name, text),
       process: () => this.process,
     });
@@ -236,7 +235,7 @@ export class Node {
       random,
       disk: new ProcessDisk(this.machine.disk, process, twist),
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
-      logger: silentLogger,
+      logger: this.#logger(),
       secrets: options.users
         ? simSecrets(options, { random: random.fork("secrets"), scheduler, process })
         : undefined,
@@ -294,6 +293,14 @@ export class Node {
     );
   }
 
+  /** The log of a process that starts. */
+  #logger(): Logger {
+    const { options, scheduler, fail } = this.#deps;
+    if (!options.logStalls) return silentLogger;
+    const random = this.#random.fork(`log reader ${this.starts}`);
+    return new SimLog(random, () => scheduler.nowMs, fail).logger;
+  }
+
   /**
    * Where the disk has lied about syncs, and the log that is left does not show it, no program can
    * know. The operator does (docs/evidence/correctness.md): the machine is given up before it takes
@@ -334,7 +341,10 @@ export class Node {
   #watch(member: Member): void {
     const { safety, hashCheck, story, scheduler, options } = this.#deps;
     watchStore(this, member, {
-      ...{ safety, hashCheck, story, maxLearners: options.maxLearners },
+      safety,
+      hashCheck,
+      story,
+      maxLearners: options.maxLearners,
       look: (check) => this.#look(check),
       fail: (error) => this.#deps.fail(error),
       named: (isNamed) => {
@@ -361,8 +371,11 @@ export class Node {
     this.machine.disk.kill(this.#random);
     const { safety, corruptionCheck } = this.#deps;
     const ending = endingOf({
-      ...{ error, isRemoved: safety.isRemoved(this.#memberId), joins: !this.#config.isNewCluster },
-      ...{ isAnyAltered: corruptionCheck.isAnyAltered, faults: this.machine.faults },
+      error,
+      isRemoved: safety.isRemoved(this.#memberId),
+      joins: !this.#config.isNewCluster,
+      isAnyAltered: corruptionCheck.isAnyAltered,
+      faults: this.machine.faults,
     });
     if (ending === "removed") this.gone = true;
     else if (ending === "not-joined") this.hasNotJoined = true;

@@ -99,11 +99,9 @@ export class Registrar {
     this.#next = options.members;
     this.#voters = new Set(Array.from({ length: options.members }, (_, i) => nameAt(urlOf(i))));
     this.#replacer = new Replacer({
-      ...{
-        scheduler: deps.scheduler,
-        random: deps.more.fork("replacer"),
-        everyMs: options.replaceEveryMs,
-      },
+      scheduler: deps.scheduler,
+      random: deps.more.fork("replacer"),
+      everyMs: options.replaceEveryMs,
       list: () => this.#list(),
       ask: (what, path, bytes) => this.#call(what, path, bytes),
       newUrl: () => urlOf(this.#next++),

@@ -29,9 +29,13 @@ const SMALL_LOG: MemberDeps["logMemory"] = {
 
 const SMALL_WATCHES: MemberDeps["watchLimits"] = {
   ...WATCH_LIMITS,
-  ...{ maxStreamBacklogBytes: 2000, maxTotalBacklogBytes: 8000 },
-  ...{ maxResponseRevisions: 3, maxResponseBytes: 1000 },
-  ...{ maxRecentEvents: 8, maxRecentBytes: 4000, maxSliceEvents: 4 },
+  maxStreamBacklogBytes: 2000,
+  maxTotalBacklogBytes: 8000,
+  maxResponseRevisions: 3,
+  maxResponseBytes: 1000,
+  maxRecentEvents: 8,
+  maxRecentBytes: 4000,
+  maxSliceEvents: 4,
 };
 
 /** Bounds in bytes; those that are undefined are as in a machine with much memory. */

@@ -111,7 +111,8 @@ export class StreamClients {
       { key, end: "" },
     ];
     const request: ModelRead = {
-      ...{ kind: "range", ...ranges[random.below(ranges.length)] },
+      kind: "range",
+      ...ranges[random.below(ranges.length)],
       ...(random.below(3) === 0 && { limit: 1 + random.below(40) }),
       ...(random.below(8) === 0 && { keysOnly: true }),
       ...(random.below(8) === 0 && { countOnly: true }),

@@ -91,7 +91,8 @@ function orderOf(random: Random): Partial<ModelRangeOptions> {
 
 function readOf(random: Random, options: WideOptions): Extract<ModelOp, { kind: "range" }> {
   return {
-    ...{ kind: "range", ...rangeOf(random, options) },
+    kind: "range",
+    ...rangeOf(random, options),
     ...(random.below(2) === 0 && { limit: 1 + random.below(4) }),
     ...(random.below(2) === 0 && orderOf(random)),
     ...(random.below(4) === 0 && boundsOf(random, options)),
@@ -105,7 +106,9 @@ function putOf(random: Random, options: WideOptions, key = keyOf(random, options
   const ignoreLease = random.below(6) === 0;
   const isLeased = !ignoreLease && options.leases.length > 0 && random.unit() < options.leasedShare;
   return {
-    ...{ kind: "put", key, value: ignoreValue ? "" : options.value() },
+    kind: "put",
+    key,
+    value: ignoreValue ? "" : options.value(),
     ...(isLeased && { lease: oneOf(random, options.leases) }),
     ...(ignoreValue && { ignoreValue }),
     ...(ignoreLease && { ignoreLease }),

@@ -137,8 +137,13 @@ export class World {
     const { users } = this;
     const shared = { ...common, network: users?.trusted ?? this.clientNetwork };
     const all = makeClients(options, {
-      ...{ ...shared, random, users, leaseCheck, corruptionCheck },
-      ...{ watchCheck: this.watchCheck, clientNetwork: this.clientNetwork },
+      ...shared,
+      random,
+      users,
+      leaseCheck,
+      corruptionCheck,
+      watchCheck: this.watchCheck,
+      clientNetwork: this.clientNetwork,
     });
     this.clients = all.clients;
     this.watchClients = all.watchClients;
@@ -152,7 +157,8 @@ export class World {
     });
     this.registrar = new Registrar(options, {
       ...shared,
-      ...{ random: random.fork("registrar"), links: network.links },
+      random: random.fork("registrar"),
+      links: network.links,
       makeNode: async (name, url, cluster) =>
         makeNode(await configOf(options, name, url, cluster, "existing")),
       reconfigure: async (node, url, cluster) => {
@@ -170,6 +176,7 @@ export class World {
       random: random.fork("nemesis"),
       mayDamage,
       checkpoints: () => safety.checkpoints,
+      leaseClients: this.leaseClients,
     });
     this.saboteur = new Saboteur(options, {
       ...shared,
@@ -345,12 +352,10 @@ export class World {
     const { options, scheduler, story, archivist } = this;
     if (!options.restores || archivist.last === undefined) return;
     this.#restoration = new Restoration(options, archivist.last, {
-      ...{
-        scheduler,
-        story,
-        network: this.users?.trusted ?? this.clientNetwork,
-        random: this.#random.fork("restoration"),
-      },
+      scheduler,
+      story,
+      network: this.users?.trusted ?? this.clientNetwork,
+      random: this.#random.fork("restoration"),
       configOf: (name, url, cluster) => configOf(options, name, url, cluster, "new"),
       fail: (error) => this.fail(error),
     });

@@ -258,7 +258,10 @@ test("a user that is made once more is another one for who was recognised before
   // The record of the user is etcd's: it has nothing of this.
   const { password, roles } = world.store.auth.user("bob")!;
   const record = authpb.User.encode({
-    ...{ name: fromUtf8("bob"), password, roles: [...roles], options: { noPassword: false } },
+    name: fromUtf8("bob"),
+    password,
+    roles: [...roles],
+    options: { noPassword: false },
   });
   assert.deepEqual(encodeUser(world.store.auth.user("bob")!), record);
   world.ok("root", "authUserDelete", AuthUserDeleteRequest.encode({ name: "bob" }));

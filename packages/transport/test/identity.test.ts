@@ -45,7 +45,10 @@ const tlsOf = (
   { certPem, keyPem }: TestCertificate,
   more: Partial<TlsOptions> = {},
 ): TlsOptions => ({
-  ...{ certPem, keyPem, trustedCaPem: CA.certPem, clientCertAuth: true },
+  certPem,
+  keyPem,
+  trustedCaPem: CA.certPem,
+  clientCertAuth: true,
   ...more,
 });
 

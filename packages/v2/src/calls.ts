@@ -62,7 +62,10 @@ export function callServices(member: Member, parts: CallParts): CallServices {
   const { services, observer, hashKey } = parts;
   const calls = new ServiceCalls(services, { clock, observer });
   const credentials = new Credentials({
-    ...{ clock, calls, hashKey, logins },
+    clock,
+    calls,
+    hashKey,
+    logins,
     isEnforced: () => authority.isEnforced,
   });
   return { calls, credentials };

@@ -88,7 +88,9 @@ function deletionEvent(
   return eventJson(
     action,
     {
-      ...{ path: top, isDir: before?.isDir, modifiedIndex: revision },
+      path: top,
+      isDir: before?.isDir,
+      modifiedIndex: revision,
       createdIndex: before?.createdIndex ?? 0,
     },
     before === undefined ? undefined : viewOf(top, before, wallMs),

@@ -74,8 +74,16 @@ export function parseKeyRequest(head: HttpHead, path: string, body: Uint8Array):
   if (isRefresh && ttlSeconds === undefined)
     throw new V2Error("RefreshTtlRequired", "No TTL value set");
   return {
-    ...{ method: head.method as KeyRequest["method"], path: boundedPath(path), value },
-    ...{ prevValue, prevIndex, prevExist, ttlSeconds, isRefresh, waitIndex, noValueOnSuccess },
+    method: head.method as KeyRequest["method"],
+    path: boundedPath(path),
+    value,
+    prevValue,
+    prevIndex,
+    prevExist,
+    ttlSeconds,
+    isRefresh,
+    waitIndex,
+    noValueOnSuccess,
     ...flags,
   };
 }

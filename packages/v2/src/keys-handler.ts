@@ -124,7 +124,10 @@ class Keys {
       };
     }
     const listing = {
-      ...{ caller, wallMs, nextTurn: this.#nextTurn, limits: this.#deps.limits },
+      caller,
+      wallMs,
+      nextTurn: this.#nextTurn,
+      limits: this.#deps.limits,
       hold: (sizeBytes: number) => exchange.hold(sizeBytes),
     };
     const nodes = await listChildren(listing, path, index, isRecursive);

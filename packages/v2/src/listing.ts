@@ -95,8 +95,11 @@ async function* pages(
   let from = fromLatin1(key);
   for (;;) {
     const request = RangeRequest.create({
-      ...{ key: from, rangeEnd: fromLatin1(rangeEnd), limit: PAGE_KEYS },
-      ...{ revision, serializable: true },
+      key: from,
+      rangeEnd: fromLatin1(rangeEnd),
+      limit: PAGE_KEYS,
+      revision,
+      serializable: true,
     });
     const { kvs, more } = await caller.call(KVService.methods.Range, request);
     const decoded = kvs.map((kv) => KeyValue.decode(kv));

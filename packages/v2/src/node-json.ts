@@ -47,7 +47,10 @@ export function nodeJson(node: NodeView): string {
 export function viewOf(path: Path, node: NodeRecord, wallMs: number): NodeView {
   const { isDir, value, expiresMs, modifiedIndex, createdIndex } = node;
   return {
-    ...{ path, expiresMs, modifiedIndex, createdIndex },
+    path,
+    expiresMs,
+    modifiedIndex,
+    createdIndex,
     value: isDir ? undefined : value,
     isDir,
     ttlSeconds: expiresMs === undefined ? undefined : secondsLeft(expiresMs, wallMs),

@@ -97,7 +97,12 @@ export function rewrite(
   const compare = [...inDirectory(path), same];
   if (isDir) compare.push(exists(directoryKey(path)));
   return {
-    ...{ action, path, compare, success, failure: [], node },
+    action,
+    path,
+    compare,
+    success,
+    failure: [],
+    node,
     before: tail === undefined ? before : "response",
     tail: isDir ? undefined : fileTail(bytes, lease),
   };
@@ -141,7 +146,11 @@ export function createInOrder(
   const noted = fromLatin1(`last=${free.number}`);
   const { compare, success } = note.parts(path, noted);
   return {
-    ...{ action: "create", path, failure: [], node, before: undefined },
+    action: "create",
+    path,
+    failure: [],
+    node,
+    before: undefined,
     compare: [...compare, absent(nodeKey(path))],
     success: [...success, ...writes(path, node, expiry)],
     tail: { kind: "directory", number: free.number, value: noted },

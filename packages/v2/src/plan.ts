@@ -143,7 +143,12 @@ export class Planner {
     success.push(...writes(path, node, expiry, !isDir && !isRefresh));
     const fixed = isDir || isRefresh;
     return {
-      ...{ action: "set", path, compare, success, failure: [], node },
+      action: "set",
+      path,
+      compare,
+      success,
+      failure: [],
+      node,
       before: fixed ? before : "response",
     };
   }

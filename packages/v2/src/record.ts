@@ -80,9 +80,16 @@ export function nodeOf({ value, modRevision, lease }: KeyValue): NodeRecord {
   const match = end < 0 ? null : HEAD.exec(text.slice(0, end));
   if (match === null) {
     return {
-      ...{ isDir: false, action: "set", value: text, isRefresh: false },
-      ...{ createdIndex: modRevision, modifiedIndex: modRevision, revision: modRevision, lease },
-      ...{ ttlSeconds: undefined, expiresMs: undefined },
+      isDir: false,
+      action: "set",
+      value: text,
+      isRefresh: false,
+      createdIndex: modRevision,
+      modifiedIndex: modRevision,
+      revision: modRevision,
+      lease,
+      ttlSeconds: undefined,
+      expiresMs: undefined,
     };
   }
   const [, type, action, created, modified, ttl, expires, refresh] = match;

@@ -17,7 +17,9 @@ const { VERSION, MOD, LEASE, VALUE } = Compare_CompareTarget;
 /** The key exists. */
 export function exists(key: string): Compare {
   return Compare.create({
-    ...{ result: GREATER, target: VERSION, key: fromLatin1(key) },
+    result: GREATER,
+    target: VERSION,
+    key: fromLatin1(key),
     targetUnion: { case: "version", value: 0 },
   });
 }
@@ -25,7 +27,10 @@ export function exists(key: string): Compare {
 /** The key, or each key of the range, does not exist. */
 export function absent(key: string, rangeEnd = ""): Compare {
   return Compare.create({
-    ...{ result: EQUAL, target: VERSION, key: fromLatin1(key), rangeEnd: fromLatin1(rangeEnd) },
+    result: EQUAL,
+    target: VERSION,
+    key: fromLatin1(key),
+    rangeEnd: fromLatin1(rangeEnd),
     targetUnion: { case: "version", value: 0 },
   });
 }
@@ -33,7 +38,9 @@ export function absent(key: string, rangeEnd = ""): Compare {
 /** The key was last written at a revision; 0: it does not exist. */
 export function unchanged(key: string, revision: number): Compare {
   return Compare.create({
-    ...{ result: EQUAL, target: MOD, key: fromLatin1(key) },
+    result: EQUAL,
+    target: MOD,
+    key: fromLatin1(key),
     targetUnion: { case: "modRevision", value: revision },
   });
 }
@@ -41,7 +48,9 @@ export function unchanged(key: string, revision: number): Compare {
 /** The key exists and has a value. */
 export function sameValue(key: string, value: Uint8Array): Compare {
   return Compare.create({
-    ...{ result: EQUAL, target: VALUE, key: fromLatin1(key) },
+    result: EQUAL,
+    target: VALUE,
+    key: fromLatin1(key),
     targetUnion: { case: "value", value },
   });
 }
@@ -49,7 +58,9 @@ export function sameValue(key: string, value: Uint8Array): Compare {
 /** The key is attached to a lease. */
 export function attached(key: string, lease: bigint): Compare {
   return Compare.create({
-    ...{ result: EQUAL, target: LEASE, key: fromLatin1(key) },
+    result: EQUAL,
+    target: LEASE,
+    key: fromLatin1(key),
     targetUnion: { case: "lease", value: lease },
   });
 }
@@ -81,7 +92,10 @@ function deletion(key: string, rangeEnd: string): DeleteRangeRequest {
 /** Looks for one key of a range. */
 export function anyOf({ key, rangeEnd }: Range): RequestOp {
   const value = RangeRequest.create({
-    ...{ key: fromLatin1(key), rangeEnd: fromLatin1(rangeEnd), limit: 1, keysOnly: true },
+    key: fromLatin1(key),
+    rangeEnd: fromLatin1(rangeEnd),
+    limit: 1,
+    keysOnly: true,
   });
   return { request: { case: "requestRange", value } };
 }

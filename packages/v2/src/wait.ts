@@ -79,7 +79,8 @@ export class Wait {
     for (const { key, rangeEnd } of this.#ranges) {
       if (this.#isOver) return;
       const value = WatchCreateRequest.create({
-        ...{ key: fromLatin1(key), rangeEnd: fromLatin1(rangeEnd) },
+        key: fromLatin1(key),
+        rangeEnd: fromLatin1(rangeEnd),
         startRevision: request.from,
       });
       const union = { case: "createRequest" as const, value };

@@ -226,12 +226,18 @@ class Write implements Chainable<Written, Tail> {
     const view: NodeView =
       node === undefined
         ? {
-            ...{ path, modifiedIndex: index, createdIndex: before!.createdIndex },
+            path,
+            modifiedIndex: index,
+            createdIndex: before!.createdIndex,
             isDir: action === "delete" && before!.isDir,
           }
         : {
-            ...{ path, modifiedIndex: index, createdIndex: node.createdIndex ?? index },
-            ...{ expiresMs: node.expiresMs, ttlSeconds: node.ttlSeconds, isDir: node.isDir },
+            path,
+            modifiedIndex: index,
+            createdIndex: node.createdIndex ?? index,
+            expiresMs: node.expiresMs,
+            ttlSeconds: node.ttlSeconds,
+            isDir: node.isDir,
             value: node.isDir ? undefined : node.value,
           };
     const isSilent = this.#request.noValueOnSuccess && node !== undefined;

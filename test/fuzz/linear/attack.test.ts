@@ -52,12 +52,16 @@ async function startPlanted(): Promise<Victims> {
 
 test("planted work beyond the text is found in its slot, and linear work is not", async () => {
   const options = {
-    ...{ minutes: 2, seed: 1, from: 0, cases: 800, block: 200, only: "", limitMsPerKib: 1 },
-    ...{
-      freshEvery: 1e9,
-      logEveryMs: 1e9,
-      protocols: ["http/1.1"] as const,
-    },
+    minutes: 2,
+    seed: 1,
+    from: 0,
+    cases: 800,
+    block: 200,
+    only: "",
+    limitMsPerKib: 1,
+    freshEvery: 1e9,
+    logEveryMs: 1e9,
+    protocols: ["http/1.1"] as const,
   };
   const slots = SHAPES.flatMap(slotsOf).filter(
     ({ kind, label }) =>

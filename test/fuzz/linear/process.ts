@@ -54,7 +54,8 @@ export class Caller {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<{ status: number; text: string }> {
     const response = await request(url, {
-      ...{ dispatcher: this.#agent, method: body === undefined ? "GET" : "POST" },
+      dispatcher: this.#agent,
+      method: body === undefined ? "GET" : "POST",
       headers: { "content-type": "application/json", ...headers },
       body: body === undefined ? null : JSON.stringify(body),
     });

@@ -87,31 +87,39 @@ export class Servers implements Victims {
     const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     writeFileSync(join(dir, "jwt.pem"), pem.export({ type: "pkcs8", format: "pem" }));
     const member = (name: string, clientUrl: string, peerUrl: string): string[] => [
-      ...[`--name=${name}`, `--data-dir=${join(dir, name)}`, `--listen-client-urls=${clientUrl}`],
-      ...[`--advertise-client-urls=${clientUrl}`, `--listen-peer-urls=${peerUrl}`],
-      ...[`--initial-advertise-peer-urls=${peerUrl}`, `--initial-cluster=${name}=${peerUrl}`],
-      ...[
-        "--enable-v2",
-        "--bcrypt-cost=4",
-        "--unsafe-no-fsync",
-        "--quota-backend-bytes=1000000000",
-      ],
-      ...["--auto-compaction-mode=revision", "--auto-compaction-retention=50"],
+      `--name=${name}`,
+      `--data-dir=${join(dir, name)}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=${name}=${peerUrl}`,
+      "--enable-v2",
+      "--bcrypt-cost=4",
+      "--unsafe-no-fsync",
+      "--quota-backend-bytes=1000000000",
+      "--auto-compaction-mode=revision",
+      "--auto-compaction-retention=50",
     ];
     const local = (port: number): string => `http://127.0.0.1:${port}`;
     const metricsFlag = `--listen-metrics-urls=${local(metrics)}`;
     const users = this.#run("a", [...member("a", local(client), local(peer)), metricsFlag]);
     const signed = this.#run("b", [
       ...member("b", `https://127.0.0.1:${jwtClient}`, local(jwtPeer)),
-      ...[`--cert-file=${certs.server}`, `--key-file=${certs.serverKey}`],
+      `--cert-file=${certs.server}`,
+      `--key-file=${certs.serverKey}`,
       `--auth-token=jwt,priv-key=${join(dir, "jwt.pem")},sign-method=RS256`,
     ]);
     const grpcProxy = this.#run("grpc-proxy", [
-      ...["grpc-proxy", "start", `--endpoints=${local(client)}`],
+      "grpc-proxy",
+      "start",
+      `--endpoints=${local(client)}`,
       `--listen-addr=127.0.0.1:${proxy}`,
     ]);
     const tcpGateway = this.#run("gateway", [
-      ...["gateway", "start", `--endpoints=127.0.0.1:${client}`],
+      "gateway",
+      "start",
+      `--endpoints=127.0.0.1:${client}`,
       `--listen-addr=127.0.0.1:${gateway}`,
     ]);
     const add = (port: string, number: number, tls: boolean, ...processes: Process[]): void => {

@@ -126,20 +126,27 @@ function rpcShapes(port: string, headers: Readonly<Record<string, string>>): Sha
 export function memberShapes(port: string, headers: Readonly<Record<string, string>>): Shape[] {
   const form = { "content-type": "application/x-www-form-urlencoded", ...headers };
   const v2Query = {
-    ...{ recursive: "true", sorted: "true", quorum: "false", wait: "false", waitIndex: "1" },
-    ...{
-      stream: "false",
-      prevExist: "true",
-      prevValue: "a",
-      prevIndex: "1",
-      ttl: "10",
-      dir: "false",
-    },
-    ...{ refresh: "false", noValueOnSuccess: "true", value: "a" },
+    recursive: "true",
+    sorted: "true",
+    quorum: "false",
+    wait: "false",
+    waitIndex: "1",
+    stream: "false",
+    prevExist: "true",
+    prevValue: "a",
+    prevIndex: "1",
+    ttl: "10",
+    dir: "false",
+    refresh: "false",
+    noValueOnSuccess: "true",
+    value: "a",
   };
   const socket = {
-    ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
-    ...{ "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-protocol": "Bearer, abc" },
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "sec-websocket-protocol": "Bearer, abc",
   };
   return [
     plain(port, "GET", "/health", {
@@ -162,20 +169,22 @@ export function memberShapes(port: string, headers: Readonly<Record<string, stri
       heads: true,
     }),
     plain(port, "POST", "/v3/kv/range", {
-      ...{ headers: { "content-type": "application/json", ...headers }, bodyType: "json" },
-      ...{ body: { key: "YQ==" }, heads: true, query: { pretty: "true" } },
+      headers: { "content-type": "application/json", ...headers },
+      bodyType: "json",
+      body: { key: "YQ==" },
+      heads: true,
+      query: { pretty: "true" },
     }),
     plain(port, "POST", "/etcdserverpb.KV/Range", {
       headers: { "content-type": "application/grpc", te: "trailers", ...headers },
-      ...{
-        bodyType: "grpc",
-        typeName: "etcdserverpb.RangeRequest",
-        body: { key: "YQ==" },
-        heads: true,
-      },
+      bodyType: "grpc",
+      typeName: "etcdserverpb.RangeRequest",
+      body: { key: "YQ==" },
+      heads: true,
     }),
     plain(port, "GET", "/kv/app/greeting", {
-      ...{ headers, heads: true },
+      headers,
+      heads: true,
       query: { rev: "1", serializable: "", type: "text/plain" },
     }),
     plain(port, "GET", "/kv/app/", {
@@ -193,7 +202,10 @@ export function memberShapes(port: string, headers: Readonly<Record<string, stri
     }),
     plain(port, "PUT", "/kv/app/greeting", {
       headers: { "if-match": '"1"', "quorate-lease": "1", ...headers },
-      ...{ bodyType: "text", body: "hello", heads: true, query: { lease: "1", ttl: "10" } },
+      bodyType: "text",
+      body: "hello",
+      heads: true,
+      query: { lease: "1", ttl: "10" },
     }),
     plain(port, "DELETE", "/kv/app/greeting", {
       headers: { "if-match": '"1"', ...headers },
@@ -226,7 +238,8 @@ export function memberShapes(port: string, headers: Readonly<Record<string, stri
     plain(port, "GET", "/v2/members/8e9e05c52164694d", { headers }),
     plain(port, "POST", "/v2/members", {
       headers: { "content-type": "application/json", ...headers },
-      ...{ bodyType: "json", body: { peerURLs: ["x"], name: "a", id: "b", clientURLs: ["x"] } },
+      bodyType: "json",
+      body: { peerURLs: ["x"], name: "a", id: "b", clientURLs: ["x"] },
     }),
     plain(port, "GET", "/v2/stats/self", { headers }),
     ...rpcShapes(port, headers),
@@ -245,7 +258,10 @@ export function metricsShapes(port: string): Shape[] {
 export function peerShapes(port: string, headers: Readonly<Record<string, string>>): Shape[] {
   const text = { bodyType: "text", body: "text", headers } as const;
   const lease = (typeName: string): Partial<Shape> => ({
-    ...{ bodyType: "protobuf", typeName, body: treeOf(protoRoot.lookupType(typeName)), headers },
+    bodyType: "protobuf",
+    typeName,
+    body: treeOf(protoRoot.lookupType(typeName)),
+    headers,
   });
   return [
     plain(port, "GET", "/members", { headers, heads: true }),

@@ -75,7 +75,10 @@ export class Connections {
     const { port, tls } = this.#where;
     if (!tls) return connectTcp({ port, host: "127.0.0.1", noDelay: true });
     const socket: TLSSocket = connectTls({
-      ...{ port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: [this.#protocol] },
+      port,
+      host: "127.0.0.1",
+      rejectUnauthorized: false,
+      ALPNProtocols: [this.#protocol],
       ...(this.#session === undefined ? {} : { session: this.#session }),
     });
     // A full handshake would cost the server more than most requests do.
@@ -244,7 +247,13 @@ const OF_HTTP1 = new Set(["connection", "host", "transfer-encoding", "upgrade", 
 
 /** Of the static table of HPACK: the statuses that are one byte. */
 const INDEXED_STATUS: Readonly<Record<number, number>> = {
-  ...{ 136: 200, 137: 204, 138: 206, 139: 304, 140: 400, 141: 404, 142: 500 },
+  136: 200,
+  137: 204,
+  138: 206,
+  139: 304,
+  140: 400,
+  141: 404,
+  142: 500,
 };
 const MAX_WINDOW = 0x7fff_ffff;
 

@@ -44,7 +44,11 @@ export function send(
   const bytes = Buffer.from(body, "latin1");
   return new Promise((resolve, reject) => {
     const request = httpRequest({
-      ...{ host, port, method, path, agent },
+      host,
+      port,
+      method,
+      path,
+      agent,
       headers: { ...headers, "content-length": String(bytes.length) },
     });
     const nothing = setTimeout(() => {

@@ -51,7 +51,14 @@ const FIRST_PROCESS = 'trap "kill -TERM \\$child" TERM; "$@" & child=$!; wait $c
 export const asMachine: readonly string[] = [
   "unshare",
   ...(isRoot ? [] : ["--user", "--map-current-user"]),
-  ...["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", FIRST_PROCESS, "node"],
+  "--pid",
+  "--fork",
+  "--kill-child",
+  "--mount-proc",
+  "sh",
+  "-c",
+  FIRST_PROCESS,
+  "node",
   ...(isRoot ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []),
 ];
 

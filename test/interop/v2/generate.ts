@@ -121,7 +121,10 @@ function methodOf(dice: Dice): V2Request["method"] {
 export function waitDraft(dice: Dice): Draft {
   const fields = { wait: true, recursive: dice.below(2) === 0 };
   return {
-    ...{ method: "GET", path: pathOf(dice), fields, inBody: false },
+    method: "GET",
+    path: pathOf(dice),
+    fields,
+    inBody: false,
     indexes: { waitIndex: dice.below(12) },
   };
 }

@@ -45,7 +45,10 @@ async function run(): Promise<boolean> {
   });
   try {
     const outcome = await compare({
-      ...{ reference, own, dice: new SeededRandom(seed), known: KNOWN },
+      reference,
+      own,
+      dice: new SeededRandom(seed),
+      known: KNOWN,
       requests: Number(values.requests),
       waitsOnPaths: true,
       maxDifferences: Number(values.show),

@@ -114,7 +114,8 @@ export function decodeEncryptResponse(bytes: Uint8Array): EncryptedKey {
 export function encodeEncryptResponse(key: EncryptedKey): Uint8Array {
   const { ciphertext, keyId, annotations } = key;
   return concat([
-    ...[bytesField(1, ciphertext), bytesField(2, fromUtf8(keyId))],
+    bytesField(1, ciphertext),
+    bytesField(2, fromUtf8(keyId)),
     ...annotationFields(3, annotations),
   ]);
 }
@@ -122,7 +123,9 @@ export function encodeEncryptResponse(key: EncryptedKey): Uint8Array {
 export function encodeDecryptRequest(key: EncryptedKey, uid: string): Uint8Array {
   const { ciphertext, keyId, annotations } = key;
   return concat([
-    ...[bytesField(1, ciphertext), bytesField(2, fromUtf8(uid)), bytesField(3, fromUtf8(keyId))],
+    bytesField(1, ciphertext),
+    bytesField(2, fromUtf8(uid)),
+    bytesField(3, fromUtf8(keyId)),
     ...annotationFields(4, annotations),
   ]);
 }
@@ -157,7 +160,9 @@ export interface EncryptedObject extends EncryptedKey {
 export function encodeEncryptedObject(object: EncryptedObject): Uint8Array {
   const { data, keyId, ciphertext, annotations, source } = object;
   return concat([
-    ...[bytesField(1, data), bytesField(2, fromUtf8(keyId)), bytesField(3, ciphertext)],
+    bytesField(1, data),
+    bytesField(2, fromUtf8(keyId)),
+    bytesField(3, ciphertext),
     ...annotationFields(4, annotations),
     source === 0 ? EMPTY : Uint8Array.of(5 << 3, source),
   ]);

@@ -187,7 +187,10 @@ function detailsOf(value: unknown): StatusDetails {
   const causes = details["causes"] ?? [];
   if (!Array.isArray(causes)) throw wrongType("status.details.causes", "list");
   return {
-    ...{ name: text("name"), group: text("group"), kind: text("kind"), uid: text("uid") },
+    name: text("name"),
+    group: text("group"),
+    kind: text("kind"),
+    uid: text("uid"),
     causes: causes.slice(0, MAX_REFUSAL_CAUSES).map((one: unknown, at): StatusCause => {
       const where = `status.details.causes[${at}]`;
       const cause = objectOf(one, where);

@@ -115,8 +115,14 @@ function cut(userAgent: string): string {
 function referenceOf(attributes: AuthorizerAttributes) {
   const { resource, namespace, name, group, version, subresource } = attributes;
   return {
-    ...{ resource, namespace, name, uid: "", apiGroup: group, apiVersion: version },
-    ...{ resourceVersion: "", subresource },
+    resource,
+    namespace,
+    name,
+    uid: "",
+    apiGroup: group,
+    apiVersion: version,
+    resourceVersion: "",
+    subresource,
   };
 }
 

@@ -35,8 +35,15 @@ const POLICY_FIELDS = [
   "omitManagedFields",
 ];
 const RULE_FIELDS = [
-  ...["level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs"],
-  ...["omitStages", "omitManagedFields"],
+  "level",
+  "users",
+  "userGroups",
+  "verbs",
+  "resources",
+  "namespaces",
+  "nonResourceURLs",
+  "omitStages",
+  "omitManagedFields",
 ];
 const RESOURCE_FIELDS = ["group", "resources", "resourceNames"];
 

@@ -44,7 +44,9 @@ function roleSpec(
 ): ResourceSpec {
   const { kind } = source;
   return builtinSpec(source, resource, {
-    ...{ namespaced, hooks, nameRule: nameIsPathSegment },
+    namespaced,
+    hooks,
+    nameRule: nameIsPathSegment,
     strategy: plainStrategy(
       { kind, namespaced },
       {
@@ -65,7 +67,9 @@ function bindingSpec(
 ): ResourceSpec {
   const { kind } = source;
   return builtinSpec(source, resource, {
-    ...{ namespaced, hooks, nameRule: nameIsPathSegment },
+    namespaced,
+    hooks,
+    nameRule: nameIsPathSegment,
     strategy: plainStrategy(
       { kind, namespaced },
       {

@@ -53,7 +53,10 @@ export const disruptionBudgetTable = tableOf(
   specColumn("Max Unavailable", "maxUnavailable", "N/A", "Pods that may go."),
   {
     column: {
-      ...{ name: "Allowed Disruptions", type: "integer", format: "", priority: 0 },
+      name: "Allowed Disruptions",
+      type: "integer",
+      format: "",
+      priority: 0,
       description: "Pods that may go now.",
     },
     cell: (object) => statusCount(object, "disruptionsAllowed"),
@@ -74,14 +77,20 @@ export const priorityClassTable = tableOf(
   nameColumn(),
   {
     column: {
-      ...{ name: "Value", type: "integer", format: "", priority: 0 },
+      name: "Value",
+      type: "integer",
+      format: "",
+      priority: 0,
       description: "The priority of its pods.",
     },
     cell: (object) => object["value"] ?? 0,
   },
   {
     column: {
-      ...{ name: "Global-Default", type: "boolean", format: "", priority: 0 },
+      name: "Global-Default",
+      type: "boolean",
+      format: "",
+      priority: 0,
       description: "Whether it is for pods without a class.",
     },
     cell: (object) => object["globalDefault"] ?? false,

@@ -32,12 +32,17 @@ const REFERENCE_FIELDS = [
 
 const CORE_FIELDS = [
   ...REFERENCE_FIELDS.map((field) => `involvedObject.${field}`),
-  ...["reason", "reportingComponent", "source", "type"],
+  "reason",
+  "reportingComponent",
+  "source",
+  "type",
 ];
 
 const EVENTS_FIELDS = [
   ...REFERENCE_FIELDS.map((field) => `regarding.${field}`),
-  ...["reason", "reportingController", "type"],
+  "reason",
+  "reportingController",
+  "type",
 ];
 
 /** Both versions' names: one storage serves both. */

@@ -92,7 +92,10 @@ export function scaleOf(object: KubeObject, paths: ScalePaths, missing = 0): Sca
     apiVersion: "autoscaling/v1",
     kind: "Scale",
     metadata: {
-      ...{ name, uid, resourceVersion, creationTimestamp },
+      name,
+      uid,
+      resourceVersion,
+      creationTimestamp,
       ...(namespace === undefined ? {} : { namespace }),
     },
     spec: { replicas: number(paths.specReplicas) ?? missing },

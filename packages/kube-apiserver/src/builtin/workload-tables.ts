@@ -167,7 +167,10 @@ export const cronJobTable = tableOf(
   ),
   {
     column: {
-      ...{ name: "Suspend", type: "boolean", format: "", priority: 0 },
+      name: "Suspend",
+      type: "boolean",
+      format: "",
+      priority: 0,
       description: "Whether jobs are held back.",
     },
     cell: (object) => {

@@ -18,7 +18,11 @@ export interface KmsConfig {
 }
 
 export const KMS_FIELDS: readonly string[] = [
-  ...["apiVersion", "name", "endpoint", "timeout", "cachesize"],
+  "apiVersion",
+  "name",
+  "endpoint",
+  "timeout",
+  "cachesize",
 ];
 
 /**

@@ -117,7 +117,9 @@ export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Arr
     );
   // In place: a copy would lose the duplicate fields that the parser has found.
   return Object.assign(fields, {
-    ...{ apiVersion, kind: name, metadata: fields["metadata"] ?? {} },
+    apiVersion,
+    kind: name,
+    metadata: fields["metadata"] ?? {},
   }) as unknown as KubeObject;
 }
 
@@ -147,7 +149,8 @@ function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
   }
   return {
     ...decodedBy(resource, object),
-    ...{ apiVersion: object.apiVersion, sizeBytes: bytes.length },
+    apiVersion: object.apiVersion,
+    sizeBytes: bytes.length,
   };
 }
 

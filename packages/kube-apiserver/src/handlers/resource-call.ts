@@ -81,7 +81,11 @@ export function admissionAttributes(
 ): AdmissionAttributes {
   const { name, namespace } = named;
   return {
-    ...{ operation, object, oldObject, name, namespace },
+    operation,
+    object,
+    oldObject,
+    name,
+    namespace,
     user: call.user,
     kind: resource.kind,
     resource: resourceOf(resource),

@@ -45,8 +45,16 @@ interface Fields {
 }
 
 const NO_FIELDS: Fields = {
-  ...{ verb: "", group: "", version: "", namespace: "", resource: "", subresource: "" },
-  ...{ name: "", form: "", isNamed: false, isBelowRoot: false },
+  verb: "",
+  group: "",
+  version: "",
+  namespace: "",
+  resource: "",
+  subresource: "",
+  name: "",
+  form: "",
+  isNamed: false,
+  isBelowRoot: false,
 };
 
 /** A request's path and method, read once. Nothing but `Target.of` makes one. */
@@ -127,8 +135,16 @@ export function attributesOf(target: Target, user: UserInfo): AuthorizerAttribut
   const { verb, isResourceRequest, namespace, group, version } = target;
   const { resource, subresource, name, path } = target;
   return {
-    ...{ user, verb, isResourceRequest, namespace, group, version },
-    ...{ resource, subresource, name, path },
+    user,
+    verb,
+    isResourceRequest,
+    namespace,
+    group,
+    version,
+    resource,
+    subresource,
+    name,
+    path,
   };
 }
 
@@ -161,8 +177,16 @@ function fieldsOf(method: string, path: string, query: Query): Fields | "no reso
   const isBelowRoot = prefix === "api" || group !== "" ? path.startsWith(`/${prefix}/`) : false;
   const isNamed = pathName !== "";
   return {
-    ...{ verb, group, version, namespace, resource, subresource, name, form },
-    ...{ isNamed, isBelowRoot },
+    verb,
+    group,
+    version,
+    namespace,
+    resource,
+    subresource,
+    name,
+    form,
+    isNamed,
+    isBelowRoot,
   };
 }
 

@@ -67,7 +67,11 @@ export function tableOf(
   rows: readonly unknown[],
 ): Record<string, unknown> {
   const columnDefinitions = columns?.map(({ name, type, format, description, priority }) => ({
-    ...{ name, type, format, description, priority },
+    name,
+    type,
+    format,
+    description,
+    priority,
   }));
   return {
     kind: "Table",

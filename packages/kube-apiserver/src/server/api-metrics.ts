@@ -5,8 +5,8 @@ import type { Target } from "../handlers/target.ts";
 import type { LevelName, PriorityLevels } from "./priority-levels.ts";
 
 const DURATION_BOUNDS = [
-  ...[0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20],
-  ...[30, 45, 60],
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
+  60,
 ];
 const SIZE_BOUNDS = [1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 const LEVELS: readonly LevelName[] = ["system", "leader-election", "workload", "catch-all"];

@@ -102,7 +102,11 @@ export class ControlPlane {
     this.access = new Access(options.access, forAccess);
     const conditions = new MatchConditionCompiler();
     this.#policy = new PolicyRuntime(options.policy, {
-      ...{ clock, logger, applyPatch, conditions, served: this.resources },
+      clock,
+      logger,
+      applyPatch,
+      conditions,
+      served: this.resources,
       random: random.fork("policy"),
       authorizer: this.access.authorizer,
       webhooks: deps.webhooks,
@@ -111,7 +115,9 @@ export class ControlPlane {
     for (const [path, page] of openApi) deps.pages.set(path, page);
     const fieldManagers = new FieldManagers(this.resources, clock);
     this.server = new ApiServer(options, {
-      ...{ clock, logger, applyPatch },
+      clock,
+      logger,
+      applyPatch,
       random: random.fork("server"),
       resources: this.resources,
       newCompressor: deps.newCompressor,
@@ -143,8 +149,13 @@ export class ControlPlane {
     this.#definitions = new CustomResources(
       { establishDelayMs: 0 },
       {
-        ...{ clock, logger, storageVersionHash, webhooks: deps.webhooks },
-        ...{ storages: this.storages, table: this.resources, random: random.fork("definitions") },
+        clock,
+        logger,
+        storageVersionHash,
+        webhooks: deps.webhooks,
+        storages: this.storages,
+        table: this.resources,
+        random: random.fork("definitions"),
         isBuiltIn: (group, resource) =>
           specs.some(({ kind, resource: name }) => kind.group === group && name === resource),
         collectsGarbage: registry.collectsGarbage,

@@ -7,33 +7,55 @@ import {
 } from "../../../../test/fuzz/linear/shapes.ts";
 
 const LIST_QUERY = {
-  ...{ labelSelector: "a=b,c in (d,e),!f", fieldSelector: "metadata.name=a", limit: "10" },
-  ...{
-    continue: "abc",
-    resourceVersion: "0",
-    resourceVersionMatch: "NotOlderThan",
-    watch: "false",
-  },
-  ...{ timeoutSeconds: "1", timeout: "10s", pretty: "true", allowWatchBookmarks: "true" },
+  labelSelector: "a=b,c in (d,e),!f",
+  fieldSelector: "metadata.name=a",
+  limit: "10",
+  continue: "abc",
+  resourceVersion: "0",
+  resourceVersionMatch: "NotOlderThan",
+  watch: "false",
+  timeoutSeconds: "1",
+  timeout: "10s",
+  pretty: "true",
+  allowWatchBookmarks: "true",
   sendInitialEvents: "false",
 };
 const WRITE_QUERY = {
-  ...{ dryRun: "All", fieldManager: "a", fieldValidation: "Strict", force: "false" },
-  ...{ pretty: "true", timeout: "10s" },
+  dryRun: "All",
+  fieldManager: "a",
+  fieldValidation: "Strict",
+  force: "false",
+  pretty: "true",
+  timeout: "10s",
 };
 const DELETE_QUERY = {
-  ...{ dryRun: "All", propagationPolicy: "Background", gracePeriodSeconds: "1" },
-  ...{ orphanDependents: "false", ignoreStoreReadErrorWithClusterBreakingPotential: "false" },
+  dryRun: "All",
+  propagationPolicy: "Background",
+  gracePeriodSeconds: "1",
+  orphanDependents: "false",
+  ignoreStoreReadErrorWithClusterBreakingPotential: "false",
 };
 const METADATA = {
-  ...{ name: "a", namespace: "default", generateName: "a-", uid: "b", resourceVersion: "" },
-  ...{ labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["a/b"], generation: 1 },
-  ...{ creationTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0 },
+  name: "a",
+  namespace: "default",
+  generateName: "a-",
+  uid: "b",
+  resourceVersion: "",
+  labels: { a: "b" },
+  annotations: { c: "d" },
+  finalizers: ["a/b"],
+  generation: 1,
+  creationTimestamp: "2026-01-01T00:00:00Z",
+  deletionGracePeriodSeconds: 0,
   ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "a", uid: "b", controller: true }],
   managedFields: [
     {
-      ...{ manager: "a", operation: "Update", apiVersion: "v1", time: "2026-01-01T00:00:00Z" },
-      ...{ fieldsType: "FieldsV1", fieldsV1: { "f:data": { "f:a": {}, 'k:{"name":"a"}': {} } } },
+      manager: "a",
+      operation: "Update",
+      apiVersion: "v1",
+      time: "2026-01-01T00:00:00Z",
+      fieldsType: "FieldsV1",
+      fieldsV1: { "f:data": { "f:a": {}, 'k:{"name":"a"}': {} } },
     },
   ],
 };
@@ -42,7 +64,10 @@ const TEMPLATE = {
   spec: {
     containers: [
       {
-        ...{ name: "a", image: "b", command: ["c"], env: [{ name: "a", value: "b" }] },
+        name: "a",
+        image: "b",
+        command: ["c"],
+        env: [{ name: "a", value: "b" }],
         resources: { limits: { cpu: "100m", memory: "1Gi" }, requests: { cpu: "1" } },
         ports: [{ containerPort: 80, protocol: "TCP" }],
         livenessProbe: { httpGet: { path: "/", port: "http" }, periodSeconds: 1 },
@@ -68,20 +93,19 @@ const EVERYBODYS: readonly Kind[] = [
     rest: { status: { userInfo: { username: "a", groups: ["b"], extra: { c: ["d"] } } } },
   },
   {
-    ...{ apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" },
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectAccessReview",
     plural: "selfsubjectaccessreviews",
     rest: {
       spec: {
         resourceAttributes: {
-          ...{
-            namespace: "a",
-            verb: "get",
-            group: "",
-            version: "v1",
-            resource: "pods",
-            subresource: "log",
-            name: "a",
-          },
+          namespace: "a",
+          verb: "get",
+          group: "",
+          version: "v1",
+          resource: "pods",
+          subresource: "log",
+          name: "a",
           labelSelector: {
             rawSelector: "a=b",
             requirements: [{ key: "a", operator: "In", values: ["b"] }],
@@ -314,33 +338,35 @@ const ADMINS: readonly Kind[] = [
     },
   },
   {
-    ...{ apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" },
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
     plural: "validatingwebhookconfigurations",
     rest: {
       webhooks: [
         {
-          ...{ name: "a.b.c", clientConfig: { url: "https://127.0.0.1:1/a", caBundle: "YQ==" } },
-          ...{
-            rules: [
-              { apiGroups: ["a"], apiVersions: ["v1"], resources: ["b"], operations: ["CREATE"] },
-            ],
-          },
-          ...{ admissionReviewVersions: ["v1"], sideEffects: "None", timeoutSeconds: 1 },
-          ...{ matchConditions: [{ name: "a", expression: "object.metadata.name == 'a'" }] },
-          ...{
-            namespaceSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b"] }] },
-          },
+          name: "a.b.c",
+          clientConfig: { url: "https://127.0.0.1:1/a", caBundle: "YQ==" },
+          rules: [
+            { apiGroups: ["a"], apiVersions: ["v1"], resources: ["b"], operations: ["CREATE"] },
+          ],
+          admissionReviewVersions: ["v1"],
+          sideEffects: "None",
+          timeoutSeconds: 1,
+          matchConditions: [{ name: "a", expression: "object.metadata.name == 'a'" }],
+          namespaceSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b"] }] },
         },
       ],
     },
   },
   {
-    ...{ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" },
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
     plural: "customresourcedefinitions",
     rest: {
       metadata: { ...METADATA, name: "gadgets.example.org" },
       spec: {
-        ...{ group: "example.org", scope: "Namespaced" },
+        group: "example.org",
+        scope: "Namespaced",
         names: {
           kind: "Gadget",
           plural: "gadgets",
@@ -350,23 +376,19 @@ const ADMINS: readonly Kind[] = [
         },
         versions: [
           {
-            ...{
-              name: "v1",
-              served: true,
-              storage: true,
-              subresources: {
-                status: {},
-                scale: {
-                  specReplicasPath: ".spec.r",
-                  statusReplicasPath: ".status.r",
-                  labelSelectorPath: ".status.s",
-                },
+            name: "v1",
+            served: true,
+            storage: true,
+            subresources: {
+              status: {},
+              scale: {
+                specReplicasPath: ".spec.r",
+                statusReplicasPath: ".status.r",
+                labelSelectorPath: ".status.s",
               },
             },
-            ...{
-              additionalPrinterColumns: [{ name: "Size", type: "integer", jsonPath: ".spec.size" }],
-              selectableFields: [{ jsonPath: ".spec.text" }],
-            },
+            additionalPrinterColumns: [{ name: "Size", type: "integer", jsonPath: ".spec.size" }],
+            selectableFields: [{ jsonPath: ".spec.text" }],
             schema: {
               openAPIV3Schema: {
                 type: "object",
@@ -374,10 +396,8 @@ const ADMINS: readonly Kind[] = [
                   spec: {
                     type: "object",
                     properties: {
-                      ...{
-                        size: { type: "integer", default: 3 },
-                        text: { type: "string", pattern: "^(a+)+$", format: "date-time" },
-                      },
+                      size: { type: "integer", default: 3 },
+                      text: { type: "string", pattern: "^(a+)+$", format: "date-time" },
                       list: {
                         type: "array",
                         items: { type: "string" },
@@ -445,21 +465,27 @@ export function widgetDefinition(): Tree {
     ...RULES.map((rule) => text({ maxLength: 70_000, "x-kubernetes-validations": [{ rule }] })),
   ];
   const list = (type: string, more: Tree = {}): Tree => ({
-    ...{ type: "array", "x-kubernetes-list-type": type, ...more },
+    type: "array",
+    "x-kubernetes-list-type": type,
+    ...more,
     items:
       type === "map"
         ? { type: "object", required: ["k"], properties: { k: { type: "string" } } }
         : { type: "string" },
   });
   return {
-    ...{ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" },
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
     metadata: { name: "widgets.attack.org" },
     spec: {
-      ...{ group: "attack.org", scope: "Namespaced" },
+      group: "attack.org",
+      scope: "Namespaced",
       names: { kind: "Widget", plural: "widgets", singular: "widget" },
       versions: [
         {
-          ...{ name: "v1", served: true, storage: true },
+          name: "v1",
+          served: true,
+          storage: true,
           schema: {
             openAPIV3Schema: {
               type: "object",
@@ -468,15 +494,12 @@ export function widgetDefinition(): Tree {
                   type: "object",
                   properties: {
                     ...Object.fromEntries(texts.map((one, at) => [asKey(at), one])),
-                    ...{
-                      set: list("set"),
-                      map: list("map", { "x-kubernetes-list-map-keys": ["k"] }),
-                    },
-                    ...{
-                      unique: { type: "array", items: { type: "string" } },
-                      any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-                    },
-                    ...{ port: { "x-kubernetes-int-or-string": true }, count: { type: "integer" } },
+                    set: list("set"),
+                    map: list("map", { "x-kubernetes-list-map-keys": ["k"] }),
+                    unique: { type: "array", items: { type: "string" } },
+                    any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+                    port: { "x-kubernetes-int-or-string": true },
+                    count: { type: "integer" },
                   },
                 },
               },
@@ -491,17 +514,17 @@ export function widgetDefinition(): Tree {
 function widget(): Tree {
   const count = FORMATS.length + PATTERNS.length + RULES.length;
   return {
-    ...{ apiVersion: "attack.org/v1", kind: "Widget", metadata: METADATA },
+    apiVersion: "attack.org/v1",
+    kind: "Widget",
+    metadata: METADATA,
     spec: {
       ...Object.fromEntries(Array.from({ length: count }, (_, at) => [asKey(at), "a"])),
-      ...{
-        set: ["a"],
-        map: [{ k: "a" }],
-        unique: ["a"],
-        any: { a: { b: "c" } },
-        port: "http",
-        count: 1,
-      },
+      set: ["a"],
+      map: [{ k: "a" }],
+      unique: ["a"],
+      any: { a: { b: "c" } },
+      port: "http",
+      count: 1,
     },
   };
 }
@@ -560,11 +583,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
       headers: { ...headers, accept: "application/yaml" },
     }),
     plain(port, "DELETE", `${maps}/a`, {
-      ...{
-        headers: { ...headers, "content-type": "application/json" },
-        query: DELETE_QUERY,
-        bodyType: "json",
-      },
+      headers: { ...headers, "content-type": "application/json" },
+      query: DELETE_QUERY,
+      bodyType: "json",
       body: {
         apiVersion: "v1",
         kind: "DeleteOptions",
@@ -593,7 +614,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
           plain(port, "POST", pathOf(kind), {
             name: `POST ${pathOf(kind)} ${bodyType} for ${accept}`,
             headers: { ...headers, accept, "content-type": `application/${bodyType}` },
-            ...{ query: WRITE_QUERY, bodyType, body: object },
+            query: WRITE_QUERY,
+            bodyType,
+            body: object,
           }),
         );
       }
@@ -601,7 +624,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
   }
   shapes.push(
     plain(port, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {
-      ...{ name: "POST selfsubjectreviews protobuf", bodyType: "text", body: "k8s\0" },
+      name: "POST selfsubjectreviews protobuf",
+      bodyType: "text",
+      body: "k8s\0",
       headers: { ...headers, "content-type": "application/vnd.kubernetes.protobuf" },
     }),
   );
@@ -610,7 +635,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
     plain(port, "PATCH", `${maps}/a`, {
       name: `PATCH ${maps}/a ${type}`,
       headers: { ...headers, "content-type": `application/${type}` },
-      ...{ query: WRITE_QUERY, bodyType, body },
+      query: WRITE_QUERY,
+      bodyType,
+      body,
     });
   const one = { apiVersion: "v1", kind: "ConfigMap", metadata: METADATA, data: { a: "b" } };
   const widgets = "/apis/attack.org/v1/namespaces/default/widgets";
@@ -619,7 +646,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
       plain(port, "POST", widgets, {
         name: `POST ${widgets} ${bodyType}`,
         headers: { ...headers, "content-type": `application/${bodyType}` },
-        ...{ query: WRITE_QUERY, bodyType, body: widget() },
+        query: WRITE_QUERY,
+        bodyType,
+        body: widget(),
       }),
     );
   shapes.push(
@@ -642,7 +671,9 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
     plain(port, "PATCH", "/apis/apps/v1/namespaces/default/deployments/a", {
       name: "PATCH deployments strategic",
       headers: { ...headers, "content-type": "application/strategic-merge-patch+json" },
-      ...{ query: WRITE_QUERY, bodyType: "json", body: { spec: { template: TEMPLATE } } },
+      query: WRITE_QUERY,
+      bodyType: "json",
+      body: { spec: { template: TEMPLATE } },
     }),
     plain(port, "PUT", `${maps}/a`, {
       headers: { ...headers, "content-type": "application/json" },
@@ -651,7 +682,8 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
       body: one,
     }),
     plain(port, "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
-      ...{ headers: { ...headers, "content-type": "application/json" }, bodyType: "json" },
+      headers: { ...headers, "content-type": "application/json" },
+      bodyType: "json",
       body: {
         apiVersion: "authentication.k8s.io/v1",
         kind: "TokenRequest",
@@ -663,7 +695,8 @@ export function apiShapes(port: string, headers: Readonly<Record<string, string>
       },
     }),
     plain(port, "PUT", "/apis/apps/v1/namespaces/default/deployments/a/scale", {
-      ...{ headers: { ...headers, "content-type": "application/json" }, bodyType: "json" },
+      headers: { ...headers, "content-type": "application/json" },
+      bodyType: "json",
       body: {
         apiVersion: "autoscaling/v1",
         kind: "Scale",

@@ -25,14 +25,27 @@ function files(t: { after(task: () => void): void }, policy = POLICY) {
 /** A request of a client whose User-Agent is long. */
 const request = {
   head: {
-    ...{ method: "GET", path: "/version", query: "", peerCommonName: undefined },
+    method: "GET",
+    path: "/version",
+    query: "",
+    peerCommonName: undefined,
     headers: new Map([["user-agent", "x".repeat(900)]]),
     peerAddress: "127.0.0.1:1",
   },
-  ...{ auditId: "1", isLong: false, startedMs: 0 },
+  auditId: "1",
+  isLong: false,
+  startedMs: 0,
   attributes: {
-    ...{ user: ANONYMOUS, verb: "get", isResourceRequest: false, namespace: "", group: "" },
-    ...{ version: "", resource: "", subresource: "", name: "", path: "/version" },
+    user: ANONYMOUS,
+    verb: "get",
+    isResourceRequest: false,
+    namespace: "",
+    group: "",
+    version: "",
+    resource: "",
+    subresource: "",
+    name: "",
+    path: "/version",
   },
 };
 
@@ -53,7 +66,10 @@ test("While the disk is full lines wait, are dropped at the bound, and are writt
   let isFull = true;
   const written: Uint8Array[] = [];
   const target = {
-    ...{ isFile: true, sizeBytes: 0, sinceMs: 0, close: async () => {} },
+    isFile: true,
+    sizeBytes: 0,
+    sinceMs: 0,
+    close: async () => {},
     write: async (bytes: Uint8Array) => {
       if (isFull) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
       written.push(bytes);

@@ -105,7 +105,11 @@ test("A path that cannot be read is recorded, with who asked for it", async (t) 
     const { status, json } = await world.request(path, { user: "jane", groups: [] });
     assert.deepEqual([status, json.reason], [400, "BadRequest"], path);
     const recorded = events().map(({ stage, requestURI, user, verb, responseStatus }) => [
-      ...[stage, requestURI, user.username, verb, responseStatus?.code],
+      stage,
+      requestURI,
+      user.username,
+      verb,
+      responseStatus?.code,
     ]);
     assert.deepEqual(recorded, [
       ["RequestReceived", path, "jane", "get", undefined],
@@ -150,10 +154,21 @@ test("The format legacy is one line of text", async (t) => {
 
 function requestAudit(level: "Metadata" | "RequestResponse" = "RequestResponse") {
   const event = {
-    ...{ level, auditId: "1", requestUri: "/", verb: "get", user: ANONYMOUS, sourceIps: [] },
-    ...{ impersonatedUser: undefined, impersonationConstraint: "", userAgent: "" },
-    ...{ objectRef: undefined, responseStatus: undefined, receivedMs: 0 },
-    ...{ requestObject: undefined, responseObject: undefined, annotations: new Map() },
+    level,
+    auditId: "1",
+    requestUri: "/",
+    verb: "get",
+    user: ANONYMOUS,
+    sourceIps: [],
+    impersonatedUser: undefined,
+    impersonationConstraint: "",
+    userAgent: "",
+    objectRef: undefined,
+    responseStatus: undefined,
+    receivedMs: 0,
+    requestObject: undefined,
+    responseObject: undefined,
+    annotations: new Map(),
   };
   const decision = { level, omitStages: [], omitManagedFields: false };
   return { event, audit: new RequestAudit(event, decision, false, () => true) };

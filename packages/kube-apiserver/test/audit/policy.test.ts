@@ -7,8 +7,15 @@ import { MAX_POLICY_LIST, parseAuditPolicy } from "../../src/audit/policy-file.t
 const HEAD = { apiVersion: "audit.k8s.io/v1", kind: "Policy" };
 const REQUEST = {
   user: { ...ANONYMOUS, name: "jane", groups: ["dev"] },
-  ...{ verb: "get", isResourceRequest: true, namespace: "ns", group: "apps", version: "v1" },
-  ...{ resource: "deployments", subresource: "", name: "web", path: "/apis/apps/v1" },
+  verb: "get",
+  isResourceRequest: true,
+  namespace: "ns",
+  group: "apps",
+  version: "v1",
+  resource: "deployments",
+  subresource: "",
+  name: "web",
+  path: "/apis/apps/v1",
 };
 
 /** Whether a rule of these fields decides about the request. */
@@ -63,7 +70,11 @@ test("The first rule that fits decides; without one nothing is recorded", () => 
     { level: "RequestResponse", users: ["jane"] },
   ];
   const parsed = parseAuditPolicy({
-    ...{ ...HEAD, rules, omitStages: ["RequestReceived"], omitManagedFields: true, hello: 1 },
+    ...HEAD,
+    rules,
+    omitStages: ["RequestReceived"],
+    omitManagedFields: true,
+    hello: 1,
   });
   assert.deepEqual(parsed.unknownFields, ["hello"]);
   assert.deepEqual(auditDecision(parsed.policy, REQUEST), {

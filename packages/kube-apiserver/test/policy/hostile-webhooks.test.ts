@@ -133,7 +133,9 @@ const BROKEN: readonly (readonly [name: string, answer: Answer, error: RegExp])[
 
 function review(response: Record<string, unknown>, more: object = {}): string {
   return JSON.stringify({
-    ...{ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response },
+    kind: "AdmissionReview",
+    apiVersion: "admission.k8s.io/v1",
+    response,
     ...more,
   });
 }
@@ -150,7 +152,9 @@ const DOUBLING = [
 const INSERTIONS = [
   { op: "add", path: "/metadata/finalizers", value: Array.from({ length: 5000 }, () => "a.b/c") },
   ...Array.from({ length: 9000 }, () => ({
-    ...{ op: "add", path: "/metadata/finalizers/0", value: "a.b/c" },
+    op: "add",
+    path: "/metadata/finalizers/0",
+    value: "a.b/c",
   })),
 ];
 
@@ -166,7 +170,10 @@ const WRONG: readonly (readonly [
   ["a uid that is no text", { uid: NO_TEXT, allowed: true }, 500, /expected response.uid/],
   ["another kind", { allowed: true }, 500, /got v2, Kind=Pod/, { kind: "Pod", apiVersion: "v2" }],
   [
-    ...(["a kind that is no text", { allowed: true }, 500, /got , Kind=/] as const),
+    "a kind that is no text",
+    { allowed: true },
+    500,
+    /got , Kind=/,
     { kind: NO_TEXT, apiVersion: [NO_TEXT] },
   ],
   [
@@ -180,8 +187,10 @@ const WRONG: readonly (readonly [
   ["a status that is no object", { status: "no" }, 500, /status must be of type object/],
   ["a message that is no text", { status: { message: NO_TEXT } }, 500, /status.message must be/],
   [
-    ...(["a header", { status: { details: { retryAfterSeconds: "1\r\nx: y" } } }] as const),
-    ...([500, /retryAfterSeconds must be of type int32/] as const),
+    "a header",
+    { status: { details: { retryAfterSeconds: "1\r\nx: y" } } },
+    500,
+    /retryAfterSeconds must be of type int32/,
   ],
   ["causes", { status: { details: { causes: [[NO_TEXT]] } } }, 500, /causes\[0\] must be/],
   ["a patch that is no JSON", { allowed: true, ...patchOf("{") }, 500, /undecodable patch/],
@@ -202,14 +211,16 @@ const WRONG: readonly (readonly [
   ["doubling", { allowed: true, ...patchOf(DOUBLING) }, 500, /rejected our request/],
   ["insertions", { allowed: true, ...patchOf(INSERTIONS) }, 500, /rejected our request/],
   [
-    ...(["an object of another kind"] as const),
+    "an object of another kind",
     { allowed: true, ...patchOf([{ op: "replace", path: "", value: { kind: "Pod" } }]) },
-    ...([422, /name or generateName is required/] as const),
+    422,
+    /name or generateName is required/,
   ],
   [
-    ...(["metadata of another type"] as const),
+    "metadata of another type",
     { allowed: true, ...patchOf([{ op: "replace", path: "/metadata", value: 5 }]) },
-    ...([500, /./] as const),
+    500,
+    /./,
   ],
 ];
 
@@ -220,17 +231,25 @@ describe("hostile webhooks", () => {
     const more = { webhooks: caller };
     world = await ApiWorld.open({ after: (end) => void ends.push(end) }, {}, undefined, more);
     await world.ok("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", {
-      ...{ method: "POST", headers: JSON_TYPE },
+      method: "POST",
+      headers: JSON_TYPE,
       body: {
-        ...{ apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration" },
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "MutatingWebhookConfiguration",
         metadata: { name: "hooks" },
         webhooks: [
           {
-            ...{ name: "hook.example.org", admissionReviewVersions: ["v1"], sideEffects: "None" },
-            ...{ clientConfig, failurePolicy: "Fail", timeoutSeconds: 2 },
+            name: "hook.example.org",
+            admissionReviewVersions: ["v1"],
+            sideEffects: "None",
+            clientConfig,
+            failurePolicy: "Fail",
+            timeoutSeconds: 2,
             rules: [
               {
-                ...{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"] },
+                operations: ["CREATE"],
+                apiGroups: [""],
+                apiVersions: ["v1"],
                 resources: ["configmaps"],
               },
             ],
@@ -372,12 +391,12 @@ describe("hostile conversion webhooks", () => {
     ["a text", { response: { convertedObjects: ["a"] } }, /it is no object/],
     ["another version", { response: { convertedObjects: [object] } }, /received g\/v1/],
     [
-      ...(["a version that is no text"] as const),
+      "a version that is no text",
       { response: { convertedObjects: [{ ...made, apiVersion: NO_TEXT, kind: NO_TEXT }] } },
       /invalid groupVersion/,
     ],
     [
-      ...(["a kind that is no text"] as const),
+      "a kind that is no text",
       { response: { convertedObjects: [{ ...made, kind: NO_TEXT }] } },
       /invalid kind/,
     ],
@@ -387,12 +406,12 @@ describe("hostile conversion webhooks", () => {
       /missing metadata/,
     ],
     [
-      ...(["another name"] as const),
+      "another name",
       { response: { convertedObjects: [{ ...made, metadata: { name: NO_TEXT, uid: "u" } }] } },
       /must have the same name/,
     ],
     [
-      ...(["labels that are no texts"] as const),
+      "labels that are no texts",
       {
         response: {
           convertedObjects: [{ ...made, metadata: { ...made.metadata, labels: { a: 1 } } }],

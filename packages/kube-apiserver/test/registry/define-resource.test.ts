@@ -160,7 +160,11 @@ test("Plurals, scope and time to live", async () => {
   const spec = define("Policy");
   assert.equal(spec.statusStrategy, undefined);
   const short = defineResource({
-    ...{ group: "g.io", version: "v1", kind: "Token", plural: "tokens", singular: "token" },
+    group: "g.io",
+    version: "v1",
+    kind: "Token",
+    plural: "tokens",
+    singular: "token",
     fields: { seconds: integer() },
     ttlSeconds: ({ seconds }) => seconds,
   });

@@ -95,8 +95,13 @@ test("core/v1 keeps the old rules", async () => {
   const long = "x".repeat(129);
   assert.equal(
     await refused({
-      ...{ involvedObject: POD, eventTime, reportingComponent: "c", reportingInstance: long },
-      ...{ action: long, reason: long, message: "x".repeat(1025) },
+      involvedObject: POD,
+      eventTime,
+      reportingComponent: "c",
+      reportingInstance: long,
+      action: long,
+      reason: long,
+      message: "x".repeat(1025),
     }),
     '[reportingInstance: Invalid value: "": can have at most 128 characters, action: Invalid ' +
       'value: "": can have at most 128 characters, reason: Invalid value: "": can have at most ' +
@@ -117,8 +122,12 @@ test("events.k8s.io has stricter rules, and what happened cannot change", async 
     await text(
       group.create(
         groupEvent("f", {
-          ...{ ...GOOD, type: "Foo", series: { count: 1 }, deprecatedCount: 3 },
-          ...{ deprecatedFirstTimestamp: time, deprecatedLastTimestamp: time },
+          ...GOOD,
+          type: "Foo",
+          series: { count: 1 },
+          deprecatedCount: 3,
+          deprecatedFirstTimestamp: time,
+          deprecatedLastTimestamp: time,
           deprecatedSource: { component: "c" },
         }),
       ),
@@ -202,7 +211,10 @@ test("The table of events, and the endpoints of events.k8s.io", async () => {
   const made = await w.create(
     coreEvent("e1", {
       involvedObject: { ...POD, fieldPath: "spec.x" },
-      ...{ reason: "R", message: " m ", type: "Normal", count: 3 },
+      reason: "R",
+      message: " m ",
+      type: "Normal",
+      count: 3,
       firstTimestamp: "2026-01-02T03:03:05Z",
       lastTimestamp: "2026-01-02T03:03:35Z",
       source: { component: "c", host: "h" },

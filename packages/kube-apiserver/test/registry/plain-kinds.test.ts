@@ -120,7 +120,8 @@ test("Tables of workloads", () => {
     row(specOf("jobs"), {
       spec: { ...TEMPLATE, completions: 2 },
       status: {
-        ...{ succeeded: 2, conditions: [{ type: "Complete", status: "True" }] },
+        succeeded: 2,
+        conditions: [{ type: "Complete", status: "True" }],
         startTime: "2026-01-02T03:04:05Z",
         completionTime: "2026-01-02T03:04:15Z",
       },
@@ -206,7 +207,9 @@ test("What the table says of a pod", () => {
     "Ready=1/1 Status=Running Restarts=2",
   );
   const crashed = {
-    ...{ name: "c", restartCount: 3, state: { waiting: { reason: "CrashLoopBackOff" } } },
+    name: "c",
+    restartCount: 3,
+    state: { waiting: { reason: "CrashLoopBackOff" } },
     lastState: { terminated: { exitCode: 1, finishedAt: "2026-01-02T03:04:35Z" } },
   };
   assert.equal(

@@ -6,7 +6,9 @@ type Resources = { limits?: Record<string, string>; requests?: Record<string, st
 
 function classOf(...containers: Resources[]): string {
   return qosClassOf({
-    ...{ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } },
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
     spec: { containers: containers.map((resources) => ({ name: "c", resources })) },
   });
 }

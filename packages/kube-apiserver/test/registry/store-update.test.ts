@@ -282,10 +282,15 @@ test("Hooks of updates and deletions: undone where they fail, finished where the
   refuses = false;
   await w.delete("a");
   assert.deepEqual(log, [
-    ...["update 2 2", "finish true", "updated"],
-    ...["update 3 3", "finish false"],
-    ...["update 3 3", "delete"],
-    ...["delete", "deleted"],
+    "update 2 2",
+    "finish true",
+    "updated",
+    "update 3 3",
+    "finish false",
+    "update 3 3",
+    "delete",
+    "delete",
+    "deleted",
   ]);
   assert.equal(await w.count(), 0);
 });

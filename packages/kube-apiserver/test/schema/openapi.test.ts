@@ -32,13 +32,22 @@ function served(
 ): ServedResource {
   const names = { singular: kind.toLowerCase(), shortNames: [], categories: [] };
   return {
-    ...{ group, version: "v1", resource, subresource: "", kind: { group, version: "v1", kind } },
+    group,
+    version: "v1",
+    resource,
+    subresource: "",
+    kind: { group, version: "v1", kind },
     ...names,
-    ...{ namespaced: true, storage: ALL, table: undefined, strategicMerge: true },
-    ...{ storageVersionHash: "", deprecationWarning: undefined },
+    namespaced: true,
+    storage: ALL,
+    table: undefined,
+    strategicMerge: true,
+    storageVersionHash: "",
+    deprecationWarning: undefined,
     decode: () => assert.fail(),
     convert: async (objects) => objects,
-    ...{ schema: undefined, protobuf: undefined },
+    schema: undefined,
+    protobuf: undefined,
     ...own,
   };
 }

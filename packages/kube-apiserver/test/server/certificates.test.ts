@@ -12,7 +12,9 @@ import { type CertificateSubject, issueCertificate, makeAuthority } from "../../
 const root = mkdtempSync(join(tmpdir(), "quorate-certificates-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 const RSA = {
-  ...{ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: 2048 },
+  name: "RSASSA-PKCS1-v1_5",
+  hash: "SHA-256",
+  modulusLength: 2048,
   publicExponent: new Uint8Array([1, 0, 1]),
 };
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -43,7 +45,9 @@ test("certificates are made once and kept; half of an authority or a damaged fil
 
 const VALIDITY = { fromMs: NOW_MS, untilMs: Date.UTC(2051, 1, 3, 4, 5, 6) };
 const SERVER: CertificateSubject = {
-  ...{ commonName: "höst", organizations: ["one", "two"], usage: "server" },
+  commonName: "höst",
+  organizations: ["one", "two"],
+  usage: "server",
   hosts: ["127.0.0.1", "db.example", "::1", "fe80::1:2", "::ffff:10.1.2.3", "2001:db8::"],
 };
 
@@ -76,7 +80,9 @@ test("an authority of another program issues certificates: RSA, any form of its 
   const keys = await crypto.subtle.generateKey(RSA, true, ["sign", "verify"]);
   const pair = keys as webcrypto.CryptoKeyPair;
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    ...{ name: "CN=elsewhere, C=AT, O=Ltd", keys: pair, signingAlgorithm: RSA },
+    name: "CN=elsewhere, C=AT, O=Ltd",
+    keys: pair,
+    signingAlgorithm: RSA,
     extensions: [new x509.BasicConstraintsExtension(true)],
   });
   const keyPem = KeyObject.from(pair.privateKey).export({ type: "pkcs8", format: "pem" });

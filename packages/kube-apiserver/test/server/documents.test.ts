@@ -19,16 +19,21 @@ describe("discovery", () => {
     const { groups } = await world.ok("/apis");
     const leases = groups.find(({ name }: { name: string }) => name === "coordination.k8s.io");
     assert.deepEqual(leases.preferredVersion, {
-      ...{ groupVersion: "coordination.k8s.io/v1", version: "v1" },
+      groupVersion: "coordination.k8s.io/v1",
+      version: "v1",
     });
     assert.equal((await world.ok("/apis/coordination.k8s.io")).kind, "APIGroup");
     const { resources, groupVersion } = await world.ok("/api/v1");
     assert.equal(groupVersion, "v1");
     const configMaps = resources.find(({ name }: { name: string }) => name === "configmaps");
     assert.deepEqual(configMaps, {
-      ...{ name: "configmaps", singularName: "configmap", namespaced: true, kind: "ConfigMap" },
+      name: "configmaps",
+      singularName: "configmap",
+      namespaced: true,
+      kind: "ConfigMap",
       verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-      ...{ shortNames: ["cm"], storageVersionHash: "qFsyl6wFWjQ=" },
+      shortNames: ["cm"],
+      storageVersionHash: "qFsyl6wFWjQ=",
     });
     const token = resources.find(({ name }: { name: string }) => name === "serviceaccounts/token");
     assert.deepEqual([token.kind, token.group], ["TokenRequest", "authentication.k8s.io"]);

@@ -21,7 +21,7 @@ describe("filters", () => {
     const jane = { user: "jane", groups: ["dev"] };
     const review = { method: "POST", ...jane, body: { kind: "SelfSubjectReview" } };
     const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-    const whoami = await world.request(path, { ...review, ...{ groups: ["system:masters"] } });
+    const whoami = await world.request(path, { ...review, groups: ["system:masters"] });
     assert.equal(whoami.json.status.userInfo.username, "jane");
     const refused = await world.request(CONFIG_MAPS, jane);
     assert.equal(refused.status, 403);

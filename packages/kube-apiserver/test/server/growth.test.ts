@@ -63,8 +63,40 @@ async function isLinear(name: string, size: number, run: (size: number) => () =>
 
 /** Repeated, they are what backtracking goes through. */
 const UNITS = [
-  ...["a", "1", "_", "-", ".", " ", "\t", ":", ",", "=", "/", "*", "%", "\\", "'", '"', "[", "("],
-  ...["1.", "a.", "1h", "1 ", "_1", "a@", "a ", "..", "0", "+", "e1", "é", "\n", "{", "~1", "<"],
+  "a",
+  "1",
+  "_",
+  "-",
+  ".",
+  " ",
+  "\t",
+  ":",
+  ",",
+  "=",
+  "/",
+  "*",
+  "%",
+  "\\",
+  "'",
+  '"',
+  "[",
+  "(",
+  "1.",
+  "a.",
+  "1h",
+  "1 ",
+  "_1",
+  "a@",
+  "a ",
+  "..",
+  "0",
+  "+",
+  "e1",
+  "é",
+  "\n",
+  "{",
+  "~1",
+  "<",
 ];
 /** What the whole text must end with, so that it fits almost. */
 const ENDS = ["", "x", "!", "\n"];
@@ -94,9 +126,31 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   "a filter in a JSONPath": (text) => new JsonPath(`.a[?(@.b==${text})]`),
 };
 const FORMATS = [
-  ...["bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3"],
-  ...["uuid4", "uuid5", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor"],
-  ...["byte", "date", "duration", "datetime", "k8sshortname", "k8slongname"],
+  "bsonobjectid",
+  "uri",
+  "email",
+  "hostname",
+  "ipv4",
+  "ipv6",
+  "cidr",
+  "mac",
+  "uuid",
+  "uuid3",
+  "uuid4",
+  "uuid5",
+  "isbn",
+  "isbn10",
+  "isbn13",
+  "creditcard",
+  "ssn",
+  "hexcolor",
+  "rgbcolor",
+  "byte",
+  "date",
+  "duration",
+  "datetime",
+  "k8sshortname",
+  "k8slongname",
 ];
 
 describe("texts", () => {
@@ -153,7 +207,8 @@ describe("lists that must not repeat", () => {
       });
     const keys = names(1000);
     const schema = {
-      ...{ type: "array", "x-kubernetes-list-type": "map" },
+      type: "array",
+      "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": counted(keys),
       items: {
         type: "object",
@@ -179,15 +234,24 @@ const list = <T>(count: number, make: (i: number) => T): T[] =>
 const named = (count: number, make: (i: number) => unknown) =>
   Object.fromEntries(list(count, (i) => [`k${i}`, make(i)]));
 const configMap = (metadata: object, more: object = {}) => ({
-  ...{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", ...metadata } },
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "a", ...metadata },
   ...more,
 });
 const entry = (i: number, operation: string, fields: object = { [`f:a${i}`]: {} }) => ({
-  ...{ manager: `m${i}`, operation, apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1: fields },
+  manager: `m${i}`,
+  operation,
+  apiVersion: "v1",
+  fieldsType: "FieldsV1",
+  fieldsV1: fields,
   time: "2026-01-01T00:00:00Z",
 });
 const owner = (i: number, more: object = {}) => ({
-  ...{ apiVersion: "v1", kind: "Pod", name: `p${i}`, uid: `u${i}` },
+  apiVersion: "v1",
+  kind: "Pod",
+  name: `p${i}`,
+  uid: `u${i}`,
   ...more,
 });
 const array = { op: "add", path: "/x" };
@@ -344,7 +408,10 @@ describe("bodies", () => {
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
     const group = "rbac.authorization.k8s.io";
     const role = (name: string, rules: object[]) => ({
-      ...{ apiVersion: `${group}/v1`, kind: "ClusterRole", metadata: { name }, rules },
+      apiVersion: `${group}/v1`,
+      kind: "ClusterRole",
+      metadata: { name },
+      rules,
     });
     const create = { apiGroups: [group], resources: ["*"], verbs: ["create"] };
     await world.ok(`${rbac}/clusterroles`, {
@@ -354,12 +421,10 @@ describe("bodies", () => {
     });
     const roleRef = { apiGroup: group, kind: "ClusterRole", name: "own" };
     const body = {
-      ...{
-        apiVersion: `${group}/v1`,
-        kind: "ClusterRoleBinding",
-        metadata: { name: "own" },
-        roleRef,
-      },
+      apiVersion: `${group}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: "own" },
+      roleRef,
       subjects: [{ kind: "User", name: "bob", apiGroup: group }],
     };
     await world.ok(`${rbac}/clusterrolebindings`, { method: "POST", headers, body });

@@ -21,7 +21,10 @@ after(async () => {
 
 const at = (name: string): string => `${CONFIG_MAPS}/${name}`;
 const body = (name: string, data: object, more: object = {}): object => ({
-  ...{ apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...more }, data },
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, ...more },
+  data,
 });
 
 describe("create", () => {
@@ -90,7 +93,9 @@ describe("create", () => {
     it(`refuses ${what}`, async () => {
       const headers = { "content-type": "application/json" };
       const { json, ...got } = await world.request(CONFIG_MAPS, {
-        ...{ method: "POST", body: sent, headers },
+        method: "POST",
+        body: sent,
+        headers,
       });
       assert.deepEqual([got.status, json.kind, json.status], [status, "Status", "Failure"]);
       assert.match(json.message, message);
@@ -142,9 +147,14 @@ describe("read", () => {
     const { status, json } = await world.request(at("none"));
     assert.equal(status, 404);
     assert.deepEqual(json, {
-      ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure" },
-      ...{ message: 'configmaps "none" not found', reason: "NotFound" },
-      ...{ details: { name: "none", kind: "configmaps" }, code: 404 },
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: 'configmaps "none" not found',
+      reason: "NotFound",
+      details: { name: "none", kind: "configmaps" },
+      code: 404,
     });
     for (const path of ["/api/v1/nones", "/apis/none/v1/x", "/api/v1/configmaps/x/y/z/q"])
       assert.equal((await world.request(path)).status, 404, path);

@@ -15,7 +15,11 @@ const OBJECT_MS = 0.05;
 
 const source = kindSource("", "v1", "ConfigMap");
 const resource = {
-  ...{ group: "", version: "v1", resource: "configmaps", subresource: "", kind: source.kind },
+  group: "",
+  version: "v1",
+  resource: "configmaps",
+  subresource: "",
+  kind: source.kind,
   protobuf: source.protobuf,
 } as unknown as ServedResource;
 
@@ -48,7 +52,8 @@ function objectsOn(clock: WorkClock): StoredObject[] {
     return value;
   };
   return Array.from({ length: COUNT }, (_, i) => ({
-    ...{ key: `/configmaps/default/${i}`, resourceVersion: i },
+    key: `/configmaps/default/${i}`,
+    resourceVersion: i,
     object: () => work(object),
     json: () => work(bytes),
   }));
@@ -59,7 +64,9 @@ describe("a list of 10,000 objects", () => {
     it(`as ${encoding} leaves the event loop to others in between`, async () => {
       const clock = new WorkClock();
       const list: RestList = {
-        ...{ items: objectsOn(clock), resourceVersion: "1", continueToken: "" },
+        items: objectsOn(clock),
+        resourceVersion: "1",
+        continueToken: "",
         remainingItemCount: undefined,
       };
       const exchange = new MemoryExchange({ path: "/api/v1/configmaps" });

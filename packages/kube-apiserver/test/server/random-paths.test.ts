@@ -54,8 +54,15 @@ const grants: readonly Grant[] = [
 ];
 /** Whose roles allow more ask more often. */
 const users = [
-  ...[...new Set(grants.map(({ user }) => user)), "user-none"],
-  ...["user-foo", "user-foo", "user-foo", "user-foo", "user-named", "user-named", "user-reader"],
+  ...new Set(grants.map(({ user }) => user)),
+  "user-none",
+  "user-foo",
+  "user-foo",
+  "user-foo",
+  "user-foo",
+  "user-named",
+  "user-named",
+  "user-reader",
 ];
 
 /** What a request has done: the outermost call of a storage. */
@@ -108,8 +115,14 @@ function plainPath({ verb, group, resource, subresource, namespace, name }: Effe
 }
 
 const METHOD_OF: Readonly<Record<string, string>> = {
-  ...{ get: "GET", list: "GET", watch: "GET", create: "POST", update: "PUT", patch: "PATCH" },
-  ...{ delete: "DELETE", deletecollection: "DELETE" },
+  get: "GET",
+  list: "GET",
+  watch: "GET",
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  delete: "DELETE",
+  deletecollection: "DELETE",
 };
 
 let world: ApiWorld;
@@ -183,7 +196,9 @@ before(async () => {
         ? ["ClusterRoleBinding", "clusterrolebindings"]
         : ["RoleBinding", `namespaces/${namespace}/rolebindings`];
     await post(`/apis/${RBAC}/v1/${where}`, {
-      ...{ apiVersion, kind, metadata },
+      apiVersion,
+      kind,
+      metadata,
       roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: metadata.name },
       subjects: [{ kind: "User", apiGroup: RBAC, name: user }],
     });
@@ -236,23 +251,69 @@ const KINDS: readonly (readonly [string, string, boolean, readonly string[]])[] 
 const NAMES = ["a", "b", "foo", "bar"];
 const SEGMENTS = [
   ...KINDS.map(([, plural]) => plural),
-  ...["namespaces", "namespaces", "foo", "bar", "a", "b", "status", "scale", "finalize", "token"],
-  ...["watch", "proxy", "", "", ".", "..", "%2F", "foo%2Fconfigmaps", "namespaces%2Fbar", "%66oo"],
-  ...["namespaces/foo", "namespaces/bar", "api", "v1", "%2e%2e", "none"],
+  "namespaces",
+  "namespaces",
+  "foo",
+  "bar",
+  "a",
+  "b",
+  "status",
+  "scale",
+  "finalize",
+  "token",
+  "watch",
+  "proxy",
+  "",
+  "",
+  ".",
+  "..",
+  "%2F",
+  "foo%2Fconfigmaps",
+  "namespaces%2Fbar",
+  "%66oo",
+  "namespaces/foo",
+  "namespaces/bar",
+  "api",
+  "v1",
+  "%2e%2e",
+  "none",
 ];
 const METHODS = [
-  ...["GET", "GET", "GET", "POST", "POST", "PUT", "PATCH", "DELETE", "DELETE"],
-  ...["GET", "GET", "GET", "POST", "PUT", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "FOO"],
+  "GET",
+  "GET",
+  "GET",
+  "POST",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "DELETE",
+  "GET",
+  "GET",
+  "GET",
+  "POST",
+  "PUT",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "HEAD",
+  "OPTIONS",
+  "FOO",
 ];
 const QUERIES = [
-  ...["", "", "watch=1", "watch=0", "watch", "fieldSelector=metadata.name%3Da"],
-  ...["watch=1&fieldSelector=metadata.name%3Dfoo", "fieldSelector=metadata.name%3Da%5C%2Cb"],
-  ...["fieldSelector=metadata.name%3D%3Db%2Cmetadata.name%3Da", "watch=1&watch=0"],
-  ...[
-    "fieldSelector=metadata.namespace%3Dbar",
-    "fieldManager=t&force=true",
-    "namespace=bar&name=b",
-  ],
+  "",
+  "",
+  "watch=1",
+  "watch=0",
+  "watch",
+  "fieldSelector=metadata.name%3Da",
+  "watch=1&fieldSelector=metadata.name%3Dfoo",
+  "fieldSelector=metadata.name%3Da%5C%2Cb",
+  "fieldSelector=metadata.name%3D%3Db%2Cmetadata.name%3Da",
+  "watch=1&watch=0",
+  "fieldSelector=metadata.namespace%3Dbar",
+  "fieldManager=t&force=true",
+  "namespace=bar&name=b",
 ];
 
 /** A path that has a route, and in half of the cases up to three changes of it. */
@@ -277,28 +338,27 @@ function randomPath(): string {
 }
 
 const BODIES: readonly (readonly [string, string])[] = [
-  ...([
-    ["v1", "ConfigMap"],
-    ["v1", "Namespace"],
-    ["v1", "ServiceAccount"],
-  ] as const),
-  ...([
-    ["v1", "Secret"],
-    [`${RBAC}/v1`, "Role"],
-    [`${GROUP}/v1`, "Widget"],
-  ] as const),
-  ...([
-    [`${GROUP}/v1`, "Gadget"],
-    [`${GROUP}/v1`, "Space"],
-  ] as const),
-  ...([
-    ["autoscaling/v1", "Scale"],
-    ["authentication.k8s.io/v1", "TokenRequest"],
-  ] as const),
+  ["v1", "ConfigMap"],
+  ["v1", "Namespace"],
+  ["v1", "ServiceAccount"],
+  ["v1", "Secret"],
+  [`${RBAC}/v1`, "Role"],
+  [`${GROUP}/v1`, "Widget"],
+  [`${GROUP}/v1`, "Gadget"],
+  [`${GROUP}/v1`, "Space"],
+  ["autoscaling/v1", "Scale"],
+  ["authentication.k8s.io/v1", "TokenRequest"],
 ];
 const KIND_OF: Readonly<Record<string, number>> = {
-  ...{ configmaps: 0, namespaces: 1, serviceaccounts: 2, secrets: 3, roles: 4, widgets: 5 },
-  ...{ gadgets: 6, scale: 8, token: 9 },
+  configmaps: 0,
+  namespaces: 1,
+  serviceaccounts: 2,
+  secrets: 3,
+  roles: 4,
+  widgets: 5,
+  gadgets: 6,
+  scale: 8,
+  token: 9,
 };
 
 /** Mostly of the kind that the path asks for. */

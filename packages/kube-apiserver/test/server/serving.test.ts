@@ -153,13 +153,17 @@ describe("flags", () => {
   async function options(given: Record<string, string>): Promise<ServeOptions> {
     let result: ServeOptions | Error | undefined;
     const program: Program = {
-      ...{ name: "quorate", short: "", globals: {} },
+      name: "quorate",
+      short: "",
+      globals: {},
       groups: [
         {
           title: "",
           commands: [
             {
-              ...{ use: "apiserver", short: "", flags: API_SERVER_FLAGS },
+              use: "apiserver",
+              short: "",
+              flags: API_SERVER_FLAGS,
               run: ({ flags }) => {
                 try {
                   result = optionsOf(flags);

@@ -25,8 +25,18 @@ interface Schema {
 
 /** What takes the place of a value. The methods are no functions: texts cannot be made of it. */
 const WRONG: readonly unknown[] = [
-  ...[null, 5, "a", true, [], {}],
-  ...[[null], [1], [{}], { a: 1 }, { a: null }, { toString: 1, valueOf: 1 }],
+  null,
+  5,
+  "a",
+  true,
+  [],
+  {},
+  [null],
+  [1],
+  [{}],
+  { a: 1 },
+  { a: null },
+  { toString: 1, valueOf: 1 },
 ];
 /** Fields of one kind, each with one value, that one run tries; with QUORATE_SOAK 500. */
 const FIELDS = process.env["QUORATE_SOAK"] === "1" ? 500 : 25;
@@ -85,21 +95,33 @@ const ROLE_REF = {
   subjects: [{ kind: "User", name: "a", apiGroup: "rbac.authorization.k8s.io" }],
 };
 const HOOK = {
-  ...{ name: "w.a.b", admissionReviewVersions: ["v1"], sideEffects: "None" },
-  ...{ failurePolicy: "Ignore", clientConfig: { url: "https://a.b/c" }, rules: [] },
+  name: "w.a.b",
+  admissionReviewVersions: ["v1"],
+  sideEffects: "None",
+  failurePolicy: "Ignore",
+  clientConfig: { url: "https://a.b/c" },
+  rules: [],
 };
 const GOOD: Readonly<Record<string, Anything>> = {
   ConfigMap: { data: { a: "b" }, binaryData: { b: "AA==" } },
   Secret: { data: { a: "AA==" } },
   Pod: { spec: CONTAINERS },
-  ...{ Deployment: { spec: TEMPLATE }, ReplicaSet: { spec: TEMPLATE } },
-  ...{ DaemonSet: { spec: TEMPLATE }, StatefulSet: { spec: TEMPLATE } },
-  ...{ Role: RULES, ClusterRole: RULES, RoleBinding: ROLE_REF, ClusterRoleBinding: ROLE_REF },
+  Deployment: { spec: TEMPLATE },
+  ReplicaSet: { spec: TEMPLATE },
+  DaemonSet: { spec: TEMPLATE },
+  StatefulSet: { spec: TEMPLATE },
+  Role: RULES,
+  ClusterRole: RULES,
+  RoleBinding: ROLE_REF,
+  ClusterRoleBinding: ROLE_REF,
   MutatingWebhookConfiguration: { webhooks: [HOOK] },
   ValidatingWebhookConfiguration: { webhooks: [HOOK] },
 };
 const METADATA = {
-  ...{ name: "base", labels: { a: "b" }, annotations: { a: "b" }, finalizers: [] },
+  name: "base",
+  labels: { a: "b" },
+  annotations: { a: "b" },
+  finalizers: [],
   ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u" }],
 };
 
@@ -187,7 +209,9 @@ describe("values of other types", () => {
             if (of === "full") continue;
             if (verbs.includes("update"))
               await send(`PUT ${what}`, object + query, {
-                ...{ method: "PUT", headers: JSON_TYPE, body },
+                method: "PUT",
+                headers: JSON_TYPE,
+                body,
               });
             if (!verbs.includes("patch")) continue;
             const sent = { method: "PATCH", headers: APPLY, body };
@@ -201,7 +225,8 @@ describe("values of other types", () => {
               ["json-patch", [{ op: "replace", path: pointer, value }]],
             ] as const)
               await send(`${type} ${what}`, object + query, {
-                ...{ method: "PATCH", body: JSON.stringify(patch) },
+                method: "PATCH",
+                body: JSON.stringify(patch),
                 headers: { "content-type": `application/${type}+json` },
               });
           }

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { type HttpHead, SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { MemoryExchange } from "@quorate/host/testing";
+import { identityTransformer } from "@quorate/kube-storage";
 import { MemoryCluster } from "@quorate/kube-storage/testing";
 import { gzipCompressor } from "../../node/gzip.ts";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
-import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
 import {
   ControlPlane,
   type ControlPlaneDeps,
@@ -56,25 +56,41 @@ export class ApiWorld {
     const issuers = ["https://test"];
     const plane = new ControlPlane(
       {
-        ...{ etcdPrefix: "/registry", watchCache: true, minWatchMs: 1_800_000, storesJson: false },
-        ...{ requestTimeoutMs: 60_000, maxInFlight: 600, eventTtlSeconds: 3600, resources: [] },
-        ...{ version: { gitVersion: "v1.36.3" }, compactionIntervalMs: 0 },
+        etcdPrefix: "/registry",
+        watchCache: true,
+        minWatchMs: 1_800_000,
+        storesJson: false,
+        requestTimeoutMs: 60_000,
+        maxInFlight: 600,
+        eventTtlSeconds: 3600,
+        resources: [],
+        version: { gitVersion: "v1.36.3" },
+        compactionIntervalMs: 0,
         policy: {
-          ...{ enforceOwnerReferences: false, rootCaPem: "", identity: "test" },
+          enforceOwnerReferences: false,
+          rootCaPem: "",
+          identity: "test",
           createsDefaultRoles: false,
         },
         access: {
-          ...{ modes: ["RBAC"], allowAnonymous: true, clientCertificates: true },
+          modes: ["RBAC"],
+          allowAnonymous: true,
+          clientCertificates: true,
           staticTokens: undefined,
           serviceAccounts: {
-            ...{ issuers, audiences: issuers, maxExpirationSeconds: 0 },
+            issuers,
+            audiences: issuers,
+            maxExpirationSeconds: 0,
             keys: serviceAccountKeys(key),
           },
         },
         ...options,
       },
       {
-        ...{ cluster, clock: nodeClock, random: new SeededRandom(7n), logger: silentLogger },
+        cluster,
+        clock: nodeClock,
+        random: new SeededRandom(7n),
+        logger: silentLogger,
         newCompressor: gzipCompressor,
         webhooks: { call: () => Promise.reject(new Error("no webhook is expected")) },
         transformerOf: () => identityTransformer,

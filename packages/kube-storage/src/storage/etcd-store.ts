@@ -366,7 +366,10 @@ export class EtcdStore implements StorageInterface {
     }
     const { data, stale, stored } = await this.#values.read(record);
     return {
-      ...{ revision: record.modRevision, object: stored.object(), stale, isCurrent: true },
+      revision: record.modRevision,
+      object: stored.object(),
+      stale,
+      isCurrent: true,
       data: () => data,
       dataBytes: data.length,
     };

@@ -99,12 +99,19 @@ test("managedFields", () => {
 
 test("Changes of metadata", () => {
   const old: ObjectMeta = {
-    ...{ name: "a", namespace: "n", uid: "u", resourceVersion: "1", generation: 2 },
+    name: "a",
+    namespace: "n",
+    uid: "u",
+    resourceVersion: "1",
+    generation: 2,
     creationTimestamp: "2026-01-01T00:00:00Z",
   };
   assert.deepEqual(validateObjectMetaUpdate(old, old), []);
   const changed = {
-    ...{ name: "b", namespace: "m", uid: "v", generation: 1 },
+    name: "b",
+    namespace: "m",
+    uid: "v",
+    generation: 1,
     deletionGracePeriodSeconds: 3,
   };
   assert.deepEqual(shown(validateObjectMetaUpdate(changed, old)), [

@@ -23,7 +23,11 @@ export function clusterMethods(
     const found = proxies();
     const records = found.length > 0 ? found : [{ name: hostname, address: advertised }];
     const members = records.map(({ name, address }) => ({
-      ...{ ID: 0n, name, clientURLs: [address], peerURLs: [], isLearner: false },
+      ID: 0n,
+      name,
+      clientURLs: [address],
+      peerURLs: [],
+      isLearner: false,
     }));
     return MemberListResponse.encode({ members });
   };

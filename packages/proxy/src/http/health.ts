@@ -100,8 +100,14 @@ function watchOnce(upstream: Upstream): Promise<string | undefined> {
       ended: () => end("WATCH TIMEOUT"),
     });
     const create = {
-      ...{ key: KEY, rangeEnd: new Uint8Array(0), startRevision: 0, progressNotify: false },
-      ...{ filters: [], prevKv: false, watchId: 0, fragment: false },
+      key: KEY,
+      rangeEnd: new Uint8Array(0),
+      startRevision: 0,
+      progressNotify: false,
+      filters: [],
+      prevKv: false,
+      watchId: 0,
+      fragment: false,
     };
     stream.send(WatchRequest.encode({ requestUnion: { case: "createRequest", value: create } }));
   });

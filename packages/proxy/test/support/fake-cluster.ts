@@ -112,7 +112,10 @@ export class FakeCluster {
     const revision = ++this.revision;
     const pair = KeyValue.encode({
       key: Uint8Array.from(key, (char) => char.charCodeAt(0)),
-      ...{ value, createRevision: revision, modRevision: revision, version: 1 },
+      value,
+      createRevision: revision,
+      modRevision: revision,
+      version: 1,
     });
     const event = Event.encode({ type: mvccpb.Event_EventType.PUT, kv: pair });
     const change = { revision, key, event, pair };

@@ -81,8 +81,10 @@ export class MemoryChannel implements MemberChannel {
     const clock = this.#clock;
     const grpc = {
       limits: {
-        ...{ maxRequestBytes: 4 * MIB, maxResponseBytes: 2 ** 31 - 1 },
-        ...{ maxHttpBodyBytes: MIB, sendBudgetBytes: MIB },
+        maxRequestBytes: 4 * MIB,
+        maxResponseBytes: 2 ** 31 - 1,
+        maxHttpBodyBytes: MIB,
+        sendBudgetBytes: MIB,
       },
       services: this.#services,
       http: () => ({ status: 404, headers: {}, body: "" }),
@@ -92,7 +94,8 @@ export class MemoryChannel implements MemberChannel {
       compressor,
       inflater: new Inflater(compressor as never, clock),
       observer: undefined,
-      ...{ receivedMessageBytes: 0, sentMessageBytes: 0 },
+      receivedMessageBytes: 0,
+      sentMessageBytes: 0,
     };
     let client: ClientConnection;
     let server: Http2Connection;

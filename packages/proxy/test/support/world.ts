@@ -30,8 +30,12 @@ import { MemoryChannel } from "./memory-channel.ts";
 export type Metadata = Readonly<Record<string, string>>;
 
 const OPTIONS: ProxyOptions = {
-  ...{ namespace: "", advertised: "", hostname: "host", resolverPrefix: "" },
-  ...{ resolverTtlSeconds: 0, ordered: undefined },
+  namespace: "",
+  advertised: "",
+  hostname: "host",
+  resolverPrefix: "",
+  resolverTtlSeconds: 0,
+  ordered: undefined,
 };
 
 export class World {
@@ -135,8 +139,14 @@ export class WatchStream {
 
   create(key: string, options: Partial<WatchCreateRequest> = {}): void {
     const value = {
-      ...{ rangeEnd: new Uint8Array(0), startRevision: 0, progressNotify: false, filters: [] },
-      ...{ prevKv: false, watchId: 0, fragment: false, key: fromUtf8(key) },
+      rangeEnd: new Uint8Array(0),
+      startRevision: 0,
+      progressNotify: false,
+      filters: [],
+      prevKv: false,
+      watchId: 0,
+      fragment: false,
+      key: fromUtf8(key),
       ...options,
     };
     this.send({ requestUnion: { case: "createRequest", value } });

@@ -64,7 +64,11 @@ export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngi
   const { outputTargetBytes, sendStallTimeoutMs } = http2;
   const http1: Http1Limits = {
     ...FIXED_HTTP1_LIMITS,
-    ...{ maxHeldBytes, maxHeadBytes, maxPendingBytes, outputTargetBytes, sendStallTimeoutMs },
+    maxHeldBytes,
+    maxHeadBytes,
+    maxPendingBytes,
+    outputTargetBytes,
+    sendStallTimeoutMs,
     maxHeaderListBytes: server.maxHeaderListBytes,
     headTimeoutMs: server.handshakeTimeoutMs,
     idleTimeoutMs: server.httpIdleTimeoutMs,

@@ -41,7 +41,9 @@ export class Gateway {
     this.#services = services;
     this.#routes = new Map(routes.map((route) => [route.path, route]));
     this.#shared = {
-      ...{ clock, observer, limits },
+      clock,
+      observer,
+      limits,
       deadlines: new DeadlineQueue(clock),
       slots: new CallSlots(limits.maxCalls),
       counters: this.counters,

@@ -110,7 +110,9 @@ export class Http2Exchange extends Exchange implements StreamConsumer {
     if (isWhole) this.#dropWaiting();
     const more = this.isBodiless ? undefined : body;
     sendHead(this.#connection, this.#stream, {
-      ...{ status, fields, date: this.context.date.text },
+      status,
+      fields,
+      date: this.context.date.text,
       length: promisedLength(status, fields, this.isBodiless, body),
       ends: this.isBodiless || more?.length === 0,
     });

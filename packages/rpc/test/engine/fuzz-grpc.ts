@@ -132,7 +132,8 @@ export async function fuzzGrpc(random: Random): Promise<void> {
       },
     },
     http: () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "fine\n" }),
-    ...{ limits: { maxIdleFramesBurst: 1e9, maxResetsBurst: 1e9 }, maxHttpBodyBytes: 1000 },
+    limits: { maxIdleFramesBurst: 1e9, maxResetsBurst: 1e9 },
+    maxHttpBodyBytes: 1000,
     grpcLimits: { maxRequestBytes: MAX_REQUEST_BYTES },
   });
   const calls = new Map<number, Sent>();

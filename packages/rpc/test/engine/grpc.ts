@@ -118,7 +118,8 @@ export class GrpcClient extends CoreClient {
       },
       http: {
         handler: exchangeHandler(options, logger),
-        ...{ logger, date: new HttpDate(clock) },
+        logger,
+        date: new HttpDate(clock),
         sendBudgetBytes: options.grpcLimits?.sendBudgetBytes ?? 1000,
       },
       clock,

@@ -29,7 +29,9 @@ export function memberGateway(
 ): Gateway | undefined {
   if (!config.http.isGatewayOn) return undefined;
   return new Gateway({
-    ...{ services, clock, observer },
+    services,
+    clock,
+    observer,
     routes: httpRoutes(),
     limits: {
       maxRequestBytes,

@@ -149,8 +149,11 @@ export class V2Model {
     const prevNode = before === undefined ? undefined : this.#view(path, before, false, false);
     const next = ++this.index;
     const fresh = (isDir: boolean, text: string, expires: boolean): ModelNode => ({
-      ...{ value: text, children: isDir ? new Map() : undefined, created: next },
-      ...{ modified: next, expires: expires ? next : 0 },
+      value: text,
+      children: isDir ? new Map() : undefined,
+      created: next,
+      modified: next,
+      expires: expires ? next : 0,
     });
     let parent = this.#root;
     for (const name of path.slice(0, -1)) {

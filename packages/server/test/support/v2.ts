@@ -81,7 +81,10 @@ export class V2Client {
     const handler = this.#routes.get(path) ?? this.#routes.get(prefix ?? "");
     if (handler === undefined) throw new Error(`no route for ${path}`);
     const exchange = new MemoryExchange({
-      ...{ method, path, query, peerAddress: this.peerAddress },
+      method,
+      path,
+      query,
+      peerAddress: this.peerAddress,
       headers: new Map(Object.entries({ ...headers, ...this.#headers })),
     });
     return exchange.serve(handler, [], true);

@@ -281,8 +281,15 @@ export class World {
   async config(node: Node): Promise<ServerConfig> {
     const invocation = await loadConfig(
       [
-        ...["--name", node.name, "--data-dir", "/data", ...node.flags],
-        ...["--listen-peer-urls", node.peerUrl, "--initial-advertise-peer-urls", node.peerUrl],
+        "--name",
+        node.name,
+        "--data-dir",
+        "/data",
+        ...node.flags,
+        "--listen-peer-urls",
+        node.peerUrl,
+        "--initial-advertise-peer-urls",
+        node.peerUrl,
         ...this.#flags,
       ],
       {},

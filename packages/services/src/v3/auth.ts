@@ -136,7 +136,8 @@ async function checkPassword(
   if (!auth.isEnabled) throw errorOf("AuthNotEnabled");
   const nowMs = member.clock.monotonicMs();
   const party = logins.partyOf({
-    ...{ peerAddress: caller.address, peerCommonName: caller.commonName },
+    peerAddress: caller.address,
+    peerCommonName: caller.commonName,
     metadata: (key) => caller.metadata(key),
   });
   if (!logins.mayTry(name, party, nowMs)) {

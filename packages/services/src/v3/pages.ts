@@ -37,7 +37,9 @@ function* pageSteps(member: Member, request: RangeRequest, task: SliceTask): Ste
   const { maxKeys, maxBytes } = PAGE_BOUNDS;
   const chunk = {
     keys: keyRange(request.key, request.rangeEnd),
-    ...{ revision, keysOnly, maxBytes },
+    revision,
+    keysOnly,
+    maxBytes,
     limit: request.limit > 0 ? Math.min(request.limit, maxKeys) : maxKeys,
   };
   const read = yield* pinned(member, task, (view) => rangeChunk(view, chunk, writer));

@@ -259,7 +259,10 @@ function* chunkSteps(
   const limit = Math.min(progress.chunkKeys, left);
   const { keys, at } = progress;
   const chunk = {
-    ...{ keys, revision: at, keysOnly: request.keysOnly, limit },
+    keys,
+    revision: at,
+    keysOnly: request.keysOnly,
+    limit,
     maxBytes: MAX_CHUNK_REQUESTS * maxRequestBytes,
   };
   return yield* pinned(member, task, function* (view) {
@@ -283,7 +286,10 @@ function* chunkSteps(
     return {
       message: messageOf(writer.finish(undefined, { more: false, count: 0 })),
       next: {
-        ...{ keys: rest, at: pinnedAt, headerRevision, sent },
+        keys: rest,
+        at: pinnedAt,
+        headerRevision,
+        sent,
         chunkKeys: nextChunkKeys(
           // One that was cut has fewer keys than its limit.
           summary.keys,

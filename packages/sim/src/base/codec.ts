@@ -86,7 +86,11 @@ function toPut({
   prevKv = false,
 }: ModelPut): PutRequest {
   return PutRequest.create({
-    ...{ key: fromLatin1(key), lease: BigInt(lease ?? 0), ignoreValue, ignoreLease, prevKv },
+    key: fromLatin1(key),
+    lease: BigInt(lease ?? 0),
+    ignoreValue,
+    ignoreLease,
+    prevKv,
     value: ignoreValue ? EMPTY : fromLatin1(value),
   });
 }

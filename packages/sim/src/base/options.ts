@@ -158,6 +158,8 @@ export interface SimOptions {
   readonly smallBounds: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
+  /** Whether what reads the members' logs stops now and then. */
+  readonly logStalls: boolean;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -307,7 +309,8 @@ function themed(drawn: SimOptions): SimOptions {
     };
   if (theme !== "leases") return drawn;
   return {
-    ...{ ...drawn, ...LEASE_RUNS },
+    ...drawn,
+    ...LEASE_RUNS,
     corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
     compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
     archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,

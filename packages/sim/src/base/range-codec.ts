@@ -22,7 +22,11 @@ const SORT_NAMES = ["key", "version", "create", "mod", "value"] as const;
 export function toRange(read: ModelRead): RangeRequest {
   const { key, end, limit = 0, sortBy, descending, keysOnly = false, countOnly = false } = read;
   return RangeRequest.create({
-    ...{ key: fromLatin1(key), rangeEnd: fromLatin1(end), limit, keysOnly, countOnly },
+    key: fromLatin1(key),
+    rangeEnd: fromLatin1(end),
+    limit,
+    keysOnly,
+    countOnly,
     sortTarget: SORTS[sortBy ?? "key"],
     sortOrder:
       descending === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
@@ -39,7 +43,9 @@ export function fromRange(request: RangeRequest): ModelRead {
   const { minModRevision, maxModRevision, minCreateRevision, maxCreateRevision } = request;
   const isOrdered = sortOrder !== SortOrder.NONE;
   return {
-    ...{ kind: "range", key: toLatin1(key), end: toLatin1(rangeEnd) },
+    kind: "range",
+    key: toLatin1(key),
+    end: toLatin1(rangeEnd),
     ...(limit > 0 && { limit }),
     ...((isOrdered || sortTarget !== SortTarget.KEY) && { sortBy: SORT_NAMES[sortTarget] }),
     ...(isOrdered && { descending: sortOrder === SortOrder.DESCEND }),

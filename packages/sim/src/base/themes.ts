@@ -122,18 +122,20 @@ export const RAFT_RUNS = {
 };
 
 const RAFT_FAULTS: Partial<Record<FaultKind, number>> = {
-  ...{
-    powerLoss: 3,
-    kill: 2,
-    crashAtPoint: 3,
-    pause: 2,
-    isolate: 4,
-    split: 3,
-    oneWay: 3,
-    deaf: 2,
-    mute: 2,
-  },
-  ...{ slowLink: 2, stallLink: 2, stallAll: 1, moveLeader: 6, allPowerLoss: 1 },
+  powerLoss: 3,
+  kill: 2,
+  crashAtPoint: 3,
+  pause: 2,
+  isolate: 4,
+  split: 3,
+  oneWay: 3,
+  deaf: 2,
+  mute: 2,
+  slowLink: 2,
+  stallLink: 2,
+  stallAll: 1,
+  moveLeader: 6,
+  allPowerLoss: 1,
 };
 
 /** What the faults of a theme are, where its runs do not draw them. */

@@ -154,7 +154,10 @@ class PlaceSearch {
     if (candidates.length === 0)
       this.#fail(() => `HIST-2: revision ${at} is no client's write${this.#around(at)}`);
     this.#choices.push({
-      ...{ revision: at, state: this.#state, candidates, next: 0 },
+      revision: at,
+      state: this.#state,
+      candidates,
+      next: 0,
       usedCount: this.#used.length,
     });
     // The first candidate is taken up as those after it are.

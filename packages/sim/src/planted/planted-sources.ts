@@ -322,10 +322,20 @@ export const SOURCE_BUGS = {
     after:
       "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
   },
+  "confirmed-from-the-answer": {
+    file: "member/src/lease/keeper.ts",
+    before: "epoch.confirmedMs = askedMs;",
+    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
+  },
   "earlier-terms-count-as-uncommitted": {
     file: "raft/src/leader.ts",
     before: "const before = Math.max(log.committed, this.#termStartIndex);",
     after: "const before = log.committed;",
+  },
+  "log-waits-for-its-reader": {
+    file: "host/src/log-output.ts",
+    before: 'if ((error as { code?: string }).code === "EAGAIN") return false;',
+    after: 'if ((error as { code?: string }).code === "EAGAIN") continue;',
   },
   ...STREAM_BUGS,
   ...USER_BUGS,

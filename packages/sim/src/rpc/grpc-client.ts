@@ -131,8 +131,13 @@ export class GrpcClient {
     this.#nextId += 2;
     this.#calls.set(call.id, call);
     const fields = Object.entries({
-      ...{ ":method": "POST", ":scheme": "http", ":path": path, ":authority": "member" },
-      ...{ te: "trailers", "content-type": "application/grpc", ...metadata },
+      ":method": "POST",
+      ":scheme": "http",
+      ":path": path,
+      ":authority": "member",
+      te: "trailers",
+      "content-type": "application/grpc",
+      ...metadata,
     }).map(([name, value]) => ({ name, value, indexing: this.#indexing() }));
     const block = this.#encoder.encode(fields);
     // Some blocks come in two frames.

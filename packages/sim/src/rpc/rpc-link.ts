@@ -98,7 +98,8 @@ export class RpcLink {
     };
     return {
       limits: {
-        ...{ maxRequestBytes: 64 * MIB, maxResponseBytes: 256 * MIB },
+        maxRequestBytes: 64 * MIB,
+        maxResponseBytes: 256 * MIB,
         sendBudgetBytes: SEND_BUDGET_BYTES,
       },
       services: this.#watched(services),
@@ -107,12 +108,18 @@ export class RpcLink {
           exchange.respond({ status: 404, headers: {}, body: "" });
           return {};
         },
-        ...{ logger: silentLogger, sendBudgetBytes: SEND_BUDGET_BYTES },
+        logger: silentLogger,
+        sendBudgetBytes: SEND_BUDGET_BYTES,
         date: new HttpDate(clock),
       },
-      ...{ clock, logger: silentLogger, deadlines: new DeadlineQueue(clock) },
-      ...{ compressor, inflater: new Inflater(compressor, clock), observer: undefined },
-      ...{ receivedMessageBytes: 0, sentMessageBytes: 0 },
+      clock,
+      logger: silentLogger,
+      deadlines: new DeadlineQueue(clock),
+      compressor,
+      inflater: new Inflater(compressor, clock),
+      observer: undefined,
+      receivedMessageBytes: 0,
+      sentMessageBytes: 0,
     };
   }
 

@@ -110,7 +110,8 @@ export class Administrator {
 
   #beginning(): Change[] {
     return [
-      ...[this.#userAdd("root"), this.#grantRole("root", "root")],
+      this.#userAdd("root"),
+      this.#grantRole("root", "root"),
       ...USERS.slice(0, 2).map((user) => this.#userAdd(user)),
       ...ROLES.slice(0, 3).flatMap((role) => [this.#roleAdd(role), this.#grant(role)]),
       ...USERS.slice(0, 2).map((user) => this.#grantRole(user, this.#one(ROLES.slice(0, 3)))),
@@ -212,7 +213,9 @@ export class Administrator {
     const isNew = !this.#deps.book.last.users.has(name);
     const password = isNew && !noPassword ? this.#password(name) : "unused";
     const bytes = AuthUserAddRequest.encode({
-      ...{ name, password: noPassword ? "" : password, hashedPassword: "" },
+      name,
+      password: noPassword ? "" : password,
+      hashedPassword: "",
       options: { noPassword },
     });
     return { path: methods.UserAdd.path, bytes, words: `add the user ${name}` };

@@ -81,7 +81,9 @@ function rangeRules(bytes: Uint8Array): CallRules {
 function putRules(bytes: Uint8Array): CallRules {
   const request = PutRequest.decode(bytes);
   return {
-    ...{ served: "log", refused: "strict", hasLeases: request.lease !== 0n },
+    served: "log",
+    refused: "strict",
+    hasLeases: request.lease !== 0n,
     needs: (keysOf) => putNeeds(request, keysOf),
   };
 }
@@ -100,7 +102,9 @@ function txnRules(bytes: Uint8Array): CallRules {
 function revokeRules(bytes: Uint8Array): CallRules {
   const lease = `${LeaseRevokeRequest.decode(bytes).ID}`;
   return {
-    ...{ served: "log", refused: "strict", hasLeases: true },
+    served: "log",
+    refused: "strict",
+    hasLeases: true,
     needs: (keysOf) => [USER, leaseNeed("write", lease, keysOf)],
   };
 }
@@ -109,7 +113,9 @@ function revokeRules(bytes: Uint8Array): CallRules {
 function timeToLiveRules(bytes: Uint8Array): CallRules {
   const { ID, keys: withKeys } = LeaseTimeToLiveRequest.decode(bytes);
   return {
-    ...{ served: "local", refused: "local", hasLeases: true },
+    served: "local",
+    refused: "local",
+    hasLeases: true,
     needs(keysOf, response) {
       if (response === undefined)
         return withKeys ? [USER, leaseNeed("read", `${ID}`, keysOf)] : [USER];
@@ -122,7 +128,9 @@ function timeToLiveRules(bytes: Uint8Array): CallRules {
 /** The keys of all leases that are listed; a refusal is for those of any. */
 function leasesRules(): CallRules {
   return {
-    ...{ served: "local", refused: "local", hasLeases: true },
+    served: "local",
+    refused: "local",
+    hasLeases: true,
     needs(keysOf, response) {
       if (response === undefined) return [USER, leaseNeed("read", ALL_LEASES, keysOf)];
       const { leases } = LeaseLeasesResponse.decode(response);

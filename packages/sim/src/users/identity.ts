@@ -31,7 +31,9 @@ export interface Identity {
 
 /** A caller that brings no evidence. */
 export const NO_IDENTITY: Identity = {
-  ...{ user: "", proof: "none", credential: {} },
+  user: "",
+  proof: "none",
+  credential: {},
   session: undefined,
 };
 

@@ -101,8 +101,14 @@ export class Sessions {
     const endsMs = Math.floor(madeMs + random.unit() * 4000);
     const token = signedToken(user, 0, endsMs, roles);
     return bySession({
-      ...{ token, user, index: 0, revision: undefined, roles, endsMs },
-      ...{ madeMs, lastUsedMs: madeMs },
+      token,
+      user,
+      index: 0,
+      revision: undefined,
+      roles,
+      endsMs,
+      madeMs,
+      lastUsedMs: madeMs,
     });
   }
 
@@ -174,8 +180,13 @@ export class Sessions {
     if (before !== undefined) this.#keepOld(before);
     const nowMs = scheduler.nowMs;
     this.#current.set(user, {
-      ...{ token, user, index, madeMs: nowMs, lastUsedMs: nowMs },
-      ...{ revision: signed?.revision, roles: undefined },
+      token,
+      user,
+      index,
+      madeMs: nowMs,
+      lastUsedMs: nowMs,
+      revision: signed?.revision,
+      roles: undefined,
       endsMs: signed?.endsMs ?? Number.POSITIVE_INFINITY,
     });
   }

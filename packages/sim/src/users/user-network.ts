@@ -145,7 +145,9 @@ function judgeOf(path: string, check: StreamCheck): Judge | undefined {
 }
 
 const SNAPSHOT_RULES: CallRules = {
-  ...{ served: "local", refused: "local", hasLeases: false },
+  served: "local",
+  refused: "local",
+  hasLeases: false,
   needs: () => [{ kind: "root" }],
 };
 
@@ -199,7 +201,9 @@ class RenewalJudge implements Judge {
 
   #rules(lease: string): CallRules {
     return {
-      ...{ served: "local", refused: "local", hasLeases: true },
+      served: "local",
+      refused: "local",
+      hasLeases: true,
       needs: (keysOf) => [{ kind: "user" }, leaseNeed("write", lease, keysOf)],
     };
   }

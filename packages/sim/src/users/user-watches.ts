@@ -142,7 +142,11 @@ class UserWatch {
       key: fromLatin1(range.key),
       rangeEnd: fromLatin1(range.end),
       prevKv: deps.random.below(2) === 0,
-      ...{ startRevision: 0, filters: [], fragment: false, progressNotify: false, watchId: 0 },
+      startRevision: 0,
+      filters: [],
+      fragment: false,
+      progressNotify: false,
+      watchId: 0,
     };
     this.#stream.send(WatchRequest.encode({ requestUnion: { case: "createRequest", value } }));
   }

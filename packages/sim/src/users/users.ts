@@ -64,7 +64,10 @@ export class Users {
     const ask = this.#network.ask.bind(this.#network);
     this.#sessions = new Sessions(options, { ...shared, random: random.fork("sessions"), ask });
     this.#administrator = new Administrator(options, {
-      ...{ ...shared, random: random.fork("administrator"), book: safety.users, ask },
+      ...shared,
+      random: random.fork("administrator"),
+      book: safety.users,
+      ask,
       root: ROOT,
       besidePassword: (user, password) => {
         for (let i = 0; i < 3; i++) {
@@ -79,7 +82,9 @@ export class Users {
       anyone: () => this.#anyone(),
     });
     this.#watches = new UserWatches(options, {
-      ...{ ...shared, random: random.fork("watches"), network: this.#network },
+      ...shared,
+      random: random.fork("watches"),
+      network: this.#network,
       latencyMs: 2 * (options.latencyMs + options.jitterMs),
       anyone: () => this.#anyone(),
       fail,
@@ -118,7 +123,10 @@ export class Users {
   #networkOf(pick: (client: string | undefined) => Identity): UserNetwork {
     const { network, fail } = this.#deps;
     return new UserNetwork({
-      ...{ network, fail, check: this.check, pick },
+      network,
+      fail,
+      check: this.check,
+      pick,
       refused: (identity, name) => {
         const { session } = identity;
         const isOver = name === "InvalidAuthToken" || name === "AuthOldRevision";
@@ -183,12 +191,17 @@ export class Users {
   start(clients: Clients, leaseCheck: LeaseCheck): void {
     const { fail, random } = this.#deps;
     this.#clients = new UserClients(this.#options, {
-      ...{ ...this.#deps, clients, leaseCheck, network: this.#network },
+      ...this.#deps,
+      clients,
+      leaseCheck,
+      network: this.#network,
       random: random.fork("user clients"),
       anyone: () => this.#anyone(),
     });
     const all = [
-      ...[this.#administrator.work(), this.#sessions.work(), this.#clients.work()],
+      this.#administrator.work(),
+      this.#sessions.work(),
+      this.#clients.work(),
       ...Array.from({ length: WATCHERS }, (_, i) => this.#watches.work(`uw${i}`)),
     ];
     for (const one of all) one.catch(fail);

@@ -124,7 +124,10 @@ export class Wire implements WireEnds {
     const unexpected = () => violate("WIRE-1", "the sender was sent data");
     const pong = () => {};
     this.#sender = new Tunnel({
-      ...{ head: isReturn ? requested : agreed, data: unexpected, pong, ended },
+      head: isReturn ? requested : agreed,
+      data: unexpected,
+      pong,
+      ended,
     });
     this.#receiver = new Tunnel({
       head: isReturn ? agreed : requested,

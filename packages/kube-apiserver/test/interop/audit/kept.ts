@@ -21,8 +21,14 @@ export function auditOptions(dir: string): StartOptions {
   return {
     tokenAuthFile,
     audit: {
-      ...{ policyFile, path: join(dir, "audit.log"), maxAgeDays: 0, maxBackups: 0 },
-      ...{ maxSizeMib: 0, compress: false, format: "json", isStrict: false },
+      policyFile,
+      path: join(dir, "audit.log"),
+      maxAgeDays: 0,
+      maxBackups: 0,
+      maxSizeMib: 0,
+      compress: false,
+      format: "json",
+      isStrict: false,
     },
   };
 }

@@ -74,8 +74,14 @@ function etcdArgs(directory: string, port: number, peerPort: number): string[] {
   const url = `http://127.0.0.1:${port}`;
   const peers = `http://127.0.0.1:${peerPort}`;
   return [
-    ...["--data-dir", join(directory, "etcd"), "--listen-client-urls", url],
-    ...["--advertise-client-urls", url, "--listen-peer-urls", peers],
+    "--data-dir",
+    join(directory, "etcd"),
+    "--listen-client-urls",
+    url,
+    "--advertise-client-urls",
+    url,
+    "--listen-peer-urls",
+    peers,
   ];
 }
 
@@ -83,7 +89,8 @@ function serverArgs(directory: string, etcdPort: number, port: number): string[]
   return [
     ...kubeApiFlags(directory, `http://127.0.0.1:${etcdPort}`, port),
     // Machines without a network have no other address.
-    ...["--advertise-address=10.1.1.1", "--endpoint-reconciler-type=none"],
+    "--advertise-address=10.1.1.1",
+    "--endpoint-reconciler-type=none",
   ];
 }
 

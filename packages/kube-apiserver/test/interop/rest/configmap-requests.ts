@@ -59,7 +59,10 @@ function creates(): Step[] {
         "dry",
         {},
         {
-          ...{ resourceVersion: "7", uid: "x", generation: 5, selfLink: "/x" },
+          resourceVersion: "7",
+          uid: "x",
+          generation: 5,
+          selfLink: "/x",
           deletionTimestamp: "2020-01-01T00:00:00Z",
           creationTimestamp: "2020-01-01T00:00:00Z",
         },

@@ -74,8 +74,11 @@ function accountRequests(): Step[] {
 
 function leaseRequests(): Step[] {
   const spec = {
-    ...{ holderIdentity: "me", leaseDurationSeconds: 15, preferredHolder: "x" },
-    ...{ renewTime: "2026-01-02T03:04:05.123456Z", strategy: "OldestEmulationVersion" },
+    holderIdentity: "me",
+    leaseDurationSeconds: 15,
+    preferredHolder: "x",
+    renewTime: "2026-01-02T03:04:05.123456Z",
+    strategy: "OldestEmulationVersion",
   };
   return [
     post(LEASES)(lease("l1", { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } })),
@@ -93,8 +96,14 @@ function leaseRequests(): Step[] {
 const POD = { kind: "Pod", namespace: "t", name: "p" };
 const EVENT_TIME = "2026-01-02T03:04:05.000001Z";
 const GOOD = {
-  ...{ eventTime: EVENT_TIME, regarding: POD, related: { kind: "X", name: "y" } },
-  ...{ action: "A", reason: "R", note: "N", type: "Normal", reportingInstance: "i" },
+  eventTime: EVENT_TIME,
+  regarding: POD,
+  related: { kind: "X", name: "y" },
+  action: "A",
+  reason: "R",
+  note: "N",
+  type: "Normal",
+  reportingInstance: "i",
   reportingController: "example.org/c",
   series: { count: 2, lastObservedTime: "2026-01-02T03:04:06.000001Z" },
 };
@@ -102,16 +111,27 @@ const GOOD = {
 function eventRequests(): Step[] {
   const long = "x".repeat(129);
   const old = {
-    ...{ involvedObject: POD, reason: "R", message: " m ", type: "Normal", count: 3 },
-    ...{ firstTimestamp: "2020-01-02T03:04:05Z", lastTimestamp: "2020-01-02T03:04:05Z" },
+    involvedObject: POD,
+    reason: "R",
+    message: " m ",
+    type: "Normal",
+    count: 3,
+    firstTimestamp: "2020-01-02T03:04:05Z",
+    lastTimestamp: "2020-01-02T03:04:05Z",
     source: { component: "c", host: "h" },
   };
   const tooLong = {
-    ...{ involvedObject: POD, eventTime: EVENT_TIME, reportingComponent: "a/b/c" },
-    ...{ reportingInstance: long, action: long, reason: long, message: "x".repeat(1025) },
+    involvedObject: POD,
+    eventTime: EVENT_TIME,
+    reportingComponent: "a/b/c",
+    reportingInstance: long,
+    action: long,
+    reason: long,
+    message: "x".repeat(1025),
   };
   const deprecated = {
-    ...{ deprecatedCount: 3, deprecatedSource: { component: "c" } },
+    deprecatedCount: 3,
+    deprecatedSource: { component: "c" },
     deprecatedFirstTimestamp: "2026-01-02T03:04:06Z",
     deprecatedLastTimestamp: "2026-01-02T03:04:06Z",
   };

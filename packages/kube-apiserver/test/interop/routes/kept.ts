@@ -55,7 +55,9 @@ export function routeDifferences(
     const expected = other === undefined ? new Map<string, string>() : byMethod(other);
     return [...byMethod(row)].flatMap(([method, answer]) => {
       const difference = {
-        ...{ request: `${method} ${row.path}`, user: row.user, ours: answer },
+        request: `${method} ${row.path}`,
+        user: row.user,
+        ours: answer,
         theirs: expected.get(method) ?? "nothing is kept",
       };
       if (difference.theirs === answer) return [];

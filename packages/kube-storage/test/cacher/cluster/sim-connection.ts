@@ -70,8 +70,12 @@ export class SimConnection implements ClusterClient, Faults {
   async range(key: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange> {
     const { end, revision, limit, only } = options;
     const request = RangeRequest.encode({
-      ...{ key, rangeEnd: end, revision, limit },
-      ...{ keysOnly: only === "keys", countOnly: only === "count" },
+      key,
+      rangeEnd: end,
+      revision,
+      limit,
+      keysOnly: only === "keys",
+      countOnly: only === "count",
     });
     const bytes = await this.#call(KVService.methods.Range.path, request, true);
     const { kvs, count, header } = RangeResponse.decode(bytes);
@@ -250,7 +254,10 @@ class SimWatch implements ClusterWatch {
       { needsLeader: true },
     );
     const value = {
-      ...{ key: this.#key, rangeEnd: this.#options.end, startRevision: this.#next, prevKv: true },
+      key: this.#key,
+      rangeEnd: this.#options.end,
+      startRevision: this.#next,
+      prevKv: true,
       progressNotify: this.#options.progressNotify,
     };
     this.#send({ case: "createRequest", value });

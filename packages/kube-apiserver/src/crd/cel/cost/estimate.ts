@@ -13,8 +13,17 @@ import { mostElements, mostTextBytes } from "./sizes.ts";
 
 /** Functions that read a whole text. */
 const TEXT_FUNCTIONS: ReadonlySet<string> = new Set([
-  ...["matches", "contains", "split", "replace", "lowerAscii", "upperAscii", "trim", "find"],
-  ...["findAll", "indexOf", "lastIndexOf"],
+  "matches",
+  "contains",
+  "split",
+  "replace",
+  "lowerAscii",
+  "upperAscii",
+  "trim",
+  "find",
+  "findAll",
+  "indexOf",
+  "lastIndexOf",
 ]);
 const COST_OF_A_CHARACTER = 0.1;
 /** Expressions are walked by recursion; the parser refuses deeper ones. */
