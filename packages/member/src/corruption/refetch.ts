@@ -29,7 +29,7 @@ const ARRIVE_TIMEOUT_MS = 30 * 60_000;
 const CATCH_UP_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 
-/** The receiving end for a store that this member has requested (member/snapshots.ts). */
+/** The receiving end for a store that this member has requested (apply/snapshots.ts). */
 export interface StoreReceiver {
   expect(): {
     begun: Promise<void>;
