@@ -1,7 +1,7 @@
 /**
  * Writes the pictures of docs/pictures: packages.svg from the import directions that test/house
- * checks, the charts from the table of docs/internals/benchmarks.md, and NAME.svg from each NAME.txt
- * there.
+ * checks, the charts from the table of docs/internals/benchmarks.md, and NAME.svg from each
+ * NAME.txt there.
  *
  *   node scripts/gen-pictures.ts           write them
  *   node scripts/gen-pictures.ts --check   write nothing; exit 1 if one would change

@@ -13,7 +13,7 @@ export interface Series {
 }
 
 const WIDTH = 760;
-const LEFT = 270;
+const LEFT = 290;
 const TOP = 56;
 const BAR = 11;
 const GAP = 14;
@@ -35,8 +35,8 @@ export function barsPicture(title: string, page: string, series: readonly Series
     label(20, 24, title, 'font-weight="bold"'),
     ...series.map(({ name, fill }, i) =>
       [
-        `<rect x="${LEFT + 170 * i}" y="34" width="10" height="10" fill="${fill}"/>`,
-        label(LEFT + 170 * i + 16, 43, name, 'font-size="11"'),
+        `<rect x="${LEFT + 190 * i}" y="34" width="10" height="10" fill="${fill}"/>`,
+        label(LEFT + 190 * i + 16, 43, name, 'font-size="11"'),
       ].join("\n"),
     ),
     ...Array.from({ length: most + 1 }, (_, at) =>
@@ -52,7 +52,12 @@ export function barsPicture(title: string, page: string, series: readonly Series
         const width = Math.round(ratios[column - 1]! * scale);
         return [
           `<rect x="${LEFT}" y="${y}" width="${width}" height="${BAR - 1}" fill="${fill}"/>`,
-          label(LEFT + width + 5, y + BAR - 2, `${ratios[column - 1]!}x`, 'font-size="10"'),
+          label(
+            LEFT + width + 5,
+            y + BAR - 2,
+            `${ratios[column - 1]!.toFixed(2)}x`,
+            'font-size="10"',
+          ),
         ].join("\n");
       }),
     ]),
@@ -67,7 +72,7 @@ function ratiosOf(page: string): { load: string; ratios: number[] }[] {
     .map((paragraph) =>
       [...paragraph.matchAll(/^\| ([^|]+) \|((?: [\d.]+x \|)+)$/gm)].map(([, load, cells]) => ({
         load: load!,
-        ratios: [...cells!.matchAll(/[\d.]+(?=x)/g)].map(Number),
+        ratios: cells!.split("x |").slice(0, -1).map(Number),
       })),
     )
     .find((found) => found.length > 0);

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "vitepress";
 import { ROOT } from "../dev/commands.ts";
+import { CONFIG_FILE } from "./config.ts";
 import { writeSource } from "./pages.ts";
 
 /**
@@ -17,10 +18,9 @@ export async function buildSite(outDir: string): Promise<void> {
   try {
     writeSource(ROOT, directory);
     mkdirSync(join(directory, ".vitepress"));
-    const config = join(ROOT, "scripts/site/config.ts");
     writeFileSync(
       join(directory, ".vitepress/config.mjs"),
-      `import { siteConfig } from ${JSON.stringify(config)};\n` +
+      `import { siteConfig } from ${JSON.stringify(CONFIG_FILE)};\n` +
         `export default siteConfig(${[ROOT, directory, outDir].map((path) => JSON.stringify(path)).join(", ")});\n`,
     );
     await build(directory);

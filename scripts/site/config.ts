@@ -2,6 +2,9 @@
 import { join } from "node:path";
 import { sidebar } from "./pages.ts";
 
+/** This file, which VitePress loads by its path. */
+export const CONFIG_FILE = import.meta.filename;
+
 /** A picture of three members, so that browsers ask for none. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3451b2">' +

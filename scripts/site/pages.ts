@@ -63,7 +63,7 @@ export interface SidebarItem {
   readonly items?: SidebarItem[];
 }
 
-/** The shelf as a sidebar: the sections of docs/README.md with the titles of the pages they list. */
+/** The shelf as a sidebar: the sections of docs/README.md with the titles of their pages. */
 export function sidebar(root: string): SidebarItem[] {
   const shelf = readFileSync(join(root, "docs/README.md"), "utf8");
   const sections = shelf.split(/^## /m).slice(1);
