@@ -8,8 +8,9 @@
  *                                         member's event loop turns
  *
  * Node has no datagram sockets of the local family, so systemd-notify(1), which comes with systemd,
- * does the sending; the unit needs NotifyAccess=all for that. Without NOTIFY_SOCKET nothing is
- * started and nothing runs.
+ * does the sending; the unit needs NotifyAccess=all for that. One message is sent after the other:
+ * two processes at once may overtake each other, and a unit would stay "reloading". Without
+ * NOTIFY_SOCKET nothing is started and nothing runs.
  */
 import { execFile } from "node:child_process";
 import type { Clock, Timer } from "../src/clock.ts";
@@ -46,7 +47,9 @@ class Systemd implements Supervisor {
   readonly #env: Readonly<Record<string, string | undefined>>;
   readonly #watchdogMs: number;
   #timer: Timer | undefined;
-  #isSending = false;
+  /** Messages that are on their way, and the end of the last one. */
+  #sending = 0;
+  #last: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
   constructor(
@@ -80,22 +83,29 @@ class Systemd implements Supervisor {
   }
 
   #feed(): void {
-    // The last one is still on its way: the machine is too slow for another, or systemd does not
-    // take it.
-    if (this.#isSending) return;
-    this.#isSending = true;
-    this.#send(["WATCHDOG=1"], () => {
-      this.#isSending = false;
-    });
+    // Others are still on their way: the machine is too slow for another, or systemd does not take
+    // them.
+    if (this.#sending === 0) this.#send(["WATCHDOG=1"]);
   }
 
-  #send(lines: readonly string[], done: () => void = () => {}): void {
+  #send(lines: readonly string[]): void {
+    this.#sending++;
+    this.#last = this.#last
+      .then(() => this.#notify(lines))
+      .finally(() => {
+        this.#sending--;
+      });
+  }
+
+  /** Resolves when the message was sent, or could not be. */
+  #notify(lines: readonly string[]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
     const child = execFile(
       "systemd-notify",
       [`--pid=${process.pid}`, ...lines],
       { env: this.#env, timeout: SEND_TIMEOUT_MS },
       (error) => {
-        done();
+        resolve();
         if (error === null || this.#hasFailed) return;
         this.#hasFailed = true;
         this.#logger.warn("cannot notify the service manager", {
@@ -105,5 +115,6 @@ class Systemd implements Supervisor {
       },
     );
     child.unref();
+    return promise;
   }
 }

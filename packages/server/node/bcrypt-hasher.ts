@@ -28,9 +28,7 @@ class HashThread {
   }
 
   async run(job: Omit<BcryptJob, "id">): Promise<boolean | string> {
-    // Loaded for its address, and only where there are passwords.
-    const { bcryptWorker } = await import("./bcrypt-worker.ts");
-    const worker = this.#worker ?? this.#start(bcryptWorker);
+    const worker = this.#worker ?? (await this.#open());
     const id = this.#nextId++;
     // A process that has nothing else to do waits for a hash, and not for the thread.
     worker.ref();
@@ -38,6 +36,12 @@ class HashThread {
       this.#waiting.set(id, { resolve, reject });
       worker.postMessage({ id, ...job });
     });
+  }
+
+  async #open(): Promise<Worker> {
+    // Loaded for its address, and only where there are passwords.
+    const { bcryptWorker } = await import("./bcrypt-worker.ts");
+    return this.#worker ?? this.#start(bcryptWorker);
   }
 
   #start({ url, workerData }: { readonly url: URL; readonly workerData: string }): Worker {
