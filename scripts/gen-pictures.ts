@@ -1,6 +1,7 @@
 /**
  * Writes the pictures of docs/pictures: packages.svg from the import directions that test/house
- * checks, and NAME.svg from each NAME.txt there.
+ * checks, the charts from the table of docs/internals/benchmarks.md, and NAME.svg from each
+ * NAME.txt there.
  *
  *   node scripts/gen-pictures.ts           write them
  *   node scripts/gen-pictures.ts --check   write nothing; exit 1 if one would change
@@ -9,6 +10,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { directions } from "../test/house/directions.ts";
 import { readMode } from "./generator.ts";
+import { barsPicture } from "./pictures/bars.ts";
 import { packagesPicture } from "./pictures/packages.ts";
 import { sequencePicture } from "./pictures/sequence.ts";
 
@@ -39,12 +41,26 @@ const words: Readonly<Record<string, readonly string[]>> = {
   embed: ["members inside", "a program"],
 };
 
+/** The bars of a chart, from the first column of its cluster. */
+const seriesFrom = (column: number) => [
+  { name: "throughput (more is better)", column, fill: "#3b7dd8" },
+  { name: "processor time a request (less is better)", column: column + 2, fill: "#e0963a" },
+];
+
 function main(args: string[]): number {
   const mode = readMode("gen-pictures.ts", "the pictures of docs/pictures", args);
   const imports = Object.fromEntries(
     Object.entries(directions).map(([name, others]) => [name, [...others.keys()]]),
   );
-  const pictures = new Map([["packages.svg", packagesPicture({ imports, words })]]);
+  const benchmarks = readFileSync(join(directory, "../internals/benchmarks.md"), "utf8");
+  const pictures = new Map([
+    ["packages.svg", packagesPicture({ imports, words })],
+    ["benchmarks-one.svg", barsPicture("One member, divided by etcd", benchmarks, seriesFrom(1))],
+    [
+      "benchmarks-three.svg",
+      barsPicture("Three members with TLS, divided by etcd", benchmarks, seriesFrom(4)),
+    ],
+  ]);
   for (const name of readdirSync(directory)
     .filter((one) => one.endsWith(".txt"))
     .sort())

@@ -209,9 +209,15 @@ const own: Group = {
         values["check"] === true ? GENERATED : GENERATORS.map((file) => step(file)),
     },
     docs: {
-      about: "the pages of docs/",
-      otherwise: "check",
+      about: "the pages of docs/, and the site that is built from them",
+      otherwise: "site",
       commands: {
+        site: program("scripts/site/main.ts", "builds the site, into dist/site"),
+        serve: {
+          about: "builds the site and serves it on 127.0.0.1",
+          options: { port: { type: "number", default: 8080, describe: "port of the site" } },
+          steps: ({ port }) => [step("scripts/site/main.ts", "--serve", "--port", String(port))],
+        },
         check: check("their links, names and commands, and the guides as a reader runs them", [
           step("--test", "test/docs/*.test.ts"),
         ]),

@@ -13,7 +13,7 @@ import type { Entry } from "./tar.ts";
  */
 const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
 /** A link in Markdown: its mark, its text, the path or URL, the anchor. */
-const LINK = /(!?)\[([^[\]]*)\]\(([^()[\]#\s]*)(#[^()[\]#\s]*)?\)/g;
+export const LINK = /(!?)\[([^[\]]*)\]\(([^()[\]#\s]*)(#[^()[\]#\s]*)?\)/g;
 
 /** Files by path from the release's directory of documents. */
 export function documents(): Entry[] {

@@ -12,6 +12,7 @@ import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkPackedLiterals } from "./packed.ts";
 import { checkRegexes } from "./regexes.ts";
+import { checkStaleNames } from "./stale.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
@@ -38,6 +39,7 @@ const rules: readonly (readonly [
   ["no import of a file that is not there", checkMissing],
   ["lines fit", (all) => checkLineWidth(all)],
   ["no leftovers", checkLeftovers],
+  ["comments and pages name what there is", checkStaleNames],
   ["dependencies are pinned, justified and declared", checkDependencies],
 ];
 

@@ -11,6 +11,7 @@ import { checkPackedLiterals } from "./packed.ts";
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
+import { checkStaleNames } from "./stale.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
 
@@ -504,5 +505,30 @@ describe("dependencies", () => {
       "docs/internals/dependencies.md",
       /nothing imports it/,
     );
+  });
+});
+
+describe("stale names", () => {
+  const at = "packages/wal/src/a.ts";
+  const there = { "packages/wal/src/segments.ts": "export class SegmentFile {}\n" };
+  const says = (comment: string) => ({ ...there, [at]: `let a;\n/** ${comment} */\nlet b;\n` });
+  test("a path in a comment, and one in a page", () => {
+    finds(checkStaleNames, says("See wal/gone-file.ts."), `${at}:2`, /no file wal\/gone-file\.ts/);
+    finds(checkStaleNames, says("See docs/gone.md."), `${at}:2`, /no file docs\/gone\.md/);
+    const page = { ...there, "docs/page.md": "# A\n\nSee `src/gone-file.ts`.\n" };
+    finds(checkStaleNames, page, "docs/page.md:3", /no file src\/gone-file\.ts/);
+  });
+  test("a class, and a function in backquotes", () => {
+    finds(checkStaleNames, says("A RequestGate stands here."), `${at}:2`, /called RequestGate/);
+    finds(checkStaleNames, says("Runs `openGate()`."), `${at}:2`, /called openGate/);
+    const lines = { ...there, [at]: "// The next lines\n// wait for a RequestGate.\nlet b;\n" };
+    finds(checkStaleNames, lines, `${at}:2`, /called RequestGate/);
+  });
+  test("what there is, what stands for any, and names of another project with their source", () => {
+    clean(checkStaleNames, says("Each SegmentFile of src/segments.ts; several SegmentFiles."));
+    clean(checkStaleNames, says("Written to NAME.ts, as https://host/x/gone-file.ts has it."));
+    clean(checkStaleNames, says("As NewSegmentFile (etcd: server/wal/file_pipeline.go)."));
+    const fence = { ...there, "docs/page.md": "```text\nsrc/gone-file.ts\n```\n" };
+    clean(checkStaleNames, fence);
   });
 });

@@ -33,6 +33,17 @@ const FLAGS = [
 /** For machines that have much else to do. */
 const CALL_LIMIT_MS = 60_000;
 
+/** A message of the browser that nobody asked for. */
+interface Event {
+  readonly method: string;
+  readonly params: {
+    readonly type?: string;
+    readonly args?: readonly { value?: unknown; description?: string }[];
+    readonly exceptionDetails?: { text: string; exception?: { description?: string } };
+    readonly entry?: { level: string; text: string; url?: string };
+  };
+}
+
 type Settle = (message: { result?: unknown; error?: { message: string } }) => void;
 
 /** One browser process. */
@@ -40,6 +51,7 @@ export class Browser {
   readonly #child: ChildProcess;
   readonly #dir: string;
   readonly #waiting = new Map<number, Settle>();
+  readonly #pages = new Map<string, Page>();
   #buffered = "";
   #id = 0;
 
@@ -61,6 +73,7 @@ export class Browser {
     const attached = { targetId, flatten: true };
     const { sessionId } = await this.send<{ sessionId: string }>("Target.attachToTarget", attached);
     const page = new Page(this, sessionId);
+    this.#pages.set(sessionId, page);
     await page.until(`location.href !== "about:blank" && document.readyState === "complete"`);
     return page;
   }
@@ -98,6 +111,7 @@ export class Browser {
     for (const message of messages) {
       const parsed = JSON.parse(message);
       this.#waiting.get(parsed.id)?.(parsed);
+      if (parsed.method !== undefined) this.#pages.get(parsed.sessionId)?.received(parsed);
     }
   }
 
@@ -110,10 +124,36 @@ export class Browser {
 export class Page {
   readonly #browser: Browser;
   readonly #sessionId: string;
+  /** Errors in the page's console since watchErrors. */
+  readonly errors: string[] = [];
 
   constructor(browser: Browser, sessionId: string) {
     this.#browser = browser;
     this.#sessionId = sessionId;
+  }
+
+  /** Sends a command that concerns the page; resolves with its result. */
+  send<T>(method: string, params: object = {}): Promise<T> {
+    return this.#browser.send<T>(method, params, this.#sessionId);
+  }
+
+  /** From now on errors, uncaught exceptions and failed requests are in `errors`. */
+  async watchErrors(): Promise<void> {
+    await this.send("Runtime.enable");
+    await this.send("Log.enable");
+  }
+
+  /** Notes an event of the browser. */
+  received({ method, params }: Event): void {
+    const { args, entry, exceptionDetails, type } = params;
+    if (method === "Runtime.consoleAPICalled" && type === "error")
+      this.errors.push(
+        (args ?? []).map(({ value, description }) => value ?? description).join(" "),
+      );
+    if (method === "Runtime.exceptionThrown")
+      this.errors.push(exceptionDetails?.exception?.description ?? exceptionDetails!.text);
+    if (method === "Log.entryAdded" && entry?.level === "error")
+      this.errors.push(`${entry.text} ${entry.url ?? ""}`);
   }
 
   /** The value of an expression in the page, awaited; it must be JSON. Rejects with its error. */

@@ -78,8 +78,10 @@ function dersOf(list: Uint8Array): readonly Buffer[] {
 }
 
 /**
- * The parts of tbsCertList: CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer,
- * thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry OPTIONAL, extensions OPTIONAL }, ... }
+ * The parts of tbsCertList (RFC 5280):
+ *
+ *     CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate,
+ *       nextUpdate OPTIONAL, SEQUENCE OF entry OPTIONAL, extensions OPTIONAL }, ... }
  */
 function partsOf(der: Buffer): DerItem[] {
   const list = derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE);

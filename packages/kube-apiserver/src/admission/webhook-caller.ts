@@ -1,7 +1,7 @@
 /**
  * Calls of webhooks: admission and the conversion of custom resources share one caller with its
  * connections (apiserver: pkg/util/webhook/client.go). node/webhook-caller.ts has the real one,
- * testing/fake-webhooks.ts an in-memory one.
+ * test/policy/server.ts an in-memory one.
  *
  *     caller.call(clientConfig, json, { timeoutMs, signal })  ->  { status, body }
  *                                                            or  WebhookCallError

@@ -1,7 +1,7 @@
 /**
  * One request on its way through the server: its identity, its body, its response.
  *
- *     exchange -> Call -> filters (src/server/filters.ts) -> handlers (src/handlers)
+ *     exchange -> Call -> filters (src/server/api-server.ts) -> handlers (src/handlers)
  *
  * The first response counts; a later one is dropped, so that a handler that is late (after a
  * timeout) changes nothing.

@@ -30,7 +30,7 @@ import { keepManagedTimes } from "./keep-times.ts";
 import { keyOf } from "./keys.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The text of an update with an old resourceVersion (OptimisticLockErrorMsg). */
+/** The text of an update with an old resourceVersion (Kubernetes: OptimisticLockErrorMsg). */
 export const MODIFIED =
   "the object has been modified; please apply your changes to the latest version and try again";
 

@@ -7,7 +7,7 @@ import { type FieldEntry, parseType, splitTable, type TypeExpression } from "./t
 
 export type Scalar = "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "any";
 
-/** Types whose JSON is not an object of their fields; codec/custom-types.ts has their rules. */
+/** Types whose JSON is not an object of their fields; codec/custom-json.ts has their rules. */
 export type CustomName =
   | "Time"
   | "MicroTime"

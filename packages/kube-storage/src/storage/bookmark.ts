@@ -4,7 +4,7 @@ import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { WatchEvent } from "./interface.ts";
 
-/** Marks the bookmark that ends the initial events of a WatchList. */
+/** Marks the bookmark that ends the initial events of a Kubernetes' WatchList. */
 export const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 /** @param endsInitialEvents adds the annotation for that */

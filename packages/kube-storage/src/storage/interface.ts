@@ -63,7 +63,7 @@ export interface ListOptions extends CallOptions {
   readonly predicate: SelectionPredicate;
   /** Everything below the key (a prefix that ends with "/"), not one object. */
   readonly recursive: boolean;
-  /** watch: begin with the present objects and a bookmark (WatchList). */
+  /** watch: begin with the present objects and a bookmark (Kubernetes' WatchList). */
   readonly sendInitialEvents?: boolean | undefined;
   /** watch: send the bookmark of requestWatchProgress as an event (the Cacher's own watch). */
   readonly progressNotify?: boolean;

@@ -15,7 +15,7 @@ const REQUEST = {
   allExtensionNumbersOfType: 6,
   listServices: 7,
 };
-/** Fields of ServerReflectionResponse. */
+/** Fields of gRPC's ServerReflectionResponse. */
 const RESPONSE = {
   validHost: 1,
   originalRequest: 2,
