@@ -1,6 +1,6 @@
 /**
- * Kubernetes' storage layer and API server: storage, cacher, registry, rest, and the handlers that
- * serve them. node/ has sockets, files and the program.
+ * A Kubernetes API server on kube-storage: its handlers, and resources in TypeScript. node/ has
+ * sockets, files and the program.
  */
 export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
 export {
@@ -14,7 +14,6 @@ export { createFieldManager, type FieldManagerOptions } from "./src/apply/field-
 export type { FieldManager, PatchType } from "./src/apply/patch-types.ts";
 export type { Authorizer, AuthorizerAttributes, Decision } from "./src/authz/authorizer.ts";
 export { type Serving, servedResourcesOf } from "./src/builtin/served-resources.ts";
-export { identityTransformer } from "./src/encryption/prefix-transformers.ts";
 export { OpenApiDocuments, type OpenApiPage } from "./src/openapi/openapi-documents.ts";
 export {
   defineResource,

@@ -78,6 +78,7 @@ const GENERATORS = [
   "scripts/gen-openapi.ts",
   "scripts/gen-config-docs.ts",
   "scripts/gen-pictures.ts",
+  "scripts/gen-packages.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -193,13 +194,14 @@ const own: Group = {
         lint: check("the linter", LINT),
         generated: check("generated files are up to date", GENERATED),
         house: check("the rules of test/house", HOUSE),
+        removal: program("test/removal/main.ts", "what is left without packages/kube-apiserver"),
       },
     },
     fix: check("formats the code", [
       step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
     ]),
     gen: {
-      about: "writes what is generated: codecs, OpenAPI, configuration.md, pictures",
+      about: "writes what is generated: codecs, OpenAPI, configuration.md, packages.md, pictures",
       options: {
         check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
       },

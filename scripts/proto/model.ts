@@ -6,6 +6,7 @@ import type protobufjs from "protobufjs";
 import {
   BIGINT_FIELDS,
   CLAMPED_FIELDS,
+  HOT_MESSAGES,
   OPTIONAL_SCALARS,
   RAW_FIELDS,
   RAW_MESSAGES,
@@ -33,9 +34,9 @@ export type ScalarKind =
  */
 export type FieldType =
   | { kind: "scalar"; scalar: ScalarKind }
-  | { kind: "enum"; ts: string; file: string }
-  | { kind: "raw"; message: string }
-  | { kind: "message"; ts: string; file: string; recursive: boolean };
+  | { kind: "enum"; ts: string; fullName: string; file: string }
+  | { kind: "raw"; fullName: string }
+  | { kind: "message"; ts: string; fullName: string; file: string; recursive: boolean };
 
 /**
  * When a field that is neither repeated nor in a oneof is written: if it is not the default, if it
@@ -56,6 +57,8 @@ export interface Field {
 }
 
 export interface Oneof {
+  protoName: string;
+  /** Property name. */
   name: string;
   fields: Field[];
 }
@@ -71,6 +74,8 @@ export interface Message {
   file: string;
   /** In the order of field numbers. */
   members: Member[];
+  /** Has generated code; others are read and written by the table. */
+  hot: boolean;
   comment: string;
 }
 
@@ -132,13 +137,19 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
   const fieldType = (field: protobufjs.Field, key: string, message: protobufjs.Type): FieldType => {
     const resolved = field.resolvedType;
     if (resolved instanceof protobuf.Enum)
-      return { kind: "enum", ts: tsName(resolved), file: fileOf.get(resolved)! };
+      return {
+        kind: "enum",
+        ts: tsName(resolved),
+        fullName: fullName(resolved),
+        file: fileOf.get(resolved)!,
+      };
     if (resolved instanceof protobuf.Type) {
       if (policy.raw(key, fullName(message), field.name))
-        return { kind: "raw", message: fullName(resolved) };
+        return { kind: "raw", fullName: fullName(resolved) };
       return {
         kind: "message",
         ts: tsName(resolved),
+        fullName: fullName(resolved),
         file: fileOf.get(resolved)!,
         recursive: reaches(protobuf, resolved, resolved),
       };
@@ -200,6 +211,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
           fullName: fullName(object),
           file: base,
           members: [],
+          hot: policy.hot(fullName(object)),
           comment: object.comment ?? "",
         };
         const fields = [...object.fieldsArray].sort((a, b) => a.id - b.id);
@@ -209,10 +221,11 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
           if (!field.partOf) {
             open = undefined;
             message.members.push({ field: made });
-          } else if (open?.name === protobuf.util.camelCase(field.partOf.name)) {
+          } else if (open?.protoName === field.partOf.name) {
             open.fields.push(made);
           } else {
-            open = { name: protobuf.util.camelCase(field.partOf.name), fields: [made] };
+            const { name } = field.partOf;
+            open = { protoName: name, name: protobuf.util.camelCase(name), fields: [made] };
             message.members.push({ oneof: open });
           }
         }
@@ -242,6 +255,7 @@ class Policy {
   private readonly unused = new Set([
     ...BIGINT_FIELDS,
     ...CLAMPED_FIELDS,
+    ...HOT_MESSAGES,
     ...WIDE_FIELDS,
     ...RAW_FIELDS,
     ...Object.keys(RAW_MESSAGES),
@@ -253,6 +267,10 @@ class Policy {
     if (!table.includes(key)) return false;
     this.unused.delete(key);
     return true;
+  }
+
+  hot(message: string): boolean {
+    return this.has(HOT_MESSAGES, message);
   }
 
   scalar(key: string, type: string): ScalarKind {

@@ -164,8 +164,16 @@ describe("signed tokens", () => {
       const keys = (count: number, key: object): string =>
         JSON.stringify({ keys: Array(count).fill(key) });
       const bad = [
-        ...["{", "", "null", keys(1, jwk).slice(0, 60), keys(1, { ...jwk, x: 7 }), keys(1, [])],
-        ...[keys(5000, jwk), keys(33, jwk), keys(1, { kty: "oct", k: "AAAA" }), undefined],
+        "{",
+        "",
+        "null",
+        keys(1, jwk).slice(0, 60),
+        keys(1, { ...jwk, x: 7 }),
+        keys(1, []),
+        keys(5000, jwk),
+        keys(33, jwk),
+        keys(1, { kty: "oct", k: "AAAA" }),
+        undefined,
         "x".repeat(1024 * 1024 + 1),
       ];
       const kept = /cannot use changed files; those from before stay in force/g;

@@ -111,8 +111,11 @@ function shake(
   return new Promise((resolve) => {
     const session = sessions.get(version);
     const socket = connect({
-      ...{ ...identity, host: "127.0.0.1", port: Number(new URL(members[0].clientUrl).port) },
-      ...{ maxVersion: version, ALPNProtocols: ["h2"] },
+      ...identity,
+      host: "127.0.0.1",
+      port: Number(new URL(members[0].clientUrl).port),
+      maxVersion: version,
+      ALPNProtocols: ["h2"],
       ...(session === undefined ? {} : { session }),
     });
     let hasSpoken = false;

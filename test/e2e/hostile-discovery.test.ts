@@ -98,8 +98,12 @@ function send(stream: ServerHttp2Stream, ...frames: Uint8Array[]): void {
 
 const record = (key: string, value: string, revision = 2): Uint8Array =>
   KeyValue.encode({
-    ...{ key: fromLatin1(key), value: fromLatin1(value), createRevision: revision },
-    ...{ modRevision: revision, version: 1, lease: 0n },
+    key: fromLatin1(key),
+    value: fromLatin1(value),
+    createRevision: revision,
+    modRevision: revision,
+    version: 1,
+    lease: 0n,
   });
 
 const rangeOf = (...kvs: readonly Uint8Array[]): Buffer =>
@@ -291,14 +295,22 @@ async function attack(
     name: `m${at}`,
     command: quorate.command,
     flags: [
-      ...[`--name=m${at}`, `--data-dir=${join(dir, `m${at}`)}`],
-      ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
-      ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
-      ...[`--discovery-endpoints=127.0.0.1:${service.port}`, "--discovery-token=tok"],
-      ...["--discovery-dial-timeout=500ms", "--discovery-request-timeout=500ms"],
+      `--name=m${at}`,
+      `--data-dir=${join(dir, `m${at}`)}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--discovery-endpoints=127.0.0.1:${service.port}`,
+      "--discovery-token=tok",
+      "--discovery-dial-timeout=500ms",
+      "--discovery-request-timeout=500ms",
     ],
     env: {},
-    ...{ clientUrl, peerUrl, dataDir: join(dir, `m${at}`), logFile: join(dir, `m${at}.log`) },
+    clientUrl,
+    peerUrl,
+    dataDir: join(dir, `m${at}`),
+    logFile: join(dir, `m${at}.log`),
     identity: {},
   });
   try {

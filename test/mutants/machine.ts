@@ -102,7 +102,13 @@ async function tryOne(
   }
   if (seeds > 0) {
     const sim = await runSimulator({
-      ...{ name, file, before, after, tests: [], sim: "default", maxSeeds: seeds },
+      name,
+      file,
+      before,
+      after,
+      tests: [],
+      sim: "default",
+      maxSeeds: seeds,
     });
     if (sim !== undefined) return tried(true, `seed ${sim.seeds}: ${sim.by}`);
   }

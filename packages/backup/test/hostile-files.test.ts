@@ -149,7 +149,10 @@ test("names that lead elsewhere are names: of files they are none of a backup's,
   const before = new Set(disk.list("/"));
   const { revision } = backup.model;
   const writer = SegmentWriter.create(disk, DIR, 5, {
-    ...{ kind: "head", clusterId: 77n, revision, timeMs: 0 },
+    kind: "head",
+    clusterId: 77n,
+    revision,
+    timeMs: 0,
   });
   const permission = authpb.Permission.create({ key: fromUtf8("/../k"), rangeEnd: fromUtf8("") });
   const users = {

@@ -3,8 +3,7 @@
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
-import { escapeControls, pemBlocks } from "@quorate/host";
+import { escapeControls, type Pauses, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
   algorithmsOf,
@@ -30,14 +29,18 @@ export function openJwtKeys(
     {
       what: "keys of tokens",
       paths: [...new Set(paths)],
-      parse: (contents) => readJwtKeys(settings, contents),
+      parse: (contents, pauses) => readJwtKeys(settings, contents, pauses),
     },
     dependencies,
   );
 }
 
-/** The keys in files. Rejects with the path, and never shows a key. Yields to other work. */
-export async function readJwtKeys(settings: JwtSettings, contents: FileContents): Promise<JwtKeys> {
+/** The keys in files. Rejects with the path, and never shows a key. */
+export async function readJwtKeys(
+  settings: JwtSettings,
+  contents: FileContents,
+  pauses: Pauses,
+): Promise<JwtKeys> {
   const { algorithm, publicKeyFile, privateKeyFile, jwksFile } = settings;
   const verification: VerificationKey[] = [];
   const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
@@ -53,12 +56,13 @@ export async function readJwtKeys(settings: JwtSettings, contents: FileContents)
   if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
     const isForeign = privateKeyFile === "" && expectsProvider(settings);
     const bytes = contents.get(publicKeyFile)!;
-    const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm));
+    const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm), pauses);
     if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
       throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
     for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
   }
-  if (jwksFile !== "") verification.push(...(await jwksKeys(contents.get(jwksFile)!, jwksFile)));
+  if (jwksFile !== "")
+    verification.push(...(await jwksKeys(contents.get(jwksFile)!, jwksFile, pauses)));
   if (verification.length > MAX_VERIFICATION_KEYS) {
     throw new Error(
       `${verification.length} keys are more than the ${MAX_VERIFICATION_KEYS} that are allowed`,
@@ -87,11 +91,12 @@ async function publicKeys(
   bytes: Uint8Array,
   path: string,
   family: KeyFamily,
+  pauses: Pauses,
 ): Promise<KeyObject[]> {
   const blocks = pemBlocks(Buffer.from(bytes).toString("latin1")).filter(
     ({ label }) => !label.endsWith("PRIVATE KEY"),
   );
-  const keys = await inTurns(blocks, path, ({ text }) => {
+  const keys = await inSlices(blocks, path, pauses, ({ text }) => {
     try {
       return [createPublicKey(text)];
     } catch {
@@ -134,21 +139,20 @@ function checkFamily(key: KeyObject, wanted: KeyFamily, path: string): void {
 
 /** Keys in a file, those included that are for another use. */
 export const MAX_LISTED_KEYS = 128;
-/** Keys that are read in one turn of the event loop; a fraction of a millisecond each. */
-const KEYS_PER_TURN = 8;
 
 /** The keys that `read` finds in the parts of a file. Rejects, with its path, for too many. */
-async function inTurns<Part, Key>(
+async function inSlices<Part, Key>(
   parts: readonly Part[],
   path: string,
+  pauses: Pauses,
   read: (part: Part) => Key[],
 ): Promise<Key[]> {
   if (parts.length > MAX_LISTED_KEYS)
     throw new Error(`${path} lists ${parts.length} keys; at most ${MAX_LISTED_KEYS} are read`);
   const keys: Key[] = [];
-  for (const [i, part] of parts.entries()) {
-    if (i % KEYS_PER_TURN === 0) await turn();
+  for (const part of parts) {
     keys.push(...read(part));
+    await pauses.next();
   }
   return keys;
 }
@@ -156,7 +160,11 @@ async function inTurns<Part, Key>(
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: unknown };
 
 /** The keys of a set that are for signatures; keys of unknown kinds are left out (RFC 7517, 5). */
-async function jwksKeys(bytes: Uint8Array, path: string): Promise<VerificationKey[]> {
+async function jwksKeys(
+  bytes: Uint8Array,
+  path: string,
+  pauses: Pauses,
+): Promise<VerificationKey[]> {
   let parsed: { keys?: unknown } | null;
   try {
     parsed = JSON.parse(Buffer.from(bytes).toString()) as { keys?: unknown } | null;
@@ -164,7 +172,7 @@ async function jwksKeys(bytes: Uint8Array, path: string): Promise<VerificationKe
     throw new Error(`${path} is not JSON`);
   }
   if (!Array.isArray(parsed?.keys)) throw new Error(`${path} has no list of keys`);
-  const keys = await inTurns(parsed.keys as Jwk[], path, (one) => jwkOf(one, path));
+  const keys = await inSlices(parsed.keys as Jwk[], path, pauses, (one) => jwkOf(one, path));
   if (keys.length === 0) throw new Error(`${path} has no key for signatures that can be used`);
   return keys;
 }
