@@ -20,11 +20,9 @@ export {
 } from "./src/flags.ts";
 export {
   goJson,
-  goQuote,
   goUnquote,
   humanBytes,
   type JsonValue,
-  utf8Size,
 } from "./src/go-format.ts";
 export { flagLines, helpText, shownDefault, usageOf } from "./src/help.ts";
 export {

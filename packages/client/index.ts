@@ -54,7 +54,6 @@ export {
   txnRequest,
 } from "./src/requests.ts";
 export type { DeleteResult, GetResult, OpResult, PutResult, TxnResult } from "./src/responses.ts";
-export { Backoff } from "./src/resume.ts";
 export type { Session } from "./src/session.ts";
 export type { ClientStream } from "./src/stream.ts";
 export type { Watch, WatchOptions } from "./src/watch.ts";

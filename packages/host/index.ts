@@ -3,6 +3,7 @@
  * has fakes and the contract suites.
  */
 export * from "./src/advice.ts";
+export * from "./src/backoff.ts";
 export * from "./src/checks.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";

@@ -36,7 +36,6 @@ export {
   parseInteger,
   parseList,
   parseUniqueList,
-  quote,
   ValueError,
 } from "./src/config/values.ts";
 export {

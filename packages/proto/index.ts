@@ -35,7 +35,13 @@ export {
   type Violated,
   violatedOf,
 } from "./src/invariant.ts";
-export { isPrintable, quoteByte, quoteText } from "./src/json/go-text.ts";
+export {
+  escapeGoJson,
+  isPrintable,
+  quoteByte,
+  quoteBytes,
+  quoteText,
+} from "./src/json/go-text.ts";
 export type {
   HttpRoute,
   JsonForm,
@@ -52,6 +58,7 @@ export type { JsonEnum, JsonField, JsonKind, JsonMessage } from "./src/json/sche
 export { JsonSplitter } from "./src/json/splitter.ts";
 export { errorChunkJson, statusJson } from "./src/json/status.ts";
 export { jsonTypes } from "./src/json/types.ts";
+export { sequenceLength } from "./src/json/utf8.ts";
 export type { WatchId } from "./src/watch-id.ts";
 export * from "./src/wire/bytes.ts";
 export { CodedError } from "./src/wire/coded-error.ts";

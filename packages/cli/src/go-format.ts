@@ -2,73 +2,7 @@
  * Formats values as Go does: quoted strings, sizes, JSON. Scripts compare etcdctl's output byte by
  * byte.
  */
-import { fromUtf8, toUtf8 } from "@quorate/proto";
-
-const NAMED: ReadonlyMap<number, string> = new Map([
-  [0x07, "\\a"],
-  [0x08, "\\b"],
-  [0x0c, "\\f"],
-  [0x0a, "\\n"],
-  [0x0d, "\\r"],
-  [0x09, "\\t"],
-  [0x0b, "\\v"],
-  [0x22, '\\"'],
-  [0x5c, "\\\\"],
-]);
-
-/**
- * Characters that Go prints unescaped: letters, marks, numbers, punctuation, symbols and the space.
- */
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
-
-/**
- * Bytes as Go's %q prints them: a double-quoted string, invalid UTF-8 as \x80, unprintable
- * characters as \u00ad.
- */
-export function goQuote(bytes: Uint8Array): string {
-  let out = '"';
-  for (let at = 0; at < bytes.length; ) {
-    const size = utf8Size(bytes, at);
-    if (size === 0) {
-      out += `\\x${hex(bytes[at], 2)}`;
-      at++;
-      continue;
-    }
-    const char = toUtf8(bytes, at, at + size);
-    const code = char.codePointAt(0)!;
-    const named = NAMED.get(code);
-    if (named !== undefined) out += named;
-    else if (PRINTABLE.test(char)) out += char;
-    else if (code < 0x20 || code === 0x7f) out += `\\x${hex(code, 2)}`;
-    else out += code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
-    at += size;
-  }
-  return `${out}"`;
-}
-
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, "0");
-}
-
-/** The length of the UTF-8 sequence at `at`, or 0 if there is no valid one. */
-export function utf8Size(bytes: Uint8Array, at: number): number {
-  const first = bytes[at];
-  if (first < 0x80) return 1;
-  const size =
-    first >= 0xc2 && first <= 0xdf
-      ? 2
-      : first >= 0xe0 && first <= 0xef
-        ? 3
-        : first >= 0xf0 && first <= 0xf4
-          ? 4
-          : 0;
-  if (size === 0 || at + size > bytes.length) return 0;
-  for (let i = 1; i < size; i++) if ((bytes[at + i] & 0xc0) !== 0x80) return 0;
-  const second = bytes[at + 1];
-  const overlong = (first === 0xe0 && second < 0xa0) || (first === 0xf0 && second < 0x90);
-  const surrogateOrBeyond = (first === 0xed && second > 0x9f) || (first === 0xf4 && second > 0x8f);
-  return overlong || surrogateOrBeyond ? 0 : size;
-}
+import { escapeGoJson, fromUtf8 } from "@quorate/proto";
 
 const ESCAPES: Readonly<Record<string, number>> = {
   a: 7,
@@ -176,8 +110,5 @@ function isList(value: object): value is readonly JsonValue[] {
 }
 
 function jsonString(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${hex(char.charCodeAt(0), 4)}`,
-  );
+  return escapeGoJson(JSON.stringify(text.toWellFormed()));
 }

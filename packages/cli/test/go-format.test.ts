@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromLatin1, fromUtf8, toUtf8 } from "@quorate/proto";
-import { goJson, goQuote, goUnquote, humanBytes } from "../src/go-format.ts";
+import { fromLatin1, fromUtf8, quoteBytes, toUtf8 } from "@quorate/proto";
+import { goJson, goUnquote, humanBytes } from "../src/go-format.ts";
 
 test("bytes are quoted as Go's %q does", () => {
   const quoted: [Uint8Array, string][] = [
@@ -18,7 +18,7 @@ test("bytes are quoted as Go's %q does", () => {
       '"\\xc0\\xaf\\xe0\\x80\\x80\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"',
     ],
   ];
-  for (const [bytes, text] of quoted) assert.equal(goQuote(bytes), text);
+  for (const [bytes, text] of quoted) assert.equal(quoteBytes(bytes), text);
 });
 
 test("Go's string literals are read back", () => {
@@ -42,7 +42,7 @@ test("quoted bytes are read back unchanged", () => {
       Uint8Array.of(0xe2, byte),
       Uint8Array.of(0xf0, 0x9f, byte, 0x80),
     ]) {
-      assert.deepEqual(goUnquote(goQuote(bytes))?.bytes, bytes);
+      assert.deepEqual(goUnquote(quoteBytes(bytes))?.bytes, bytes);
     }
   }
 });

@@ -8,6 +8,7 @@
  * endpoint's certificate, or the client's own, was refused is the end at once (etcd's Go client
  * retries that to its deadline).
  */
+import { Backoff, type BackoffOptions } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
 import {
@@ -18,9 +19,8 @@ import {
   type LinkStream,
 } from "./link.ts";
 
-/** The first pause after a round through all endpoints; it doubles up to the longest. */
-const FIRST_PAUSE_MS = 25;
-const LONGEST_PAUSE_MS = 1000;
+/** Pauses after each round through all endpoints. */
+const ROUNDS: BackoffOptions = { firstMs: 25, mostMs: 1000 };
 
 /** As in etcd's Go client. */
 const MAX_ATTEMPTS = 100;
@@ -85,6 +85,7 @@ export class Failover {
   async #attempts(plan: CallPlan, only: Link | undefined): Promise<Uint8Array> {
     const endMs = this.#clock.nowMs() + this.#options.timeoutMs;
     const round = only === undefined ? this.#links.length : 1;
+    const backoff = new Backoff(ROUNDS);
     let before: { readonly error: LinkError; readonly link: Link } | undefined;
     /** Attempts in a row that failed for a certificate. */
     let untrusted = 0;
@@ -124,7 +125,7 @@ export class Failover {
         // A concurrent call may have moved to the next endpoint already.
         if (only === undefined && this.#current === index) this.#current = (index + 1) % round;
         if (attempt % round === 0) {
-          const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt / round - 1), LONGEST_PAUSE_MS);
+          const pauseMs = backoff.nextMs();
           if (this.#clock.nowMs() + pauseMs >= endMs) throw this.#failure(error, link, true);
           await this.#clock.sleep(pauseMs);
           if (this.#closed) throw this.#failure(error, link, false);

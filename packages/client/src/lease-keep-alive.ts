@@ -3,6 +3,7 @@
  * does not respond, and detects when the lease must have expired. The owner of the lease must give
  * up what it holds by it when `ended` resolves.
  */
+import { Backoff } from "@quorate/host";
 import {
   type LeaseKeepAliveRequest,
   type LeaseKeepAliveResponse,
@@ -10,7 +11,7 @@ import {
 } from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
-import { Backoff, isStaleToken, mayResume } from "./resume.ts";
+import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
 /**
@@ -54,7 +55,7 @@ export class LeaseKeepAlive {
   }
 
   async #run(): Promise<LeaseEnd> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(REOPEN);
     let cause: ClientError | undefined;
     while (!this.#over.aborted) {
       try {
@@ -69,7 +70,7 @@ export class LeaseKeepAlive {
         cause = error;
         if (!mayResume(error)) return { kind: "unreachable", cause };
       }
-      await pause(this.#caller.timer, backoff.next(), this.#over);
+      await pause(this.#caller.timer, backoff.nextMs(), this.#over);
     }
     return this.#stop.signal.aborted ? { kind: "stopped" } : { kind: "unreachable", cause };
   }

@@ -1,5 +1,5 @@
 /** Calls about leases: client.leases. */
-import { CALLBACK, check, checkOptions, FLAG, ID, INTEGER } from "@quorate/host";
+import { Backoff, CALLBACK, check, checkOptions, FLAG, ID, INTEGER } from "@quorate/host";
 import {
   GrpcCode,
   LeaseGrantRequest,
@@ -16,7 +16,7 @@ import {
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { LeaseKeepAlive } from "./lease-keep-alive.ts";
-import { Backoff, isStaleToken, mayResume } from "./resume.ts";
+import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 
 export class Leases {
   readonly #caller: Caller;
@@ -75,7 +75,7 @@ export class Leases {
     check("keepAliveOnce", "id", id, ID);
     const stop = new AbortController();
     const forget = this.#caller.timer.after(this.#caller.timeoutMs, () => stop.abort());
-    const backoff = new Backoff();
+    const backoff = new Backoff(REOPEN);
     let renewToken = false;
     let failure = new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded");
     try {
@@ -101,7 +101,7 @@ export class Leases {
             { cause: error },
           );
         }
-        await pause(this.#caller.timer, backoff.next(), stop.signal);
+        await pause(this.#caller.timer, backoff.nextMs(), stop.signal);
       }
       throw failure;
     } finally {

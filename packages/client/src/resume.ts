@@ -1,10 +1,11 @@
 /** When a broken stream is reopened, and after which pause. */
+import type { BackoffOptions } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import type { ClientError } from "./errors.ts";
 import { LinkError } from "./link.ts";
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2000;
+/** Pauses before a broken stream is opened again. */
+export const REOPEN: BackoffOptions = { firstMs: 100, mostMs: 2000 };
 
 /** Whether another member, or a retry a little later, may succeed. */
 export function mayResume(error: ClientError): boolean {
@@ -22,21 +23,4 @@ export function mayResume(error: ClientError): boolean {
  */
 export function isStaleToken(message: string): boolean {
   return /etcdserver: (?:invalid auth token|revision of auth store is old)$/.test(message);
-}
-
-/** Pauses that double from 100 ms to 2 s. */
-export class Backoff {
-  #nextMs = FIRST_PAUSE_MS;
-
-  /** The length of the next pause. */
-  next(): number {
-    const pauseMs = this.#nextMs;
-    this.#nextMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-    return pauseMs;
-  }
-
-  /** Called after a success: the next pause is the shortest. */
-  reset(): void {
-    this.#nextMs = FIRST_PAUSE_MS;
-  }
 }

@@ -9,7 +9,7 @@
  * that confirm a creation. The last response may have `canceled` set: the server refused the watch,
  * or compacted the history that it needs.
  */
-import { CALLBACK, checkOptions, FLAG, INTEGER, type Shape } from "@quorate/host";
+import { Backoff, CALLBACK, checkOptions, FLAG, INTEGER, type Shape } from "@quorate/host";
 import {
   Event,
   KeyValue,
@@ -22,7 +22,7 @@ import { type Caller, pause } from "./caller.ts";
 import { type Change, changesOf } from "./changes.ts";
 import { ClientError } from "./errors.ts";
 import { type Bytes, keyRange, RANGE_SHAPE, type RangeOptions } from "./requests.ts";
-import { Backoff, isStaleToken, mayResume } from "./resume.ts";
+import { isStaleToken, mayResume, REOPEN } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
 export interface WatchOptions extends RangeOptions {
@@ -84,7 +84,7 @@ export class Watch implements AsyncIterable<WatchResponse> {
    * cannot fix.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(REOPEN);
     let renewToken = false;
     try {
       while (!this.#stop.signal.aborted) {
@@ -107,7 +107,7 @@ export class Watch implements AsyncIterable<WatchResponse> {
           this.#onBreak(error);
         }
         this.#isCreated = false;
-        await pause(this.#caller.timer, backoff.next(), this.#stop.signal);
+        await pause(this.#caller.timer, backoff.nextMs(), this.#stop.signal);
       }
     } finally {
       this.#stream?.cancel();

@@ -7,8 +7,8 @@
 import { CodedError } from "@quorate/proto";
 import { utf8Of } from "./records.ts";
 
-/** Nesting of lists and objects. */
-export const MAX_JSON_DEPTH = 8;
+/** Nesting of a transaction in plain JSON, whose own form needs less. */
+export const MAX_PLAIN_DEPTH = 8;
 /** Values of one document: they are read in some 5 ms. */
 export const MAX_JSON_VALUES = 50_000;
 
@@ -80,7 +80,7 @@ class Parser {
 
   #nested<T>(end: string, read: () => T): T {
     this.#at++;
-    if (++this.#depth > MAX_JSON_DEPTH) this.#fail(`it is nested deeper than ${MAX_JSON_DEPTH}`);
+    if (++this.#depth > MAX_PLAIN_DEPTH) this.#fail(`it is nested deeper than ${MAX_PLAIN_DEPTH}`);
     const value = read();
     this.#spaces();
     if (!this.#takes(end)) this.#fail(`"," or "${end}" is missing`);

@@ -7,7 +7,7 @@ export {
   MAX_SHARED_LINES,
 } from "../src/event-stream.ts";
 export { Heartbeats, MAX_BEATS_IN_TURN } from "../src/heartbeats.ts";
-export { MAX_JSON_DEPTH, MAX_JSON_VALUES, parsePlainJson } from "../src/plain-json.ts";
+export { MAX_JSON_VALUES, MAX_PLAIN_DEPTH, parsePlainJson } from "../src/plain-json.ts";
 export { MAX_TAGS } from "../src/preconditions.ts";
 export { PROBLEMS } from "../src/problems.ts";
 export { KEEP_ALIVE_MS } from "../src/watch.ts";

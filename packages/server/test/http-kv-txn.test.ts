@@ -1,7 +1,7 @@
 /** POST /txn: transactions in plain JSON, malformed ones, and the reader of JSON. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parsePlainJson } from "@quorate/http-kv/testing";
+import { MAX_JSON_VALUES, MAX_PLAIN_DEPTH, parsePlainJson } from "@quorate/http-kv/testing";
 import { type KvClient, problemIn, startedKv } from "./support/http-kv.ts";
 import type { World } from "./support/world.ts";
 
@@ -145,8 +145,8 @@ test("the JSON reader agrees with JSON.parse, within its bounds", () => {
     assert.throws(() => parse(text), text);
   }
   const deep = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
-  parse(deep(MAX_JSON_DEPTH));
-  assert.throws(() => parse(deep(MAX_JSON_DEPTH + 1)), /nested deeper/);
+  parse(deep(MAX_PLAIN_DEPTH));
+  assert.throws(() => parse(deep(MAX_PLAIN_DEPTH + 1)), /nested deeper/);
   assert.throws(() => parse(deep(1_000_000)), /nested deeper/);
   assert.throws(() => parse(`[${"0,".repeat(MAX_JSON_VALUES)}0]`), /more than/);
 });

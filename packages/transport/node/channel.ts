@@ -16,9 +16,8 @@
  * peer, and Raft, which is notified, falls back to a probe.
  */
 import type { Socket } from "node:net";
-import type { Logger, Timer } from "@quorate/host";
+import { Backoff, type Logger, type Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
-import { Backoff } from "../src/backoff.ts";
 import type { ChannelKind } from "../src/channel-kind.ts";
 import { FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
@@ -95,7 +94,7 @@ export class Channel {
     this.#logger = shared.logger;
     this.#rareLog = new RareLog(shared.clock);
     this.#readLog = new RareLog(shared.clock);
-    const options = { quickMs: quickRetryMs, leastMs: leastRetryMs, mostMs: mostRetryMs };
+    const options = { quickMs: quickRetryMs, firstMs: leastRetryMs, mostMs: mostRetryMs };
     this.#backoff = new Backoff(options, shared.random.fork(`${idToHex(id)} ${kind}`));
   }
 

@@ -5,7 +5,7 @@
  * Everything is latin1, one char a byte.
  */
 import type { HttpHead } from "@quorate/host";
-import { CodedError, toLatin1 } from "@quorate/proto";
+import { CodedError, quoteText, toLatin1 } from "@quorate/proto";
 
 /** Values by name, in their order. */
 export type Form = ReadonlyMap<string, readonly string[]>;
@@ -84,7 +84,7 @@ export function decodeEscapes(text: string, isQuery: boolean): string {
       const high = hexDigit(text.charCodeAt(at + 1));
       const low = hexDigit(text.charCodeAt(at + 2));
       if (high < 0 || low < 0)
-        throw new FormError(`invalid URL escape ${goQuoted(text.slice(at, at + 3))}`);
+        throw new FormError(`invalid URL escape ${quoteText(text.slice(at, at + 3))}`);
       bytes[size++] = (high << 4) | low;
       at += 2;
     } else bytes[size++] = byte === PLUS && isQuery ? SPACE : byte;
@@ -97,11 +97,6 @@ function hexDigit(char: number): number {
   if (char >= 0x30 && char <= 0x39) return char - 0x30;
   const letter = char | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
-}
-
-/** %q of a short text. */
-function goQuoted(text: string): string {
-  return JSON.stringify(text);
 }
 
 /** The first value of a name; "" where there is none. */

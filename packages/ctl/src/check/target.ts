@@ -3,9 +3,9 @@
  */
 
 import type { Invocation } from "@quorate/cli";
-import { Exit, ExitCode, goQuote } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { fromUtf8 } from "@quorate/proto";
+import { fromUtf8, quoteBytes } from "@quorate/proto";
 import { clientOf, endpointsOf } from "../connect/globals.ts";
 
 /** Timeout of a check's call; longer than the default, because the load slows all calls down. */
@@ -56,7 +56,7 @@ export class CheckTarget {
   async requireEmpty(command: (text: string) => string): Promise<void> {
     const { kvs } = await this.#first.get(this.prefix, { prefix: true, limit: 1 });
     if (kvs.length === 0) return;
-    const prefix = goQuote(fromUtf8(this.prefix));
+    const prefix = quoteBytes(fromUtf8(this.prefix));
     throw new Exit(
       ExitCode.invalidInput,
       `prefix ${prefix} has keys. Delete with ${command(`quoratectl del --prefix ${this.prefix}`)} first`,
@@ -78,7 +78,7 @@ export class CheckTarget {
     }
     if (!flags.bool("auto-defrag")) return;
     for (const [index, endpoint] of this.endpoints.entries()) {
-      const shown = goQuote(fromUtf8(endpoint));
+      const shown = quoteBytes(fromUtf8(endpoint));
       io.stdout(`Defragmenting ${shown}\n`);
       await this.#clients[index].defragment(endpoint);
       io.stdout(`Defragmented ${shown}\n`);

@@ -1,7 +1,7 @@
 import type { Command, CommandLine, Flags } from "@quorate/cli";
-import { Exit, ExitCode, goQuote } from "@quorate/cli";
+import { Exit, ExitCode } from "@quorate/cli";
 import type { DeleteOptions } from "@quorate/client";
-import { fromUtf8 } from "@quorate/proto";
+import { fromUtf8, quoteBytes } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { deleteForm } from "../printers/kv-forms.ts";
@@ -45,7 +45,7 @@ export async function readDel({
   const fromKey = flags.bool("from-key");
   checkRange(prefix, fromKey, rangeEnd);
   if (rangeEnd !== undefined && !flags.bool("range")) {
-    const [from, to] = [key, rangeEnd].map((text) => goQuote(fromUtf8(text)));
+    const [from, to] = [key, rangeEnd].map((text) => quoteBytes(fromUtf8(text)));
     io.stderr(
       `Warning: Keys between ${from} and ${to} will be deleted. Please interrupt the command within next 2 seconds to cancel. ` +
         "You can provide `--range` flag to avoid the delay.\n",

@@ -10,7 +10,6 @@ import {
   FlagError,
   type Flags,
   FlagValues,
-  goQuote,
   goUnquote,
   type Io,
   LineReader,
@@ -18,8 +17,7 @@ import {
   readFlags,
   toSafeNumber,
 } from "@quorate/cli";
-import type { Compare, RequestOp } from "@quorate/proto";
-import { toUtf8 } from "@quorate/proto";
+import { type Compare, quoteBytes, type RequestOp, toUtf8 } from "@quorate/proto";
 import { type ClientKit, withClient } from "../connect/globals.ts";
 import { printerOf } from "../printers/choose.ts";
 import { txnForm } from "../printers/kv-forms.ts";
@@ -61,7 +59,7 @@ export function parseCompare(line: string, build: Build): Compare {
   const value = middle === null ? undefined : goUnquote(rest.slice(key!.length + middle[0].length));
   if (key === undefined || middle === null || value === undefined) {
     throw malformed(
-      `; got ${target}(${goQuote(key?.bytes ?? new Uint8Array(0))}) ${middle?.[1] ?? ""} ""`,
+      `; got ${target}(${quoteBytes(key?.bytes ?? new Uint8Array(0))}) ${middle?.[1] ?? ""} ""`,
     );
   }
   const sign = middle[1] as "=";

@@ -7,14 +7,21 @@ import {
   ExitCode,
   FlagError,
   FlagValues,
-  goQuote,
   type Io,
   LineReader,
   readFlags,
   untilStopped,
 } from "@quorate/cli";
 import type { Client, ClientError, Watch } from "@quorate/client";
-import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
+import {
+  ERRORS,
+  Event,
+  errorNameOf,
+  fromUtf8,
+  KeyValue,
+  quoteBytes,
+  type WatchResponse,
+} from "@quorate/proto";
 import { warnOfFailure } from "../connect/advice.ts";
 import {
   planWatch,
@@ -106,12 +113,12 @@ async function runForEvents(
       ...io.env,
       ETCD_WATCH_REVISION: String(response.header?.revision ?? 0),
       ETCD_WATCH_EVENT_TYPE: `"${eventName(event.type)}"`,
-      ETCD_WATCH_KEY: goQuote(key),
-      ETCD_WATCH_VALUE: goQuote(value),
+      ETCD_WATCH_KEY: quoteBytes(key),
+      ETCD_WATCH_VALUE: quoteBytes(value),
     }).ended;
     if (error !== undefined) {
       io.stderr(
-        `command [${exec.map((word) => goQuote(fromUtf8(word))).join(" ")}] error (${error})\n`,
+        `command [${exec.map((word) => quoteBytes(fromUtf8(word))).join(" ")}] error (${error})\n`,
       );
       throw new Exit(ExitCode.error, "");
     }

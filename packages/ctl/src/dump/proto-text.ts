@@ -3,8 +3,7 @@
  * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
  */
 
-import { utf8Size } from "@quorate/cli";
-import { toUtf8 } from "@quorate/proto";
+import { sequenceLength, toUtf8 } from "@quorate/proto";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 
@@ -128,7 +127,7 @@ const NAMED: Readonly<Record<string, string>> = {
 export function quoted(bytes: Uint8Array): string {
   let out = "";
   for (let at = 0; at < bytes.length; ) {
-    const size = utf8Size(bytes, at);
+    const size = sequenceLength(bytes, at, bytes.length);
     const char = size === 0 ? "" : toUtf8(bytes, at, at + size);
     const code = char.codePointAt(0) ?? bytes[at];
     if (NAMED[char] !== undefined) out += NAMED[char];

@@ -2,8 +2,7 @@
  * Records of the backend as etcd-dump-db prints them: raw in quotes, or decoded by bucket.
  */
 
-import { goQuote } from "@quorate/cli";
-import { authpb, KeyValue, leasepb, readU64BE, WireError } from "@quorate/proto";
+import { authpb, KeyValue, leasepb, quoteBytes, readU64BE, WireError } from "@quorate/proto";
 import type { BucketRecord } from "./bucket-source.ts";
 import { protoText } from "./proto-text.ts";
 import { wireFields } from "./wire.ts";
@@ -14,7 +13,7 @@ const REVISION_BYTES = 17;
 
 /** Key and value in quotes. */
 export function rawText([key, value]: BucketRecord): string {
-  return `key=${goQuote(key)}, value=${goQuote(value)}`;
+  return `key=${quoteBytes(key)}, value=${quoteBytes(value)}`;
 }
 
 /**
@@ -39,7 +38,7 @@ export function keyText([key, value]: BucketRecord): string {
   const { main, sub, isTombstone } = revisionOf(key);
   const kv = KeyValue.decode(value);
   const revisions = `created ${kv.createRevision} | mod ${kv.modRevision} | ver ${kv.version}`;
-  const shown = `key ${goQuote(kv.key)} | val ${goQuote(kv.value)} | ${revisions}`;
+  const shown = `key ${quoteBytes(kv.key)} | val ${quoteBytes(kv.value)} | ${revisions}`;
   return `rev={Revision:{Main:${main} Sub:${sub}} tombstone:${isTombstone}}, value=[${shown}]`;
 }
 
@@ -60,13 +59,13 @@ const decoders: Readonly<Record<string, Decoder>> = {
   },
   auth: ([key, value]) => {
     const isRevision = Buffer.from(key).toString("latin1") === "authRevision" && value.length === 8;
-    return `key=${goQuote(key)}, value=${isRevision ? readU64BE(value) : `[${[...value].join(" ")}]`}`;
+    return `key=${quoteBytes(key)}, value=${isRevision ? readU64BE(value) : `[${[...value].join(" ")}]`}`;
   },
   authRoles: ([, value]) => {
     const { name } = authpb.Role.decode(value);
     const permissions = [...wireFields(value)].filter(({ number }) => number === 2);
     const texts = permissions.map((one) => protoText("authpb.Permission", one.value as Uint8Array));
-    return `role=${goQuote(name)}, keyPermission=[${texts.join(" ")}]`;
+    return `role=${quoteBytes(name)}, keyPermission=[${texts.join(" ")}]`;
   },
   authUsers: ([, value]) => {
     const { name, roles } = authpb.User.decode(value);
@@ -74,16 +73,16 @@ const decoders: Readonly<Record<string, Decoder>> = {
       | Uint8Array
       | undefined;
     const shown = options === undefined ? "<nil>" : protoText("authpb.UserAddOptions", options);
-    return `user=${goQuote(name)}, roles=[${roles.map((role) => goQuote(Buffer.from(role))).join(" ")}], option=${shown}`;
+    return `user=${quoteBytes(name)}, roles=[${roles.map((role) => quoteBytes(Buffer.from(role))).join(" ")}], option=${shown}`;
   },
   meta: (record) => {
     const [key, value] = record;
     const name = Buffer.from(key).toString("latin1");
     if ((name === "consistent_index" || name === "term") && value.length === 8)
-      return `key=${goQuote(key)}, value=${readU64BE(value)}`;
+      return `key=${quoteBytes(key)}, value=${readU64BE(value)}`;
     if (name === "scheduledCompactRev" || name === "finishedCompactRev") {
       const { main, sub } = revisionOf(value);
-      return `key=${goQuote(key)}, value={${main} ${sub}}`;
+      return `key=${quoteBytes(key)}, value={${main} ${sub}}`;
     }
     return rawText(record);
   },

@@ -7,15 +7,8 @@
  */
 
 import { Exit, ExitCode } from "@quorate/cli";
-import {
-  Backoff,
-  type Client,
-  ClientError,
-  opDelete,
-  opPut,
-  pause,
-  prefixEnd,
-} from "@quorate/client";
+import { type Client, ClientError, opDelete, opPut, pause, prefixEnd } from "@quorate/client";
+import { Backoff, type BackoffOptions } from "@quorate/host";
 import {
   concat,
   ERRORS,
@@ -27,6 +20,9 @@ import {
   KVService,
   type RequestOp,
 } from "@quorate/proto";
+
+/** Pauses before a broken watch is opened again, or a failed call made again. */
+const RESUME: BackoffOptions = { firstMs: 100, mostMs: 2000 };
 
 export interface MirrorOptions {
   /** Prefix of the keys to mirror; empty for all. */
@@ -94,7 +90,7 @@ export class Mirror {
 
   /** Retries a call until it succeeds or fails permanently. */
   async #patiently<T>(stop: AbortSignal, call: () => Promise<T>): Promise<T> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(RESUME);
     let failure: ClientError | undefined;
     for (;;) {
       try {
@@ -106,7 +102,7 @@ export class Mirror {
         failure = error;
         this.#listener.callFailed(error);
       }
-      await pause(this.#from.timer, backoff.next(), stop);
+      await pause(this.#from.timer, backoff.nextMs(), stop);
     }
   }
 
@@ -149,7 +145,7 @@ export class Mirror {
   }
 
   async #follow(revision: number, stop: AbortSignal): Promise<void> {
-    const backoff = new Backoff();
+    const backoff = new Backoff(RESUME);
     for (let next = revision; !stop.aborted; ) {
       const watch = this.#from.watch(this.#prefix, {
         prefix: true,
@@ -170,7 +166,7 @@ export class Mirror {
       } finally {
         stop.removeEventListener("abort", cancel);
       }
-      await pause(this.#from.timer, backoff.next(), stop);
+      await pause(this.#from.timer, backoff.nextMs(), stop);
     }
   }
 

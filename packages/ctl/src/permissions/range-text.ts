@@ -1,8 +1,8 @@
 /** Ranges of keys as people read them, and as they type them. */
 
 import type { Flags, Invocation } from "@quorate/cli";
-import { Exit, ExitCode, goQuote } from "@quorate/cli";
-import { fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
+import { Exit, ExitCode } from "@quorate/cli";
+import { fromLatin1, fromUtf8, quoteBytes, toLatin1 } from "@quorate/proto";
 import type { KeyRange } from "./verdict.ts";
 
 /** The flags of commands that take a key, a prefix or a range. */
@@ -55,5 +55,5 @@ export function rangeText({ key, end }: KeyRange, prefixEnd: PrefixEnd): string 
 }
 
 function shown(key: string): string {
-  return goQuote(fromLatin1(key));
+  return quoteBytes(fromLatin1(key));
 }

@@ -1,6 +1,5 @@
 /** How answers about users and roles are printed. */
 
-import { goQuote } from "@quorate/cli";
 import {
   AuthRoleAddResponse,
   AuthRoleDeleteResponse,
@@ -21,6 +20,7 @@ import {
   equals,
   fromLatin1,
   fromUtf8,
+  quoteBytes,
   toLatin1,
 } from "@quorate/proto";
 import { doneForm, type FieldLine, type Form, headerJson, present } from "./form.ts";
@@ -99,8 +99,8 @@ export function roleGetForm(
       perm.flatMap(({ permType, key, rangeEnd }): FieldLine[] => [
         // Two spaces, as etcdctl prints it.
         `"PermType" :  ${permissionNames.get(permType) ?? permType}`,
-        ["Key", goQuote(key)],
-        ["RangeEnd", goQuote(rangeEnd)],
+        ["Key", quoteBytes(key)],
+        ["RangeEnd", quoteBytes(rangeEnd)],
       ]),
     json: ({ header, perm }) => ({
       header: headerJson(header),
@@ -124,7 +124,7 @@ export const roleListForm: Form<AuthRoleListResponse> = {
 };
 
 function quotedList(names: readonly string[]): string {
-  return names.map((name) => ` ${goQuote(fromUtf8(name))}`).join("");
+  return names.map((name) => ` ${quoteBytes(fromUtf8(name))}`).join("");
 }
 
 export function userGetForm(user: string): Form<AuthUserGetResponse> {

@@ -3,14 +3,14 @@
  * 3.7's, byte for byte, because scripts read them.
  */
 
-import type { Table } from "@quorate/cli";
-import { goQuote, type JsonValue } from "@quorate/cli";
+import type { JsonValue, Table } from "@quorate/cli";
 import {
   concat,
   fromUtf8,
   idToHex,
   KeyValue,
   type MessageType,
+  quoteBytes,
   type ResponseHeader,
   toHex,
 } from "@quorate/proto";
@@ -111,7 +111,7 @@ export function idField(id: bigint, { isHex }: FormStyle): FieldValue {
 
 /** A text as the fields format shows it: in Go's quotes. */
 export function textField(name: string, value: string): FieldLine {
-  return [name, goQuote(fromUtf8(value))];
+  return [name, quoteBytes(fromUtf8(value))];
 }
 
 /** An encoded KeyValue as JSON. */
@@ -135,11 +135,11 @@ export function recordFields(
 ): FieldLine[] {
   const kv = KeyValue.decode(record);
   return [
-    [`${prefix}Key`, goQuote(kv.key)],
+    [`${prefix}Key`, quoteBytes(kv.key)],
     [`${prefix}CreateRevision`, kv.createRevision],
     [`${prefix}ModRevision`, kv.modRevision],
     [`${prefix}Version`, kv.version],
-    [`${prefix}Value`, goQuote(kv.value)],
+    [`${prefix}Value`, quoteBytes(kv.value)],
     [`${prefix}Lease`, isHex ? paddedHex(kv.lease) : kv.lease],
   ];
 }

@@ -3,7 +3,7 @@
  * writes an embedded struct.
  */
 
-import { goQuote, type JsonValue } from "@quorate/cli";
+import type { JsonValue } from "@quorate/cli";
 import {
   fromLatin1,
   type LeaseGrantResponse,
@@ -11,6 +11,7 @@ import {
   type LeaseLeasesResponse,
   type LeaseRevokeResponse,
   type LeaseTimeToLiveResponse,
+  quoteBytes,
   ResponseHeader,
   toLatin1,
 } from "@quorate/proto";
@@ -74,7 +75,7 @@ export function timeToLiveForm(withKeys: boolean): Form<LeaseTimeToLiveResponse>
       idField(ID, style),
       ["TTL", TTL],
       ["GrantedTTL", grantedTTL],
-      ...keys.map((key): FieldLine => ["Key", goQuote(key)]),
+      ...keys.map((key): FieldLine => ["Key", quoteBytes(key)]),
     ],
     json: ({ header, ID, TTL, grantedTTL, keys }) =>
       withHeader(header, {

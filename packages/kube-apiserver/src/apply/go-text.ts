@@ -2,7 +2,7 @@
  * Values as Go's fmt and encoding/json print them. Clients compare such texts, and the keys of
  * managedFields are made of them.
  */
-import { quoteText as goQuote } from "@quorate/proto";
+import { escapeGoJson, quoteText as goQuote } from "@quorate/proto";
 
 /** A number as %v prints an int64 or a float64. */
 export function goNumber(value: number): string {
@@ -46,21 +46,11 @@ export function goType(value: unknown): string {
 
 /** JSON as encoding/json writes a map: fields in the order of their bytes, and <, >, & escaped. */
 export function goJson(value: unknown): string {
-  if (typeof value === "string") return htmlSafe(JSON.stringify(value));
+  if (typeof value === "string") return escapeGoJson(JSON.stringify(value));
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(goJson).join(",")}]`;
   const fields = sortedEntries(value).filter(([, field]) => field !== undefined);
   return `{${fields.map(([name, field]) => `${goJson(name)}:${goJson(field)}`).join(",")}}`;
-}
-
-const UNSAFE = /[<>&\u2028\u2029]/;
-
-function htmlSafe(json: string): string {
-  if (!UNSAFE.test(json)) return json;
-  return json.replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 /** The fields of an object in the order of Go's maps when they are printed. */

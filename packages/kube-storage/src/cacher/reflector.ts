@@ -6,7 +6,15 @@
  *      ^         |
  *      +---------+ the revision was compacted, or watches have failed for 30 s
  */
-import { type Clock, type Logger, Pauses, type Random, type Timer } from "@quorate/host";
+import {
+  Backoff,
+  type BackoffOptions,
+  type Clock,
+  type Logger,
+  Pauses,
+  type Random,
+  type Timer,
+} from "@quorate/host";
 import { ApiError } from "../meta/status.ts";
 
 import { INITIAL_EVENTS_END } from "../storage/bookmark.ts";
@@ -19,7 +27,6 @@ import type {
   WatchEvent,
 } from "../storage/interface.ts";
 import { SELECT_ALL } from "../storage/predicate.ts";
-import { Backoff } from "./backoff.ts";
 import { elementOf, type ObjectSet } from "./object-set.ts";
 
 /** Objects of one page of the list. */
@@ -34,6 +41,12 @@ export const IDLE_PROGRESS_MS = 30_000;
 export const SILENT_WATCH_MS = 95_000;
 /** A watch that ends earlier without an event counts as a failure. */
 const SHORT_WATCH_MS = 1000;
+
+/** Pauses before a watch or a list is tried again (client-go: 800 ms to 30 s; the store is near). */
+const RETRY: BackoffOptions = { firstMs: 50, mostMs: 5000 };
+
+/** Without a failure for so long, pauses begin small again. */
+const FORGET_FAILURES_MS = 120_000;
 
 export interface ReflectorOptions {
   /** Such as "/configmaps/". */
@@ -81,6 +94,7 @@ export class Reflector {
   readonly #deps: ReflectorDeps;
   readonly #sink: ReflectorSink;
   readonly #backoff: Backoff;
+  #lastPauseMs = 0;
   #isStopped = false;
   /** The latest revision that the cache has. */
   #revision = 0;
@@ -98,7 +112,7 @@ export class Reflector {
     this.#options = options;
     this.#deps = deps;
     this.#sink = sink;
-    this.#backoff = new Backoff(deps.clock, deps.random);
+    this.#backoff = new Backoff(RETRY, deps.random);
     this.#canWatchList = options.fill === "watch-list";
   }
 
@@ -335,6 +349,9 @@ export class Reflector {
   }
 
   async #pause(): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#lastPauseMs > FORGET_FAILURES_MS) this.#backoff.reset();
+    this.#lastPauseMs = nowMs;
     await new Promise<void>((resolve) => {
       const timer = this.#deps.clock.after(this.#backoff.nextMs(), () => {
         this.#interrupt = undefined;

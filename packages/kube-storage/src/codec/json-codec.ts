@@ -3,12 +3,9 @@
  * line end. The text of an object is always the same, so that an update that changes nothing is
  * recognised by its bytes.
  */
-import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { escapeGoJson, fromUtf8, toUtf8 } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
-
-/** What Go writes as an escape inside texts, and JavaScript does not. */
-const GO_ESCAPES = /[<>&\u2028\u2029]/g;
 
 /** Keys that JavaScript's objects keep in the order of their numbers, before all others. */
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/;
@@ -55,10 +52,7 @@ function writtenSorted(value: unknown): string | undefined {
 export function canonicalJson(value: unknown): string {
   const copy = sorted(value);
   const text = copy === undefined ? writtenSorted(value) : JSON.stringify(copy);
-  return (text ?? "null").replace(
-    GO_ESCAPES,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escapeGoJson(text ?? "null");
 }
 
 /** An object as it is stored: without the metadata that the store adds. */

@@ -4,7 +4,7 @@
 export const MAX_MESSAGE_DEPTH = 100;
 /** Unknown and duplicate fields that one request reports (as Kubernetes). */
 export const MAX_STRICT_ERRORS = 100;
-/** Nesting of JSON and YAML texts. */
+/** Nesting of objects in JSON and YAML: less than Go's 10,000, as what walks an object recurses. */
 export const MAX_JSON_DEPTH = 1000;
 
 /** Whether a JSON value has at most so many levels of maps and lists. */

@@ -2,10 +2,10 @@
  * Checks of a member's first start, when there is no log yet: does the configuration name this
  * member, under the URLs it advertises?
  */
+import { quoteText } from "@quorate/proto";
 import { ConfigError } from "./errors.ts";
 import type { MemberConfig } from "./member-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
-import { quote } from "./values.ts";
 
 /** Finds a host's address; rejects if there is none. */
 export type ResolveHost = (host: string) => Promise<string>;
@@ -21,7 +21,7 @@ function localUrls(config: MemberConfig): readonly MemberUrl[] {
   return (
     urls ??
     contradiction(
-      `couldn't find local name ${quote(config.name)} in the initial cluster configuration; ${right}`,
+      `couldn't find local name ${quoteText(config.name)} in the initial cluster configuration; ${right}`,
     )
   );
 }

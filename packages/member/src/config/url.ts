@@ -3,8 +3,8 @@
  * and the name=url lists of --initial-cluster. Messages are those of etcd's client/pkg/types,
  * because operators search for them.
  */
-import { fromUtf8 } from "@quorate/proto";
-import { quote, ValueError } from "./values.ts";
+import { fromUtf8, quoteText } from "@quorate/proto";
+import { ValueError } from "./values.ts";
 
 export type UrlScheme = "http" | "https" | "unix" | "unixs";
 
@@ -65,7 +65,9 @@ export function parseUrl(input: string): MemberUrl {
   const colonAt = authority.lastIndexOf(":");
   const given = colonAt === -1 ? "" : authority.slice(colonAt + 1);
   if (/[^0-9]/.test(given) && !given.includes("]") && !authority.includes("@")) {
-    throw new ValueError(`parse ${quote(text)}: invalid port ${quote(`:${given}`)} after host`);
+    throw new ValueError(
+      `parse ${quoteText(text)}: invalid port ${quoteText(`:${given}`)} after host`,
+    );
   }
   const pair = HOST_PORT.exec(authority);
   if (pair === null || pair[3] === "" || authority.includes("@")) {
@@ -113,7 +115,7 @@ export function parseInitialCluster(text: string): InitialCluster {
   for (const pair of text.split(",")) {
     if (pair === "") continue;
     const at = pair.indexOf("=");
-    if (at < 0) throw new ValueError(`${quote(pair)} is not of the form NAME=PEER-URL`);
+    if (at < 0) throw new ValueError(`${quoteText(pair)} is not of the form NAME=PEER-URL`);
     const name = pair.slice(0, at);
     const url = parseUrl(pair.slice(at + 1));
     const urls = cluster.get(name);

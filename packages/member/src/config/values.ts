@@ -68,11 +68,6 @@ export function parseDurationMs(text: string): number {
   throw new ValueError(`${result.message} (expected ${EXPECTED[result.code]})`);
 }
 
-/** A text in double quotes with Go's %q escapes for the characters that matter in one line. */
-export function quote(text: string): string {
-  return JSON.stringify(text);
-}
-
 /** Comma-separated texts; an empty text is an empty list. Order and repetitions stay. */
 export function parseList(text: string): readonly string[] {
   return text === "" ? [] : text.split(",");

@@ -12,6 +12,8 @@ const SHORT: { readonly [code: number]: string } = {
   13: "\\r",
   92: "\\\\",
 };
+const UNSAFE = /[<>&\u2028\u2029]/;
+const UNSAFE_ALL = /[<>&\u2028\u2029]/g;
 /** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
@@ -43,6 +45,12 @@ export function quoteText(text: string): string {
   let quoted = "";
   for (const char of text) quoted += char === '"' ? '\\"' : escapeChar(char);
   return `"${quoted}"`;
+}
+
+/** JSON text with the characters escaped that encoding/json escapes and JSON.stringify does not. */
+export function escapeGoJson(json: string): string {
+  if (!UNSAFE.test(json)) return json;
+  return json.replace(UNSAFE_ALL, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
 }
 
 /** Whether Go's unicode.IsPrint holds of one character. */

@@ -13,7 +13,7 @@ import type { RequestTranscoding } from "./interface.ts";
 import { JsonError } from "./json-error.ts";
 import { quoted, Refusal } from "./refusal.ts";
 import { ScalarReader } from "./scalars.ts";
-import { isSpace, JsonScanner, MAX_JSON_DEPTH, UNEXPECTED_EOF } from "./scanner.ts";
+import { isSpace, JsonScanner, MAX_GATEWAY_DEPTH, UNEXPECTED_EOF } from "./scanner.ts";
 import { hashStep, type JsonField, type JsonMessage } from "./schema.ts";
 import { checkStrings, MAX_STEP_BYTES, StringDecoding } from "./strings.ts";
 import { type Opened, WireOutput } from "./wire-output.ts";
@@ -250,7 +250,7 @@ class Transcoding extends ScalarReader implements RequestTranscoding {
 
   #enter(): void {
     this.pos++;
-    if (++this.#depth > MAX_JSON_DEPTH) throw Refusal.grammar;
+    if (++this.#depth > MAX_GATEWAY_DEPTH) throw Refusal.grammar;
   }
 
   #openMessage(frame: Frame, field: JsonField, type: JsonMessage, byte: number): void {

@@ -8,8 +8,8 @@
 import { quoteByte } from "./go-text.ts";
 import { JsonError } from "./json-error.ts";
 
-/** Deepest nesting of objects and arrays. */
-export const MAX_JSON_DEPTH = 10_000;
+/** Nesting in a body of the gateway: Go's encoding/json has this bound, and etcd no other. */
+export const MAX_GATEWAY_DEPTH = 10_000;
 
 /** What Go reports for a body that ends inside of a value. */
 export const UNEXPECTED_EOF = "unexpected EOF";
@@ -57,7 +57,7 @@ export class JsonScanner {
 
   /** @param outerDepth the containers around the values */
   constructor(outerDepth = 0) {
-    this.#maxDepth = MAX_JSON_DEPTH - outerDepth;
+    this.#maxDepth = MAX_GATEWAY_DEPTH - outerDepth;
   }
 
   /** Begins with the next value. */

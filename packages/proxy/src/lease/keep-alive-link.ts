@@ -3,7 +3,7 @@
  * the same time share one: its response is the same for all. (etcd's proxy keeps leases alive by
  * itself and answers from that; then a lease may outlive its owner.)
  */
-import type { Timer } from "@quorate/host";
+import { Backoff, type Timer } from "@quorate/host";
 import {
   GrpcCode,
   LeaseKeepAliveRequest,
@@ -11,10 +11,9 @@ import {
   LeaseService,
 } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
-import { Backoff } from "../upstream/backoff.ts";
 import { type Metadata, REQUIRES_LEADER } from "../upstream/caller.ts";
 import type { ProxyMetrics } from "../upstream/metrics.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import { REOPEN, type Upstream } from "../upstream/upstream.ts";
 import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 
 const { path } = LeaseService.methods.LeaseKeepAlive;
@@ -38,7 +37,7 @@ export class KeepAliveLink {
   readonly #clients = new Set<KeepAliveClient>();
   /** Leases whose request has been sent and not answered, with those that wait for it. */
   readonly #sent = new Map<bigint, KeepAliveClient[]>();
-  readonly #backoff = new Backoff();
+  readonly #backoff = new Backoff(REOPEN);
   readonly #emptied: () => void;
   #stream: UpstreamStream | undefined;
   #retry: Timer | undefined;
@@ -124,6 +123,6 @@ export class KeepAliveLink {
     for (const client of [...this.#clients])
       if (!isTransient || (hasNoLeader && client.requiresLeader)) client.end(status);
     if (this.#sent.size === 0 || this.#clients.size === 0) return;
-    this.#retry = this.#upstream.clock.after(this.#backoff.next(), () => this.#open());
+    this.#retry = this.#upstream.clock.after(this.#backoff.nextMs(), () => this.#open());
   }
 }

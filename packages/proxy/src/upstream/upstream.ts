@@ -3,7 +3,7 @@
  * spreads calls over all members). What is retried follows etcd's Go client (client/v3/retry.go): a
  * read as long as the status is UNAVAILABLE, a write only if it was certainly not sent.
  */
-import type { Clock, Timer } from "@quorate/host";
+import { Backoff, type BackoffOptions, type Clock, type Timer } from "@quorate/host";
 import { GrpcCode } from "@quorate/proto";
 import {
   type CallContext,
@@ -30,9 +30,8 @@ export interface MethodRules {
 
 /** As in etcd's Go client. */
 const MAX_ATTEMPTS = 100;
-/** The pause after a round through all members; it doubles up to the longest. */
-const FIRST_PAUSE_MS = 25;
-const LONGEST_PAUSE_MS = 1000;
+/** Pauses after a round through all members, and before a stream is opened again. */
+export const REOPEN: BackoffOptions = { firstMs: 25, mostMs: 1000 };
 /** A call without a deadline is retried for so long. */
 const DEFAULT_RETRY_MS = 5000;
 /**
@@ -186,6 +185,7 @@ class UnaryCall {
     | undefined;
   #response: Uint8Array | undefined;
   #pause: Timer | undefined;
+  readonly #backoff = new Backoff(REOPEN);
   #attempts = 0;
   #endMs = 0;
   #isOver = false;
@@ -282,7 +282,7 @@ class UnaryCall {
       this.#attempt();
       return;
     }
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#attempts / size - 1), LONGEST_PAUSE_MS);
+    const pauseMs = this.#backoff.nextMs();
     if (nowMs + pauseMs >= this.#endMs) this.#over(status);
     else this.#pause = clock.after(pauseMs, () => this.#attempt());
   }

@@ -3,7 +3,7 @@
  * when the stream breaks. Each watch is created again at the revision that it has not received, so
  * no event is lost or sent twice.
  */
-import type { Timer } from "@quorate/host";
+import { Backoff, type Timer } from "@quorate/host";
 import {
   GrpcCode,
   type ResponseHeader,
@@ -12,9 +12,8 @@ import {
   WatchService,
 } from "@quorate/proto";
 import type { Status } from "@quorate/rpc";
-import { Backoff } from "../upstream/backoff.ts";
 import { type Metadata, REQUIRES_LEADER } from "../upstream/caller.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import { REOPEN, type Upstream } from "../upstream/upstream.ts";
 import type { UpstreamStream } from "../upstream/upstream-stream.ts";
 import type { Broadcast } from "./broadcast.ts";
 import { NO_WATCH_ID } from "./watch-answers.ts";
@@ -37,7 +36,7 @@ export class WatchLink {
   readonly #metadata: Metadata;
   readonly #owner: WatchLinkOwner;
   readonly #broadcasts = new Map<number, Broadcast>();
-  readonly #backoff = new Backoff();
+  readonly #backoff = new Backoff(REOPEN);
   /** Ids of creations that the member has not confirmed, in order: a refusal has no id. */
   #creating: number[] = [];
   #stream: UpstreamStream | undefined;
@@ -171,7 +170,7 @@ export class WatchLink {
       this.#owner.refused(status);
     }
     if (this.#broadcasts.size === 0) return;
-    const pauseMs = this.#backoff.next();
+    const pauseMs = this.#backoff.nextMs();
     this.#retry = this.#upstream.clock.after(pauseMs, () => this.#open());
   }
 }

@@ -1,14 +1,15 @@
 /** Checks of the URLs that a member listens on and advertises. */
+
 import {
   checkBindUrls,
   checked,
   checkHostUrls,
   contradiction,
   listenHost,
-  quote,
   urlsText,
   ValueError,
 } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import type { OptionValues } from "./options.ts";
 import type { Settings } from "./settings.ts";
 
@@ -46,7 +47,7 @@ export function checkAddresses(settings: Settings, values: OptionValues, fromFil
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
       contradiction(
-        `--${name} ${quote(urlsText(values[name]))} must be ${form} (${error.message})`,
+        `--${name} ${quoteText(urlsText(values[name]))} must be ${form} (${error.message})`,
       );
     }
   }

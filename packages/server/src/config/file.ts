@@ -3,7 +3,8 @@
  * settings nested.
  */
 
-import { ConfigError, parseBool, quote, ValueError } from "@quorate/member";
+import { ConfigError, parseBool, ValueError } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import { CORE_SCHEMA, load } from "js-yaml";
 import { optionByFileKey, options } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
@@ -65,7 +66,7 @@ export function applyFile(settings: Settings, path: string, text: string): void 
   const unknown = (key: string): ConfigError => {
     const near = nearest(key, optionByFileKey.keys());
     return failure(
-      `unknown key ${quote(key)}${near === undefined ? "" : ` (did you mean ${quote(near)}?)`}`,
+      `unknown key ${quoteText(key)}${near === undefined ? "" : ` (did you mean ${quoteText(near)}?)`}`,
     );
   };
   const assign = (key: string, value: unknown): void => {
@@ -89,7 +90,7 @@ export function applyFile(settings: Settings, path: string, text: string): void 
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
       throw failure(
-        `invalid value ${quote(typeof value === "string" ? value : JSON.stringify(value))} for ${key}: ${error.message}`,
+        `invalid value ${quoteText(typeof value === "string" ? value : JSON.stringify(value))} for ${key}: ${error.message}`,
       );
     }
   };

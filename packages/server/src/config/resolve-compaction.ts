@@ -1,7 +1,8 @@
 /** The history that automatic compaction keeps. */
 
 import type { AutoCompaction } from "@quorate/member";
-import { ConfigError, checked, contradiction, parseDurationMs, quote } from "@quorate/member";
+import { ConfigError, checked, contradiction, parseDurationMs } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import type { OptionValues } from "./options.ts";
 
 /** Throws ConfigError. */
@@ -13,7 +14,7 @@ export function resolveCompaction(values: OptionValues): AutoCompaction {
     if (!Number.isSafeInteger(count))
       throw new ConfigError(
         "BadValue",
-        `error parsing CompactionRetention: --auto-compaction-retention: ${quote(text)} is out of range`,
+        `error parsing CompactionRetention: --auto-compaction-retention: ${quoteText(text)} is out of range`,
       );
     if (count === 0) return { mode: "off" };
     return mode === "revision"
@@ -23,7 +24,7 @@ export function resolveCompaction(values: OptionValues): AutoCompaction {
   if (mode === "revision") {
     throw new ConfigError(
       "BadValue",
-      `error parsing CompactionRetention: --auto-compaction-retention: revision mode takes a number of revisions, not ${quote(text)}`,
+      `error parsing CompactionRetention: --auto-compaction-retention: revision mode takes a number of revisions, not ${quoteText(text)}`,
     );
   }
   let retentionMs = 0;

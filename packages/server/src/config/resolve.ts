@@ -3,7 +3,8 @@
  * needs more than one of them.
  */
 
-import { contradiction, type Gates, gates, parseGates, quote } from "@quorate/member";
+import { contradiction, type Gates, gates, parseGates } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import { checkAddresses, warnOfIgnoredTls } from "./check-addresses.ts";
 import { checkLimits, checkTiming } from "./check-limits.ts";
 import { checkStages } from "./check-stages.ts";
@@ -44,7 +45,7 @@ function checkName(values: OptionValues): void {
   if (values.name === "") contradiction("--name must not be empty");
   if (/[\0/]/.test(values.name) && values["data-dir"] === "")
     contradiction(
-      `--name ${quote(values.name)} cannot stand in the name of a data directory; set --data-dir`,
+      `--name ${quoteText(values.name)} cannot stand in the name of a data directory; set --data-dir`,
     );
 }
 

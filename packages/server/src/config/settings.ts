@@ -5,7 +5,9 @@
  * libraries do not do: they take "-name" for four short flags and "--flag false" for a flag with a
  * value.
  */
-import { ConfigError, parseBool, quote, ValueError } from "@quorate/member";
+
+import { ConfigError, parseBool, ValueError } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import {
   type OptionName,
   type OptionValues,
@@ -102,10 +104,10 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   for (let i = 0; i < argv.length; i++) {
     const argument = argv[i];
     if (argument.length < 2 || argument[0] !== "-")
-      throw new ConfigError("BadFlag", `${quote(argument)} is not a valid flag`);
+      throw new ConfigError("BadFlag", `${quoteText(argument)} is not a valid flag`);
     if (argument === "--") {
       if (i + 1 < argv.length)
-        throw new ConfigError("BadFlag", `${quote(argv[i + 1])} is not a valid flag`);
+        throw new ConfigError("BadFlag", `${quoteText(argv[i + 1])} is not a valid flag`);
       break;
     }
     const body = argument.slice(argument[1] === "-" ? 2 : 1);
@@ -141,7 +143,7 @@ function readValue<T>(read: () => T, text: string, where: string): T {
     const exitCode = where.startsWith("flag ") ? 2 : 1;
     throw new ConfigError(
       "BadValue",
-      `invalid value ${quote(text)} for ${where}: ${error.message}`,
+      `invalid value ${quoteText(text)} for ${where}: ${error.message}`,
       exitCode,
     );
   }
@@ -215,7 +217,7 @@ export function applyVariables(
     if (given.has(variableName(optionByFlag.get(name) ?? name))) {
       throw new ConfigError(
         "Contradiction",
-        `conflicting environment variable ${quote(variable)} is shadowed by corresponding command-line flag ` +
+        `conflicting environment variable ${quoteText(variable)} is shadowed by corresponding command-line flag ` +
           "(either unset environment variable or disable flag)",
       );
     }

@@ -1,7 +1,8 @@
 /** TLS settings of one side: from options to a TlsConfig, with etcd's checks. */
 
 import type { MemberUrl } from "@quorate/member";
-import { ConfigError, quote } from "@quorate/member";
+import { ConfigError } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import type { OptionValues } from "./options.ts";
 import type { TlsConfig } from "./server-config.ts";
 
@@ -47,7 +48,7 @@ export function nodeCiphers(names: readonly string[]): string | undefined {
     .map((name) => {
       const openSslName = suites.get(name);
       if (openSslName === undefined)
-        throw new ConfigError("BadValue", `unexpected TLS cipher suite ${quote(name)}`);
+        throw new ConfigError("BadValue", `unexpected TLS cipher suite ${quoteText(name)}`);
       return openSslName;
     });
   return [...(chosen13.length > 0 ? chosen13 : suites13), ...chosen12].join(":");
@@ -251,7 +252,7 @@ export function resolveTls(
     );
   }
   if (s.commonNames.length > 0 && s.hostnames.length > 0) {
-    const list = (names: readonly string[]): string => `[${names.map(quote).join(" ")}]`;
+    const list = (names: readonly string[]): string => `[${names.map(quoteText).join(" ")}]`;
     throw new ConfigError(
       "Contradiction",
       `AllowedCNs and AllowedHostnames are mutually exclusive (cns=${list(s.commonNames)}, hostnames=${list(s.hostnames)})`,

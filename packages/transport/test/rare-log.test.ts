@@ -1,30 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { Backoff } from "../src/backoff.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { majorMinor, refuseVersions } from "../src/version.ts";
-
-describe("back-off", () => {
-  it("begins with hardly any wait, doubles up to its most, and never is the same for all", () => {
-    const backoff = new Backoff({ quickMs: 10, leastMs: 100, mostMs: 1000 }, new SeededRandom(1n));
-    const longest = [10, 100, 200, 400, 800, 1000, 1000, 1000];
-    const waits = longest.map(() => backoff.nextMs());
-    waits.forEach((wait, i) => {
-      assert.ok(wait >= longest[i] / 2 && wait <= longest[i], `${wait} of ${longest[i]}`);
-    });
-    assert.notEqual(waits[5], waits[6]);
-    backoff.reset();
-    assert.ok(backoff.nextMs() <= 10);
-    const other = new Backoff({ quickMs: 10, leastMs: 100, mostMs: 1000 }, new SeededRandom(1n));
-    assert.deepEqual(
-      longest.map(() => other.nextMs()),
-      waits,
-      "the same seed waits the same",
-    );
-  });
-});
 
 describe("a rare log", () => {
   it("says a thing again only after a while, and remembers no more than it can", () => {
