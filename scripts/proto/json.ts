@@ -63,7 +63,7 @@ export function messagesOf(
 
 /** The paths of a method, the first one first; empty without an annotation. */
 export function pathsOf(method: protobufjs.Method): string[] {
-  const options = (method.parsedOptions ?? []) as unknown as { [option: string]: Rule }[];
+  const options = (method.parsedOptions ?? []) as { [option: string]: Rule }[];
   const rule = options.find((option) => option[HTTP_OPTION] !== undefined)?.[HTTP_OPTION];
   if (rule === undefined) return [];
   return [rule, ...[rule.additional_bindings ?? []].flat()].map((binding) => {

@@ -10,6 +10,7 @@ import {
   ApiError,
   apiVersionOf,
   badRequest,
+  kubeObjectOf,
   metaProtobuf,
   parseApiVersion,
   parseJsonInSlices,
@@ -116,11 +117,8 @@ export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Arr
         `${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
     );
   // In place: a copy would lose the duplicate fields that the parser has found.
-  return Object.assign(fields, {
-    apiVersion,
-    kind: name,
-    metadata: fields["metadata"] ?? {},
-  }) as unknown as KubeObject;
+  const head = { apiVersion, kind: name, metadata: fields["metadata"] ?? {} };
+  return kubeObjectOf(Object.assign(fields, head));
 }
 
 /** The resource's decoder, whose errors name the kind. */

@@ -1,7 +1,7 @@
 /** Sends one object, or an error, in the form that the client accepts. */
 import type { Clock } from "@quorate/host";
 import type { ApiError, KubeObject, ServedResource, Status } from "@quorate/kube-storage";
-import { apiVersionOf } from "@quorate/kube-storage";
+import { apiVersionOf, kubeObjectOf } from "@quorate/kube-storage";
 import { fromUtf8 } from "@quorate/proto";
 import { BodySink, type Compressor } from "./body-sink.ts";
 import type { Call } from "./call.ts";
@@ -78,7 +78,7 @@ function transformed(
   const { resourceVersion } = one.metadata;
   const columns = resource.table!.columns;
   const metadata = resourceVersion ? { resourceVersion } : {};
-  return tableOf(target, metadata, columns, [row]) as unknown as KubeObject;
+  return kubeObjectOf(tableOf(target, metadata, columns, [row]));
 }
 
 const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: () => false };
@@ -100,8 +100,7 @@ export async function sendError(call: Call, error: ApiError): Promise<void> {
   if (form.encoding === "json")
     call.respond(error.httpStatus, headers, jsonText(status, form.pretty));
   else if (form.encoding === "protobuf") {
-    const value = status as unknown as KubeObject;
-    call.respond(error.httpStatus, headers, envelopeOf(value, undefined));
+    call.respond(error.httpStatus, headers, envelopeOf(kubeObjectOf(status), undefined));
   } else {
     const text = await encodePlain(status, form.encoding, form.pretty);
     call.respond(error.httpStatus, headers, text);
