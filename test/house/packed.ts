@@ -40,7 +40,7 @@ function isLiteral(code: string): boolean {
 function closingOf(code: string, start: number): number {
   const open: string[] = [];
   for (let at = start; at < code.length; at++) {
-    const char = code[at]!;
+    const char = code[at];
     const closing = CLOSING[char];
     if (closing !== undefined) open.push(closing);
     else if (char === open.at(-1)) {

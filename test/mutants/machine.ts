@@ -62,14 +62,14 @@ async function main(): Promise<number> {
   const all = found.flatMap((file) =>
     changesOf(readFileSync(join(PACKAGES, file), "utf8")).map((change) => ({ file, ...change })),
   );
-  const chosen = draw<MachineChange & { readonly file: string }>(all, drawn!, seed!);
+  const chosen = draw<MachineChange & { readonly file: string }>(all, drawn, seed);
   let killed = 0;
   for (const { file, line, what, before, after } of chosen) {
     const name = `${file}:${line}: ${what.slice(0, 120)}`;
     const tests = values.tests ?? testsOf(file);
     const by = await runTests(
       { name, file, before, after, tests, sim: "no" },
-      { maxMs: maxMs!, isFirstEnough: true },
+      { maxMs: maxMs, isFirstEnough: true },
     );
     if (by !== undefined) killed++;
     print(`${by === undefined ? "SURVIVED" : "killed"} ${name}${by ? ` (${by.by})` : ""}`);

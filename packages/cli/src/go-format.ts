@@ -35,7 +35,7 @@ export function goQuote(bytes: Uint8Array): string {
       continue;
     }
     const char = toUtf8(bytes, at, at + size);
-    const code = char.codePointAt(0)!;
+    const code = char.codePointAt(0) ?? 0;
     const named = NAMED.get(code);
     if (named !== undefined) out += named;
     else if (PRINTABLE.test(char)) out += char;
@@ -102,7 +102,7 @@ export function goUnquote(
     if (rest[0] === '"') return { bytes: Uint8Array.from(bytes), length: at + 1 };
     if (rest[0] === "\n") return undefined;
     if (rest[0] !== "\\") {
-      const char = String.fromCodePoint(rest.codePointAt(0)!);
+      const char = String.fromCodePoint(rest.codePointAt(0) ?? 0);
       bytes.push(...fromUtf8(char));
       at += char.length;
       continue;
@@ -114,7 +114,7 @@ export function goUnquote(
       if (hexByte !== undefined) bytes.push(Number.parseInt(hexByte, 16));
       else if (octalByte !== undefined) bytes.push(Number.parseInt(octalByte, 8));
       else {
-        const code = Number.parseInt(short ?? long!, 16);
+        const code = Number.parseInt(short ?? long, 16);
         if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
         bytes.push(...fromUtf8(String.fromCodePoint(code)));
       }

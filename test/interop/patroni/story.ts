@@ -30,7 +30,7 @@ const page = readFileSync(join(import.meta.dirname, "../../../docs/patroni.md"),
 function blockOf(kind: "sh run" | "yaml"): string {
   const found = new RegExp(`^\`\`\`${kind}\n(.*?)^\`\`\`$`, "ms").exec(page);
   assert.ok(found !== null, `docs/patroni.md has a block ${kind}`);
-  return found[1]!;
+  return found[1];
 }
 
 /** Patroni's configuration, as far as it is filled in here. */
@@ -100,9 +100,9 @@ export class Story {
         new PatroniNode({
           name,
           dir,
-          configuration: configurationOf(cluster, protocol, name, dir, postgresPort!, restPort!),
-          postgresPort: postgresPort!,
-          restPort: restPort!,
+          configuration: configurationOf(cluster, protocol, name, dir, postgresPort, restPort),
+          postgresPort: postgresPort,
+          restPort: restPort,
         }),
       );
     }

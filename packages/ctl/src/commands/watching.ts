@@ -14,7 +14,15 @@ import {
   untilStopped,
 } from "@quorate/cli";
 import type { Client, ClientError, Watch } from "@quorate/client";
-import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
+import {
+  defined,
+  ERRORS,
+  Event,
+  errorNameOf,
+  fromUtf8,
+  KeyValue,
+  type WatchResponse,
+} from "@quorate/proto";
 import { warnOfFailure } from "../connect/advice.ts";
 import {
   planWatch,
@@ -101,7 +109,7 @@ async function runForEvents(
 ): Promise<void> {
   for (const bytes of response.events) {
     const event = Event.decode(bytes);
-    const { key, value } = KeyValue.decode(event.kv!);
+    const { key, value } = KeyValue.decode(defined(event.kv, "the kv"));
     const { error } = await io.run(exec, {
       ...io.env,
       ETCD_WATCH_REVISION: String(response.header?.revision ?? 0),

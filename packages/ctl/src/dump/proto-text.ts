@@ -4,7 +4,7 @@
  */
 
 import { utf8Size } from "@quorate/cli";
-import { toUtf8 } from "@quorate/proto";
+import { defined, toUtf8 } from "@quorate/proto";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 
@@ -67,7 +67,7 @@ function repeated(field: Field, { value }: WireField, maxBytes: number): string[
 function single(field: Field, values: readonly WireField[], maxBytes: number): string | undefined {
   if (field.type === FieldType.message)
     return textOf(field, join(values.map(({ value }) => value as Uint8Array)), maxBytes);
-  const { value } = values.at(-1)!;
+  const { value } = defined(values.at(-1), "an element of values");
   const isZero = typeof value === "bigint" ? value === 0n : value.length === 0;
   return isZero && !field.hasPresence ? undefined : textOf(field, value, maxBytes);
 }

@@ -18,6 +18,7 @@ import {
 } from "@quorate/client";
 import {
   concat,
+  defined,
   ERRORS,
   Event,
   Event_EventType,
@@ -180,7 +181,7 @@ export class Mirror {
     let revision = 0;
     for (const bytes of events) {
       const event = Event.decode(bytes);
-      const { key, value, modRevision } = KeyValue.decode(event.kv!);
+      const { key, value, modRevision } = KeyValue.decode(defined(event.kv, "the kv"));
       if (modRevision !== revision || ops.length >= this.#options.maxTxnOps) {
         await this.#send(ops, stop);
         ops = [];

@@ -24,8 +24,8 @@ export class MetricsText {
       const [, name, labels = "", number] = match;
       const value = number === "+Inf" ? Number.POSITIVE_INFINITY : Number(number);
       if (Number.isNaN(value)) continue;
-      const samples = this.#samples.get(name!);
-      if (samples === undefined) this.#samples.set(name!, [{ labels, value }]);
+      const samples = this.#samples.get(name);
+      if (samples === undefined) this.#samples.set(name, [{ labels, value }]);
       else samples.push({ labels, value });
     }
   }

@@ -1,4 +1,5 @@
 /** Bounds the entries of an object (util/managedfields/internal/capmanagers.go). */
+import { defined } from "@quorate/proto";
 import { EMPTY_SET, FieldSetBuilder } from "./field-set.ts";
 import { compareText } from "./go-text.ts";
 import { type Managed, managerId, secondsOf, type VersionedSet } from "./managed-fields.ts";
@@ -10,7 +11,9 @@ const BUCKET = "ancient-changes";
 
 /** Merges the oldest entries of updates until there are at most MAX_UPDATE_MANAGERS. */
 export function capUpdateManagers(managed: Managed): Managed {
-  const updaters = [...managed.managers.keys()].filter((id) => !managed.managers.get(id)!.applied);
+  const updaters = [...managed.managers.keys()].filter(
+    (id) => !defined(managed.managers.get(id), "the manager").applied,
+  );
   if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
   const managers = new Map(managed.managers);
   const times = new Map(managed.times);
@@ -36,10 +39,10 @@ export function capUpdateManagers(managed: Managed): Managed {
     let builder = buckets.get(bucket);
     if (builder === undefined) {
       builder = new FieldSetBuilder();
-      builder.insertAll(managers.get(bucket)!.set);
+      builder.insertAll(defined(managers.get(bucket), "the manager").set);
       buckets.set(bucket, builder);
     }
-    builder.insertAll(managers.get(other)!.set);
+    builder.insertAll(defined(managers.get(other), "the manager").set);
     managers.set(bucket, { ...versioned, set: EMPTY_SET });
     managers.delete(other);
     count--;

@@ -18,7 +18,7 @@ import {
   type StatedKind,
   statedKind,
 } from "@quorate/kube-storage";
-import { toHex, toUtf8 } from "@quorate/proto";
+import { defined, toHex, toUtf8 } from "@quorate/proto";
 import type { Call } from "./call.ts";
 import { bodyEncoding, type Encoding } from "./negotiation.ts";
 
@@ -138,7 +138,7 @@ function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
   try {
     const { apiVersion, kind, message } = metaProtobuf.unwrap(bytes);
     const named = withKind({ apiVersion, kind }, resource.kind, bytes);
-    const decoded = resource.protobuf!.decode(message);
+    const decoded = defined(resource.protobuf, "the protobuf").decode(message);
     const { metadata = {} } = decoded;
     object = { ...decoded, apiVersion: named.apiVersion, kind: named.kind, metadata };
   } catch (error) {

@@ -2,7 +2,7 @@
 import type { Clock } from "@quorate/host";
 import type { ApiError, KubeObject, ServedResource, Status } from "@quorate/kube-storage";
 import { apiVersionOf, kubeObjectOf } from "@quorate/kube-storage";
-import { fromUtf8 } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 import { BodySink, type Compressor } from "./body-sink.ts";
 import type { Call } from "./call.ts";
 import { encodePlain, envelopeOf, isStatus, jsonText } from "./encode.ts";
@@ -76,7 +76,7 @@ function transformed(
   const include = includeObjectOf(call.query.first("includeObject"));
   const row = tableRow(one, resource.table!, target, include, clock.wallMs());
   const { resourceVersion } = one.metadata;
-  const columns = resource.table!.columns;
+  const columns = defined(resource.table, "the table").columns;
   const metadata = resourceVersion ? { resourceVersion } : {};
   return kubeObjectOf(tableOf(target, metadata, columns, [row]));
 }

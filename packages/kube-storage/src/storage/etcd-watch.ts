@@ -9,7 +9,7 @@
  * A change is fetched when the listener has taken the one before, so a slow listener holds the
  * cluster back and nothing collects here.
  */
-import { fromUtf8 } from "@quorate/proto";
+import { defined, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { ApiError, expired, internalError } from "../meta/status.ts";
 import { bookmarkEvent } from "./bookmark.ts";
@@ -182,7 +182,7 @@ export class EtcdWatch implements Watch {
   /** Resolves when the listener takes more. */
   #send(event: WatchEvent): Promise<void> | undefined {
     this.#isResumed = false;
-    if (this.#isStopped || this.#listener!.event(event)) return undefined;
+    if (this.#isStopped || defined(this.#listener, "the listener").event(event)) return undefined;
     // The listener may have called stop or resume meanwhile.
     if (this.#isStopped || this.#isResumed) return undefined;
     return new Promise((resolve) => {

@@ -396,9 +396,9 @@ export class MemberLoop<R> {
         this.#guard(() => {
           if (this.#stopped) return;
           this.#installing = false;
-          this.#appliedIndex = snapshot.metadata!.index;
+          this.#appliedIndex = snapshot.metadata.index;
           raft.applied(this.#appliedIndex);
-          proposals.succeeded(snapshot.metadata!.term);
+          proposals.succeeded(snapshot.metadata.term);
           this.#synced(this.#unsynced.push(ready));
           reads.release(this.#appliedIndex);
           this.wake();

@@ -5,7 +5,9 @@
  * An event runs alone; the promises that it settled react before the next event is taken. Nothing
  * else sets an order: real time, timers and input of the machine underneath play no part.
  */
+
 import type { Clock, Timer } from "@quorate/host";
+import { defined } from "@quorate/proto";
 
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
@@ -84,7 +86,7 @@ export class Process {
 
   /** For the scheduler: keeps a task of a paused process. */
   keep(task: Task): void {
-    this.#pausedTasks!.push(task);
+    defined(this.#pausedTasks, "the paused tasks").push(task);
   }
 
   /** Nothing of it runs any more. */
