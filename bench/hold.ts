@@ -63,7 +63,7 @@ const { values: args } = readArguments(help, {
   markdown: {
     type: "boolean",
     default: false,
-    describe: "the table for docs/benchmarks.md (progress goes to standard error)",
+    describe: "the table for docs/internals/benchmarks.md (progress goes to standard error)",
   },
 });
 const keys = count("keys", args.keys);

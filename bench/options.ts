@@ -90,7 +90,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
         type: "boolean",
         default: false,
         describe:
-          "the report with its conditions, for docs/benchmarks.md (progress goes to standard error)",
+          "the report with its conditions, for docs/internals/benchmarks.md (progress: standard error)",
       },
       json: {
         type: "string",

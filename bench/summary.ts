@@ -1,7 +1,7 @@
 /**
- * ./dev bench summary: the tables of docs/benchmarks.md and docs/benchmarks/tables.md, from the
- * files that `./dev bench --json FILE` has written. Ratios are those of one round each, as in
- * the report of a run.
+ * ./dev bench summary: the tables of docs/internals/benchmarks.md and
+ * docs/internals/benchmarks/tables.md, from the files that `./dev bench --json FILE` has written.
+ * Ratios are those of one round each, as in the report of a run.
  *
  *     ./dev bench summary one.json three.json life.json [--write]
  *
@@ -13,7 +13,7 @@ import { readArguments, refuse } from "../scripts/dev/command-line.ts";
 import { type Findings, figureTable, loadTable, type Measurement, ratio } from "./report.ts";
 
 const { values: options, positionals: files } = readArguments(
-  "./dev bench summary FILE... [OPTIONS]: the tables of docs/benchmarks.md, from files of --json",
+  "./dev bench summary FILE... [OPTIONS]: the tables of docs/internals/benchmarks.md, from --json",
   {
     write: { type: "boolean", default: false, describe: "write them to the pages, do not print" },
   },
@@ -75,6 +75,6 @@ function replace(path: string, [from, to]: readonly [string, string], text: stri
 
 if (options.write) {
   const marks = ["time below 1x are better than etcd.", "Memory is where"] as const;
-  replace("docs/benchmarks.md", marks, summary());
-  replace("docs/benchmarks/tables.md", ["## Quorate and etcd 3.7.3", "\n## "], tables());
+  replace("docs/internals/benchmarks.md", marks, summary());
+  replace("docs/internals/benchmarks/tables.md", ["## Quorate and etcd 3.7.3", "\n## "], tables());
 } else console.log(`${summary()}\n\n${tables()}`);

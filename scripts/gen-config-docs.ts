@@ -1,5 +1,5 @@
 /**
- * Writes docs/configuration.md from the declarations of the server's options.
+ * Writes docs/reference/configuration.md from the declarations of the server's options.
  *
  *   node scripts/gen-config-docs.ts           write it
  *   node scripts/gen-config-docs.ts --check   write nothing; exit 1 if it would change
@@ -9,18 +9,20 @@ import { join } from "node:path";
 import { configurationDocs } from "@quorate/server";
 import { readMode } from "./generator.ts";
 
-const path = join(import.meta.dirname, "../docs/configuration.md");
+const path = join(import.meta.dirname, "../docs/reference/configuration.md");
 
 function main(args: string[]): number {
   const mode = readMode(
     "gen-config-docs.ts",
-    "docs/configuration.md from the declarations of the options",
+    "docs/reference/configuration.md from the declarations of the options",
     args,
   );
   const text = configurationDocs();
   if (existsSync(path) && readFileSync(path, "utf8") === text) return 0;
   if (mode === "check") {
-    console.error("docs/configuration.md is out of date: run node scripts/gen-config-docs.ts");
+    console.error(
+      "docs/reference/configuration.md is out of date: run node scripts/gen-config-docs.ts",
+    );
     return 1;
   }
   writeFileSync(path, text);

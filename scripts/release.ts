@@ -42,12 +42,12 @@ import { type Entry, tar, withDirectories } from "./release/tar.ts";
 const usage = `./dev release [OPTIONS]
 
 Builds quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for Linux,
-quorate-VERSION.tgz for npm (docs/nodejs.md), and SHA256SUMS.
+quorate-VERSION.tgz for npm (docs/guide/nodejs.md), and SHA256SUMS.
 
 Without --node, Node comes from a third party's packages in the npm registry, whose checksums are in
 package-lock.json. Packages for other platforms, and libatomic from Debian for other processors, are
-cached in node_modules/.cache. See docs/security/identity.md. SOURCE_DATE_EPOCH (seconds) replaces the
-time of the commit.`;
+cached in node_modules/.cache. See docs/operate/security/identity.md. SOURCE_DATE_EPOCH (seconds)
+replaces the time of the commit.`;
 
 /** A mistake on the command line. */
 class UsageError extends Error {}

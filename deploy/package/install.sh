@@ -190,7 +190,7 @@ if [ "$system" = yes ]; then install_system; fi
 echo "installed Quorate $(cat "$prefix/VERSION") in $prefix${was:+, in place of $was}"
 echo "its programs are in $bin: $(cd "$prefix/bin" && echo *)"
 if [ "$system" = yes ]; then
-  echo "A member for this host ($prefix/docs/install.md has all steps):"
+  echo "A member for this host ($prefix/docs/operate/install.md has all steps):"
   echo "  1. certificates, once for all hosts: quorate-certs create --dir $etc/pki --owner $user --hosts ADDRESSES,127.0.0.1,localhost"
   echo "  2. settings: $etc/quorate.env"
   echo "  3. start: systemctl enable --now quorate"

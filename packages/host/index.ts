@@ -29,4 +29,5 @@ export * from "./src/random.ts";
 export type { SelfCertConfig } from "./src/self-cert.ts";
 export { type TlsContextParts, tlsContext } from "./src/tls-context.ts";
 export { listItems, trimBlanks, trimEndOf } from "./src/trim.ts";
+export * from "./src/turns.ts";
 export { WarningInterval } from "./src/warning-interval.ts";

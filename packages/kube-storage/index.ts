@@ -204,5 +204,5 @@ export { interpretStorageError } from "./src/storage/interpret-error.ts";
 export { KeyRevisions } from "./src/storage/key-revisions.ts";
 export { rootOf } from "./src/storage/keys.ts";
 export { LeaseManager } from "./src/storage/lease-manager.ts";
-export { type SliceClock, Slices } from "./src/storage/pauses.ts";
+
 export type { StoredObject } from "./src/storage/stored-object.ts";

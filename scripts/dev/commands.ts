@@ -147,7 +147,7 @@ const bench: Group = {
   otherwise: "rows",
   commands: {
     rows: program("bench/main.ts", "rows of requests, beside etcd"),
-    summary: program("bench/summary.ts", "the tables of docs/benchmarks.md, from files of --json"),
+    summary: program("bench/summary.ts", "the tables of docs/internals/benchmarks.md, from --json"),
     pairs: program("bench/pairs.ts", "two versions of this repository beside each other"),
     hold: program("bench/hold.ts", "how long one call makes all others wait"),
     latency: program("bench/latency.ts", "latency at a fixed rate"),
@@ -259,7 +259,11 @@ const own: Group = {
           about: "the same for every parser by itself",
           options: {
             sharp: { type: "number", default: 2, describe: "further texts of each kind" },
-            table: { type: "boolean", default: false, describe: "write docs/security/parsers.md" },
+            table: {
+              type: "boolean",
+              default: false,
+              describe: "write docs/operate/security/parsers.md",
+            },
           },
           steps: ({ sharp, table }) => [
             {

@@ -34,7 +34,7 @@ export function documents(): Entry[] {
 }
 
 /** The page of the npm package; its README. */
-const LIBRARY_PAGE = "docs/nodejs.md";
+const LIBRARY_PAGE = "docs/guide/nodejs.md";
 
 /** The pages of the npm package by path: its README, and in docs/ what that links to. */
 export function libraryPages(): ReadonlyMap<string, string> {

@@ -3,7 +3,7 @@
  *
  *     index.js, apiserver.js    our code as JavaScript, in a few files
  *     types/                    the declarations of all that these export
- *     README.md, docs/          docs/nodejs.md, and the pages that it links to
+ *     README.md, docs/          docs/guide/nodejs.md, and the pages that it links to
  *     package.json              npm packages that the code imports, with this commit's versions
  */
 import { execFileSync } from "node:child_process";

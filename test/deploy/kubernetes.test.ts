@@ -109,7 +109,10 @@ async function configOf(set: Manifest): Promise<Awaited<ReturnType<typeof loadCo
 }
 
 function parseVariables(): string[] {
-  const docs = readFileSync(join(import.meta.dirname, "../../docs/configuration.md"), "utf8");
+  const docs = readFileSync(
+    join(import.meta.dirname, "../../docs/reference/configuration.md"),
+    "utf8",
+  );
   return [...docs.matchAll(/`(ETCD_[A-Z0-9_]+)`/g)].map((match) => match[1]);
 }
 

@@ -4,7 +4,8 @@
  * answer, and alerts hold when, and only when, something is wrong.
  *
  * QUORATE_ETCD_MIXIN names a directory with what jsonnet makes of the mixin: rules.yaml
- * (`prometheusAlerts`) and, with any other name, dashboards (`*.json`). docs/operations.md says how.
+ * (`prometheusAlerts`) and, with any other name, dashboards (`*.json`). docs/operate/operations.md
+ * says how.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -24,7 +25,7 @@ import { Writers } from "../support/writers.ts";
 const mixin = process.env["QUORATE_ETCD_MIXIN"];
 const skip =
   mixin === undefined
-    ? "QUORATE_ETCD_MIXIN names no built mixin (docs/operations.md)"
+    ? "QUORATE_ETCD_MIXIN names no built mixin (docs/operate/operations.md)"
     : skipWithoutPrometheus;
 
 const JOB = "etcd";

@@ -79,9 +79,9 @@ test("promtool has nothing against the rules and the configuration", { skip }, (
 test("each alert leads to its entry in the runbook, and each entry has its alert", () => {
   const { groups } = parse(readFileSync(join(directory, "alerts.yml"), "utf8")) as Rules;
   const rules = groups.flatMap(({ rules: all }) => all);
-  const runbook = readFileSync(join(directory, "../../docs/runbook.md"), "utf8");
+  const runbook = readFileSync(join(directory, "../../docs/operate/runbook.md"), "utf8");
   for (const { alert, annotations, labels } of rules) {
-    assert.equal(annotations.runbook_url, `docs/runbook.md#${alert.toLowerCase()}`);
+    assert.equal(annotations.runbook_url, `docs/operate/runbook.md#${alert.toLowerCase()}`);
     assert.ok(annotations.summary !== "" && (annotations.description ?? "") !== "", alert);
     assert.ok(["warning", "critical"].includes(labels.severity), alert);
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 const root = join(import.meta.dirname, "../..");
-const page = readFileSync(join(root, "docs/security/advisories.md"), "utf8");
+const page = readFileSync(join(root, "docs/operate/security/advisories.md"), "utf8");
 const rows = [
   ...page.matchAll(/^\| (?<advisory>[^|]+) \| [^|]+ \| (?<file>[^|:]+): (?<name>.+) \|$/gm),
 ];

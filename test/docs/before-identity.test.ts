@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 const root = join(import.meta.dirname, "../..");
-const page = readFileSync(join(root, "docs/security/before-identity.md"), "utf8");
+const page = readFileSync(join(root, "docs/operate/security/before-identity.md"), "utf8");
 const rows = [...page.matchAll(/^\| [^|]+ \| (packages\/[^|]+) \| (\w+) \| (\d+) \|$/gm)];
 
 /** The product or shift of whole numbers that a constant, or a field of a table, is set to. */

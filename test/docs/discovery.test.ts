@@ -1,4 +1,4 @@
-/** docs/discovery.md, executed. */
+/** docs/operate/discovery.md, executed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

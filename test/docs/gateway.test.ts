@@ -1,4 +1,4 @@
-/** docs/gateway.md, executed. */
+/** docs/guide/gateway.md, executed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findProgram } from "../support/executables.ts";

@@ -1,4 +1,4 @@
-/** docs/http.md, executed. */
+/** docs/guide/http.md, executed. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * docs/install.md, walked through on three clean hosts, and the names by which the programs of a
- * release call themselves.
+ * docs/operate/install.md, walked through on three clean hosts, and the names by which the programs
+ * of a release call themselves.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -91,7 +91,7 @@ test("the commands of the installation guide bring three members up, as the unit
     string,
   ];
 
-  const blocks = blocksOf(readFileSync(join(root, "docs/install.md"), "utf8"));
+  const blocks = blocksOf(readFileSync(join(root, "docs/operate/install.md"), "utf8"));
   const block = (part: string, change = (text: string) => text): string => {
     const found = blocks.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

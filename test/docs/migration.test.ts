@@ -1,4 +1,4 @@
-/** docs/migration.md, executed. */
+/** docs/guide/migration.md, executed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";

@@ -1,5 +1,5 @@
 /**
- * docs/nodejs.md: its programs run against the npm package as a project would have it, and a
+ * docs/guide/nodejs.md: its programs run against the npm package as a project would have it, and a
  * program in TypeScript is checked against its declarations.
  */
 import assert from "node:assert/strict";
@@ -50,7 +50,7 @@ const manifest = await install();
 
 /** The programs of the page, each with what it prints. */
 function programs(): { program: string; output: string }[] {
-  const page = readFileSync(join(root, "docs/nodejs.md"), "utf8");
+  const page = readFileSync(join(root, "docs/guide/nodejs.md"), "utf8");
   const blocks = /```js run\n([\s\S]*?)```\n\n```text output\n([\s\S]*?)```/g;
   return [...page.matchAll(blocks)].map(([, program = "", output = ""]) => ({ program, output }));
 }
@@ -71,7 +71,7 @@ test("every link of the package's pages leads to a file of the package", () => {
 test("the page has programs", () => assert.equal(programs().length, 2));
 
 for (const [index, { program, output }] of programs().entries()) {
-  test(`program ${index + 1} of docs/nodejs.md prints what the page shows`, async () => {
+  test(`program ${index + 1} of docs/guide/nodejs.md prints what the page shows`, async () => {
     const file = join(project, `program-${index}.js`);
     writeFileSync(file, program);
     const { stdout, stderr } = await run(process.execPath, [file], { timeout: 120_000 });

@@ -1,4 +1,4 @@
-/** docs/operations.md, executed. */
+/** docs/operate/operations.md, executed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

@@ -23,17 +23,17 @@ const tests = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encodi
 const executed = new Set([
   "CONTRIBUTING.md",
   "README.md",
-  "docs/apiserver.md",
-  "docs/discovery.md",
-  "docs/gateway.md",
-  "docs/http.md",
-  "docs/install.md",
-  "docs/migration.md",
-  "docs/operations.md",
-  "docs/patroni.md",
-  "docs/proxy.md",
-  "docs/users-and-roles.md",
-  "docs/v2.md",
+  "docs/guide/kubernetes.md",
+  "docs/operate/discovery.md",
+  "docs/guide/gateway.md",
+  "docs/guide/http.md",
+  "docs/operate/install.md",
+  "docs/guide/migration.md",
+  "docs/operate/operations.md",
+  "docs/guide/patroni.md",
+  "docs/operate/proxy.md",
+  "docs/guide/users-and-roles.md",
+  "docs/guide/v2.md",
 ]);
 
 for (const page of pages) {
@@ -94,7 +94,17 @@ for (const page of pages) {
   });
 }
 
-for (const page of ["docs/guide-coverage.md", "docs/etcd-changelog.md"]) {
+test("the shelf names each page of docs/, those on security by their own list", () => {
+  const linked = ["docs/README.md", "docs/operate/security.md"].flatMap((list) =>
+    [...readFileSync(join(root, list), "utf8").matchAll(/\]\(([^)#]+\.md)/g)].map(({ 1: path }) =>
+      join(dirname(list), path!),
+    ),
+  );
+  const missing = pages.filter((page) => page.startsWith("docs/") && !linked.includes(page));
+  assert.deepEqual(missing, ["docs/README.md"]);
+});
+
+for (const page of ["docs/evidence/guide-coverage.md", "docs/evidence/etcd-changelog.md"]) {
   test(`${page} names tests that are there`, () => {
     const text = readFileSync(join(root, page), "utf8");
     const named = [...text.matchAll(/`((?:test|packages)\/[\w/.-]+)`/g)].map((it) => it[1]);
@@ -104,9 +114,12 @@ for (const page of ["docs/guide-coverage.md", "docs/etcd-changelog.md"]) {
   });
 }
 
-const security = pages.filter((page) => /^docs\/security(?:\.md$|\/)/.test(page));
+const security = pages.filter((page) => /^docs\/operate\/security(?:\.md$|\/)/.test(page));
 
-/** Tests by the short names of docs/security: PACKAGE/test/NAME, and those below test/ alone. */
+/**
+ * Tests by the short names of docs/operate/security: PACKAGE/test/NAME, and those below test/
+ * alone.
+ */
 const SHORT =
   /(?<![\w/.-])(?:([a-z][a-z\d-]*)\/test\/([a-z][\w/-]*)|((?:e2e|interop|scripts|deploy|docs|ctl)\/[a-z][\w-]*))(?![\w/.-]*\.\w)/g;
 

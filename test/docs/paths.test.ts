@@ -1,4 +1,6 @@
-/** The lists of docs/architecture.md are the files that run because of a request today. */
+/**
+ * The lists of docs/internals/architecture.md are the files that run because of a request today.
+ */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +10,7 @@ import { listedFiles, sectionOf, withSection } from "../../scripts/dev/path/docs
 import { KINDS } from "../../scripts/dev/path/kinds.ts";
 import { measurePath } from "../../scripts/dev/path/measure.ts";
 
-const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
+const page = readFileSync(join(ROOT, "docs/internals/architecture.md"), "utf8");
 
 /** A busy machine makes some files run that an idle one does not need, such as those of pauses. */
 const MAX_DIFFERENT_FILES = 8;

@@ -1,4 +1,4 @@
-/** docs/proxy.md, executed: proxy and gateway before members that are killed. */
+/** docs/operate/proxy.md, executed: proxy and gateway before members that are killed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

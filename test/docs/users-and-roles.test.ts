@@ -1,4 +1,4 @@
-/** docs/users-and-roles.md, executed. */
+/** docs/guide/users-and-roles.md, executed. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";

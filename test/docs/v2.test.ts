@@ -1,4 +1,4 @@
-/** docs/v2.md, executed. */
+/** docs/guide/v2.md, executed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";

@@ -1,6 +1,6 @@
 /**
  * The attacks of etcd's public advisories over real sockets: each is refused. The list of all, with
- * their tests: docs/security/advisories.md.
+ * their tests: docs/operate/security/advisories.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

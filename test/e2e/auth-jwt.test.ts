@@ -135,7 +135,7 @@ describe("signed tokens", () => {
       const checks = await metric("quorate_auth_jwt_verifications_total");
       for (let i = 0; i < 10; i++) assert.equal(await code(ann), GrpcCode.OK);
       assert.equal(await metric("quorate_auth_jwt_verifications_total"), checks);
-      // A user that does not exist: etcd says PermissionDenied here (docs/divergence.md).
+      // A user that does not exist: etcd says PermissionDenied here (docs/reference/divergence.md).
       assert.equal(await code(await issue(old, "eve@example.org")), GrpcCode.Unauthenticated);
       const elsewhere = await issue(old, "ann@example.org", "billing");
       assert.equal(await code(elsewhere), GrpcCode.Unauthenticated);
@@ -152,12 +152,53 @@ describe("signed tokens", () => {
       await until("the old key is gone", isRefused);
       assert.equal(await code(after), GrpcCode.OK);
 
-      replace("{");
+      // Calls go on while the file is replaced by what cannot be used.
+      const codes = new Set<number>();
+      let isOver = false;
+      const traffic = (async () => {
+        // A token whose signature has to be checked each time, and one that is remembered.
+        while (!isOver)
+          codes.add(await code(after)).add(await code(await issue(next, "ann@example.org")));
+      })();
+      const { jwk } = next;
+      const keys = (count: number, key: object): string =>
+        JSON.stringify({ keys: Array(count).fill(key) });
+      const bad = [
+        "{",
+        "",
+        "null",
+        keys(1, jwk).slice(0, 60),
+        keys(1, { ...jwk, x: 7 }),
+        keys(1, []),
+        keys(5000, jwk),
+        keys(33, jwk),
+        keys(1, { kty: "oct", k: "AAAA" }),
+        undefined,
+        "x".repeat(1024 * 1024 + 1),
+      ];
+      const kept = /cannot use changed files; those from before stay in force/g;
+      const said = (): number => cluster.members[0].log().match(kept)?.length ?? 0;
+      for (const [i, text] of bad.entries()) {
+        if (text === undefined) rmSync(jwks);
+        else replace(text);
+        for (let look = 0; look < 2; look++) {
+          const before = await metric("quorate_security_reload_failures_total");
+          reload();
+          await until(`file ${i} was looked at`, async () => {
+            const failures = await metric("quorate_security_reload_failures_total");
+            // A content counts once, a file that cannot be read at each look.
+            return failures > before || (look > 0 && failures === i + 1);
+          });
+        }
+        await until(`file ${i} is said once`, () => said() >= i + 1);
+        assert.equal(said(), i + 1);
+      }
+      publish(next, old);
       reload();
-      await until("the bad file is noticed", async () => {
-        return (await metric("quorate_security_reload_failures_total")) >= 1;
-      });
-      assert.equal(await code(after), GrpcCode.OK);
+      await until("the old key is back", async () => (await code(ann)) === GrpcCode.OK);
+      isOver = true;
+      await traffic;
+      assert.deepEqual([...codes], [GrpcCode.OK]);
     } finally {
       one.close();
       two.close();

@@ -1,7 +1,7 @@
 /**
  * Every RPC and every path over HTTP, called by every kind of identity over a real socket: what it
- * answers are the tables of docs/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the page;
- * QUORATE_TEST_MEMBER=etcd asks the same of etcd, and says where it differs.
+ * answers are the tables of docs/operate/security/permissions.md. QUORATE_WRITE_DOCS=1 writes the
+ * page; QUORATE_TEST_MEMBER=etcd asks the same of etcd, and says where it differs.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ import {
 import { withCluster } from "../support/cluster.ts";
 import { memberUnderTest } from "../support/executables.ts";
 
-const PAGE = join(import.meta.dirname, "../../docs/security/permissions.md");
+const PAGE = join(import.meta.dirname, "../../docs/operate/security/permissions.md");
 const TTL_SECONDS = 3;
 const CODES = [
   ..."OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS".split(" "),
@@ -188,7 +188,7 @@ async function answers(address: string): Promise<Answers> {
     const { root } = clients;
     const grants: Grant[] = [
       ["ann/", "ann0", "readwrite"],
-      // As docs/v2.md has it.
+      // As docs/guide/v2.md has it.
       ["/v2/keys/ann/", "/v2/keys/ann0", "readwrite"],
       ["/v2/keys//ann", "", "read"],
     ];

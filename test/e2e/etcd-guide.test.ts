@@ -1,6 +1,7 @@
 /**
- * The commands of the guide to etcd that docs/guide-coverage.md lists, with the results that the
- * guide shows. Times, sizes, versions and terms differ; what a script may rely on is compared.
+ * The commands of the guide to etcd that docs/evidence/guide-coverage.md lists, with the results
+ * that the guide shows. Times, sizes, versions and terms differ; what a script may rely on is
+ * compared.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

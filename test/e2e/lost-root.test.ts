@@ -1,4 +1,6 @@
-/** The password of root is lost: the procedure of docs/users-and-roles.md, on three members. */
+/**
+ * The password of root is lost: the procedure of docs/guide/users-and-roles.md, on three members.
+ */
 import assert from "node:assert/strict";
 import { renameSync } from "node:fs";
 import { join } from "node:path";

@@ -4,12 +4,13 @@
  * broken change nothing, and no TLS session of before passes a check that refuses new ones.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
+import { MAX_TLS_FILE_BYTES } from "@quorate/host/node";
 import { fromLatin1, KVService, MaintenanceService } from "@quorate/proto";
 import { Agent, request } from "undici";
 import {
@@ -158,11 +159,18 @@ after(async () => {
 });
 
 test("broken files keep those from before in force, with a line in the log and a count", async () => {
+  const noList = makeRevocationList(clientCa, []);
+  // A file that is too long is not looked into: the list from before would be no change behind it.
+  const oneMore = makeRevocationList(clientCa, [makeAuthority("another")]);
+  const half = makeRevocationList(clientCa, [doomed]).subarray(0, 80);
   const broken: readonly (readonly [string, string | Uint8Array, string | Uint8Array])[] = [
     ["ca.pem", "", clientCa.certPem],
     ["ca.pem", clientCa.certPem.slice(0, 200), clientCa.certPem],
     ["server-key.pem", good.keyPem, ""],
-    ["clients.crl", good.certPem, makeRevocationList(clientCa, [])],
+    ["clients.crl", good.certPem, noList],
+    ["clients.crl", "", noList],
+    ["clients.crl", half, noList],
+    ["clients.crl", Buffer.alloc(MAX_TLS_FILE_BYTES + 1, 0x30), oneMore],
     ["peers.crl", new Uint8Array([0x30, 0x82, 0xff, 0xff, 1]), makeRevocationList(peerCa, [])],
   ];
   for (const [name, content, whole] of broken) {
@@ -185,6 +193,28 @@ test("broken files keep those from before in force, with a line in the log and a
       value("client") >= 4 && value("peer") >= 1,
       `${member.name}: ${value("client")}, ${value("peer")}`,
     );
+  }
+});
+
+test("a list that is gone is said once, however often it is looked for; one of 20,000 is taken under traffic", async () => {
+  const begins = members.map((member) => member.log().length);
+  rmSync(path("clients.crl"));
+  for (let look = 0; look < 3; look++) {
+    for (const member of members) member.signal("SIGHUP");
+    for (const [i, member] of members.entries())
+      await until(
+        `${member.name} has looked ${look + 1} times`,
+        () => member.log().slice(begins[i]).split("reloading on a signal").length > look + 1,
+      );
+    await goesOn("the list was removed");
+  }
+  for (const [i, member] of members.entries())
+    assert.equal(member.log().slice(begins[i]).split(KEPT).length - 1, 1, member.name);
+  const others = Array.from({ length: 20_000 }, (_, i) => ({ ...good, serial: 0x100_0000 + i }));
+  for (const revoked of [[], others, []]) {
+    write("next.crl", makeRevocationList(clientCa, [...revoked, makeAuthority("another")]));
+    await changeFiles(TAKEN, () => renameSync(path("next.crl"), path("clients.crl")));
+    await goesOn(`a list of ${revoked.length} was taken`);
   }
 });
 
@@ -279,4 +309,52 @@ test("a revoked member is cut off from the others, which go on; with a new certi
   back.close();
   failures.length = 0;
   await goesOn("a member was revoked and came back");
+});
+
+test("an authority is rotated under traffic: both for a while, then the new one alone", async () => {
+  const next = makeAuthority("next-ca");
+  await changeFiles(TAKEN, () => {
+    write("ca.pem", clientCa.certPem + next.certPem);
+    write("peer-ca.pem", peerCa.certPem + next.certPem);
+  });
+  await goesOn("both authorities are trusted");
+  await changeFiles(TAKEN, () => {
+    for (const i of [0, 1, 2]) writePair(`peer${i}`, makeLocalCertificate(next, `peer${i}`));
+  });
+  await goesOn("members have certificates of the new authority");
+  await changeFiles(TAKEN, () => write("peer-ca.pem", next.certPem));
+  await goesOn("members trust the new authority alone");
+  // Connections that are open stay, so that the others have to be made.
+  await members[2].kill();
+  members[2].start();
+  const client = new TestClient(members[2].clientAddress, identityOf(good));
+  await until("m2 is back", () =>
+    client.call(KVService.methods.Put, put).then(
+      () => true,
+      () => false,
+    ),
+  );
+  client.close();
+  failures.length = 0;
+
+  // Clients of the old authority go on where they are connected, and do not come back.
+  isOver = true;
+  await Promise.all(traffic);
+  const standing = new TestClient(members[0].clientAddress, identityOf(good));
+  await standing.call(KVService.methods.Put, put);
+  await changeFiles(TAKEN, () => write("ca.pem", next.certPem));
+  await standing.call(KVService.methods.Put, put);
+  standing.close();
+  const begin = members[0].log().length;
+  const { port } = new URL(members[0].clientUrl);
+  const socket = connect({ host: "127.0.0.1", port: Number(port), ...identityOf(good) });
+  socket.on("error", () => {});
+  await until("m0 refuses the old one", () =>
+    /rejected connection on client endpoint.*unknown authority/.test(members[0].log().slice(begin)),
+  );
+  socket.destroy();
+  const renewed = makeCertificate({ name: "good", issuer: next, usage: "client" });
+  const fresh = new TestClient(members[0].clientAddress, identityOf(renewed));
+  await fresh.call(KVService.methods.Put, put);
+  fresh.close();
 });

@@ -1,6 +1,7 @@
 /**
- * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported
- * only from the places that the row names, and never imported undeclared. A row reads
+ * Dependencies: pinned to one version, locked, justified by a row of
+ * docs/internals/dependencies.md, imported only from the places that the row names, and never
+ * imported undeclared. A row reads
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |
  *
@@ -10,7 +11,7 @@
 import { importsOf, npmPackageOf, packageOf } from "./imports.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
-const documentPath = "docs/dependencies.md";
+const documentPath = "docs/internals/dependencies.md";
 const sections = [
   "dependencies",
   "devDependencies",

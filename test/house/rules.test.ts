@@ -441,7 +441,8 @@ describe("dependencies", () => {
     "package-lock.json":
       '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
     "packages/raft/package.json": '{ "name": "@quorate/raft" }',
-    "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
+    "docs/internals/dependencies.md":
+      "| `undici` | scripts, test | HTTP calls with certificates |\n",
     "scripts/a.ts": 'import { fetch } from "undici/index.js";',
   };
   test("good", () => clean(checkDependencies, good));
@@ -471,16 +472,16 @@ describe("dependencies", () => {
   test("no row", () =>
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": "" },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": "" },
+      "docs/internals/dependencies.md",
       /no row says why undici/,
     ));
   test("a stale row", () => {
-    const text = `${good["docs/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
+    const text = `${good["docs/internals/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
     finds(
       checkDependencies,
-      { ...good, "docs/dependencies.md": text },
-      "docs/dependencies.md",
+      { ...good, "docs/internals/dependencies.md": text },
+      "docs/internals/dependencies.md",
       /left-pad has a row/,
     );
   });
@@ -504,7 +505,7 @@ describe("dependencies", () => {
     finds(
       checkDependencies,
       { ...good, "scripts/a.ts": "" },
-      "docs/dependencies.md",
+      "docs/internals/dependencies.md",
       /nothing imports it/,
     );
   });

@@ -1,4 +1,4 @@
-/** docs/fencing.md: its example runs, and says what the page says that it says. */
+/** docs/guide/fencing.md: its example runs, and says what the page says that it says. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { withCluster } from "../support/cluster.ts";
 
-test("the example of docs/fencing.md", async () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/fencing.md"), "utf8");
+test("the example of docs/guide/fencing.md", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/guide/fencing.md"), "utf8");
   const block = (language: string) =>
     new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, "m").exec(page)![1];
   const dir = mkdtempSync(join(tmpdir(), "quorate-fencing-"));

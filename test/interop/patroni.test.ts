@@ -1,7 +1,7 @@
 /**
  * PostgreSQL under Patroni, which keeps its leader in a cluster of ours through the JSON gateway,
- * with the commands and the configuration of docs/patroni.md: the short part of the story. With
- * machines that die it takes minutes: ./dev clients patroni.
+ * with the commands and the configuration of docs/guide/patroni.md: the short part of the story.
+ * With machines that die it takes minutes: ./dev clients patroni.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

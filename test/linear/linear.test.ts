@@ -51,7 +51,7 @@ const folders = readdirSync(join(ROOT, "packages"))
   .flatMap((name) => [`packages/${name}/src`, `packages/${name}/node`])
   .filter((folder) => existsSync(join(ROOT, folder)));
 
-const PAGE = "docs/security/parsers.md";
+const PAGE = "docs/operate/security/parsers.md";
 /** Before the table of the page. */
 const PAGE_HEAD = `# Parsers and what their texts cost
 

@@ -312,15 +312,9 @@ const LISTED: readonly Listed[] = [
   listed(
     "host/node/crl",
     "revocation list",
-    ({ revokedSerials, crlNextUpdateMs }) =>
-      (text) => {
-        try {
-          revokedSerials(latin1(text));
-        } catch {
-          // The other one is called all the same.
-        }
-        return crlNextUpdateMs(latin1(text));
-      },
+    ({ readRevocations }) =>
+      (text) =>
+        readRevocations(latin1(text)),
     BODY_BYTES,
   ),
   listed(

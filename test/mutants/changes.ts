@@ -5,11 +5,14 @@
  * as the formatter lays it out, without types, comments and literals.
  */
 import { stripTypeScriptTypes } from "node:module";
+import { countPlaces } from "@quorate/host/testing";
 import { codeOnly } from "../house/scan.ts";
 
 /** One change, as the text before and after; the text before is in the file exactly once. */
 export interface MachineChange {
   readonly line: number;
+  /** Where the change begins in the file's text. */
+  readonly start: number;
   /** What was changed, on one line. */
   readonly what: string;
   readonly before: string;
@@ -43,17 +46,19 @@ const STATEMENT = new RegExp(
     String.raw`(?:\(.*\)|(?: [-+]?=|\?\?=) [^>].*|\+\+|--);$`,
   "gm",
 );
-const FIELD = /^ {2}#?\w+ = /;
+const FIELD = /^ {2}(?:(?:readonly|static) )*#?\w+(?:[?!]?: .*)? = /;
+/** What is written to the log is for people; no test reads it all. */
+const LOGGED = /\blog(?:ger)?\b[\w.?]*\.(?:debug|info|warn|error)\??\.?\(/i;
 
 /** All changes of a file's text, in the order of their places. */
 export function changesOf(source: string): MachineChange[] {
   const code = codeOnly(stripTypeScriptTypes(source));
-  const changes: (MachineChange & { readonly start: number })[] = [];
+  const changes: MachineChange[] = [];
   const add = (start: number, end: number, text: string) => {
     const line = source.slice(0, start).split("\n").length;
     const around = source.split("\n")[line - 1].trim();
     const what = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
-    changes.push({ start, line, what, ...placeOf(source, start, end, text) });
+    changes.push({ line, start, what, ...placeOf(source, start, end, text) });
   };
   for (const { 0: operator, index } of code.matchAll(OPERATOR))
     add(index, index + operator.length, NEIGHBOURS[operator] ?? operator);
@@ -63,7 +68,8 @@ export function changesOf(source: string): MachineChange[] {
     add(start, end, `!(${source.slice(start, end)})`);
   }
   for (const { 0: statement, index } of code.matchAll(STATEMENT)) {
-    if (FIELD.test(statement)) continue;
+    const text = source.slice(index, index + statement.length);
+    if (FIELD.test(text) || LOGGED.test(text)) continue;
     const start = index + statement.search(/\S/);
     add(start, index + statement.length, ";");
   }
@@ -97,7 +103,7 @@ function placeOf(source: string, start: number, end: number, text: string) {
   for (let around = 0; ; around = around * 2 + 8) {
     const [from, to] = [Math.max(0, start - around), Math.min(source.length, end + around)];
     const before = source.slice(from, to);
-    if (source.indexOf(before) !== source.lastIndexOf(before)) continue;
+    if (countPlaces(source, before) !== 1) continue;
     return { before, after: source.slice(from, start) + text + source.slice(end, to) };
   }
 }

@@ -48,7 +48,9 @@ export async function runTests(
     throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
   const { file, before, after } = mutant;
   const startMs = performance.now();
-  const args = ["--import", PLANT, "--test", "--test-reporter=tap"];
+  // One file needs no process of its own beside the runner's.
+  const runner = files.length === 1 ? [] : ["--test"];
+  const args = ["--expose-gc", "--import", PLANT, ...runner, "--test-reporter=tap"];
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/quorate-tests"),

@@ -1,30 +1,63 @@
 /** Plants changes that a machine makes, and says which of them no test sees; see `usage`. */
-import { globSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { appendFileSync, existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SeededRandom } from "@quorate/host";
 import { count, readArguments, refuse } from "../../scripts/dev/command-line.ts";
 import { changesOf, type MachineChange } from "./changes.ts";
-import { runTests } from "./layers.ts";
+import { type Covered, coverageOf, runs } from "./covering.ts";
+import { runSimulator, runTests } from "./layers.ts";
 
-const usage = `./dev mutants machine --files PATTERN [OPTIONS]: changes that a machine makes to files
+const usage = `./dev mutants machine (--files PATTERN | --changed) [OPTIONS]: changes that a machine makes to files
 
 Changes the files one place at a time while tests load them (no file is written), and runs the tests
-that stand next to them. Exits with 1 if a change survives, with 2 for a wrong command line.`;
+that run the place: the package's, quickest first. Exits with 1 if a change survives, with 2 for a
+wrong command line.`;
 
 const ROOT = join(import.meta.dirname, "../..");
 const PACKAGES = join(ROOT, "packages");
+/** Packages whose tests stand with another package too. */
+const TESTED_BY: Readonly<Record<string, readonly string[]>> = { member: ["server"] };
+/** A run that takes so much longer than without a change has seen it. */
+const MAX_RUN_FACTOR = 5;
+const MIN_RUN_MS = 15_000;
 
-/** Test files of its package that import a file, or have its name; all if there are none. */
+interface Chosen extends MachineChange {
+  readonly file: string;
+}
+
+/** One change that was tried; a line of --results. */
+interface Tried {
+  readonly file: string;
+  readonly what: string;
+  readonly before: string;
+  readonly line: number;
+  readonly killed: boolean;
+  /** The test or the seed that saw it, or why nothing could. */
+  readonly by: string;
+  readonly seconds: number;
+}
+
+const keyOf = ({ file, what, before }: Pick<Tried, "file" | "what" | "before">) =>
+  `${file}\0${what}\0${before}`;
+
+/** Files of the packages that differ from those of the branch main. */
+function changedFiles(): string[] {
+  const git = (...args: string[]) =>
+    execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).split("\n");
+  const base = git("merge-base", "main", "HEAD")[0]!;
+  return git("diff", "--name-only", "--diff-filter=d", base, "--", "packages/*/src/**/*.ts")
+    .filter((file) => file !== "")
+    .map((file) => file.slice("packages/".length));
+}
+
+/** All test files of a file's package, and of those that test it besides. */
 function testsOf(file: string): string[] {
   const [owner] = file.split("/");
-  const all = globSync(`packages/${owner}/test/**/*.test.ts`, { cwd: ROOT }).sort();
-  const name = basename(file, ".ts");
-  const near = all.filter(
-    (path) =>
-      basename(path).startsWith(`${name}.`) ||
-      readFileSync(join(ROOT, path), "utf8").includes(`/${name}.ts"`),
-  );
-  return near.length > 0 ? near : all;
+  return [owner!, ...(TESTED_BY[owner!] ?? [])]
+    .flatMap((name) => globSync(`packages/${name}/test/**/*.test.ts`, { cwd: ROOT }))
+    .filter((path) => basename(path) !== "mutants.test.ts")
+    .sort();
 }
 
 /** So many of the changes, each once, in the order of their places. */
@@ -39,41 +72,108 @@ function draw<T>(changes: readonly T[], count: number, seed: number): T[] {
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
+/** Runs the tests that run the place, the quickest first, and then seeds. */
+async function tryOne(
+  change: Chosen,
+  covered: readonly Covered[],
+  maxMs: number,
+  seeds: number,
+): Promise<Tried> {
+  const startMs = performance.now();
+  const { file, line, what, before, after } = change;
+  const tried = (killed: boolean, by: string): Tried => {
+    const seconds = Math.round((performance.now() - startMs) / 100) / 10;
+    return { file, what, before, line, killed, by, seconds };
+  };
+  const tests = covered.filter((one) => one.passes && runs(one, file, change.start));
+  const name = `${file}:${line}: ${what.slice(0, 120)}`;
+  let left = 0;
+  for (const { test, ms } of tests.sort((a, b) => a.ms - b.ms)) {
+    if (performance.now() - startMs > maxMs) {
+      left++;
+      continue;
+    }
+    const mutant = { name, file, before, after, tests: [test], sim: "no" } as const;
+    const by = await runTests(mutant, {
+      maxMs: Math.max(MIN_RUN_MS, ms * MAX_RUN_FACTOR),
+      isFirstEnough: true,
+    }).catch((error: Error) => ({ by: error.message }));
+    if (by !== undefined) return tried(true, `${basename(test, ".test.ts")}: ${by.by}`);
+  }
+  if (seeds > 0) {
+    const sim = await runSimulator({
+      name,
+      file,
+      before,
+      after,
+      tests: [],
+      sim: "default",
+      maxSeeds: seeds,
+    });
+    if (sim !== undefined) return tried(true, `seed ${sim.seeds}: ${sim.by}`);
+  }
+  const without = left === 0 ? "" : `, without ${left} slow ones`;
+  return tried(false, tests.length === 0 ? "no test runs it" : `${tests.length} files${without}`);
+}
+
 const text = { type: "string", requiresArg: true } as const;
 const many = { type: "string", array: true, requiresArg: true } as const;
 
 async function main(): Promise<number> {
   const { values } = readArguments(usage, {
     files: { ...many, default: [], describe: "files to change, below packages; may be repeated" },
+    changed: { type: "boolean", describe: "the files that differ from those of the branch main" },
     tests: {
       ...many,
-      describe: "test files, from the root; else those of the package that import the file",
+      describe: "test files, from the root; else those of the package that run the place",
     },
     count: { ...text, default: "20", describe: "changes to draw" },
     seed: { ...text, default: "1", describe: "which are drawn" },
-    "max-ms": { ...text, default: "120000", describe: "time for the tests of one change" },
+    seeds: { ...text, default: "0", describe: "seeds of the simulator for what tests do not see" },
+    workers: { ...text, default: "2", describe: "changes that are tried at a time" },
+    "max-ms": { ...text, default: "120000", describe: "no further test of a change after that" },
+    results: {
+      ...text,
+      describe: "add a line of JSON for each change to FILE, and skip those that it holds",
+    },
+    again: { type: "boolean", describe: "try those of --results that survived once more" },
   });
-  const { files } = values;
-  const [drawn, seed, maxMs] = (["count", "seed", "max-ms"] as const).map((name) =>
-    count(name, values[name]),
+  const [drawn, seed, workers, maxMs] = (["count", "seed", "workers", "max-ms"] as const).map(
+    (name) => count(name, values[name]),
   );
-  const found = files.flatMap((pattern) => globSync(pattern, { cwd: PACKAGES })).sort();
-  if (found.length === 0) refuse("--files: no file below packages matches");
-  const all = found.flatMap((file) =>
+  if (!/^\d{1,4}$/.test(values.seeds)) refuse("--seeds must be a whole number below 10000");
+  const patterns = values.files.map((pattern) => globSync(pattern, { cwd: PACKAGES }).sort());
+  const files = [...new Set([...patterns.flat(), ...(values.changed ? changedFiles() : [])])];
+  if (files.length === 0) refuse("--files: no file below packages matches");
+  const all = files.flatMap((file) =>
     changesOf(readFileSync(join(PACKAGES, file), "utf8")).map((change) => ({ file, ...change })),
   );
-  const chosen = draw<MachineChange & { readonly file: string }>(all, drawn, seed);
-  let killed = 0;
-  for (const { file, line, what, before, after } of chosen) {
-    const name = `${file}:${line}: ${what.slice(0, 120)}`;
-    const tests = values.tests ?? testsOf(file);
-    const by = await runTests(
-      { name, file, before, after, tests, sim: "no" },
-      { maxMs: maxMs, isFirstEnough: true },
-    );
-    if (by !== undefined) killed++;
-    print(`${by === undefined ? "SURVIVED" : "killed"} ${name}${by ? ` (${by.by})` : ""}`);
+  const chosen = draw<Chosen>(all, drawn!, seed!);
+  const done = new Map<string, Tried>();
+  const { results } = values;
+  for (const line of results !== undefined && existsSync(results)
+    ? readFileSync(results, "utf8").trimEnd().split("\n")
+    : []) {
+    const tried = JSON.parse(line) as Tried;
+    if (tried.killed || values.again !== true) done.set(keyOf(tried), tried);
   }
+  const tests = values.tests ?? [...new Set(files.flatMap(testsOf))];
+  const covered = await coverageOf(tests, files, ({ test, ms, passes }) =>
+    print(`${test}: ${(ms / 1000).toFixed(1)} s${passes ? "" : ", fails without a change"}`),
+  );
+  const open = chosen.filter((change) => !done.has(keyOf(change)));
+  const work = async () => {
+    for (let change = open.shift(); change !== undefined; change = open.shift()) {
+      const tried = await tryOne(change, covered, maxMs!, Number(values.seeds));
+      done.set(keyOf(tried), tried);
+      if (results !== undefined) appendFileSync(results, `${JSON.stringify(tried)}\n`);
+      const { file, line, what, killed, by, seconds } = tried;
+      const place = `${file}:${line}: ${what.slice(0, 120)}`;
+      print(`${killed ? "killed" : "SURVIVED"} ${place} (${by}; ${seconds} s)`);
+    }
+  };
+  await Promise.all(Array.from({ length: workers! }, work));
+  const killed = chosen.filter((change) => done.get(keyOf(change))?.killed === true).length;
   print(
     `${chosen.length} of ${all.length} changes: ${killed} killed, ${chosen.length - killed} not`,
   );

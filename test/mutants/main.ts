@@ -52,12 +52,12 @@ const { values } = readArguments(help, {
   list: { type: "boolean", describe: "print the names" },
   write: {
     type: "boolean",
-    describe: "write the results to the table in docs/correctness/planted-bugs.md",
+    describe: "write the results to the table in docs/evidence/planted-bugs.md",
   },
 });
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
-const DOCS = join(import.meta.dirname, "../../docs/correctness/planted-bugs.md");
+const DOCS = join(import.meta.dirname, "../../docs/evidence/planted-bugs.md");
 
 /** Runs the layers that were asked for and have not run yet. */
 async function layersOf(mutant: Mutant, earlier: Outcome): Promise<Outcome> {

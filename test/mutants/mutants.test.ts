@@ -30,11 +30,13 @@ test("a mutant whose place is gone, or that does not read, is reported", () => {
 test("a machine changes conditions, operators and statements, each at a place of its own, and no text", () => {
   const source = `class A {
   #count = 0;
+  readonly #all: string[] = [];
   // if (a < b) c();
   f(a: number, b: Map<string, number>): string {
     if (a < b.size && a > 0) this.#count += 1;
     this.g("a < b");
     this.g("a < b");
+    this.logger.info("a", { a });
     return a === 1 ? "if (x)" : \`\${a} + 1\`;
   }
 }
@@ -43,14 +45,14 @@ test("a machine changes conditions, operators and statements, each at a place of
   assert.deepEqual(
     changes.map(({ line, what }) => `${line} ${what.split(" in ")[0]}`),
     [
-      "5 a < b.size && a > 0 => !(a < b.size && a > 0)",
-      "5 < => <=",
-      "5 && => ||",
-      "5 > => >=",
-      "5 += => -=",
-      '6 this.g("a < b"); => ;',
+      "6 a < b.size && a > 0 => !(a < b.size && a > 0)",
+      "6 < => <=",
+      "6 && => ||",
+      "6 > => >=",
+      "6 += => -=",
       '7 this.g("a < b"); => ;',
-      "8 === => !==",
+      '8 this.g("a < b"); => ;',
+      "10 === => !==",
     ],
   );
   const changed = changes.map(({ before, after }) => source.replace(before, () => after));

@@ -258,9 +258,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "the leadership counts as confirmed from the answer on, not from the question",
-    file: "member/src/lease/keeper.ts",
-    before: "epoch.confirmedMs = askedMs;",
-    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
+    ...SOURCE_BUGS["confirmed-from-the-answer"],
     tests: ["packages/member/test/lease-keeper.test.ts"],
     sim: "default",
   },

@@ -1,5 +1,5 @@
 /**
- * The table of mutants in docs/correctness/planted-bugs.md, between two marks; rows that were not
+ * The table of mutants in docs/evidence/planted-bugs.md, between two marks; rows that were not
  * run again stay as they are.
  */
 import type { Found } from "./layers.ts";

@@ -113,7 +113,7 @@ test("every link of every page in a package leads to something in the package", 
         .find(({ path }) => path.endsWith("README.md"))!
         .path.replace(/README\.md$/, "");
       for (const path of [
-        "docs/runbook.md",
+        "docs/operate/runbook.md",
         "deploy/prometheus/alerts.yml",
         "deploy/grafana/quorate.json",
       ])

@@ -26,6 +26,8 @@ export interface TestCertificateOptions {
   readonly ipAddresses?: readonly string[] | undefined;
   /** Days from now; a negative one is expired. */
   readonly validDays?: number | undefined;
+  /** Instead of days: when it becomes valid and when it ends, in ms since 1970, by the second. */
+  readonly validMs?: readonly [from: number, to: number] | undefined;
 }
 
 /** serverAuth and clientAuth. */
@@ -45,6 +47,10 @@ export function makeCertificate(options: TestCertificateOptions): TestCertificat
   const issuerKey = options.issuer ? createPrivateKey(options.issuer.keyPem) : privateKey;
   const days = options.validDays ?? 1;
   const now = Date.now();
+  const validMs = options.validMs ?? [
+    now - (days < 0 ? 2 - days : 1) * DAY_MS,
+    now + days * DAY_MS,
+  ];
   const names = [
     ...(options.dnsNames ?? []).map((name) => der(0x82, Buffer.from(name, "latin1"))),
     ...(options.ipAddresses ?? []).map((address) => der(0x87, addressBytes(address))),
@@ -66,7 +72,7 @@ export function makeCertificate(options: TestCertificateOptions): TestCertificat
     integer(serial),
     SIGNATURE_ALGORITHM,
     nameOf(issuerName),
-    sequence(time(now - (days < 0 ? 2 - days : 1) * DAY_MS), time(now + days * DAY_MS)),
+    sequence(...validMs.map(time)),
     nameOf(options.name),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(...extensions)),
@@ -85,8 +91,13 @@ export function makeAuthority(name = "test-ca"): TestCertificate {
 }
 
 /** A certificate for 127.0.0.1 and localhost, signed by `issuer`. */
-export function makeLocalCertificate(issuer: TestCertificate, name: string): TestCertificate {
+export function makeLocalCertificate(
+  issuer: TestCertificate,
+  name: string,
+  more: Partial<TestCertificateOptions> = {},
+): TestCertificate {
   return makeCertificate({
+    ...more,
     name,
     issuer,
     dnsNames: ["localhost"],
@@ -132,7 +143,9 @@ function der(tag: number, ...contents: Buffer[]): Buffer {
       ? [tag, length]
       : length < 0x100
         ? [tag, 0x81, length]
-        : [tag, 0x82, length >> 8, length & 0xff];
+        : length < 0x10000
+          ? [tag, 0x82, length >> 8, length & 0xff]
+          : [tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff];
   return Buffer.concat([Buffer.from(head), content]);
 }
 

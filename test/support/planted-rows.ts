@@ -1,8 +1,8 @@
-/** Rows of docs/correctness/planted-bugs.md, to be compared with a catalogue of planted bugs. */
+/** Rows of docs/evidence/planted-bugs.md, to be compared with a catalogue of planted bugs. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const PAGE = join(import.meta.dirname, "../../docs/correctness/planted-bugs.md");
+const PAGE = join(import.meta.dirname, "../../docs/evidence/planted-bugs.md");
 const HEADS: readonly string[] = ["planted bug", "bug", "option"];
 
 /**

@@ -8,7 +8,13 @@
  * where that is later than the base; passwords are the base's.
  */
 import { type Disk, type KeyspaceOpener, parentOf } from "@quorate/host";
-import { importEtcdFile, type LaterChange, type LaterUsers, type NewCluster } from "@quorate/store";
+import {
+  etcdFileRevision,
+  importEtcdFile,
+  type LaterChange,
+  type LaterUsers,
+  type NewCluster,
+} from "@quorate/store";
 import type { Chain } from "./catalog.ts";
 import { BackupError } from "./errors.ts";
 import { applyLeases } from "./follow-state.ts";
@@ -79,6 +85,13 @@ export async function rebuild(
   target: RebuildTarget,
 ): Promise<number> {
   const { base, segments } = chain;
+  const found = etcdFileRevision(deps.disk, base.path);
+  if (found !== base.revision)
+    throw new BackupError(
+      "Damaged",
+      base.path,
+      `its name says revision ${base.revision}, and it holds the state of revision ${found}; give it its name back`,
+    );
   const leases = new Map<bigint, number>();
   /** Times to live of all leases in the chain, including ended ones. */
   const everSeen = new Map<bigint, number>();

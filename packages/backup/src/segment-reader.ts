@@ -16,7 +16,7 @@ import {
   SYNCED_BYTES,
 } from "./format.ts";
 
-/** Bytes searched at a time for a record behind a broken one. */
+/** Bytes that are looked through at a time. */
 const SCAN_BYTES = 64 * 1024;
 
 /**
@@ -45,7 +45,7 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
   if (sizeBytes < MAGIC.length) return;
   if (toUtf8(read(file, 0, MAGIC.length)) !== MAGIC) {
     // A crash during the creation of a segment leaves a file of zeros.
-    if (read(file, 0, sizeBytes).every((byte) => byte === 0)) return;
+    if (isZero(file, sizeBytes)) return;
     damaged(0, `a segment of a backup begins with ${MAGIC}`);
   }
   let isFirst = true;
@@ -74,6 +74,14 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
     yield record;
     at = end;
   }
+}
+
+function isZero(file: DiskFile, sizeBytes: number): boolean {
+  for (let at = 0; at < sizeBytes; at += SCAN_BYTES) {
+    const chunk = read(file, at, Math.min(SCAN_BYTES, sizeBytes - at));
+    if (chunk.some((byte) => byte !== 0)) return false;
+  }
+  return true;
 }
 
 function read(file: DiskFile, offset: number, sizeBytes: number): Uint8Array {

@@ -2,6 +2,7 @@
  * Clock over this machine's time.
  */
 import type { Clock, Timer } from "../src/clock.ts";
+import { Turns } from "../src/turns.ts";
 
 /** The longest delay that setTimeout accepts; a longer one is split. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -41,6 +42,8 @@ class NodeTimer implements Timer {
 }
 
 class NodeClock implements Clock {
+  readonly turns: Turns = new Turns(this);
+
   wallMs(): number {
     return Date.now();
   }

@@ -2,6 +2,7 @@
  * Reads certificate revocation lists (RFC 5280 section 5), without checking their signatures, as
  * etcd does.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { pemBlocks } from "../src/pem.ts";
 
 /** A serial number in upper-case hexadecimal without leading zeros. */
@@ -9,34 +10,47 @@ export function plainSerial(hex: string): string {
   return hex.toUpperCase().replace(/^0+(.)/, "$1");
 }
 
+/** What a revocation list says. */
+export interface Revocations {
+  /** Serial numbers, as `plainSerial` writes them. */
+  readonly serials: ReadonlySet<string>;
+  /** nextUpdate in milliseconds since 1970; of several lists the earliest, undefined without. */
+  readonly nextUpdateMs: number | undefined;
+}
+
+/** Entries that are read in one turn of the event loop; some three microseconds each. */
+const ENTRIES_PER_TURN = 500;
+
 /**
- * Serial numbers in a certificate revocation list (RFC 5280 section 5), DER or PEM. The signature
- * is not checked, as in etcd. Throws if it is malformed.
+ * Reads certificate revocation lists: one in DER, or any number in PEM, one per CA of a bundle. The
+ * signature is not checked, as in etcd. Yields to other work. Rejects if a list is malformed.
  */
-export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
-  const revoked = crlsOf(list).flatMap((parts) => {
+export async function readRevocations(list: Uint8Array): Promise<Revocations> {
+  const serials = new Set<string>();
+  const times: number[] = [];
+  let items = 0;
+  for (const der of dersOf(list)) {
+    if (++items % ENTRIES_PER_TURN === 0) await turn();
+    const parts = partsOf(der);
+    times.push(...nextUpdateMs(parts));
     const entries = parts
       .slice(parts[0]?.tag === INTEGER ? 4 : 3)
       .find((part) => part.tag === SEQUENCE);
-    return entries === undefined ? [] : derItems(entries.content);
-  });
-  return new Set(
-    revoked.map((entry) => plainSerial(derContent(entry.content, 0, INTEGER).toString("hex"))),
-  );
+    if (entries === undefined) continue;
+    for (let at = 0; at < entries.content.length; ) {
+      if (++items % ENTRIES_PER_TURN === 0) await turn();
+      const entry = derItem(entries.content, at);
+      serials.add(plainSerial(derContent(entry.content, 0, INTEGER).toString("hex")));
+      at = entry.end;
+    }
+  }
+  return { serials, nextUpdateMs: times.length === 0 ? undefined : Math.min(...times) };
 }
 
-/**
- * nextUpdate of a certificate revocation list, in milliseconds since 1970; undefined if absent.
- */
-export function crlNextUpdateMs(list: Uint8Array): number | undefined {
-  const times = crlsOf(list).flatMap((parts) => nextUpdateMs(parts) ?? []);
-  return times.length === 0 ? undefined : Math.min(...times);
-}
-
-function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
+function nextUpdateMs(parts: readonly DerItem[]): readonly number[] {
   // The times are thisUpdate and the optional nextUpdate.
   const [, next] = parts.filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME);
-  if (next === undefined) return undefined;
+  if (next === undefined) return [];
   const text = next.content.toString("latin1");
   // RFC 5280 section 4.1.2.5: two digits of a year below 50 are of this century.
   const century = next.tag === GENERALIZED_TIME ? "" : Number(text.slice(0, 2)) < 50 ? "20" : "19";
@@ -51,25 +65,34 @@ function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
     number,
     number,
   ];
-  return Date.UTC(year, month - 1, day, hour, minute, second);
+  return [Date.UTC(year, month - 1, day, hour, minute, second)];
 }
 
-/**
- * CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate
- * OPTIONAL, SEQUENCE OF entry }, ... }
- *
- * One list in DER, or any number in PEM: one per CA of a bundle.
- */
-function crlsOf(list: Uint8Array): DerItem[][] {
+/** The lists of a file in DER. Throws for a file that ends within one. */
+function dersOf(list: Uint8Array): readonly Buffer[] {
   const text = Buffer.from(list).toString("latin1");
   const pems = pemBlocks(text, "X509 CRL");
   if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1)
     throw new Error("it contains a truncated certificate revocation list");
-  const ders =
-    pems.length > 0 ? pems.map((pem) => Buffer.from(pem.body, "base64")) : [Buffer.from(list)];
-  return ders.map((der) => derItems(derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE)));
+  return pems.length > 0 ? pems.map((pem) => Buffer.from(pem.body, "base64")) : [Buffer.from(list)];
 }
 
+/**
+ * The parts of tbsCertList: CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer,
+ * thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry OPTIONAL, extensions OPTIONAL }, ... }
+ */
+function partsOf(der: Buffer): DerItem[] {
+  const list = derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE);
+  const parts: DerItem[] = [];
+  for (let at = 0; at < list.length; at = parts[parts.length - 1].end) {
+    if (parts.length === MAX_PARTS) throw new Error("not a certificate revocation list");
+    parts.push(derItem(list, at));
+  }
+  return parts;
+}
+
+/** Of tbsCertList. */
+const MAX_PARTS = 7;
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
 const UTC_TIME = 0x17;
@@ -95,11 +118,4 @@ function derContent(bytes: Buffer, at: number, tag: number): Buffer {
   const item = derItem(bytes, at);
   if (item.tag !== tag) throw new Error("not a certificate revocation list");
   return item.content;
-}
-
-function derItems(bytes: Buffer): DerItem[] {
-  const items: DerItem[] = [];
-  for (let at = 0; at < bytes.length; at = items[items.length - 1].end)
-    items.push(derItem(bytes, at));
-  return items;
 }

@@ -6,14 +6,19 @@
  * that moves as in Kubernetes, a network file system). A content that cannot be used changes
  * nothing: the value from before stays in force, and a warning and a counter say so.
  */
-import { open } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import type { Clock, Timer } from "../src/clock.ts";
 import type { Logger } from "../src/logger.ts";
 
 /** How often files are read again. */
 export const FILE_RELOAD_PERIOD_MS = 5000;
-/** A larger file is refused. */
+/** A larger file is refused, unless the source has a limit of its own. */
 export const MAX_RELOADED_FILE_BYTES: number = 1024 * 1024;
+const READ_BYTES = 64 * 1024;
+/** A named pipe in the place of a file is empty, instead of holding up what reads it for ever. */
+const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Contents by path. */
 export type FileContents = ReadonlyMap<string, Uint8Array>;
@@ -28,16 +33,28 @@ export interface FileSourceOptions<T> {
   /** For logs, such as "keys of tokens". */
   readonly what: string;
   readonly paths: readonly string[];
-  /** The value in the files. Throws Error that says what is wrong with them, without contents. */
+  /** A larger file is refused; default MAX_RELOADED_FILE_BYTES. */
+  readonly maxFileBytes?: number;
+  /** What is logged where changed files are in use, and where they cannot be used. */
+  readonly messages?: { readonly taken: string; readonly kept: string };
+  /**
+   * The value in the files. Throws Error that says what is wrong with them, without contents. Work
+   * of more than some milliseconds yields: requests are served meanwhile.
+   */
   parse(contents: FileContents): T | Promise<T>;
 }
+
+const MESSAGES = {
+  taken: "changed files are in use",
+  kept: "cannot use changed files; those from before stay in force",
+};
 
 export class FileSource<T> {
   readonly #options: FileSourceOptions<T>;
   readonly #logger: Logger;
   readonly #timer: Timer;
   readonly #listeners = new Set<(value: T) => void>();
-  #seen: string;
+  #seen: FileContents;
   /** Whether the contents that were seen last could not be used. */
   #isRefused = false;
   /** What was logged last, until the files can be used: files that stay away are said once. */
@@ -53,7 +70,7 @@ export class FileSource<T> {
   private constructor(
     options: FileSourceOptions<T>,
     { clock, logger }: FileSourceDependencies,
-    first: { readonly seen: string; readonly value: T },
+    first: { readonly seen: FileContents; readonly value: T },
   ) {
     this.#options = options;
     this.#logger = logger;
@@ -67,9 +84,9 @@ export class FileSource<T> {
     options: FileSourceOptions<T>,
     dependencies: FileSourceDependencies,
   ): Promise<FileSource<T>> {
-    const contents = await readAll(options.paths);
-    const value = await options.parse(contents);
-    return new FileSource(options, dependencies, { seen: textOf(contents), value });
+    const seen = await readAll(options);
+    const value = await options.parse(seen);
+    return new FileSource(options, dependencies, { seen, value });
   }
 
   /** What the files hold, or held when they could be used last. */
@@ -77,7 +94,10 @@ export class FileSource<T> {
     return this.#value;
   }
 
-  /** Calls `listener` with each new value, until the function that it returns is called. */
+  /**
+   * Calls `listener` with each new value, until the function that it returns is called. Each
+   * listener has a turn of the event loop.
+   */
   onChange(listener: (value: T) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -97,18 +117,17 @@ export class FileSource<T> {
   }
 
   async #check(): Promise<void> {
-    const { what, paths, parse } = this.#options;
-    let seen: string | undefined;
+    const { what, paths, parse, messages = MESSAGES } = this.#options;
+    let seen: FileContents | undefined;
     try {
-      const contents = await readAll(paths);
-      seen = textOf(contents);
-      if (seen === this.#seen) {
+      seen = await readAll(this.#options);
+      if (isEqual(seen, this.#seen)) {
         // A file that was gone is there again, as it was.
         this.isStale = this.#isRefused;
         if (!this.isStale) this.#saidReason = undefined;
         return;
       }
-      this.#value = await parse(contents);
+      this.#value = await parse(seen);
     } catch (error) {
       const reason = (error as Error).message;
       // A content that is wrong counts once, a file that cannot be read at each look.
@@ -120,7 +139,7 @@ export class FileSource<T> {
       this.failedReloads++;
       if (seen === undefined && reason === this.#saidReason) return;
       this.#saidReason = reason;
-      this.#logger.warn("cannot use changed files; those from before stay in force", {
+      this.#logger.warn(messages.kept, {
         what,
         files: paths,
         error: reason,
@@ -132,41 +151,44 @@ export class FileSource<T> {
     this.#saidReason = undefined;
     this.isStale = false;
     this.reloads++;
-    this.#logger.info("changed files are in use", { what, files: paths });
-    for (const listener of [...this.#listeners]) listener(this.#value);
+    this.#logger.info(messages.taken, { what, files: paths });
+    for (const listener of [...this.#listeners]) {
+      await turn();
+      if (this.#listeners.has(listener)) listener(this.#value);
+    }
   }
 }
 
-function textOf(contents: FileContents): string {
-  return [...contents.values()].map((bytes) => Buffer.from(bytes).toString("latin1")).join("\0");
+function isEqual(some: FileContents, others: FileContents): boolean {
+  return [...some].every(([path, bytes]) => Buffer.compare(bytes, others.get(path)!) === 0);
 }
 
 /** The files' contents. Of several that cannot be read the first is named, each time. */
-async function readAll(paths: readonly string[]): Promise<FileContents> {
+async function readAll<T>({
+  paths,
+  maxFileBytes = MAX_RELOADED_FILE_BYTES,
+}: FileSourceOptions<T>): Promise<FileContents> {
   const contents = new Map<string, Uint8Array>();
-  for (const path of paths) contents.set(path, await read(path));
+  for (const path of paths) {
+    try {
+      const file = await open(path, READ_FLAGS);
+      contents.set(path, await readWhole(file, maxFileBytes).finally(() => file.close()));
+    } catch (error) {
+      throw new Error(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    }
+  }
   return contents;
 }
 
-/** A file's bytes. Rejects with the path and the reason; a file that is too large is not read. */
-async function read(path: string): Promise<Uint8Array> {
-  try {
-    const file = await open(path, "r");
-    try {
-      const buffer = Buffer.alloc(MAX_RELOADED_FILE_BYTES + 1);
-      let length = 0;
-      for (;;) {
-        const { bytesRead } = await file.read(buffer, length, buffer.length - length);
-        length += bytesRead;
-        if (bytesRead === 0 || length === buffer.length) break;
-      }
-      if (length === buffer.length)
-        throw new Error(`it is longer than ${MAX_RELOADED_FILE_BYTES} bytes`);
-      return Uint8Array.from(buffer.subarray(0, length));
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    throw new Error(`cannot read ${path}: ${(error as Error).message}`);
+/** A file's bytes. Rejects for one that is too large, of which no more is read than the limit. */
+async function readWhole(file: FileHandle, maxBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (let length = 0; ; ) {
+    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    const { bytesRead } = await file.read(buffer, 0, READ_BYTES, null);
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    length += bytesRead;
+    if (length > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`);
+    pieces.push(buffer.subarray(0, bytesRead));
   }
 }

@@ -4,7 +4,7 @@
  */
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
-export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
+export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
 export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
 export {
@@ -36,6 +36,12 @@ export { sniff, sniffProtocol } from "./sniff.ts";
 export { addressOf, hostOf } from "./socket-address.ts";
 export { supervisorOf } from "./supervisor.ts";
 export * from "./tls.ts";
-export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { MAX_FILE_CERTIFICATES, type TlsExpiries, tlsExpiries } from "./tls-check.ts";
 export { followingTlsServer } from "./tls-server.ts";
-export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";
+export {
+  followTlsFiles,
+  MAX_TLS_FILE_BYTES,
+  type TlsFileSource,
+  type TlsSource,
+  tlsSource,
+} from "./tls-source.ts";

@@ -20,7 +20,6 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
 import type { ClassicLevel } from "classic-level";
 import { Level } from "level";
 import { verifyBackendCommand } from "../src/advice.ts";
@@ -33,6 +32,8 @@ import type {
   KeyspaceSnapshot,
   KeyspaceWrite,
 } from "../src/keyspace.ts";
+import { Pauses } from "../src/turns.ts";
+import { nodeClock } from "./clock.ts";
 import { toDiskError } from "./errors.ts";
 
 const OPTIONS = {
@@ -51,7 +52,7 @@ const DEFAULT_SLICE_BYTES = 256 << 10;
 const MAX_SLICE_RECORDS = 1024;
 
 /** A long batch is built in slices of this time, between which the event loop runs. */
-const MAX_HOLD_MS = 2;
+const BUILD_MS = 2;
 const RECORDS_BETWEEN_LOOKS = 64;
 
 /**
@@ -157,15 +158,12 @@ class LevelKeyspace implements Keyspace {
 
   async #write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     const chain = this.#level.batch();
-    let startMs = performance.now();
+    const pauses = new Pauses(nodeClock.turns, BUILD_MS);
     let count = 0;
     for (const { key, value } of batch) {
       if (value) chain.put(key, value);
       else chain.del(key);
-      if (count++ % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS)
-        continue;
-      await turn();
-      startMs = performance.now();
+      if (count++ % RECORDS_BETWEEN_LOOKS === 0) await pauses.next();
     }
     await chain.write({ sync: this.#syncs });
   }

@@ -3,30 +3,10 @@
  * mismatch", "no start line") name none, and occur only when a port is opened.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import { pemBlocks } from "../src/pem.ts";
 import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
-
-/**
- * Throws an Error that names the file and its problem if a port cannot be opened with these
- * options.
- * @param files the paths that the options were read from
- */
-export function checkTlsOptions(files: TlsFiles, options: TlsOptions): void {
-  checkPair(options.certPem, files.certFile, options.keyPem, files.keyFile);
-  if (options.clientCertPem !== undefined && options.clientKeyPem !== undefined) {
-    checkPair(
-      options.clientCertPem,
-      files.clientCertFile ?? "",
-      options.clientKeyPem,
-      files.clientKeyFile ?? "",
-    );
-  }
-  if (options.trustedCaPem !== undefined)
-    certificatesOf(options.trustedCaPem, files.trustedCaFile ?? "");
-  // Other problems, with OpenSSL's text: for example an unknown cipher.
-  createSecureContext(serverTlsOptions(options, []));
-}
 
 /** A certificate's file and its expiry, in milliseconds since 1970. */
 export interface Expiry {
@@ -34,21 +14,42 @@ export interface Expiry {
   readonly notAfterMs: number;
 }
 
+/** Certificates in a file; a context of more would hold the event loop for too long. */
+export const MAX_FILE_CERTIFICATES = 200;
+/** Certificates that are read in one turn of the event loop; some 50 microseconds each. */
+const CERTIFICATES_PER_TURN = 50;
+
 /**
- * The expiry of each certificate of a port: its own (the first of each chain) and its trusted CAs.
+ * Rejects with an Error that names the file and its problem if a port cannot be opened with these
+ * options. Yields to other work.
+ * @param files the paths that the options were read from
+ * @returns the expiry of each certificate: its own (the first of each chain) and its trusted CAs
  */
-export function certificateExpiries(files: TlsFiles, options: TlsOptions): readonly Expiry[] {
-  const own = [
-    [options.certPem, files.certFile, 1],
-    [options.clientCertPem, files.clientCertFile, 1],
-    [options.trustedCaPem, files.trustedCaFile, Number.POSITIVE_INFINITY],
-  ] as const;
-  return own.flatMap(([pem, file, most]) => {
-    if (pem === undefined || file === undefined) return [];
-    return certificatesOf(pem, file)
-      .slice(0, most)
-      .map((certificate) => ({ file, notAfterMs: certificate.validToDate.getTime() }));
-  });
+export async function checkTlsOptions(
+  files: TlsFiles,
+  options: TlsOptions,
+): Promise<readonly Expiry[]> {
+  const expiries: Expiry[] = [];
+  const note = (file: string, { validToDate }: X509Certificate) =>
+    void expiries.push({ file, notAfterMs: validToDate.getTime() });
+  note(files.certFile, checkPair(options.certPem, files.certFile, options.keyPem, files.keyFile));
+  if (options.clientCertPem !== undefined && options.clientKeyPem !== undefined) {
+    const file = files.clientCertFile ?? "";
+    const keyFile = files.clientKeyFile ?? "";
+    note(file, checkPair(options.clientCertPem, file, options.clientKeyPem, keyFile));
+  }
+  if (options.trustedCaPem !== undefined) {
+    const file = files.trustedCaFile ?? "";
+    let count = 0;
+    for (const certificate of certificatesOf(options.trustedCaPem, file)) {
+      note(file, certificate);
+      if (++count % CERTIFICATES_PER_TURN === 0) await turn();
+    }
+  }
+  await turn();
+  // Other problems, with OpenSSL's text: for example an unknown cipher.
+  createSecureContext(serverTlsOptions(options, []));
+  return expiries;
 }
 
 /**
@@ -69,13 +70,19 @@ export function tlsExpiries({ certPem, clientCertPem, trustedCaPem }: TlsOptions
     pem === undefined
       ? undefined
       : Math.min(
-          ...certificatesOf(pem, "").map((certificate) => certificate.validToDate.getTime()),
+          ...Array.from(certificatesOf(pem, ""), ({ validToDate }) => validToDate.getTime()),
         );
   return { own: first(certPem), dialling: first(clientCertPem), authorities: first(trustedCaPem) };
 }
 
-function checkPair(certPem: string, certFile: string, keyPem: string, keyFile: string): void {
-  const [certificate] = certificatesOf(certPem, certFile);
+/** The certificate of a pair. Throws for a key that is another's, or that cannot be read. */
+function checkPair(
+  certPem: string,
+  certFile: string,
+  keyPem: string,
+  keyFile: string,
+): X509Certificate {
+  const [certificate] = [...certificatesOf(certPem, certFile)];
   let key: KeyObject;
   try {
     key = createPrivateKey(keyPem);
@@ -89,10 +96,11 @@ function checkPair(certPem: string, certFile: string, keyPem: string, keyFile: s
       `${keyFile} is not the key of the certificate in ${certFile} (key values mismatch): use a certificate with its own key`,
     );
   }
+  return certificate!;
 }
 
-/** The certificates of a PEM text, in order, at least one. */
-function certificatesOf(pem: string, file: string): readonly X509Certificate[] {
+/** The certificates of a PEM text, in order, at least one, each read when it is asked for. */
+function* certificatesOf(pem: string, file: string): Generator<X509Certificate> {
   const texts = pemBlocks(pem, "CERTIFICATE").map(({ text }) => text);
   if (texts.length === 0)
     throw new Error(
@@ -101,13 +109,19 @@ function certificatesOf(pem: string, file: string): readonly X509Certificate[] {
   // A bundle that is still being written must not count as one with fewer CAs.
   if (texts.length !== pem.split("-----BEGIN CERTIFICATE-----").length - 1)
     throw new Error(`${file}: it contains a truncated certificate`);
-  return texts.map((text, i) => {
+  if (texts.length > MAX_FILE_CERTIFICATES)
+    throw new Error(
+      `${file} contains ${texts.length} certificates; at most ${MAX_FILE_CERTIFICATES} are read`,
+    );
+  for (const [i, text] of texts.entries()) {
+    let certificate: X509Certificate;
     try {
-      return new X509Certificate(text);
+      certificate = new X509Certificate(text);
     } catch (error) {
       throw new Error(
         `${file}: certificate ${i + 1} of ${texts.length} is damaged (${(error as Error).message})`,
       );
     }
-  });
+    yield certificate;
+  }
 }

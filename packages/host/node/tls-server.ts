@@ -32,7 +32,8 @@ export function followingTlsServer(
   setContext(server, first);
   const forget = source.onChange(() => {
     const options = optionsNow();
-    server.setSecureContext(options);
+    // The context that this makes is replaced: it needs no authorities, which take the most time.
+    server.setSecureContext({ ...options, ca: [] });
     setContext(server, options);
   });
   return { server, forget };

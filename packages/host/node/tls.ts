@@ -6,7 +6,6 @@
  */
 import type { X509Certificate } from "node:crypto";
 import { lookup, lookupService, reverse } from "node:dns/promises";
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import {
   type CommonConnectionOptions,
@@ -17,7 +16,8 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { tlsContext } from "../src/tls-context.ts";
-import { crlNextUpdateMs, plainSerial, revokedSerials } from "./crl.ts";
+import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
+import type { FileContents } from "./file-source.ts";
 
 /** TLS versions by Node's names. */
 export type TlsVersion = "TLSv1.2" | "TLSv1.3";
@@ -46,7 +46,7 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /**
    * Revoked serial numbers, upper-case hexadecimal without leading zeros (see
-   * `revokedSerials`).
+   * `readRevocations`).
    */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
   /**
@@ -86,17 +86,12 @@ export interface TlsFiles
   readonly crlFile?: string | undefined;
 }
 
-/**
- * Reads the files (Node's errors name the path).
- * @param read returns the bytes of a file; default from the disk
- */
-export function readTlsFiles(
-  files: TlsFiles,
-  read: (path: string) => Buffer = (path) => readFileSync(path),
-): TlsOptions {
+/** The options in the files. Rejects for a revocation list that is none. */
+export async function parseTlsFiles(files: TlsFiles, contents: FileContents): Promise<TlsOptions> {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } =
     files;
-  const text = (path: string): string => read(path).toString("utf8");
+  const text = (path: string): string => Buffer.from(contents.get(path)!).toString("utf8");
+  const revocations = crlFile ? await revocationsOf(crlFile, contents.get(crlFile)!) : undefined;
   return {
     ...rest,
     certPem: text(certFile),
@@ -104,16 +99,14 @@ export function readTlsFiles(
     clientCertPem: clientCertFile ? text(clientCertFile) : undefined,
     clientKeyPem: clientKeyFile ? text(clientKeyFile) : undefined,
     trustedCaPem: trustedCaFile ? text(trustedCaFile) : undefined,
-    ...(crlFile ? revocationsOf(crlFile, read(crlFile)) : { revokedSerials: undefined }),
+    revokedSerials: revocations?.serials,
+    crlNextUpdateMs: revocations?.nextUpdateMs,
   };
 }
 
-function revocationsOf(
-  crlFile: string,
-  list: Buffer,
-): Pick<TlsOptions, "revokedSerials" | "crlNextUpdateMs"> {
+async function revocationsOf(crlFile: string, list: Uint8Array): Promise<Revocations> {
   try {
-    return { revokedSerials: revokedSerials(list), crlNextUpdateMs: crlNextUpdateMs(list) };
+    return await readRevocations(list);
   } catch (error) {
     throw new Error(`${crlFile}: ${(error as Error).message}`);
   }
@@ -258,19 +251,40 @@ export function refuseCertificate(
   const hosts = options.allowedHostnames ?? [];
   if (hosts.length > 0 && !hosts.some((host) => isValidFor(certificate, host)))
     return "client certificate authentication failed";
-  if (options.revokedSerials !== undefined) {
-    for (
-      let link: X509Certificate | undefined = certificate;
-      link !== undefined;
-      link = link.issuerCertificate
-    ) {
-      const serial = plainSerial(link.serialNumber);
-      if (options.revokedSerials.has(serial))
-        return `transport: certificate serial ${serial.toLowerCase()} revoked`;
-      if (link.issuerCertificate === link) break;
-    }
+  if (options.revokedSerials === undefined) return undefined;
+  const serial = linksOf(certificate)
+    .map((link) => plainSerial(link.serialNumber))
+    .find((one) => options.revokedSerials!.has(one));
+  return serial === undefined
+    ? undefined
+    : `transport: certificate serial ${serial.toLowerCase()} revoked`;
+}
+
+/**
+ * Why a connection that resumes a TLS session is refused; undefined if it is not. OpenSSL checks the
+ * times of a certificate in the handshake that began the session, and not again: without this, a
+ * client stays for as long as sessions live after its certificate has ended. Go makes such a client
+ * shake hands anew.
+ */
+export function refuseResumed(
+  socket: TLSSocket,
+  certificate: X509Certificate | undefined,
+): string | undefined {
+  if (certificate === undefined || !socket.isSessionReused()) return undefined;
+  const now = new Date();
+  const isOver = linksOf(certificate).some(({ validToDate }) => validToDate < now);
+  return isOver ? REASONS["CERT_HAS_EXPIRED"] : undefined;
+}
+
+/** A certificate and those that the other side has sent above it. */
+function linksOf(certificate: X509Certificate): X509Certificate[] {
+  const links = [certificate];
+  for (let above = certificate.issuerCertificate; above !== undefined; ) {
+    if (links.includes(above)) break;
+    links.push(above);
+    above = above.issuerCertificate;
   }
-  return undefined;
+  return links;
 }
 
 /**

@@ -2,6 +2,7 @@
  * The clock and timers of a member. host/node has the real one, sim the simulated one; both pass
  * the contract suite in host/testing.
  */
+import type { TurnClock, Turns } from "./turns.ts";
 
 /** A timer that can be cancelled. */
 export interface Timer {
@@ -10,17 +11,14 @@ export interface Timer {
 }
 
 /** The source of time and timers. */
-export interface Clock {
+export interface Clock extends TurnClock {
+  /** The budget of long work in the turns of this clock. */
+  readonly turns: Turns;
   /**
    * Wall-clock time in milliseconds since 1970; may jump either way. Only for output to people and
    * for times that a proposer writes into an entry.
    */
   wallMs(): number;
-  /**
-   * Monotonic time in milliseconds with a fraction; never goes back. Durations and deadlines are
-   * measured with this one.
-   */
-  monotonicMs(): number;
   /**
    * Runs `task` once after at least `delayMs` (0 or more). Tasks due at the same time run in the
    * order they were set.
@@ -30,9 +28,4 @@ export interface Clock {
    * Runs `task` every `periodMs` (more than 0). Missed runs are skipped: no burst follows a pause.
    */
   every(periodMs: number, task: () => void): Timer;
-  /**
-   * Runs `task` at the end of the present turn of the event loop, after the input that is already
-   * waiting has been read.
-   */
-  endOfTurn(task: () => void): void;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -10,7 +11,9 @@ import {
   makeLocalCertificate,
   makeRevocationList,
 } from "../../../test/support/certs.ts";
-import { TLS_RELOAD_PERIOD_MS, TlsFileSource, tlsSource } from "../node/tls-source.ts";
+import { FILE_RELOAD_PERIOD_MS } from "../node/file-source.ts";
+import { MAX_FILE_CERTIFICATES } from "../node/tls-check.ts";
+import { followTlsFiles, MAX_TLS_FILE_BYTES, tlsSource } from "../node/tls-source.ts";
 
 const CA = makeAuthority();
 const OLD = makeLocalCertificate(CA, "old");
@@ -24,7 +27,7 @@ const quiet: Logger = {
   child: () => quiet,
 };
 
-function setUp(t: TestContext) {
+async function setUp(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), "tls-source-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const path = (name: string) => join(directory, name);
@@ -48,7 +51,7 @@ function setUp(t: TestContext) {
     trustedCaFile: path("ca.pem"),
     crlFile: path("crl.der"),
   };
-  const source = new TlsFileSource(files, { clock, logger });
+  const source = await followTlsFiles(files, { clock, logger });
   t.after(() => source.close());
   let changes = 0;
   source.onChange(() => changes++);
@@ -57,7 +60,7 @@ function setUp(t: TestContext) {
 
 describe("TLS options from files", () => {
   it("stay unchanged while the files do", async (t) => {
-    const { source, lines, changes } = setUp(t);
+    const { source, lines, changes } = await setUp(t);
     const before = source.current;
     await source.check();
     await source.check();
@@ -66,7 +69,7 @@ describe("TLS options from files", () => {
   });
 
   it("change with a new pair, also one written before the first read", async (t) => {
-    const { source, write, lines, changes } = setUp(t);
+    const { source, write, lines, changes } = await setUp(t);
     write("cert.pem", NEW.certPem);
     write("key.pem", NEW.keyPem);
     await source.check();
@@ -82,7 +85,7 @@ describe("TLS options from files", () => {
   });
 
   it("are refused while a certificate and its key differ, and accepted afterwards", async (t) => {
-    const { source, write, lines, changes } = setUp(t);
+    const { source, write, lines, changes } = await setUp(t);
     write("cert.pem", NEW.certPem);
     await source.check();
     await source.check();
@@ -98,7 +101,7 @@ describe("TLS options from files", () => {
   });
 
   it("stay when a file is missing or is no revocation list, and the warning names it", async (t) => {
-    const { source, path, write, lines } = setUp(t);
+    const { source, path, write, lines } = await setUp(t);
     rmSync(path("key.pem"));
     await source.check();
     assert.match(lines.at(-1)!, /no such file or directory.*key\.pem/);
@@ -110,8 +113,8 @@ describe("TLS options from files", () => {
     assert.equal(source.current.revokedSerials?.size, 0);
   });
 
-  it("are refused at the start with the name of the bad file", (t) => {
-    const { path, write, clock } = setUp(t);
+  it("are refused at the start with the name of the bad file", async (t) => {
+    const { path, write, clock } = await setUp(t);
     write("new-key.pem", NEW.keyPem);
     write("words.pem", "-----BEGIN ");
     write("cut.pem", OLD.certPem.slice(0, 300));
@@ -138,14 +141,14 @@ describe("TLS options from files", () => {
       ],
       [{ certFile: path("nowhere.pem") }, /no such file or directory.*nowhere\.pem/],
     ] as const) {
-      assert.throws(() => new TlsFileSource({ ...good, ...bad }, { clock, logger }), {
+      await assert.rejects(followTlsFiles({ ...good, ...bad }, { clock, logger }), {
         message: expected,
       });
     }
   });
 
-  it("report an expired certificate, and are accepted all the same", (t) => {
-    const { path } = setUp(t);
+  it("report an expired certificate, and are accepted all the same", async (t) => {
+    const { path } = await setUp(t);
     const said: unknown[] = [];
     const logger: Logger = {
       ...quiet,
@@ -157,10 +160,12 @@ describe("TLS options from files", () => {
       keyFile: path("key.pem"),
       trustedCaFile: path("ca.pem"),
     };
-    new TlsFileSource(files, { clock: new ManualClock(Date.now()), logger }).close();
+    const open = async (nowMs: number) =>
+      (await followTlsFiles(files, { clock: new ManualClock(nowMs), logger })).close();
+    await open(Date.now());
     assert.deepEqual(said, []);
     const years = 20 * 365 * 86_400_000;
-    new TlsFileSource(files, { clock: new ManualClock(Date.now() + years), logger }).close();
+    await open(Date.now() + years);
     assert.deepEqual(
       said.filter((_, i) => i % 2 === 1),
       [files.certFile, files.trustedCaFile],
@@ -169,7 +174,7 @@ describe("TLS options from files", () => {
   });
 
   it("follow a symbolic link that changes its target", async (t) => {
-    const { source, path, write } = setUp(t);
+    const { source, path, write } = await setUp(t);
     write("new-ca.pem", makeAuthority("second").certPem + CA.certPem);
     symlinkSync(path("new-ca.pem"), path("link"));
     renameSync(path("link"), path("ca.pem"));
@@ -181,13 +186,86 @@ describe("TLS options from files", () => {
   });
 
   it("are read every few seconds", async (t) => {
-    const { source, write, clock } = setUp(t);
+    const { source, write, clock } = await setUp(t);
     write("cert.pem", NEW.certPem);
     write("key.pem", NEW.keyPem);
-    const changed = new Promise<void>((resolve) => source.onChange(resolve));
-    clock.advance(TLS_RELOAD_PERIOD_MS);
+    const changed = new Promise((resolve) => source.onChange(resolve));
+    clock.advance(FILE_RELOAD_PERIOD_MS);
     await changed;
     assert.equal(source.current.certPem, NEW.certPem);
+  });
+});
+
+describe("files that are long, or no files", () => {
+  /** Turns of the event loop until a promise is settled: in each, requests would be served. */
+  async function turnsOf(promise: Promise<unknown>): Promise<number> {
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await promise;
+    isOver = true;
+    return turns;
+  }
+
+  it("hold up nothing: entries of a list and certificates of a bundle are read in turns", async (t) => {
+    const { source, write } = await setUp(t);
+    const others = Array.from({ length: 20_000 }, (_, i) => ({ ...OLD, serial: 0x100_0000 + i }));
+    write("crl.der", makeRevocationList(CA, others));
+    const turns = await turnsOf(source.check());
+    assert.equal(source.current.revokedSerials?.size, 20_000);
+    assert.ok(turns >= 40, `${turns} turns`);
+    write("ca.pem", CA.certPem.repeat(MAX_FILE_CERTIFICATES));
+    assert.ok((await turnsOf(source.check())) >= 4 + 40);
+    assert.equal(source.current.trustedCaPem?.length, CA.certPem.length * MAX_FILE_CERTIFICATES);
+  });
+
+  it("are refused beyond their bounds, and those from before stay", async (t) => {
+    const { source, path, write, lines, changes } = await setUp(t);
+    // A list with more parts than there are: each would cost a moment.
+    const parts = Buffer.alloc(60_000, Buffer.from("0500", "hex"));
+    const within = (content: Buffer): Buffer => {
+      const head = Buffer.from([0x30, 0x83, 0, 0, 0]);
+      head.writeUIntBE(content.length, 2, 3);
+      return Buffer.concat([head, content]);
+    };
+    const refused: readonly (readonly [string, string | Buffer, RegExp])[] = [
+      [
+        "crl.der",
+        Buffer.alloc(MAX_TLS_FILE_BYTES + 1),
+        /crl\.der: it is longer than 4194304 bytes/,
+      ],
+      ["crl.der", within(within(parts)), /crl\.der: not a certificate revocation list/],
+      ["crl.der", "-----BEGIN X509 CRL-----\n".repeat(50_000), /crl\.der: .*truncated/],
+      [
+        "ca.pem",
+        CA.certPem.repeat(MAX_FILE_CERTIFICATES + 1),
+        /ca\.pem contains 201 certificates; at most 200 are read/,
+      ],
+      ["ca.pem", OLD.keyPem.repeat(1000), /ca\.pem contains no complete certificate/],
+    ];
+    for (const [name, content, reason] of refused) {
+      const good = readFileSync(path(name));
+      write(name, content);
+      await source.check();
+      assert.match(lines.at(-1)!, reason);
+      write(name, good);
+      await source.check();
+    }
+    for (const other of ["/dev/zero", "pipe", "."]) {
+      rmSync(path("crl.der"));
+      if (other === "pipe") execFileSync("mkfifo", [path("crl.der")]);
+      else symlinkSync(other, path("crl.der"));
+      await source.check();
+      assert.match(lines.at(-1)!, /^warn cannot use changed TLS files/, other);
+    }
+    const warnings = lines.filter((line) => line.startsWith("warn"));
+    assert.equal(warnings.length, refused.length + 3, "each is said once");
+    // A file that is too long is not looked into, so that the one from before is no change.
+    assert.deepEqual([source.current.trustedCaPem, changes()], [CA.certPem, refused.length - 1]);
   });
 });
 
@@ -203,7 +281,7 @@ describe("TLS options that do not change", () => {
 
 describe("files that are gone", () => {
   it("are said once, and again when they have been there in between", async (t) => {
-    const { source, path, write, lines } = setUp(t);
+    const { source, path, write, lines } = await setUp(t);
     await source.check();
     rmSync(path("cert.pem"));
     rmSync(path("key.pem"));
@@ -227,7 +305,7 @@ describe("files that are gone", () => {
 
 describe("files that are being written, or contain several certificates", () => {
   it("are refused while a bundle or a list is truncated", async (t) => {
-    const { source, write, lines, changes } = setUp(t);
+    const { source, write, lines, changes } = await setUp(t);
     const second = makeAuthority("second");
     const bundle = CA.certPem + second.certPem;
     await source.check();
@@ -266,7 +344,7 @@ describe("files that are being written, or contain several certificates", () => 
   });
 
   it("may contain a list per CA, in PEM", async (t) => {
-    const { source, write } = setUp(t);
+    const { source, write } = await setUp(t);
     const second = makeAuthority("second");
     const other = makeLocalCertificate(second, "other");
     const pem = (der: Buffer) =>

@@ -4,22 +4,24 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { silentLogger } from "@quorate/host";
+import { ManualClock } from "@quorate/host/testing";
 import {
   makeAuthority,
   makeCertificate,
   makeLocalCertificate,
   makeRevocationList,
 } from "../../../test/support/certs.ts";
-import { crlNextUpdateMs, revokedSerials } from "../node/crl.ts";
+import { readRevocations } from "../node/crl.ts";
 import {
   alternativeNames,
   commonName,
   demandsClientCertificate,
   handshakeFailure,
-  readTlsFiles,
   refuseCertificate,
   refuseClientAddress,
 } from "../node/tls.ts";
+import { followTlsFiles } from "../node/tls-source.ts";
 
 const CA = makeAuthority();
 const PEER = makeLocalCertificate(CA, 'a, "b"\nc');
@@ -97,14 +99,14 @@ describe("a certificate with a valid chain", () => {
 });
 
 describe("a revocation list", () => {
-  it("is read in DER and PEM, with and without entries", () => {
+  it("is read in DER and PEM, with and without entries", async () => {
     const others = Array.from({ length: 50 }, () => makeLocalCertificate(CA, "other"));
     const der = makeRevocationList(CA, [PEER, ...others]);
     const pem = `-----BEGIN X509 CRL-----\n${der.toString("base64")}\n-----END X509 CRL-----\n`;
     const expected = new Set([PEER, ...others].map((one) => one.serial.toString(16).toUpperCase()));
-    assert.deepEqual(revokedSerials(der), expected);
-    assert.deepEqual(revokedSerials(Buffer.from(pem)), expected);
-    assert.deepEqual(revokedSerials(makeRevocationList(CA, [])), new Set());
+    assert.deepEqual((await readRevocations(der)).serials, expected);
+    assert.deepEqual((await readRevocations(Buffer.from(pem))).serials, expected);
+    assert.deepEqual((await readRevocations(makeRevocationList(CA, []))).serials, new Set());
     const reason = `transport: certificate serial ${PEER.serial.toString(16)} revoked`;
     assert.equal(
       refuseCertificate({ ...BASE, revokedSerials: expected }, parsed(PEER), true),
@@ -116,9 +118,9 @@ describe("a revocation list", () => {
     );
   });
 
-  it("has its nextUpdate in either time format, or none", () => {
+  it("has its nextUpdate in either time format, or none", async () => {
     const der = makeRevocationList(CA, [PEER]);
-    const dueMs = crlNextUpdateMs(der)!;
+    const dueMs = (await readRevocations(der)).nextUpdateMs!;
     assert.ok(Math.abs(dueMs - Date.now() - 86_400_000) < 60_000, new Date(dueMs).toISOString());
     const list = (...parts: string[]) => {
       const wrap = (tag: string, hex: string) =>
@@ -128,30 +130,25 @@ describe("a revocation list", () => {
       );
       return Buffer.from(wrap("30", wrap("30", ["3000", "3000", ...times].join(""))), "hex");
     };
-    assert.equal(
-      crlNextUpdateMs(list("260102030405Z", "270102030405Z")),
-      Date.UTC(2027, 0, 2, 3, 4, 5),
-    );
-    assert.equal(
-      crlNextUpdateMs(list("20260102030405Z", "20510102030405Z")),
-      Date.UTC(2051, 0, 2, 3, 4, 5),
-    );
-    assert.equal(
-      crlNextUpdateMs(list("260102030405Z", "990102030405Z")),
-      Date.UTC(1999, 0, 2, 3, 4, 5),
-    );
-    assert.equal(crlNextUpdateMs(list("260102030405Z")), undefined);
-    assert.throws(
-      () => crlNextUpdateMs(list("260102030405Z", "2601020304xxZ")),
+    const due = async (...times: string[]) => (await readRevocations(list(...times))).nextUpdateMs;
+    assert.equal(await due("260102030405Z", "270102030405Z"), Date.UTC(2027, 0, 2, 3, 4, 5));
+    assert.equal(await due("20260102030405Z", "20510102030405Z"), Date.UTC(2051, 0, 2, 3, 4, 5));
+    assert.equal(await due("260102030405Z", "990102030405Z"), Date.UTC(1999, 0, 2, 3, 4, 5));
+    assert.equal(await due("260102030405Z"), undefined);
+    await assert.rejects(
+      due("260102030405Z", "2601020304xxZ"),
       /not a certificate revocation list/,
     );
   });
 
-  it("is refused when it is truncated or something else", () => {
+  it("is refused when it is truncated or something else", async () => {
     const der = makeRevocationList(CA, [PEER]);
-    assert.throws(() => revokedSerials(der.subarray(0, 40)), /not a certificate revocation list/);
-    assert.throws(() => revokedSerials(Buffer.from("hello")), /not a certificate revocation list/);
-    assert.throws(() => revokedSerials(Buffer.alloc(0)), /not a certificate revocation list/);
+    await assert.rejects(readRevocations(der.subarray(0, 40)), /not a certificate revocation list/);
+    await assert.rejects(
+      readRevocations(Buffer.from("hello")),
+      /not a certificate revocation list/,
+    );
+    await assert.rejects(readRevocations(Buffer.alloc(0)), /not a certificate revocation list/);
   });
 });
 
@@ -173,7 +170,7 @@ describe("the address a peer dials from", () => {
 });
 
 describe("TLS files", () => {
-  it("are read, and one that is missing is named", (t) => {
+  it("become options", async (t) => {
     const directory = mkdtempSync(join(tmpdir(), "tls-"));
     t.after(() => rmSync(directory, { recursive: true }));
     const write = (name: string, content: string | Uint8Array) => {
@@ -187,16 +184,14 @@ describe("TLS files", () => {
       crlFile: write("crl.der", makeRevocationList(CA, [PEER])),
       clientCertAuth: true,
     };
-    const options = readTlsFiles(files);
+    const source = await followTlsFiles(files, { clock: new ManualClock(), logger: silentLogger });
+    source.close();
+    const options = source.current;
     assert.equal(options.certPem, PEER.certPem);
     assert.equal(options.trustedCaPem, CA.certPem);
     assert.equal(options.clientCertAuth, true);
     assert.equal(options.clientCertPem, undefined);
     assert.equal(options.revokedSerials?.size, 1);
-    assert.throws(
-      () => readTlsFiles({ ...files, keyFile: join(directory, "none.pem") }),
-      /none\.pem/,
-    );
   });
 });
 

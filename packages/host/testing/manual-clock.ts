@@ -7,6 +7,7 @@
  *     clock.advance(1);   // "now"
  */
 import type { Clock, Timer } from "../src/clock.ts";
+import { Turns } from "../src/turns.ts";
 
 /** 2026-01-01T00:00:00Z: the default start. */
 const START_WALL_MS = 1_767_225_600_000;
@@ -30,6 +31,7 @@ function before(a: Task, b: Task): boolean {
 
 /** A Clock that only `advance` moves. */
 export class ManualClock implements Clock {
+  readonly turns: Turns = new Turns(this);
   #nowMs = 0;
   #wallStartMs: number;
   #order = 0;
@@ -74,6 +76,14 @@ export class ManualClock implements Clock {
 
   endOfTurn(task: () => void): void {
     this.#endOfTurn.push(task);
+  }
+
+  /** Ends the present turn alone. Returns how many tasks waited for that. */
+  endOneTurn(): number {
+    const tasks = this.#endOfTurn;
+    this.#endOfTurn = [];
+    for (const task of tasks) task();
+    return tasks.length;
   }
 
   /** Moves the wall clock by `byMs` (negative: back), but not the monotonic one. */
@@ -126,11 +136,8 @@ export class ManualClock implements Clock {
   }
 
   #endTurns(): void {
-    for (let turns = 0; this.#endOfTurn.length > 0; turns++) {
+    for (let turns = 0; this.endOneTurn() > 0; turns++) {
       if (turns === MAX_TURNS_AT_ONE_INSTANT) throw new Error("a task calls endOfTurn forever");
-      const tasks = this.#endOfTurn;
-      this.#endOfTurn = [];
-      for (const task of tasks) task();
     }
   }
 

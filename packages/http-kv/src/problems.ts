@@ -7,7 +7,7 @@
  *      "detail":"the key is at revision 7, ...; ...",       what was wrong; what would be right
  *      "code":"..."}                                        etcd's name of the error, if any
  *
- * docs/http.md lists the types; a test compares the two.
+ * docs/guide/http.md lists the types; a test compares the two.
  */
 import { CodedError, type ErrorName, EtcdError, errorNameOf, GrpcCode } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
@@ -30,7 +30,7 @@ export const PROBLEMS = {
   "bad-parameter": {
     status: 400,
     title: "The query has an invalid parameter",
-    advice: "see the parameters in docs/http.md",
+    advice: "see the parameters in docs/guide/http.md",
   },
   "bad-precondition": {
     status: 400,
@@ -128,7 +128,7 @@ export const PROBLEMS = {
   "no-space": {
     status: 507,
     title: "The store has reached its quota",
-    advice: "delete keys, compact, and disarm the alarm (docs/runbook.md)",
+    advice: "delete keys, compact, and disarm the alarm (docs/operate/runbook.md)",
   },
 } as const satisfies { readonly [name: string]: ProblemType };
 

@@ -1,5 +1,5 @@
 /**
- * Keys for people: /kv/KEY, /watch/KEY and /txn on the client port (docs/http.md).
+ * Keys for people: /kv/KEY, /watch/KEY and /txn on the client port (docs/guide/http.md).
  *
  *     exchange -> cross-site? -> method? -> password to token -> read, put, remove, watch, txn
  */

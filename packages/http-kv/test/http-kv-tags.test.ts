@@ -1,4 +1,4 @@
-/** Lists of entity tags, whatever stands between them (docs/security/linear.md). */
+/** Lists of entity tags, whatever stands between them (docs/operate/security/linear.md). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growthOf } from "@quorate/host/testing";

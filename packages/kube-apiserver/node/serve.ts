@@ -11,7 +11,13 @@ import type { Client } from "@quorate/client";
 import { connect } from "@quorate/client/node";
 import { startMember } from "@quorate/embed/node";
 import { type Logger, silentLogger } from "@quorate/host";
-import { nodeClock, nodeRandom, TlsFileSource, type TlsOptions } from "@quorate/host/node";
+import {
+  followTlsFiles,
+  nodeClock,
+  nodeRandom,
+  type TlsFileSource,
+  type TlsOptions,
+} from "@quorate/host/node";
 import type { UserInfo } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import { EngineServer } from "@quorate/rpc/node";
@@ -125,7 +131,7 @@ async function open(options: ServeOptions, deps: ServeDeps, opened: Opened): Pro
       encryption.transformerFor({ group: kind.group, resource }),
   });
   opened.add(() => plane.close());
-  const engine = engineOf(options, certificates, plane, logger, opened);
+  const engine = await engineOf(options, certificates, plane, logger, opened);
   const counters = () => engine.counters();
   const onClose = (task: () => void) => opened.add(task);
   const counted = [storageMetrics, ...(audit === undefined ? [] : [audit.metrics])];
@@ -304,20 +310,20 @@ function tokensOf(path: string, logger: Logger): ReadonlyMap<string, UserInfo> |
 }
 
 /** The port; it has still to listen. */
-function engineOf(
+async function engineOf(
   options: ServeOptions,
   { ca, server }: OwnCertificates,
   plane: ControlPlane,
   logger: Logger,
   opened: Opened,
-): EngineServer {
+): Promise<EngineServer> {
   const { bindAddress, port, tls, clientCaFile } = options;
   const trustedCaPem = clientCaFile === "" ? ca.certPem : readFileSync(clientCaFile, "utf8");
   let source: TlsOptions | TlsFileSource = { ...server, trustedCaPem, clientCertOptional: true };
   if (tls !== undefined) {
     const trustedCaFile = clientCaFile || join(options.dataDir, "pki", "ca.crt");
     const files = { ...tls, clientCertOptional: true, trustedCaFile };
-    const following = new TlsFileSource(files, { clock: nodeClock, logger });
+    const following = await followTlsFiles(files, { clock: nodeClock, logger });
     opened.add(() => following.close());
     source = following;
   }

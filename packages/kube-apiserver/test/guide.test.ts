@@ -1,4 +1,4 @@
-/** docs/apiserver.md, executed. */
+/** docs/guide/kubernetes.md, executed. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -43,7 +43,7 @@ test("the guide's example runs", async () => {
 });
 
 test("the guide's map names files that are there", () => {
-  const guide = readFileSync(join(root, "docs/apiserver.md"), "utf8");
+  const guide = readFileSync(join(root, "docs/guide/kubernetes.md"), "utf8");
   const paths = [...guide.matchAll(/`(kube-\w+\/[\w/-]+\.ts)`/g)].map(([, path]) => path);
   assert.ok(paths.length >= 17);
   for (const path of paths) assert.ok(existsSync(join(root, "packages", path)), path);

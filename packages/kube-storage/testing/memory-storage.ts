@@ -1,5 +1,5 @@
 /** Storage without a cluster: EtcdStore over a MemoryCluster. */
-import type { Clock } from "@quorate/host";
+import { type Clock, type TurnClock, Turns } from "@quorate/host";
 import { identityTransformer } from "@quorate/kube-apiserver";
 import { jsonCodec } from "../src/codec/json-codec.ts";
 import type { GroupVersionKind } from "../src/meta/kinds.ts";
@@ -20,7 +20,7 @@ export interface MemoryStorageOptions {
   readonly transformer?: ValueTransformer;
   /** Default: its own. */
   readonly cluster?: MemoryCluster;
-  readonly clock?: Pick<Clock, "monotonicMs" | "endOfTurn">;
+  readonly clock?: TurnClock;
 }
 
 const metadataAttributes: AttributesOf = ({ metadata }) => ({
@@ -31,10 +31,15 @@ const metadataAttributes: AttributesOf = ({ metadata }) => ({
   },
 });
 
-/** The process's clock, as far as storages need one. */
-export const testClock: Pick<Clock, "monotonicMs" | "endOfTurn"> = {
+const processTurns: TurnClock = {
   monotonicMs: () => performance.now(),
   endOfTurn: (task) => void setImmediate(task),
+};
+
+/** The process's clock, as far as storages need one. */
+export const testClock: TurnClock & Pick<Clock, "turns"> = {
+  ...processTurns,
+  turns: new Turns(processTurns),
 };
 
 /** A storage whose objects live in memory. `cluster` has its failures and its time. */
@@ -55,7 +60,7 @@ export function memoryStorage(options: MemoryStorageOptions): {
         (ttl) => cluster.grantLease(ttl),
         () => clock.monotonicMs(),
       ),
-      clock,
+      clock: { turns: new Turns(clock), endOfTurn: (task) => clock.endOfTurn(task) },
     },
   );
   return { storage, cluster };

@@ -374,6 +374,45 @@ test("a renewal of an expired lease waits for its revocation, or for the end of 
   assert.throws(() => bench.keeper.remainingMs(2n), NotPrimaryError);
 });
 
+test("a renewal of an expired lease waits for its revocation where the leadership was confirmed just now", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 2);
+  bench.grant(2n, 100);
+  bench.holds = true;
+  await bench.run(2200);
+  assert.equal(bench.queue.length, 1, "its revocation is on its way");
+  assert.equal(await bench.keeper.renew(2n), 100);
+  assert.equal(bench.keeper.renew(2n), 100, "at once: the leadership is confirmed");
+  const renewed = bench.keeper.renew(1n);
+  assert.ok(renewed instanceof Promise, "its time is over, whatever a renewal says");
+  bench.holds = false;
+  await bench.run(200);
+  assert.equal(await renewed, 0);
+});
+
+test("a checkpoint that comes while another is taken back is taken back too", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.checkpoint(1n, 400);
+  await bench.lead();
+  bench.holds = true;
+  const renewed = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(20);
+  assert.equal(bench.queue.length, 1);
+  const [first] = bench.queue.splice(0);
+  const applied = bench.apply(first!.data);
+  // Behind it in the log, and applied before its caller goes on.
+  bench.checkpoint(1n, 300);
+  first!.resolve(applied);
+  await bench.run(20);
+  assert.equal(bench.queue.length, 1, "the second is in the log, so a successor would count it");
+  bench.holds = false;
+  await bench.run(20);
+  assert.equal(await renewed, 1000);
+  assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
+});
+
 test("nothing is renewed while the leadership is not confirmed", async () => {
   const bench = await Bench.open();
   await bench.lead();

@@ -64,7 +64,7 @@ class TurnClock extends ManualClock {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  async turns(count: number): Promise<void> {
+  async manyTurns(count: number): Promise<void> {
     for (let i = 0; i < count; i++) await this.turn();
   }
 }
@@ -349,7 +349,7 @@ test("when the store is exchanged, reads wait for what they have asked of it, an
   slices.attach();
   await clock.turn();
   answer();
-  await clock.turns(3);
+  await clock.manyTurns(3);
   assert.equal(await read, "new");
 });
 

@@ -21,8 +21,8 @@ test("a validator accepts the document", async () => {
   assert.doesNotThrow(() => validator.resolveRefs());
 });
 
-test("docs/openapi.json is the document that the server sends", () => {
-  const file = join(import.meta.dirname, "../../../docs/openapi.json");
+test("docs/reference/openapi.json is the document that the server sends", () => {
+  const file = join(import.meta.dirname, "../../../docs/reference/openapi.json");
   assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), document);
 });
 

@@ -6,12 +6,13 @@ import type { HttpHandler } from "@quorate/host";
 import { type Logger, wholeBody } from "@quorate/host";
 import {
   ensureSelfCert,
+  followTlsFiles,
   machineLimits,
   type NodeLogger,
   nodeClock,
   nodeLogger,
   nodeNames,
-  TlsFileSource,
+  type TlsFileSource,
 } from "@quorate/host/node";
 import { processMetrics, prometheusExposition } from "@quorate/metrics/node";
 import { EngineServer, engineMetrics, type ListenAddress } from "@quorate/rpc/node";
@@ -146,7 +147,7 @@ async function listenTls(
       `KeyFile and CertFile must both be present[key: ${keyFile}, cert: ${certFile}]`,
     );
   logger.info("gRPC proxy server TLS", { "tls-info": `cert = ${certFile}, key = ${keyFile}` });
-  return new TlsFileSource(
+  return followTlsFiles(
     {
       certFile,
       keyFile,

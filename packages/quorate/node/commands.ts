@@ -94,7 +94,7 @@ keep-alive requests of the same lease share one request, and serializable reads 
     "experimental-serializable-ordering": yesNo(
       "serializable reads never show an older revision than one before",
     ),
-    "experimental-leasing-prefix": text("refused: see docs/divergence.md"),
+    "experimental-leasing-prefix": text("refused: see docs/reference/divergence.md"),
     "experimental-enable-grpc-logging": yesNo("log each request and response, by its size"),
     debug: yesNo("log more"),
   },

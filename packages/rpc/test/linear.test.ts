@@ -1,4 +1,4 @@
-/** What a client sends in a head costs what its length costs (docs/security/linear.md). */
+/** What a client sends in a head costs what its length costs (docs/operate/security/linear.md). */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HttpHead } from "@quorate/host";

@@ -3,7 +3,7 @@ import { connect as connectPlain } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
-import { revokedSerials, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { Agent, request } from "undici";
 import {
   makeAuthority,
@@ -179,7 +179,7 @@ describe("mutual TLS", () => {
     const second = makeLocalCertificate(CA, "client-two");
     const server = await start(t, {
       ...MUTUAL,
-      revokedSerials: revokedSerials(makeRevocationList(CA, [CLIENT])),
+      revokedSerials: (await readRevocations(makeRevocationList(CA, [CLIENT]))).serials,
     });
     assert.equal(await who(server, second), "client-two");
     await refused(

@@ -5,6 +5,9 @@ import type { Registry, RegistryRecord } from "@quorate/member";
 import { ConfigError, type DiscoveryConfig } from "@quorate/member";
 import { Event, Event_EventType, KeyValue, toUtf8 } from "@quorate/proto";
 
+/** All registrations of a large cluster are a fraction of it. */
+const MAX_RESPONSE_BYTES: number = 4 * 1024 * 1024;
+
 /** Opens the service. Throws ConfigError where a file or an endpoint is not usable. */
 export function openRegistry(config: DiscoveryConfig): Registry {
   const client = clientOf(config);
@@ -48,6 +51,7 @@ function clientOf(config: DiscoveryConfig): ReturnType<typeof connect> {
       timeoutMs: config.requestTimeoutMs + config.dialTimeoutMs,
       ...(config.keepaliveTimeMs > 0 ? { keepaliveTimeMs: config.keepaliveTimeMs } : {}),
       keepaliveTimeoutMs: config.keepaliveTimeoutMs,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
     });
   } catch (error) {
     if (error instanceof ConfigError) throw error;

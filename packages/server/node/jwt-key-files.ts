@@ -3,6 +3,7 @@
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
 import { escapeControls, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
@@ -35,8 +36,8 @@ export function openJwtKeys(
   );
 }
 
-/** The keys in files. Throws Error with the path; it never shows a key. */
-export function readJwtKeys(settings: JwtSettings, contents: FileContents): JwtKeys {
+/** The keys in files. Rejects with the path, and never shows a key. Yields to other work. */
+export async function readJwtKeys(settings: JwtSettings, contents: FileContents): Promise<JwtKeys> {
   const { algorithm, publicKeyFile, privateKeyFile, jwksFile } = settings;
   const verification: VerificationKey[] = [];
   const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
@@ -51,12 +52,13 @@ export function readJwtKeys(settings: JwtSettings, contents: FileContents): JwtK
   // For a shared secret etcd has no use for a public key.
   if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
     const isForeign = privateKeyFile === "" && expectsProvider(settings);
-    const keys = publicKeys(contents.get(publicKeyFile)!, publicKeyFile, keyFamily(algorithm));
+    const bytes = contents.get(publicKeyFile)!;
+    const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm));
     if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
       throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
     for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
   }
-  if (jwksFile !== "") verification.push(...jwksKeys(contents.get(jwksFile)!, jwksFile));
+  if (jwksFile !== "") verification.push(...(await jwksKeys(contents.get(jwksFile)!, jwksFile)));
   if (verification.length > MAX_VERIFICATION_KEYS) {
     throw new Error(
       `${verification.length} keys are more than the ${MAX_VERIFICATION_KEYS} that are allowed`,
@@ -81,17 +83,21 @@ function signingKey(algorithm: JwtAlgorithm, bytes: Uint8Array, path: string) {
 }
 
 /** All keys of a PEM file, of whichever blocks are public keys or certificates. */
-function publicKeys(bytes: Uint8Array, path: string, family: KeyFamily): KeyObject[] {
-  const blocks = pemBlocks(Buffer.from(bytes).toString("latin1"));
-  const keys = blocks
-    .filter(({ label }) => !label.endsWith("PRIVATE KEY"))
-    .map(({ text }) => {
-      try {
-        return createPublicKey(text);
-      } catch {
-        throw new Error(`${path} has a PEM block that is no public key`);
-      }
-    });
+async function publicKeys(
+  bytes: Uint8Array,
+  path: string,
+  family: KeyFamily,
+): Promise<KeyObject[]> {
+  const blocks = pemBlocks(Buffer.from(bytes).toString("latin1")).filter(
+    ({ label }) => !label.endsWith("PRIVATE KEY"),
+  );
+  const keys = await inTurns(blocks, path, ({ text }) => {
+    try {
+      return [createPublicKey(text)];
+    } catch {
+      throw new Error(`${path} has a PEM block that is no public key`);
+    }
+  });
   if (keys.length === 0) throw new Error(`${path} has no public key in PEM`);
   for (const key of keys) checkFamily(key, family, path);
   return keys;
@@ -126,13 +132,31 @@ function checkFamily(key: KeyObject, wanted: KeyFamily, path: string): void {
     throw new Error(`${path} has an RSA key of ${bits} bits; ${MIN_RSA_BITS} are the least`);
 }
 
-/** Keys in a set, those included that are for another use. */
+/** Keys in a file, those included that are for another use. */
 export const MAX_LISTED_KEYS = 128;
+/** Keys that are read in one turn of the event loop; a fraction of a millisecond each. */
+const KEYS_PER_TURN = 8;
+
+/** The keys that `read` finds in the parts of a file. Rejects, with its path, for too many. */
+async function inTurns<Part, Key>(
+  parts: readonly Part[],
+  path: string,
+  read: (part: Part) => Key[],
+): Promise<Key[]> {
+  if (parts.length > MAX_LISTED_KEYS)
+    throw new Error(`${path} lists ${parts.length} keys; at most ${MAX_LISTED_KEYS} are read`);
+  const keys: Key[] = [];
+  for (const [i, part] of parts.entries()) {
+    if (i % KEYS_PER_TURN === 0) await turn();
+    keys.push(...read(part));
+  }
+  return keys;
+}
 
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: unknown };
 
 /** The keys of a set that are for signatures; keys of unknown kinds are left out (RFC 7517, 5). */
-function jwksKeys(bytes: Uint8Array, path: string): VerificationKey[] {
+async function jwksKeys(bytes: Uint8Array, path: string): Promise<VerificationKey[]> {
   let parsed: { keys?: unknown } | null;
   try {
     parsed = JSON.parse(Buffer.from(bytes).toString()) as { keys?: unknown } | null;
@@ -140,12 +164,7 @@ function jwksKeys(bytes: Uint8Array, path: string): VerificationKey[] {
     throw new Error(`${path} is not JSON`);
   }
   if (!Array.isArray(parsed?.keys)) throw new Error(`${path} has no list of keys`);
-  // Each takes a fraction of a millisecond to read, on the event loop.
-  if (parsed.keys.length > MAX_LISTED_KEYS)
-    throw new Error(
-      `${path} lists ${parsed.keys.length} keys; at most ${MAX_LISTED_KEYS} are read`,
-    );
-  const keys = parsed.keys.flatMap((one) => jwkOf(one as Jwk, path));
+  const keys = await inTurns(parsed.keys as Jwk[], path, (one) => jwkOf(one, path));
   if (keys.length === 0) throw new Error(`${path} has no key for signatures that can be used`);
   return keys;
 }

@@ -1,6 +1,12 @@
 /** Resources of a member in its process, from its start to its end: budgets, TLS, peer calls. */
 import type { Clock, Logger, Random } from "@quorate/host";
-import { ensureSelfCert, machineLimits, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import {
+  ensureSelfCert,
+  followTlsFiles,
+  machineLimits,
+  nodeRandom,
+  type TlsFileSource,
+} from "@quorate/host/node";
 import { type Budgets, budgetsFor } from "@quorate/member";
 import { PeerCalls } from "@quorate/transport/node";
 import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
@@ -50,14 +56,14 @@ export async function acquire(
       if (tls?.selfCert !== undefined)
         await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
     }
-    const tlsSource = (tls: TlsConfig | undefined, caller: string) => {
-      const source =
-        tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
-      tasks.push(() => source?.close());
+    const tlsSource = async (tls: TlsConfig | undefined, caller: string) => {
+      if (tls === undefined) return undefined;
+      const source = await followTlsFiles(tlsFiles(tls), { clock, logger: logger.child(caller) });
+      tasks.push(() => source.close());
       return source;
     };
-    const peerTls = tlsSource(config.peerTls, "transport");
-    const clientTls = tlsSource(config.clientTls, "rpc");
+    const peerTls = await tlsSource(config.peerTls, "transport");
+    const clientTls = await tlsSource(config.clientTls, "rpc");
     const peerCalls = new PeerCalls(peerTls, config.localAddress);
     tasks.push(() => peerCalls.close());
     const signedTokens = await openTokens(config, { clock, logger });

@@ -14,7 +14,7 @@ const SOON = NOW_MS / 1000 + 600;
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const jwk = { ...publicKey.export({ format: "jwk" }), kid: "k1", alg: "ES256", use: "sig" };
 
-function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) {
+async function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) {
   const settings: JwtSettings = {
     algorithm: "ES256",
     publicKeyFile: "",
@@ -29,7 +29,7 @@ function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) {
   const contents = new Map([["/jwks", Buffer.from(JSON.stringify({ keys }))]]);
   const clock = new ManualClock(NOW_MS);
   const logger = silentLogger;
-  return new JwtTokens(settings, readJwtKeys(settings, contents), { clock, logger });
+  return new JwtTokens(settings, await readJwtKeys(settings, contents), { clock, logger });
 }
 
 const encode = (text: string | object): string =>
@@ -46,12 +46,12 @@ const HEADER = { alg: "ES256", kid: "k1" };
 const CLAIMS = { sub: "ann", groups: ["reader"], exp: SOON };
 
 test("the tokens of this test are good ones", async () => {
-  const tokens = tokensOf();
+  const tokens = await tokensOf();
   assert.deepEqual((await tokens.verify(token(HEADER, CLAIMS)))?.roles, ["reader"]);
 });
 
 test("headers that say how to verify them are not believed", async () => {
-  const tokens = tokensOf();
+  const tokens = await tokensOf();
   const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const url = "https://127.0.0.1:1/keys";
   const own = foreign.publicKey.export({ format: "jwk" });
@@ -96,7 +96,7 @@ test("headers that say how to verify them are not believed", async () => {
 });
 
 test("signatures of nothing, of zeros and in another encoding are refused", async () => {
-  const tokens = tokensOf();
+  const tokens = await tokensOf();
   const good = token(HEADER, CLAIMS);
   const [header, payload, signature] = good.split(".") as [string, string, string];
   const der = sign("sha256", Buffer.from(`${header}.${payload}`), privateKey).toString("base64url");
@@ -115,7 +115,7 @@ test("signatures of nothing, of zeros and in another encoding are refused", asyn
 });
 
 test("texts that are no token, and tokens of any size, are refused", async () => {
-  const tokens = tokensOf();
+  const tokens = await tokensOf();
   const good = token(HEADER, CLAIMS);
   const [header, payload, signature] = good.split(".") as [string, string, string];
   for (const bad of [
@@ -144,7 +144,7 @@ test("texts that are no token, and tokens of any size, are refused", async () =>
 });
 
 test("claims of other types, ends without end, and names of the language are no identity", async () => {
-  const tokens = tokensOf();
+  const tokens = await tokensOf();
   for (const claims of [
     { ...CLAIMS, sub: "" },
     { ...CLAIMS, sub: ["ann"] },
@@ -173,14 +173,14 @@ test("claims of other types, ends without end, and names of the language are no 
   assert.deepEqual([known?.user, known?.roles], ["eve", []]);
 });
 
-test("a key set with too many keys is refused before one of them is read", () => {
+test("a key set with too many keys is refused before one of them is read", async () => {
   const many = Array.from({ length: MAX_LISTED_KEYS + 1 }, () => ({ kty: "EC", crv: "none" }));
-  assert.throws(() => tokensOf({}, many), /lists 129 keys; at most 128 are read/);
+  await assert.rejects(tokensOf({}, many), /lists 129 keys; at most 128 are read/);
   const others = Array.from({ length: MAX_LISTED_KEYS - 1 }, () => ({ ...jwk, use: "enc" }));
-  assert.ok(tokensOf({}, [...others, jwk]));
+  assert.ok(await tokensOf({}, [...others, jwk]));
   const named = { kty: "EC", kid: `\u001b[2J${"x".repeat(1000)}` };
-  assert.throws(
-    () => tokensOf({}, [named]),
+  await assert.rejects(
+    tokensOf({}, [named]),
     ({ message }: Error) => !message.includes("\u001b") && message.length < 150,
   );
 });

@@ -77,7 +77,7 @@ function settingsFor(algorithm: JwtAlgorithm, files: Files, more: Partial<JwtSet
   };
 }
 
-function tokensWith(algorithm: JwtAlgorithm, files: Files, more: Partial<JwtSettings> = {}) {
+async function tokensWith(algorithm: JwtAlgorithm, files: Files, more: Partial<JwtSettings> = {}) {
   const settings = settingsFor(algorithm, files, more);
   const clock = new ManualClock(1_700_000_000_000);
   const warnings: string[] = [];
@@ -85,7 +85,7 @@ function tokensWith(algorithm: JwtAlgorithm, files: Files, more: Partial<JwtSett
     ...silentLogger,
     warn: (_msg: string, fields?: object) => void warnings.push(JSON.stringify(fields)),
   };
-  const tokens = new JwtTokens(settings, keysOf(settings, files), { clock, logger });
+  const tokens = new JwtTokens(settings, await keysOf(settings, files), { clock, logger });
   return { tokens, clock, warnings, settings };
 }
 
@@ -98,20 +98,20 @@ describe("own tokens", () => {
         pair === undefined
           ? { [PRIVATE]: "a secret of members" }
           : { [PRIVATE]: pkcs8(pair.privateKey), [PUBLIC]: spki(pair.publicKey) };
-      const { tokens } = tokensWith(algorithm, whole);
+      const { tokens } = await tokensWith(algorithm, whole);
       const token = await tokens.assign("ann", 7);
       const identity = { user: "ann", revision: 7, roles: undefined, endsMs: 1_700_000_300_000 };
       assert.deepEqual(await tokens.verify(token), identity);
       assert.deepEqual(tokens.cached(token), identity);
       if (pair === undefined) return;
-      const verifier = tokensWith(algorithm, { [PUBLIC]: spki(pair.publicKey) }).tokens;
+      const verifier = (await tokensWith(algorithm, { [PUBLIC]: spki(pair.publicKey) })).tokens;
       assert.deepEqual(await verifier.verify(token), identity);
       await assert.rejects(verifier.assign("ann", 7), VerifyOnlyError);
     });
   }
 
   test("a token ends at its time, from the cache too", async () => {
-    const { tokens, clock } = tokensWith("HS256", { [PRIVATE]: "x" }, { ttlMs: 10_000 });
+    const { tokens, clock } = await tokensWith("HS256", { [PRIVATE]: "x" }, { ttlMs: 10_000 });
     const token = await tokens.assign("ann", 1);
     assert.ok(await tokens.verify(token));
     clock.advance(9_999);
@@ -123,7 +123,7 @@ describe("own tokens", () => {
 
   test("clock skew lengthens a token's life by that much", async () => {
     const more = { ttlMs: 10_000, clockSkewMs: 5000 };
-    const { tokens, clock } = tokensWith("HS256", { [PRIVATE]: "x" }, more);
+    const { tokens, clock } = await tokensWith("HS256", { [PRIVATE]: "x" }, more);
     const token = await tokens.assign("ann", 1);
     clock.advance(14_000);
     assert.ok(await tokens.verify(token));
@@ -132,7 +132,7 @@ describe("own tokens", () => {
   });
 
   test("claims that are not etcd's are refused", async () => {
-    const { tokens, warnings } = tokensWith("HS256", { [PRIVATE]: "x" });
+    const { tokens, warnings } = await tokensWith("HS256", { [PRIVATE]: "x" });
     const sign = (claims: object) =>
       new SignJWT({ ...claims }).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from("x"));
     for (const claims of [{}, { username: "ann" }, { revision: 1 }, { username: 5, revision: 1 }]) {
@@ -150,7 +150,7 @@ describe("tokens that mean harm", () => {
   const claims = { username: "root", revision: 1 };
 
   test("no signature, and the public key taken for a secret", async () => {
-    const { tokens } = tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
+    const { tokens } = await tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
     const secret = Buffer.from(spki(publicKey));
     const forged = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(secret);
     for (const token of [
@@ -167,7 +167,7 @@ describe("tokens that mean harm", () => {
   });
 
   test("another algorithm of the same key, and a key that the token itself brings", async () => {
-    const { tokens } = tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
+    const { tokens } = await tokensWith("RS256", { [PUBLIC]: spki(publicKey) });
     const sign = (header: { alg: string }, key: KeyObject) =>
       new SignJWT(claims).setProtectedHeader(header).sign(key);
     assert.equal(await tokens.verify(await sign({ alg: "PS256" }, privateKey)), undefined);
@@ -178,7 +178,7 @@ describe("tokens that mean harm", () => {
   });
 
   test("a changed payload under a cached signature", async () => {
-    const { tokens } = tokensWith("HS256", { [PRIVATE]: "x" });
+    const { tokens } = await tokensWith("HS256", { [PRIVATE]: "x" });
     const token = await tokens.assign("ann", 1);
     assert.ok(await tokens.verify(token));
     const [head, , mark] = token.split(".");
@@ -212,7 +212,7 @@ describe("tokens of an identity provider", () => {
   const nextKey = jwk(next.publicKey, { kid: "b" });
 
   test("users and roles come from claims; audience, issuer and an end are demanded", async () => {
-    const { tokens } = tokensWith("RS256", set(oldKey), rules);
+    const { tokens } = await tokensWith("RS256", set(oldKey), rules);
     const good = await issue(old, "a", { groups: ["reader", "writer"] }, SOON);
     const identity = await tokens.verify(good);
     assert.deepEqual(identity, {
@@ -237,21 +237,21 @@ describe("tokens of an identity provider", () => {
       assert.equal(await tokens.verify(token), undefined);
     }
     for (const wrong of [{ audience: "elsewhere" }, { issuer: "https://evil" }]) {
-      const strict = tokensWith("RS256", set(oldKey), { ...rules, ...wrong }).tokens;
+      const strict = (await tokensWith("RS256", set(oldKey), { ...rules, ...wrong })).tokens;
       assert.equal(await strict.verify(good), undefined);
     }
   });
 
   test("keys overlap during a rotation, and a key that is gone ends its tokens at once", async () => {
-    const { tokens, settings } = tokensWith("RS256", set(oldKey), rules);
+    const { tokens, settings } = await tokensWith("RS256", set(oldKey), rules);
     const before = await issue(old, "a", {}, SOON);
     const after = await issue(next, "b", {}, SOON);
     assert.ok(await tokens.verify(before));
     assert.equal(await tokens.verify(after), undefined);
-    tokens.useKeys(keysOf(settings, set(oldKey, nextKey)));
+    tokens.useKeys(await keysOf(settings, set(oldKey, nextKey)));
     assert.ok(await tokens.verify(before));
     assert.ok(await tokens.verify(after));
-    tokens.useKeys(keysOf(settings, set(nextKey)));
+    tokens.useKeys(await keysOf(settings, set(nextKey)));
     assert.equal(tokens.cached(before), undefined);
     assert.equal(await tokens.verify(before), undefined);
     assert.ok(await tokens.verify(after));
@@ -260,7 +260,7 @@ describe("tokens of an identity provider", () => {
   test("own tokens go on beside those of the provider", async () => {
     const pair = pairOf("RS256");
     const files = { ...set(oldKey), [PRIVATE]: pkcs8(pair.privateKey) };
-    const { tokens } = tokensWith("RS256", files, rules);
+    const { tokens } = await tokensWith("RS256", files, rules);
     assert.equal((await tokens.verify(await tokens.assign("bob", 3)))?.revision, 3);
     // The provider's revision is no revision of the auth store.
     const identity = await tokens.verify(await issue(old, "a", { revision: 9 }, SOON));
@@ -270,27 +270,31 @@ describe("tokens of an identity provider", () => {
 
 describe("files of keys", () => {
   const { publicKey, privateKey } = pairOf("RS256");
-  const refused = (algorithm: JwtAlgorithm, files: Files, reason: RegExp): void => {
-    assert.throws(() => keysOf(settingsFor(algorithm, files), files), reason);
+  const refused = async (algorithm: JwtAlgorithm, files: Files, reason: RegExp): Promise<void> => {
+    await assert.rejects(keysOf(settingsFor(algorithm, files), files), reason);
   };
 
-  test("a bundle of public keys, PKCS#1 and other blocks", () => {
+  test("a bundle of public keys, PKCS#1 and other blocks", async () => {
     const other = makePair("RS256");
     const pkcs1 = other.publicKey.export({ type: "pkcs1", format: "pem" }) as string;
     const files = { [PUBLIC]: `# old\n${spki(publicKey)}\n# new\n${pkcs1}` };
-    assert.equal(keysOf(settingsFor("RS256", files), files).verification.length, 2);
+    assert.equal((await keysOf(settingsFor("RS256", files), files)).verification.length, 2);
   });
 
-  test("what is wrong with a file is said with its path, without its content", () => {
-    refused("RS256", { [PRIVATE]: "nonsense" }, /^Error: \/priv.pem has no private key in PEM/);
-    refused("RS256", { [PUBLIC]: "nonsense" }, /\/pub.pem has no public key/);
-    refused("ES256", { [PUBLIC]: spki(publicKey) }, /kind rsa, not P-256/);
-    refused("HS256", { [PRIVATE]: "" }, /\/priv.pem is empty/);
+  test("what is wrong with a file is said with its path, without its content", async () => {
+    await refused(
+      "RS256",
+      { [PRIVATE]: "nonsense" },
+      /^Error: \/priv.pem has no private key in PEM/,
+    );
+    await refused("RS256", { [PUBLIC]: "nonsense" }, /\/pub.pem has no public key/);
+    await refused("ES256", { [PUBLIC]: spki(publicKey) }, /kind rsa, not P-256/);
+    await refused("HS256", { [PRIVATE]: "" }, /\/priv.pem is empty/);
     const other = makePair("RS256");
     const mixed = { [PUBLIC]: spki(other.publicKey), [PRIVATE]: pkcs8(privateKey) };
-    refused("RS256", mixed, /\/priv.pem belongs to none in \/pub.pem/);
+    await refused("RS256", mixed, /\/priv.pem belongs to none in \/pub.pem/);
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
-    refused("RS256", { [PUBLIC]: spki(short) }, /1024 bits/);
+    await refused("RS256", { [PUBLIC]: spki(short) }, /1024 bits/);
     for (const [text, reason] of [
       ["{", /not JSON/],
       ["null", /no list of keys/],
@@ -298,17 +302,21 @@ describe("files of keys", () => {
       ['{"keys":[{"kty":"oct","k":"AAAA"}]}', /no key for signatures/],
       ['{"keys":[{"kty":"RSA","kid":"x"}]}', /cannot be read \(kid x\)/],
     ] as const) {
-      refused("RS256", { [JWKS]: text }, reason);
+      await refused("RS256", { [JWKS]: text }, reason);
     }
     const many = Array(MAX_VERIFICATION_KEYS + 1).fill(jwk(publicKey, {}));
-    refused("RS256", { [JWKS]: JSON.stringify({ keys: many }) }, /33 keys are more than the 32/);
+    await refused(
+      "RS256",
+      { [JWKS]: JSON.stringify({ keys: many }) },
+      /33 keys are more than the 32/,
+    );
   });
 
-  test("a private key in a set is reduced to its public half; keys for encryption are left out", () => {
+  test("a private key in a set is reduced to its public half; keys for encryption are left out", async () => {
     const files = {
       [JWKS]: JSON.stringify({ keys: [jwk(privateKey, {}), jwk(publicKey, { use: "enc" })] }),
     };
-    const { verification } = keysOf(settingsFor("RS256", files), files);
+    const { verification } = await keysOf(settingsFor("RS256", files), files);
     assert.deepEqual(
       verification.map(({ key }) => (key as KeyObject).type),
       ["public"],
@@ -333,7 +341,7 @@ describe("bounds", () => {
   });
 
   test("calls with one token share a check; too many checks at once are refused", async () => {
-    const { tokens } = tokensWith("HS256", { [PRIVATE]: "x" });
+    const { tokens } = await tokensWith("HS256", { [PRIVATE]: "x" });
     const token = await tokens.assign("ann", 1);
     await Promise.all(Array.from({ length: 100 }, () => tokens.verify(token)));
     assert.equal(tokens.verifications, 1);

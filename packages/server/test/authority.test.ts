@@ -1,6 +1,8 @@
 /** Who a caller is, what members do as themselves, and what follows when users and roles change. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Turns } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import type { Member, TokenProvider } from "@quorate/member";
 import { AuthChanges, type Caller, MEMBER_CALLER, RPC_RULES } from "@quorate/member";
@@ -245,10 +247,11 @@ test("watches, lease streams and snapshots are looked at again, many of them in 
 test("calls are notified in slices, those that have left not at all, changes of a turn once", () => {
   let nowMs = 0;
   const turns: (() => void)[] = [];
-  const changes = new AuthChanges({
+  const clock = {
     monotonicMs: () => nowMs,
-    endOfTurn: (task: () => void) => turns.push(task),
-  } as never);
+    endOfTurn: (task: () => void) => void turns.push(task),
+  };
+  const changes = new AuthChanges({ turns: new Turns(clock) });
   const notified: number[] = [];
   const leave: (() => void)[] = [];
   for (let i = 0; i < 1000; i++) {

@@ -1,7 +1,7 @@
 /** Compaction on whole members: by time, by revisions, in short steps, and over a restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Clock, silentLogger } from "@quorate/host";
+import { type Clock, silentLogger, Turns } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { AutoCompaction } from "@quorate/member";
 import { AutoCompactor, Compactor, StoreRef } from "@quorate/member/testing";
@@ -220,12 +220,14 @@ async function compactWhole(keys: number): Promise<number[]> {
     steps.push(ms);
     observe(ms);
   };
+  const endOfTurn = (task: () => void) => clock.endOfTurn(task);
   const real: Clock = {
+    turns: new Turns({ monotonicMs: threadMs, endOfTurn }),
     wallMs: () => 0,
     monotonicMs: threadMs,
     after: (ms, task) => clock.after(ms, task),
     every: (ms, task) => clock.every(ms, task),
-    endOfTurn: (task) => clock.endOfTurn(task),
+    endOfTurn,
   };
   let finished = false;
   const compactionKeys = new Counter();

@@ -57,8 +57,11 @@ test("--help shows the flags without effect too, each with the reason", () => {
   }
 });
 
-test("docs/configuration.md is what the declarations say", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
+test("docs/reference/configuration.md is what the declarations say", () => {
+  const page = readFileSync(
+    join(import.meta.dirname, "../../../docs/reference/configuration.md"),
+    "utf8",
+  );
   assert.equal(page, configurationDocs(), "run node scripts/gen-config-docs.ts");
   for (const name of options.keys())
     assert.ok(page.includes(`\`--${name}\`<br>\`${variableName(name)}\``), name);

@@ -384,8 +384,8 @@ test("clients that race to compare and swap lose no increment", async () => {
   assert.equal((await kv.ask("GET", "/kv/counter")).text, String(CLIENTS * EACH));
 });
 
-test("docs/http.md lists every type of problem with its status", () => {
-  const guide = readFileSync(join(import.meta.dirname, "../../../docs/http.md"), "utf8");
+test("docs/guide/http.md lists every type of problem with its status", () => {
+  const guide = readFileSync(join(import.meta.dirname, "../../../docs/guide/http.md"), "utf8");
   const rows = [...guide.matchAll(/^\| `([a-z-]+)` \| (\d{3}) \|/gm)].map(([, name, status]) => [
     name,
     Number(status),

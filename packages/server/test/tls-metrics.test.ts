@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { crlNextUpdateMs, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { MetricRegistry } from "@quorate/metrics";
 import { prometheusExposition } from "@quorate/metrics/node";
 import { makeAuthority, makeCertificate, makeRevocationList } from "../../../test/support/certs.ts";
@@ -40,7 +40,7 @@ test("each role has the end of its certificate, of several the first; files that
     ...certificate(90),
     trustedCaPem: newer.certPem + old.certPem,
     revokedSerials: new Set(),
-    crlNextUpdateMs: crlNextUpdateMs(list),
+    crlNextUpdateMs: (await readRevocations(list)).nextUpdateMs,
   };
   const client: TlsSource = {
     get current() {

@@ -47,6 +47,7 @@ export interface LeaseClientsDeps {
 export class LeaseClients {
   readonly #options: SimOptions;
   readonly #deps: LeaseClientsDeps;
+  readonly #renewals = new Set<Renewals>();
   #stopped = false;
   #running = 0;
 
@@ -62,6 +63,14 @@ export class LeaseClients {
   /** No more leases, and no more renewals. */
   stop(): void {
     this.#stopped = true;
+  }
+
+  /**
+   * The owners of all leases end at once, as with the machine that they ran on: what was answered
+   * last is all that their leases have.
+   */
+  abandon(): void {
+    for (const renewals of this.#renewals) renewals.abandon();
   }
 
   start(): void {
@@ -97,9 +106,14 @@ export class LeaseClients {
     if (clients.leases.length > MAX_SHARED_LEASES) clients.leases.shift();
     const ttlMs = this.#options.leaseTtlSeconds * 1000;
     const endMs = scheduler.nowMs + random.unit() * Math.max(12_000, 2 * ttlMs);
-    // Renewed in good time, just in time, or not at all.
-    const everyMs = [ttlMs / 3, ttlMs * 0.985, undefined][random.below(3)];
+    // Renewed in good time, just in time, or not at all; where leaders are deaf for long, all the
+    // time, so that one that has just been confirmed is asked.
+    const { theme, longDeafness } = this.#options;
+    const isHurried = theme === "handovers" && longDeafness;
+    const rare = isHurried ? ttlMs / 20 : undefined;
+    const everyMs = [ttlMs / 3, ttlMs * 0.985, rare][random.below(3)];
     const renewals = new Renewals(name, id, everyMs, { ...this.#deps, random: random.fork(id) });
+    this.#renewals.add(renewals);
     for (let i = 0; !this.#stopped && !renewals.isOver && scheduler.nowMs < endMs; i++) {
       await scheduler.delay(random.unit() * Math.max(1500, ttlMs / 4));
       if (random.below(2) === 0) await this.#ask(name, random, id);
@@ -111,7 +125,8 @@ export class LeaseClients {
       }
     }
     renewals.stop();
-    if (random.below(3) > 0) return;
+    this.#renewals.delete(renewals);
+    if (random.below(3) > 0 || renewals.isAbandoned) return;
     story.record(name, `is done with lease ${id}`);
     await this.#revoke(name, random, id);
   }
@@ -208,6 +223,8 @@ class Renewals {
   #streams = 0;
   /** The lease is gone, or no client wants it any more. */
   isOver = false;
+  /** Its owner has ended without a word. */
+  isAbandoned = false;
 
   /** @param everyMs how often it is renewed; undefined: never. */
   constructor(name: string, id: string, everyMs: number | undefined, deps: LeaseClientsDeps) {
@@ -227,6 +244,11 @@ class Renewals {
   stop(): void {
     this.isOver = true;
     this.#stream?.close();
+  }
+
+  abandon(): void {
+    this.isAbandoned = true;
+    this.stop();
   }
 
   #connect(): void {

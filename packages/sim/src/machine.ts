@@ -2,7 +2,7 @@
  * What of a member's machine outlives its processes: the disk, with what goes wrong with it, and
  * the store that the saboteur alters on it.
  */
-import type { Clock, Random } from "@quorate/host";
+import { type Clock, type Random, Turns } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { SimOptions } from "./base/options.ts";
 import type { Process, Scheduler } from "./base/scheduler.ts";
@@ -35,12 +35,14 @@ export class Machine {
 
   constructor(options: SimOptions, deps: MachineDeps) {
     const { scheduler, links, random, walDir, storeDir, report } = deps;
+    const endOfTurn = () => violate("SIM", "a disk has no turns");
     this.clock = {
+      turns: new Turns({ monotonicMs: () => scheduler.nowMs, endOfTurn }),
       wallMs: () => scheduler.nowMs,
       monotonicMs: () => scheduler.nowMs,
       after: (delayMs, task) => scheduler.after(delayMs, task, deps.process()),
       every: () => violate("SIM", "a disk has no periods"),
-      endOfTurn: () => violate("SIM", "a disk has no turns"),
+      endOfTurn,
     };
     const { clock } = this;
     const diskRandom = random.fork("disk");

@@ -5,7 +5,8 @@ import { FAULT_KINDS, type FaultKind } from "./base/fault-kinds.ts";
 import type { SimOptions } from "./base/options.ts";
 import type { Scheduler } from "./base/scheduler.ts";
 import { INSTALL_POINTS } from "./crash-points.ts";
-import type { Links } from "./links.ts";
+import type { LeaseClients } from "./lease-clients.ts";
+import type { Link, Links } from "./links.ts";
 import type { Node } from "./node.ts";
 import type { Story } from "./report/story.ts";
 
@@ -18,6 +19,7 @@ export class Nemesis {
   readonly #mayDamage: () => boolean;
   /** Entries of the log that noted what is left of leases. */
   readonly #checkpoints: () => number;
+  readonly #leaseClients: Pick<LeaseClients, "abandon">;
   readonly #random: Random;
   #active = true;
   /** How often each fault struck. */
@@ -33,6 +35,7 @@ export class Nemesis {
       random: Random;
       mayDamage: () => boolean;
       checkpoints: () => number;
+      leaseClients: Pick<LeaseClients, "abandon">;
     },
   ) {
     this.#options = options;
@@ -42,6 +45,7 @@ export class Nemesis {
     this.#story = deps.story;
     this.#mayDamage = deps.mayDamage;
     this.#checkpoints = deps.checkpoints;
+    this.#leaseClients = deps.leaseClients;
     this.#random = deps.random;
   }
 
@@ -254,16 +258,45 @@ export class Nemesis {
     const leader = this.#nodes.find((one) => one.member?.isLeader === true);
     if (leader === undefined) return;
     const { electionMs, longDeafness } = this.#options;
-    // The longer ones go beyond what a successor adds to leases. A leader that heard nobody in a
-    // whole election timeout between two of its looks has stepped down by then.
-    const [least, more] = longDeafness ? [1.05, 0.8] : [0.7, 0.25];
-    const slowMs = electionMs * (least + more * this.#random.unit());
-    const links = this.#nodes
-      .filter((one) => one !== leader)
-      .map((one) => this.#links.link(one.name, leader.name));
+    const others = this.#nodes.filter((one) => one !== leader);
+    const links = others.map((one) => this.#links.link(one.name, leader.name));
+    if (longDeafness) {
+      this.#longHandover(others, links);
+      return;
+    }
+    const slowMs = electionMs * (0.7 + 0.25 * this.#random.unit());
     for (const link of links) link.slowMs = slowMs;
     this.#scheduler.after(this.#random.unit() * 0.4 * electionMs, () => this.#handOver());
-    this.#scheduler.after((longDeafness ? 2.5 : 1.5) * electionMs, () => {
+    this.#scheduler.after(1.5 * electionMs, () => {
+      for (const link of links) link.slowMs = 0;
+    });
+  }
+
+  /**
+   * The same for longer than a successor adds to leases. Voters hear of their candidate a moment
+   * later, and confirm the old leader until then: it learns that when its successor has counted the
+   * leases for long. Owners that end then leave their leases with what it grants them.
+   * @param links from the others to the leader
+   */
+  #longHandover(others: readonly Node[], links: readonly Link[]): void {
+    const { electionMs } = this.#options;
+    // A leader that hears nobody in a whole election timeout between two of its looks steps down.
+    const slowMs = electionMs * (1.05 + 0.8 * this.#random.unit());
+    const between = others.flatMap((one) =>
+      others
+        .filter((other) => other !== one)
+        .map((other) => this.#links.link(one.name, other.name)),
+    );
+    // While all is heard in time, the successor is known to have the whole log, and begins at once.
+    this.#handOver();
+    for (const link of links) link.slowMs = slowMs;
+    for (const link of between) link.slowMs = electionMs / 10;
+    this.#scheduler.after(electionMs / 10, () => {
+      for (const link of between) link.slowMs = 0;
+    });
+    const endsMs = slowMs + (0.1 + 0.2 * this.#random.unit()) * electionMs;
+    this.#scheduler.after(endsMs, () => this.#leaseClients.abandon());
+    this.#scheduler.after(2.5 * electionMs, () => {
       for (const link of links) link.slowMs = 0;
     });
   }

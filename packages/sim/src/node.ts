@@ -298,7 +298,8 @@ export class Node {
 
   /**
    * Where the disk has lied about syncs, and the log that is left does not show it, no program can
-   * know. The operator does (docs/correctness.md): the machine is given up before it takes part.
+   * know. The operator does (docs/evidence/correctness.md): the machine is given up before it takes
+   * part.
    */
   #trustDisk(raft: Raft): void {
     const { faults } = this.machine;

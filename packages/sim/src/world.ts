@@ -176,6 +176,7 @@ export class World {
       random: random.fork("nemesis"),
       mayDamage,
       checkpoints: () => safety.checkpoints,
+      leaseClients: this.leaseClients,
     });
     this.saboteur = new Saboteur(options, {
       ...shared,

@@ -63,8 +63,8 @@ test("seeds that no build had before keep all promises", async (context) => {
 });
 
 /**
- * Runs that broke a promise once, where no smaller test shows it; docs/correctness.md has their
- * stories.
+ * Runs that broke a promise once, where no smaller test shows it; docs/evidence/correctness.md has
+ * their stories.
  */
 const ONCE_BROKEN = [
   { seed: 262, changes: { set: { faultPhaseMs: 6000 } } },

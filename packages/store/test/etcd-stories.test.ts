@@ -1,7 +1,7 @@
 /**
  * Faults of correctness that etcd had, by their stories: the same history here. Numbers are issues
- * and pull requests of etcd-io/etcd; docs/correctness.md has those that are tested elsewhere, or
- * cannot happen.
+ * and pull requests of etcd-io/etcd; docs/evidence/correctness.md has those that are tested
+ * elsewhere, or cannot happen.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -34,6 +34,7 @@ import {
   openDoor,
   refuseCertificate,
   refuseClientAddress,
+  refuseResumed,
   serveHttp1,
   serveHttp2,
   sniffProtocol,
@@ -318,7 +319,8 @@ export class PeerServer {
     const demanded = demandsClientCertificate(tls);
     if (!demanded) return undefined;
     const certificate = socket.getPeerX509Certificate();
-    const refusal = refuseCertificate(tls, certificate, demanded);
+    const refusal =
+      refuseCertificate(tls, certificate, demanded) ?? refuseResumed(socket, certificate);
     const { skipClientSanVerification } = this.#shared.options;
     if (refusal !== undefined || certificate === undefined || skipClientSanVerification)
       return refusal;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { revokedSerials, type TlsOptions } from "@quorate/host/node";
+import { readRevocations, type TlsOptions } from "@quorate/host/node";
 import { RecordingListener } from "@quorate/transport/testing";
 import { Agent, request } from "undici";
 import {
@@ -173,7 +173,7 @@ describe("mutual TLS between members", () => {
   });
 
   it("refuses revoked certificates", async (t) => {
-    const list = revokedSerials(makeRevocationList(CA, [PEER]));
+    const { serials: list } = await readRevocations(makeRevocationList(CA, [PEER]));
     const good = makeLocalCertificate(CA, "peer");
     await works(await pair(t, tls(good), tls(good, { revokedSerials: list })));
     await fails(

@@ -97,8 +97,7 @@ class Keys {
     }
   }
 
-  readonly #nextTurn = (): Promise<void> =>
-    new Promise((resolve) => this.#member.clock.endOfTurn(resolve));
+  readonly #nextTurn = (): Promise<void> => this.#member.clock.turns.next();
 
   async #readAt(
     exchange: HttpExchange,

@@ -1,6 +1,6 @@
 /**
- * The lists of docs/architecture.md, between marks: a paragraph with the totals, and the files in
- * the order of their first calls, those of one package in a row.
+ * The lists of docs/internals/architecture.md, between marks: a paragraph with the totals, and the
+ * files in the order of their first calls, those of one package in a row.
  */
 import { defined } from "@quorate/proto";
 import { KINDS } from "./kinds.ts";

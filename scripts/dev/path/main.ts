@@ -1,6 +1,6 @@
 /**
  * `./dev path KIND`: the files and functions that run because of one request, in the order of their
- * first calls (measure.ts). With --write the lists of docs/architecture.md.
+ * first calls (measure.ts). With --write the lists of docs/internals/architecture.md.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ ${Object.entries(KINDS)
   .map(([name, { about }]) => `  ${name.padEnd(12)}${about}`)
   .join("\n")}`;
 
-const PAGE = join(ROOT, "docs/architecture.md");
+const PAGE = join(ROOT, "docs/internals/architecture.md");
 
 function print(files: readonly RanFile[]): void {
   const sum = (of: (file: RanFile) => number): number =>
@@ -41,7 +41,7 @@ const { values, positionals } = readArguments(
     write: {
       type: "boolean",
       default: false,
-      describe: "writes the lists of docs/architecture.md",
+      describe: "writes the lists of docs/internals/architecture.md",
     },
   },
   "KIND",

@@ -1,4 +1,7 @@
-/** Responses that differ from etcd's on purpose, each with the reason (docs/divergence.md). */
+/**
+ * Responses that differ from etcd's on purpose, each with the reason
+ * (docs/reference/divergence.md).
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayResponse } from "./exchange.ts";
 import type { GatewayRequest } from "./request.ts";

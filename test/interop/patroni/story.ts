@@ -24,13 +24,13 @@ const ROUND =
 /** The time in a line of `logLines`: node names are between date and time. */
 const timeOf = (line: string): string => line.replace(/ pg\d /, " ");
 
-const page = readFileSync(join(import.meta.dirname, "../../../docs/patroni.md"), "utf8");
+const page = readFileSync(join(import.meta.dirname, "../../../docs/guide/patroni.md"), "utf8");
 
 /** The page's commands and its configuration of a node. */
 function blockOf(kind: "sh run" | "yaml"): string {
   const found = new RegExp(`^\`\`\`${kind}\n(.*?)^\`\`\`$`, "ms").exec(page);
-  assert.ok(found !== null, `docs/patroni.md has a block ${kind}`);
-  return found[1];
+  assert.ok(found !== null, `docs/guide/patroni.md has a block ${kind}`);
+  return found[1]!;
 }
 
 /** Patroni's configuration, as far as it is filled in here. */
@@ -100,9 +100,9 @@ export class Story {
         new PatroniNode({
           name,
           dir,
-          configuration: configurationOf(cluster, protocol, name, dir, postgresPort, restPort),
-          postgresPort: postgresPort,
-          restPort: restPort,
+          configuration: configurationOf(cluster, protocol, name, dir, postgresPort!, restPort!),
+          postgresPort: postgresPort!,
+          restPort: restPort!,
         }),
       );
     }

@@ -1,4 +1,4 @@
-/** Intended differences between etcd 3.4's v2 API and ours; docs/v2.md has them. */
+/** Intended differences between etcd 3.4's v2 API and ours; docs/guide/v2.md has them. */
 import type { Known } from "./compare.ts";
 
 const isWait = (request: string): boolean => request.includes("wait=true");

@@ -81,8 +81,9 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
     next: heals
       ? "it fetches the leader's store automatically, which disarms the alarm; the hashes of all:"
       : id === 0n
-        ? "no majority agrees on the data: see docs/operations.md, Members that differ (alarm disarm makes them compare again); the hashes:"
-        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and disarm the alarm ` +
+        ? "no majority agrees on the data: see docs/operate/operations.md, Members that differ " +
+          "(alarm disarm makes them compare again); the hashes:"
+        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operate/operations.md), and disarm the alarm ` +
           "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
   };

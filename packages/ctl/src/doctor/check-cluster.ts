@@ -168,7 +168,7 @@ export function checkLeader(view: ClusterView): Finding[] {
         : "has no leader, although others have one",
       right: "one leader, known to every member",
       next: isAll
-        ? "start members until a majority of the voters runs; if that is impossible: --force-new-cluster, docs/operations.md"
+        ? "start members until a majority of the voters runs; if that is impossible: --force-new-cluster, docs/operate/operations.md"
         : "check that it reaches the others at their peer URLs:",
       run: isAll ? [] : [ctl(view, "member list -w table")],
     },

@@ -15,5 +15,5 @@ export function refusedLogin({
 export function loginStep(failure: string): string {
   return failure.includes("user name is empty")
     ? "the cluster has users: pass --user NAME, and enter the password when prompted (or set ETCDCTL_USER and ETCDCTL_PASSWORD)"
-    : "check the name and the password of --user; for a lost password of root see docs/operations.md";
+    : "check the name and the password of --user; for a lost password of root see docs/operate/operations.md";
 }

@@ -31,7 +31,7 @@ export interface DispatchDependencies {
   readonly caller: WebhookCaller;
   readonly random: Random;
   /** Long responses are read in slices. */
-  readonly clock: Pick<Clock, "endOfTurn">;
+  readonly clock: Pick<Clock, "turns">;
   readonly logger: Logger;
 }
 

@@ -109,7 +109,7 @@ export async function decodeReview(
   version: ReviewVersion,
   uid: string,
   isMutating: boolean,
-  clock: Pick<Clock, "endOfTurn">,
+  clock: Pick<Clock, "turns">,
 ): Promise<ReviewResult> {
   const response = responseOf(await parsed(body, clock), version, uid);
   const { patch, patchType, status, allowed, warnings, auditAnnotations } = response;
@@ -155,7 +155,7 @@ interface Review {
   readonly response?: Response;
 }
 
-async function parsed(body: Uint8Array, clock: Pick<Clock, "endOfTurn">): Promise<Review> {
+async function parsed(body: Uint8Array, clock: Pick<Clock, "turns">): Promise<Review> {
   let value: unknown;
   try {
     value = await parseJsonInSlices(toUtf8(body), clock);
@@ -238,7 +238,7 @@ function checkPatchType(hasPatch: boolean, patchType: unknown): void {
   }
 }
 
-async function parsePatch(base64: string, clock: Pick<Clock, "endOfTurn">): Promise<unknown> {
+async function parsePatch(base64: string, clock: Pick<Clock, "turns">): Promise<unknown> {
   const bytes = fromUtf8(base64);
   const length = writeFromBase64(bytes, base64, 0);
   try {

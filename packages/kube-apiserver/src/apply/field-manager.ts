@@ -7,6 +7,7 @@
  *     apply:  kind, managedFields, entry for what was there before the first apply, apply, strip,
  *             upgrade from client-side apply
  */
+import { type Clock, Pauses } from "@quorate/host";
 import type {
   GroupVersionKind,
   JsonObject,
@@ -14,14 +15,7 @@ import type {
   ManagedFieldsEntry,
   ObjectSchema,
 } from "@quorate/kube-storage";
-import {
-  ApiError,
-  apiVersionOf,
-  badRequest,
-  parseApiVersion,
-  type SliceClock,
-  Slices,
-} from "@quorate/kube-storage";
+import { ApiError, apiVersionOf, badRequest, parseApiVersion } from "@quorate/kube-storage";
 import { ConflictsError, conflictError } from "./apply-conflict.ts";
 import { capUpdateManagers } from "./cap-managers.ts";
 import { differenceOf, fieldSetOf, isEmptySet, unionOf } from "./field-set.ts";
@@ -53,7 +47,7 @@ export interface FieldManagerOptions {
   /** Sets defaults after an apply. May return the same object. */
   readonly setDefaults?: (object: KubeObject) => KubeObject;
   /** Lets other work run between the steps of a long write. Absent: a write is one turn. */
-  readonly clock?: SliceClock;
+  readonly clock?: Pick<Clock, "turns">;
   /** Absent: there is one version, and entries of others are dropped. */
   readonly versions?: {
     /** Undefined where the version is not served. */
@@ -222,9 +216,9 @@ class KindFieldManager implements FieldManager {
     return withManaged(object, { managers: after, times });
   }
 
-  #slices(): Slices | undefined {
+  #slices(): Pauses | undefined {
     const { clock } = this.#options;
-    return clock && new Slices(clock);
+    return clock && new Pauses(clock.turns);
   }
 
   #withDefaults(object: KubeObject): KubeObject {
@@ -238,7 +232,7 @@ class KindFieldManager implements FieldManager {
     managed: Managed,
     id: string,
     nowMs: number,
-    slices: Slices | undefined,
+    slices: Pauses | undefined,
   ): Promise<Managed> {
     this.#check("convert new object", object, true);
     await slices?.next();

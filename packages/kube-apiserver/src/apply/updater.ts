@@ -3,7 +3,8 @@
  * request: it remembers the conversions that the request needed.
  */
 
-import type { KubeObject, Slices } from "@quorate/kube-storage";
+import type { Pauses } from "@quorate/host";
+import type { KubeObject } from "@quorate/kube-storage";
 import { sameJson } from "@quorate/kube-storage";
 import { ConflictsError } from "./apply-conflict.ts";
 import {
@@ -45,14 +46,14 @@ export class FieldsUpdater {
   readonly #versions: Versions;
   readonly #apiVersion: string;
   readonly #type: TypeAtom;
-  readonly #slices: Slices | undefined;
+  readonly #slices: Pauses | undefined;
   readonly #converted = new Map<KubeObject, Map<string, KubeObject>>();
 
   /**
    * @param apiVersion of the request, whose objects are in it
    * @param slices between which other work runs
    */
-  constructor(versions: Versions, apiVersion: string, slices?: Slices) {
+  constructor(versions: Versions, apiVersion: string, slices?: Pauses) {
     const type = versions.typeOf(apiVersion);
     if (type === undefined) throw new TypedError(`no corresponding type for ${apiVersion}`);
     this.#versions = versions;

@@ -4,7 +4,7 @@
  *
  *     {"kind":"ConfigMapList","apiVersion":"v1","metadata":{...},"items":[ITEM,ITEM,...]}
  */
-import type { Clock } from "@quorate/host";
+import { Pauses } from "@quorate/host";
 import type { RestList, ServedResource, StoredObject } from "@quorate/kube-storage";
 import { goJson, metaProtobuf, writeYaml } from "@quorate/kube-storage";
 import { defined, fromUtf8, putVarint, varintSize } from "@quorate/proto";
@@ -18,15 +18,8 @@ import { type SendDeps, versionOf } from "./send-object.ts";
 import { notConvertible } from "./statuses.ts";
 import { includeObjectOf, partialMetadata, tableOf, tableRow } from "./transform.ts";
 
-/** Work on a list goes on for so long before other requests get their turn. */
-const SLICE_MS = 4;
 /** The clock is read once for so many objects. */
 const OBJECTS_PER_LOOK = 16;
-
-/** Resolves at the end of the present turn of the event loop. */
-export function nextTurn(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.endOfTurn(resolve));
-}
 
 /** The list in the negotiated form. Rejects with ApiError while nothing has been sent. */
 export async function sendList(
@@ -149,16 +142,13 @@ async function auditedList(
   const json: Negotiated = { target, encoding: "json", pretty: false };
   const { head, field, value } = partsOf(call, deps, resource, json, list);
   let text = `${goJson(head).slice(0, -1)},"${field}":[`;
-  let sliceEndMs = deps.clock.monotonicMs() + SLICE_MS;
+  const pauses = new Pauses(deps.clock.turns);
   for (const [at, stored] of list.items.entries()) {
     const one = value === undefined ? stored.object() : value(stored);
     const shown = omits ? withoutManagedFields(one) : one;
     text += `${at === 0 ? "" : ","}${goJson(shown)}`;
     if (text.length > MAX_AUDIT_OBJECT_CHARS) return undefined;
-    if (deps.clock.monotonicMs() > sliceEndMs) {
-      await nextTurn(deps.clock);
-      sliceEndMs = deps.clock.monotonicMs() + SLICE_MS;
-    }
+    await pauses.next();
   }
   return `${text}]}`;
 }
@@ -171,16 +161,13 @@ async function textList(
 ): Promise<void> {
   const separator = fromUtf8(form.separator);
   sink.add(fromUtf8(form.head));
-  let sliceEndMs = clock.monotonicMs() + SLICE_MS;
+  const pauses = new Pauses(clock.turns);
   for (let i = 0; i < items.length; i++) {
     if (i > 0 && separator.length > 0) sink.add(separator);
     const piece = form.item(items[i]);
     sink.add(piece instanceof Promise ? await piece : piece);
     if (sink.isFull) await sink.flush();
-    if (i % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
-      await nextTurn(clock);
-      sliceEndMs = clock.monotonicMs() + SLICE_MS;
-    }
+    if (i % OBJECTS_PER_LOOK === 0) await pauses.next();
     if (sink.isLost) return;
   }
   sink.add(fromUtf8(form.tail));
@@ -204,17 +191,14 @@ async function protobufList(
 ): Promise<void> {
   const pieces = [lengthDelimited(1, metaProtobuf.encode("ListMeta", listMeta(list)))];
   let sizeBytes = pieces[0].length;
-  let sliceEndMs = clock.monotonicMs() + SLICE_MS;
+  const pauses = new Pauses(clock.turns);
   for (const stored of list.items) {
     const object = stored.object();
     const value = target === undefined ? object : partialMetadata(object, target);
     const piece = lengthDelimited(2, messageOf(value, resource));
     pieces.push(piece);
     sizeBytes += piece.length;
-    if (pieces.length % OBJECTS_PER_LOOK === 0 && clock.monotonicMs() > sliceEndMs) {
-      await nextTurn(clock);
-      sliceEndMs = clock.monotonicMs() + SLICE_MS;
-    }
+    if (pieces.length % OBJECTS_PER_LOOK === 0) await pauses.next();
     if (sink.isLost) return;
   }
   const kind = target?.kind ?? listKindOf(resource);

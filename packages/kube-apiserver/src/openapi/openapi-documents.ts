@@ -4,8 +4,9 @@
  * of groups that did not change are kept too.
  */
 
+import { type Clock, Pauses } from "@quorate/host";
 import type { GroupVersion, ServedResource, ServedResources } from "@quorate/kube-storage";
-import { type SliceClock, Slices } from "@quorate/kube-storage";
+
 import { crc32c, fromUtf8 } from "@quorate/proto";
 import { documentV2, type VersionResources } from "./document-v2.ts";
 import { documentV3 } from "./document-v3.ts";
@@ -30,14 +31,14 @@ const V3_ROOT = "/openapi/v3/";
 
 export class OpenApiDocuments {
   private readonly resources: ServedResources;
-  private readonly clock: SliceClock;
+  private readonly clock: Pick<Clock, "turns">;
   private groups: ReadonlyMap<string, VersionResources> | undefined;
   private readonly v3Pages = new Map<string, KeptV3>();
   private v2Json: Promise<OpenApiPage> | undefined;
   private v2Protobuf: Promise<OpenApiPage> | undefined;
   private v3Index: Promise<OpenApiPage> | undefined;
 
-  constructor(resources: ServedResources, clock: SliceClock) {
+  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
     this.resources = resources;
     this.clock = clock;
     resources.onChange(() => this.forget());
@@ -121,7 +122,7 @@ export class OpenApiDocuments {
 
   private async json(making: Generator<undefined, object>): Promise<OpenApiPage> {
     const document = await this.run(making);
-    const slices = new Slices(this.clock);
+    const slices = new Pauses(this.clock.turns);
     const parts: string[] = [];
     for (const part of jsonParts(document, 2)) {
       parts.push(part);
@@ -131,7 +132,7 @@ export class OpenApiDocuments {
   }
 
   private async run<T>(making: Generator<undefined, T>): Promise<T> {
-    const slices = new Slices(this.clock);
+    const slices = new Pauses(this.clock.turns);
     for (;;) {
       const { done, value } = making.next();
       if (done === true) return value as T;

@@ -1,11 +1,7 @@
 /** The field managers of served resources, made at their first write. */
 
-import type {
-  KubeObject,
-  ServedResource,
-  ServedResources,
-  SliceClock,
-} from "@quorate/kube-storage";
+import type { Clock } from "@quorate/host";
+import type { KubeObject, ServedResource, ServedResources } from "@quorate/kube-storage";
 import { apiVersionOf, parseApiVersion } from "@quorate/kube-storage";
 import { emptyObjectOf } from "../apply/empty-object.ts";
 import { createFieldManager } from "../apply/field-manager.ts";
@@ -13,11 +9,11 @@ import type { FieldManager } from "../apply/patch-types.ts";
 
 export class FieldManagers {
   readonly #resources: ServedResources;
-  readonly #clock: SliceClock;
+  readonly #clock: Pick<Clock, "turns">;
   readonly #made = new WeakMap<ServedResource, FieldManager>();
 
   /** @param clock for pauses in long writes */
-  constructor(resources: ServedResources, clock: SliceClock) {
+  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
     this.#resources = resources;
     this.#clock = clock;
   }

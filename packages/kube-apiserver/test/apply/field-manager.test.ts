@@ -1,6 +1,8 @@
 /** Who owns which fields: the cases that people meet. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Turns } from "@quorate/host";
 import { ApiError, type KubeObject, keepManagedTimes } from "@quorate/kube-storage";
 import { createFieldManager } from "../../src/apply/field-manager.ts";
 import { managedFieldsProblem } from "../../src/apply/managed-fields.ts";
@@ -289,7 +291,8 @@ test("other work runs between the steps of a long write", async () => {
       queueMicrotask(run);
     },
   };
-  const sliced = createFieldManager({ kind: THING.kind, schema: THING, clock });
+  const turning = { turns: new Turns(clock) };
+  const sliced = createFieldManager({ kind: THING.kind, schema: THING, clock: turning });
   const live = stored(await sliced.apply(undefined, thing({ text: "a" }), "me", "", false, NOW));
   turns = 0;
   const after = await sliced.apply(live, thing({ replicas: 1 }), "me", "", false, NOW);

@@ -1,6 +1,8 @@
 /** OpenAPI documents of a small set of resources. */
+
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Turns } from "@quorate/host";
 import {
   kindSource,
   type RestStorage,
@@ -98,11 +100,13 @@ function documentsOf(resources: ServedResource[]) {
       },
     },
     {
-      monotonicMs: () => nowMs++,
-      endOfTurn: (run) => {
-        turns++;
-        queueMicrotask(run);
-      },
+      turns: new Turns({
+        monotonicMs: () => nowMs++,
+        endOfTurn: (run) => {
+          turns++;
+          queueMicrotask(run);
+        },
+      }),
     },
   );
   const changed = () => {

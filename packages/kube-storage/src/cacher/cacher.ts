@@ -11,10 +11,11 @@
  * Objects and events are shared by all readers. Memory: the present objects, a window of changes
  * (event-window.ts), and a few hundred bytes a watcher.
  */
-import type { Clock, Logger, Random } from "@quorate/host";
+import { type Clock, type Logger, Pauses, type Random } from "@quorate/host";
 import type { GroupVersionKind, GroupVersionResource } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { ApiError, internalError } from "../meta/status.ts";
+import { throwIfAborted, unlessAborted } from "../storage/abandoned.ts";
 import { bookmarkEvent } from "../storage/bookmark.ts";
 import { keyNotFound, StorageError, textOf } from "../storage/errors.ts";
 import type {
@@ -33,7 +34,6 @@ import type {
 } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { checkedKey } from "../storage/keys.ts";
-import { Slices, throwIfAborted, unlessAborted } from "../storage/pauses.ts";
 import { selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
@@ -345,7 +345,7 @@ export class Cacher implements StorageInterface {
       limit: resourceVersion === "0" ? 0 : predicate.limit,
       revision: isExact ? revision : cache.resourceVersion,
     };
-    const slices = new Slices(this.#deps.clock);
+    const slices = new Pauses(this.#deps.clock.turns);
     const list = (listed: Promise<Listed>, index: string) => this.#counted(listed, index);
     if (!recursive) {
       const element = cache.get(whole);

@@ -3,10 +3,10 @@
  * (apiserver: consistencyChecker in pkg/storage/cacher/delegator.go). Kubernetes stops serving
  * snapshots where they differ; here the cache is filled again.
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import { type Clock, type Logger, Pauses, type Random, type Timer } from "@quorate/host";
+
 import { textOf } from "../storage/errors.ts";
 import type { StorageInterface } from "../storage/interface.ts";
-import { Slices } from "../storage/pauses.ts";
 import { SELECT_ALL } from "../storage/predicate.ts";
 import type { Element } from "./object-set.ts";
 import type { SortedView } from "./sorted-view.ts";
@@ -81,7 +81,7 @@ export class ConsistencyChecker {
     if (cached === undefined) throw new Error("cache is not ready");
     const { view, revision } = cached;
     const cursor = view.cursor(this.#prefix);
-    const slices = new Slices(clock);
+    const slices = new Pauses(clock.turns);
     let continueToken = "";
     do {
       const page = await storage.getList(this.#prefix, {

@@ -2,8 +2,8 @@
 import type { Clock, Timer } from "@quorate/host";
 import type { Cancellation } from "../meta/cancellation.ts";
 import { ApiError } from "../meta/status.ts";
+import { throwIfAborted } from "../storage/abandoned.ts";
 import { tooLarge } from "../storage/errors.ts";
-import { throwIfAborted } from "../storage/pauses.ts";
 import type { ProgressRequester } from "./progress-requester.ts";
 
 /** A request waits so long; then the client retries (apiserver: blockTimeout). */

@@ -1,7 +1,9 @@
 /** A page of a list out of a view of the cache, selected in slices of time. */
+
+import type { Pauses } from "@quorate/host";
+import { throwIfAborted } from "../storage/abandoned.ts";
 import { encodeContinue } from "../storage/continue-token.ts";
 import type { CallOptions, ListResult, SelectionPredicate } from "../storage/interface.ts";
-import { type Slices, throwIfAborted } from "../storage/pauses.ts";
 import { attributesMatch, selectsAll } from "../storage/predicate.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { Element } from "./object-set.ts";
@@ -35,7 +37,7 @@ interface Source {
 export function listView(
   view: SortedView<Element>,
   page: ListPage,
-  slices: Slices,
+  slices: Pauses,
   signal: CallOptions["signal"],
 ): Promise<Listed> {
   return list(view.cursor(page.startKey), page, slices, signal, () => {
@@ -48,7 +50,7 @@ export function listView(
 export function listFound(
   found: readonly Element[],
   page: ListPage,
-  slices: Slices,
+  slices: Pauses,
   signal: CallOptions["signal"],
 ): Promise<Listed> {
   const below = found.filter(({ key }) => key.startsWith(page.prefix));
@@ -60,7 +62,7 @@ export function listFound(
 async function list(
   source: Source,
   page: ListPage,
-  slices: Slices,
+  slices: Pauses,
   signal: CallOptions["signal"],
   remaining: () => number,
 ): Promise<Listed> {

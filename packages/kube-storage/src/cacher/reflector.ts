@@ -6,8 +6,9 @@
  *      ^         |
  *      +---------+ the revision was compacted, or watches have failed for 30 s
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import { type Clock, type Logger, Pauses, type Random, type Timer } from "@quorate/host";
 import { ApiError } from "../meta/status.ts";
+
 import { INITIAL_EVENTS_END } from "../storage/bookmark.ts";
 import { StorageError, textOf } from "../storage/errors.ts";
 import type {
@@ -17,7 +18,6 @@ import type {
   Watch,
   WatchEvent,
 } from "../storage/interface.ts";
-import { Slices } from "../storage/pauses.ts";
 import { SELECT_ALL } from "../storage/predicate.ts";
 import { Backoff } from "./backoff.ts";
 import { elementOf, type ObjectSet } from "./object-set.ts";
@@ -190,7 +190,7 @@ export class Reflector {
   async #listAt(past: number, readyAt: number): Promise<void> {
     const { storage, clock } = this.#deps;
     const objects = this.#sink.emptySet();
-    const slices = new Slices(clock);
+    const slices = new Pauses(clock.turns);
     let continueToken = "";
     let revision = past;
     do {

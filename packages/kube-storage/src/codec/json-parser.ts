@@ -57,10 +57,10 @@ const SLICE_CHARS = 128 * 1024;
  */
 export async function parseJsonInSlices(
   text: string,
-  clock: Pick<Clock, "endOfTurn">,
+  clock: Pick<Clock, "turns">,
 ): Promise<unknown> {
   const parser = new JsonParser(text);
-  while (!parser.step(SLICE_CHARS)) await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+  while (!parser.step(SLICE_CHARS)) await clock.turns.next();
   return parser.value;
 }
 

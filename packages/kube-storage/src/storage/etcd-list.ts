@@ -3,14 +3,15 @@
  * GetList). A page of a list with selectors is filled by several requests, each for twice as many
  * keys as the one before.
  */
+import type { Pauses } from "@quorate/host";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { throwIfAborted } from "./abandoned.ts";
 import { ClusterError, type ClusterRange, type ClusterRangeOptions } from "./cluster-client.ts";
 import { encodeContinue } from "./continue-token.ts";
 import { StorageError, tooLarge, tooOld } from "./errors.ts";
 import { type EtcdValues, endOfKey, endOfPrefix } from "./etcd-values.ts";
 import type { AttributesOf, ListOptions, ListResult, Versioner } from "./interface.ts";
 import { type ListPlan, listPlan, minimumRevision } from "./list-options.ts";
-import { type Slices, throwIfAborted } from "./pauses.ts";
 import { objectMatches, selectsAll } from "./predicate.ts";
 import type { StoredObject } from "./stored-object.ts";
 
@@ -29,7 +30,7 @@ export interface ListDeps {
   readonly values: EtcdValues;
   readonly versioner: Versioner;
   readonly attributesOf: AttributesOf;
-  readonly slices: Slices;
+  readonly slices: Pauses;
   range(start: Uint8Array, options: ClusterRangeOptions): Promise<ClusterRange>;
   currentRevision(): Promise<number>;
 }

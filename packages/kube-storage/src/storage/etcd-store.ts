@@ -7,10 +7,11 @@
  *     update   if mod(key) = N then put else get
  *     delete   if mod(key) = N then delete else get
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, Pauses } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { throwIfAborted, unlessAborted } from "./abandoned.ts";
 import { type ClusterClient, ClusterError, type ClusterRecord } from "./cluster-client.ts";
 import type { ObjectCodec, ValueTransformer } from "./codec.ts";
 import { DecodedObjects } from "./decoded-objects.ts";
@@ -43,7 +44,6 @@ import { KeyRevisions } from "./key-revisions.ts";
 import { checkedKey } from "./keys.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
-import { Slices, throwIfAborted, unlessAborted } from "./pauses.ts";
 import { failedPrecondition } from "./preconditions.ts";
 import { isUnchanged, NO_OBJECT, type PresentState } from "./present-state.ts";
 import type { StoredObject } from "./stored-object.ts";
@@ -67,7 +67,7 @@ export interface EtcdStoreDeps {
   readonly attributesOf: AttributesOf;
   /** Shared by the resources of a server. */
   readonly leases: LeaseManager;
-  readonly clock: Pick<Clock, "monotonicMs" | "endOfTurn">;
+  readonly clock: Pick<Clock, "turns" | "endOfTurn">;
   /** Shared by the resources of a server; by default the store has its own. */
   readonly decoded?: DecodedObjects;
   readonly revisions?: KeyRevisions;
@@ -210,7 +210,7 @@ export class EtcdStore implements StorageInterface {
       values: this.#values,
       versioner: this.versioner,
       attributesOf: this.#deps.attributesOf,
-      slices: new Slices(this.#deps.clock),
+      slices: new Pauses(this.#deps.clock.turns),
       range: (start, range) =>
         this.#request(storeKey, options.signal, this.#deps.client.range(start, range)),
       currentRevision: () => this.currentResourceVersion(options),

@@ -9,9 +9,11 @@
  * A change is fetched when the listener has taken the one before, so a slow listener holds the
  * cluster back and nothing collects here.
  */
-import { defined, fromUtf8 } from "@quorate/proto";
+import { type Clock, Pauses } from "@quorate/host";
+import { fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import { ApiError, expired, internalError } from "../meta/status.ts";
+
 import { bookmarkEvent } from "./bookmark.ts";
 import {
   type ClusterClient,
@@ -24,7 +26,6 @@ import { listPages } from "./etcd-list.ts";
 import { type EtcdValues, endOfPrefix } from "./etcd-values.ts";
 import type { AttributesOf, ListOptions, Watch, WatchEvent, WatchListener } from "./interface.ts";
 import { interpretStorageError } from "./interpret-error.ts";
-import { type SliceClock, Slices } from "./pauses.ts";
 import { objectMatches, selectsAll } from "./predicate.ts";
 import { objectVersioner } from "./versioner.ts";
 
@@ -38,7 +39,7 @@ export interface EtcdWatchDeps {
   readonly client: ClusterClient;
   readonly values: EtcdValues;
   readonly attributesOf: AttributesOf;
-  readonly clock: SliceClock;
+  readonly clock: Pick<Clock, "turns">;
   currentRevision(): Promise<number>;
   /** Called once, when the watch has ended. */
   closed(): void;
@@ -144,7 +145,7 @@ export class EtcdWatch implements Watch {
           values: this.#deps.values,
           versioner: objectVersioner,
           attributesOf: this.#deps.attributesOf,
-          slices: new Slices(this.#deps.clock),
+          slices: new Pauses(this.#deps.clock.turns),
           range: (start, range) => this.#deps.client.range(start, range),
           currentRevision: this.#deps.currentRevision,
         },
@@ -165,7 +166,7 @@ export class EtcdWatch implements Watch {
       revision: this.#revision + 1,
       progressNotify,
     });
-    const slices = new Slices(this.#deps.clock);
+    const slices = new Pauses(this.#deps.clock.turns);
     for await (const { events, revision } of this.#source) {
       for (const change of events) {
         const event = await this.#eventOf(change);
@@ -182,7 +183,7 @@ export class EtcdWatch implements Watch {
   /** Resolves when the listener takes more. */
   #send(event: WatchEvent): Promise<void> | undefined {
     this.#isResumed = false;
-    if (this.#isStopped || defined(this.#listener, "the listener").event(event)) return undefined;
+    if (this.#isStopped || this.#listener!.event(event)) return undefined;
     // The listener may have called stop or resume meanwhile.
     if (this.#isStopped || this.#isResumed) return undefined;
     return new Promise((resolve) => {

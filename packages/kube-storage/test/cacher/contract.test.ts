@@ -10,6 +10,7 @@ import { storageContract } from "../../testing/storage-contract.ts";
 
 /** Timers run twenty times as fast: what times out does so after 150 ms. */
 const clock: Clock = {
+  turns: nodeClock.turns,
   wallMs: () => nodeClock.wallMs(),
   monotonicMs: () => nodeClock.monotonicMs(),
   after: (ms, task) => nodeClock.after(ms / 20, task),

@@ -97,7 +97,8 @@ export class Applier {
    * Returns the index of the last that was applied; undefined: none was.
    */
   run(startMs: number): number | undefined {
-    const { limits } = this.#parts;
+    const { clock, limits } = this.#parts;
+    const resumedMs = clock.monotonicMs();
     let bytes = 0;
     let index: number | undefined;
     let nowMs = startMs;
@@ -115,6 +116,8 @@ export class Applier {
       if (nowMs - startMs >= limits.maxSliceMs || limits.maxSliceSteps < Number.POSITIVE_INFINITY)
         break;
     }
+    // Applying has its share whole, as all others wait for it; they see what it took.
+    clock.turns.spent(clock.monotonicMs() - resumedMs);
     if (index !== undefined) this.#parts.sliceEnded(index, bytes);
     return index;
   }

@@ -17,7 +17,8 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
   if (isFile(database)) {
     return (
       `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
-      `To bring its data over, run quorateutl snapshot restore ${database} --skip-hash-check with another --data-dir (docs/migration.md)`
+      `To bring its data over, run quorateutl snapshot restore ${database} --skip-hash-check ` +
+      "with another --data-dir (docs/guide/migration.md)"
     );
   }
   if (isDirectory(`${dataDir}/proxy`))

@@ -3,21 +3,20 @@
  * enforcement have changed. Changes of one turn are one notification, and many calls are notified
  * in slices beside other work.
  */
-import type { Clock } from "@quorate/host";
-import type { Steps } from "@quorate/store";
+import { type Clock, TurnWork } from "@quorate/host";
 
-/** Calls are notified for so long in one turn. */
-const MAX_SLICE_MS = 2;
+const SLICE_MS = 2;
 const CALLS_BETWEEN_LOOKS = 64;
 
 export class AuthChanges {
-  readonly #clock: Clock;
   readonly #listeners = new Set<() => void>();
+  readonly #work: TurnWork;
   #isDue = false;
-  #steps: Steps<void> | undefined;
+  /** The calls of a round that are not notified yet. */
+  #left: IterableIterator<() => void> = [].values();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(clock: Pick<Clock, "turns">) {
+    this.#work = new TurnWork(clock.turns, { shareMs: SLICE_MS, step: () => this.#step() });
   }
 
   /** Listeners that are notified. */
@@ -34,30 +33,18 @@ export class AuthChanges {
   /** Users, roles or their enforcement have changed. */
   changed(): void {
     this.#isDue = true;
-    if (this.#steps !== undefined) return;
-    this.#steps = this.#notifyAll();
-    this.#clock.endOfTurn(() => this.#slice());
+    this.#work.plan();
   }
 
-  *#notifyAll(): Steps<void> {
-    while (this.#isDue) {
-      this.#isDue = false;
-      let notified = 0;
-      for (const listener of [...this.#listeners]) {
-        if (this.#listeners.has(listener)) listener();
-        if (++notified % CALLS_BETWEEN_LOOKS === 0) yield;
-      }
+  #step(): boolean {
+    for (let i = 0; i < CALLS_BETWEEN_LOOKS; i++) {
+      const { value: listener } = this.#left.next();
+      if (listener === undefined) {
+        if (!this.#isDue) return false;
+        this.#isDue = false;
+        this.#left = [...this.#listeners].values();
+      } else if (this.#listeners.has(listener)) listener();
     }
-  }
-
-  #slice(): void {
-    const startMs = this.#clock.monotonicMs();
-    do {
-      if (this.#steps!.next().done === true) {
-        this.#steps = undefined;
-        return;
-      }
-    } while (this.#clock.monotonicMs() - startMs < MAX_SLICE_MS);
-    this.#clock.endOfTurn(() => this.#slice());
+    return true;
   }
 }

@@ -1,4 +1,4 @@
-/** Bounds of a member's queues and of its log in memory; docs/LIMITS.md lists them. */
+/** Bounds of a member's queues and of its log in memory; docs/reference/limits.md lists them. */
 import type { Budgets } from "../config/budgets.ts";
 
 export const MAX_WAITING_PROPOSALS = 20_000;

@@ -7,7 +7,7 @@
  *
  * Of more members than the size, those that registered first are the cluster.
  */
-import type { Clock, Logger } from "@quorate/host";
+import { type Clock, LineLimit, type Logger } from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import type { DiscoveryConfig } from "../config/discovery-config.ts";
 import type { MemberConfig } from "../config/member-config.ts";
@@ -57,6 +57,10 @@ export class DiscoveryError extends CodedError<DiscoveryErrorCode> {
 const MAX_CLUSTER_SIZE = 100;
 /** Registrations that are read: those beyond the size came too late. */
 const MAX_RECORDS = 1000;
+/** The longest registration: the URLs of one member, as long as they may be. */
+const MAX_RECORD_CHARS: number = 64 * 1024;
+/** Of what the service holds, in a message: it comes from others. */
+const SHOWN_CHARS = 1000;
 const FIRST_RETRY_MS = 2000;
 /** 2^8 seconds, as in etcd. */
 const LAST_RETRY_MS = 256_000;
@@ -108,6 +112,7 @@ class Joining {
   readonly #ownKey: string;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #lines = new LineLimit();
   #retryMs = FIRST_RETRY_MS;
 
   constructor(registry: Registry, token: string, memberId: bigint, clock: Clock, logger: Logger) {
@@ -153,15 +158,18 @@ class Joining {
       this.#registry.list(this.#membersPrefix, MAX_RECORDS),
     );
     const found: Found = new Map();
-    for (const record of records) this.#add(found, record, size);
+    for (const record of records.slice(0, MAX_RECORDS)) this.#add(found, record, size);
     return { found, revision };
   }
 
   #add(found: Found, { key, value, createRevision }: RegistryRecord, size: number): void {
-    const fields = { memberKey: key, memberInfo: value.slice(0, 1000) };
-    if (!value.includes("="))
-      this.#logger.warn("invalid peer info returned from discovery service", fields);
-    else {
+    const fields = { memberKey: shown(key), memberInfo: shown(value) };
+    if (!value.includes("=") || value.length > MAX_RECORD_CHARS) {
+      const omitted = this.#lines.allow(this.#clock.monotonicMs());
+      if (omitted === undefined) return;
+      const text = "invalid peer info returned from discovery service";
+      this.#logger.warn(text, { ...fields, ...omitted });
+    } else {
       found.set(key, { key, value: value.trim(), createRevision });
       if (found.size <= size) this.#logger.info("found peer from discovery service", fields);
     }
@@ -185,17 +193,24 @@ class Joining {
     if (found.size < size) this.#logger.info("waiting for peers from discovery service", count());
     while (found.size < size) {
       // Where the watch breaks or its history is gone, the list has all that it missed.
-      const put = await this.#registry
-        .puts(this.#membersPrefix, revision + 1)
-        .catch(() =>
-          this.#untilReached("wait for peers", () =>
-            this.#registry.list(this.#membersPrefix, MAX_RECORDS),
-          ),
-        );
+      const before = found.size;
+      const put = await this.#untilReached("wait for peers", () => this.#next(revision));
       revision = put.revision;
-      for (const record of put.records) if (!found.has(record.key)) this.#add(found, record, size);
+      for (const record of put.records.slice(0, MAX_RECORDS))
+        if (!found.has(record.key)) this.#add(found, record, size);
+      // A service whose watches break at once, or that repeats itself, is not asked all the time.
+      if (found.size === before) await this.#pause(FIRST_RETRY_MS);
     }
     this.#logger.info("found all needed peers from discovery service", count());
+  }
+
+  /** What was registered behind a revision, as soon as there is anything. */
+  async #next(revision: number) {
+    try {
+      return await this.#registry.puts(this.#membersPrefix, revision + 1);
+    } catch {
+      return this.#registry.list(this.#membersPrefix, MAX_RECORDS);
+    }
   }
 
   #clusterOf(found: Found, size: number): InitialCluster {
@@ -209,12 +224,15 @@ class Joining {
     } catch (error) {
       throw new DiscoveryError(
         "BadUrls",
-        `discovery: invalid peer URL: ${(error as Error).message} (in ${text.slice(0, 1000)})`,
+        `discovery: invalid peer URL: ${shown((error as Error).message)} (in ${shown(text)})`,
       );
     }
     const urls = [...cluster.values()].flat().map((url) => url.text);
     if (new Set(urls).size !== urls.length)
-      throw new DiscoveryError("DuplicateUrl", `discovery cluster ${text} has duplicate url`);
+      throw new DiscoveryError(
+        "DuplicateUrl",
+        `discovery cluster ${shown(text)} has duplicate url`,
+      );
     return cluster;
   }
 
@@ -231,13 +249,21 @@ class Joining {
           backoff: `${this.#retryMs / 1000}s`,
           error: (error as Error).message,
         });
-        await new Promise<void>((resolve) => this.#clock.after(this.#retryMs, resolve));
+        await this.#pause(this.#retryMs);
         this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS);
       }
     }
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(delayMs, resolve));
   }
 }
 
 function inOrder(found: Found): RegistryRecord[] {
   return [...found.values()].sort((a, b) => a.createRevision - b.createRevision);
+}
+
+function shown(text: string): string {
+  return text.slice(0, SHOWN_CHARS);
 }

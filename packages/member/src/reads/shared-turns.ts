@@ -3,26 +3,22 @@
  * writes, and the member's own. All of it together runs for one slice in a turn of the event loop,
  * fair over clients and their connections. Reads run in Slices, which refuses what is too much.
  */
-import type { Clock } from "@quorate/host";
+import { type Clock, SLICE_MS, type Turns } from "@quorate/host";
 import type { Steps } from "@quorate/store";
 import { FairQueue } from "./fair-queue.ts";
 import type { SliceCaller } from "./slice-task.ts";
 
-/**
- * How long steps go on in one turn of the event loop, and how many of them where the clock stands
- * still.
- */
-const MAX_SLICE_MS = 4;
+/** Steps in one turn of the event loop, where the clock stands still. */
 export const MAX_SLICE_STEPS = 256;
 
 export class SharedTurns {
-  readonly #clock: Clock;
+  readonly #turns: Turns;
   readonly #queue = new FairQueue<() => void>();
   /** The present turn has had its slice. */
   #hasRun = false;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(clock: Pick<Clock, "turns">) {
+    this.#turns = clock.turns;
   }
 
   /**
@@ -50,17 +46,13 @@ export class SharedTurns {
 
   #slice(): void {
     this.#hasRun = true;
-    const startMs = this.#clock.monotonicMs();
-    for (
-      let i = 0;
-      i < MAX_SLICE_STEPS &&
-      this.#queue.size > 0 &&
-      this.#clock.monotonicMs() - startMs < MAX_SLICE_MS;
-      i++
-    ) {
+    const slice = this.#turns.begin(SLICE_MS);
+    for (let i = 0; i < MAX_SLICE_STEPS && this.#queue.size > 0; i++) {
       this.#queue.take()!();
+      if (slice.isOver) break;
     }
-    this.#clock.endOfTurn(() => {
+    slice.end();
+    this.#turns.atEnd(() => {
       this.#hasRun = false;
       if (this.#queue.size > 0) this.#slice();
     });

@@ -157,7 +157,7 @@ export class Slices {
     try {
       return read(mostSmallKeys);
     } finally {
-      this.#spentMs += this.#clock.monotonicMs() - startMs;
+      this.#spend(this.#clock.monotonicMs() - startMs);
       this.#spentSteps++;
     }
   }
@@ -176,7 +176,7 @@ export class Slices {
   /** Notes a large record that was read outside of slices. */
   noteBytes(bytes: number): void {
     this.#scheduleReset();
-    this.#spentMs += bytes / BYTES_PER_MS;
+    this.#spend(bytes / BYTES_PER_MS);
   }
 
   /** Lets go of the store: when it resolves, no read uses it. */
@@ -303,8 +303,14 @@ export class Slices {
       return ++steps >= quantumSteps || nowMs - startMs >= quantumMs;
     });
     this.#spentSteps += steps + 1;
-    this.#spentMs += this.#clock.monotonicMs() - startMs;
+    this.#spend(this.#clock.monotonicMs() - startMs);
     return outcome;
+  }
+
+  /** Reads have their share whole, but other work of the turn sees what they took. */
+  #spend(tookMs: number): void {
+    this.#spentMs += tookMs;
+    this.#clock.turns.spent(tookMs);
   }
 
   /** The time of a turn counts from one end of a turn to the next. */

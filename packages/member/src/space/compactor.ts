@@ -28,12 +28,6 @@ export interface CompactorParts {
   fatal(error: unknown): void;
 }
 
-/**
- * A step ends after this long even if its batch is not through: less than half of the 10 ms for
- * which the loop may be held.
- */
-export const MAX_STEP_MS = 4;
-
 export class Compactor {
   readonly #parts: CompactorParts;
   #running: Promise<void> | undefined;
@@ -81,10 +75,9 @@ export class Compactor {
       if (!store.isBusy) {
         const startMs = clock.monotonicMs();
         const droppedBefore = mvcc.droppedRecords;
-        const done = mvcc.compactStep(
-          batchLimit,
-          () => clock.monotonicMs() - startMs < MAX_STEP_MS,
-        );
+        const slice = clock.turns.begin();
+        const done = mvcc.compactStep(batchLimit, () => !slice.isOver);
+        slice.end();
         metrics.compactionPause.observe(clock.monotonicMs() - startMs);
         metrics.compactionKeys.add(mvcc.droppedRecords - droppedBefore);
         if (done) return;

@@ -1,4 +1,4 @@
-/** What bounds watch; docs/LIMITS.md lists them. */
+/** What bounds watch; docs/reference/limits.md lists them. */
 export interface WatchLimits {
   /**
    * Bytes of one stream that wait for the end of the turn or for the client. A watch beyond it is

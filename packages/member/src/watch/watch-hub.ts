@@ -16,7 +16,7 @@
  * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
  * where they were.
  */
-import type { Clock, Random } from "@quorate/host";
+import { type Clock, type Random, TurnWork } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, KeyRange, Mvcc, Steps } from "@quorate/store";
@@ -35,10 +35,6 @@ import { WatcherGroup } from "./watcher-group.ts";
 /** gRPC's share of a message, which etcd allows on top of the request limit. */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
-/**
- * Reading history, or sending what is queued, goes on for so long in one turn of the event loop.
- */
-const MAX_SLICE_MS = 4;
 const EVENTS_BETWEEN_LOOKS = 8;
 /**
  * Watchers of one stream whose events are sent in a row, and how many of all before a look at the
@@ -46,8 +42,7 @@ const EVENTS_BETWEEN_LOOKS = 8;
  */
 export const MAX_WATCHERS_AT_ONCE = 256;
 const WATCHERS_BETWEEN_LOOKS = 64;
-/** Watches are looked at again for so long in one turn, when permissions have changed. */
-const MAX_RECHECK_MS = 2;
+const RECHECK_MS = 2;
 
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
@@ -99,6 +94,7 @@ export class WatchHub implements StreamOwner {
   #isRecheckDue = false;
   /** The look at all watches that goes on. */
   #rechecks: Steps<void> | undefined;
+  readonly #recheckWork: TurnWork;
   #headerRevision = -1;
   #headerTerm = -1;
   #headerField: Uint8Array = EMPTY;
@@ -106,6 +102,10 @@ export class WatchHub implements StreamOwner {
   constructor(options: WatchHubOptions, deps: WatchHubDeps) {
     this.#deps = deps;
     this.clock = deps.clock;
+    this.#recheckWork = new TurnWork(deps.clock.turns, {
+      shareMs: RECHECK_MS,
+      step: () => this.#recheckSome(),
+    });
     this.limits = options.limits ?? WATCH_LIMITS;
     this.watchBudget = new ClientBudget({
       maxTotalBytes: this.limits.maxWatchesTotalBytes,
@@ -192,9 +192,8 @@ export class WatchHub implements StreamOwner {
   recheck(): void {
     this.permissions++;
     this.#isRecheckDue = true;
-    if (this.#rechecks !== undefined) return;
-    this.#rechecks = this.#recheckAll();
-    this.clock.endOfTurn(() => this.#recheckSlice());
+    this.#rechecks ??= this.#recheckAll();
+    this.#recheckWork.plan();
   }
 
   *#recheckAll(): Steps<void> {
@@ -210,15 +209,10 @@ export class WatchHub implements StreamOwner {
     }
   }
 
-  #recheckSlice(): void {
-    const startMs = this.clock.monotonicMs();
-    do {
-      if (this.#rechecks!.next().done === true) {
-        this.#rechecks = undefined;
-        return;
-      }
-    } while (this.clock.monotonicMs() - startMs < MAX_RECHECK_MS);
-    this.clock.endOfTurn(() => this.#recheckSlice());
+  #recheckSome(): boolean {
+    if (this.#rechecks!.next().done !== true) return true;
+    this.#rechecks = undefined;
+    return false;
   }
 
   header(revision: number): ResponseHeader {
@@ -370,7 +364,7 @@ export class WatchHub implements StreamOwner {
   #flush(): void {
     const touched = this.#touched;
     this.#touched = [];
-    const startMs = this.clock.monotonicMs();
+    const slice = this.clock.turns.begin();
     let watchers = 0;
     for (let i = 0; i < touched.length; i++) {
       const stream = touched[i];
@@ -378,12 +372,13 @@ export class WatchHub implements StreamOwner {
       if (stream.isTouched) touched.push(stream);
       if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
       watchers = 0;
-      if (this.clock.monotonicMs() - startMs < MAX_SLICE_MS) continue;
+      if (!slice.isOver) continue;
       // The others follow in the next turn.
       this.#touched = touched.slice(i + 1).concat(this.#touched);
       this.#schedule();
       break;
     }
+    slice.end();
     this.lists.clear();
   }
 
@@ -454,22 +449,21 @@ export class WatchHub implements StreamOwner {
       this.#breakUp(pass);
       return;
     }
-    const { clock } = this;
-    const startMs = clock.monotonicMs();
+    const slice = this.clock.turns.begin();
     let work = 0;
     let last = 0;
     let stopped = false;
     this.#recent.scan(pass.cursor, (event) => {
       if (event.main !== last) {
         pass.cursor = event.main;
-        stopped =
-          work >= this.limits.maxSliceEvents || clock.monotonicMs() - startMs >= MAX_SLICE_MS;
+        stopped = work > 0 && (work >= this.limits.maxSliceEvents || slice.isOver);
         if (stopped || pass.size === 0) return false;
         last = event.main;
       }
       work += 1 + pass.offer(event, this.#park);
       return true;
     });
+    slice.end();
     if (stopped) return;
     this.#near = undefined;
     for (const watcher of [...pass.watchers]) {
@@ -510,7 +504,7 @@ export class WatchHub implements StreamOwner {
         // Not back behind a compaction.
         pass.cursor = Math.max(pass.cursor, read + 1);
         this.#flush();
-        await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
+        await this.clock.turns.next();
       }
     }
     if (pass.aborted) return;
@@ -527,14 +521,14 @@ export class WatchHub implements StreamOwner {
    * place of the next.
    */
   #offerSome(pass: Pass, changes: readonly Change[], start: number): number {
-    const startMs = this.clock.monotonicMs();
+    const slice = this.clock.turns.begin();
     let work = 0;
     let i = start;
     while (i < changes.length && work < this.limits.maxSliceEvents) {
       work += 1 + pass.offer(new WatchEvent(changes[i++]), this.#park);
-      if (i % EVENTS_BETWEEN_LOOKS === 0 && this.clock.monotonicMs() - startMs >= MAX_SLICE_MS)
-        break;
+      if (i % EVENTS_BETWEEN_LOOKS === 0 && slice.isOver) break;
     }
+    slice.end();
     return i;
   }
 }

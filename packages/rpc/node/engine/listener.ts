@@ -31,6 +31,7 @@ import {
   OpenTlsSockets,
   openDoor,
   refuseCertificate,
+  refuseResumed,
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
@@ -243,7 +244,8 @@ export class Listener implements AcceptedOwner {
     const demanded = demandsClientCertificate(tls);
     const isWanted = demanded || tls.clientCertOptional === true;
     const certificate = isWanted ? socket.getPeerX509Certificate() : undefined;
-    const refusal = refuseCertificate(tls, certificate, demanded);
+    const refusal =
+      refuseCertificate(tls, certificate, demanded) ?? refuseResumed(socket, certificate);
     if (refusal !== undefined) {
       this.#handshakeFailed(socket, addressOf(socket), refusal);
       socket.destroy();

@@ -1,4 +1,4 @@
-/** The limits of a client's connection; docs/LIMITS.md lists them. */
+/** The limits of a client's connection; docs/reference/limits.md lists them. */
 export interface ClientLimits {
   /** The user-agent of each call. */
   readonly userAgent: string;

@@ -1,6 +1,6 @@
 /**
- * The limits of one HTTP/1.1 connection. Every limit has its unit in its name; docs/LIMITS.md lists
- * them.
+ * The limits of one HTTP/1.1 connection. Every limit has its unit in its name;
+ * docs/reference/limits.md lists them.
  */
 export interface Http1Limits {
   /** A request's head, from the request line to the empty line; longer ones get 431. */

@@ -1,5 +1,6 @@
 /**
- * The limits of one connection. Every limit has its unit in its name; docs/LIMITS.md lists them.
+ * The limits of one connection. Every limit has its unit in its name; docs/reference/limits.md
+ * lists them.
  */
 export interface Http2Limits {
   /** Open streams, plus running calls whose stream was reset. Advertised. */

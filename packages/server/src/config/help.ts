@@ -1,4 +1,4 @@
-/** --help and the tables of docs/configuration.md, made from the declarations. */
+/** --help and the tables of docs/reference/configuration.md, made from the declarations. */
 import { gates, stageGates } from "@quorate/member";
 import { type Group, groups, type Stage, type ValueKind } from "./option.ts";
 import { type NamedOption, options, variableName } from "./options.ts";
@@ -127,7 +127,7 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }
 
-/** The whole of docs/configuration.md. */
+/** The whole of docs/reference/configuration.md. */
 export function configurationDocs(): string {
   const lines = [
     "# Configuration",

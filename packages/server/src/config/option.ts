@@ -1,6 +1,6 @@
 /**
  * What an option is. Each one is declared once (options-*.ts); flags, ETCD_* variables, keys of the
- * config file, --help and docs/configuration.md all come from the declaration.
+ * config file, --help and docs/reference/configuration.md all come from the declaration.
  */
 import { formatDurationMs } from "@quorate/host";
 import {

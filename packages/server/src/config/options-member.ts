@@ -189,7 +189,7 @@ export const memberOptions = {
   }),
   "enable-http-kv": boolOption(true, {
     group,
-    doc: "Serve keys over HTTP under /kv/, /watch/ and /txn (docs/http.md).",
+    doc: "Serve keys over HTTP under /kv/, /watch/ and /txn (docs/guide/http.md).",
   }),
   "raft-read-timeout": durationOption(5000, {
     group,

@@ -142,7 +142,7 @@ export const operationsOptions = {
     group: features,
     field: "enableV2",
     doc:
-      "Serve etcd's v2 API under /v2/ (docs/v2.md), which etcd ended in 3.6; its keys are " +
+      "Serve etcd's v2 API under /v2/ (docs/guide/v2.md), which etcd ended in 3.6; its keys are " +
       "kept in the store of v3.",
   }),
   "self-heal": boolOption(false, {

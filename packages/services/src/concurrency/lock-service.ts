@@ -1,6 +1,6 @@
 /**
  * v3lockpb.Lock: a mutex as a call that takes as long as it takes (etcd:
- * server/etcdserver/api/v3lock). See docs/fencing.md.
+ * server/etcdserver/api/v3lock). See docs/guide/fencing.md.
  */
 
 import type { Caller, Member } from "@quorate/member";

@@ -5,9 +5,7 @@
  * An event runs alone; the promises that it settled react before the next event is taken. Nothing
  * else sets an order: real time, timers and input of the machine underneath play no part.
  */
-
-import type { Clock, Timer } from "@quorate/host";
-import { defined } from "@quorate/proto";
+import { type Clock, type Timer, Turns } from "@quorate/host";
 
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
@@ -86,7 +84,7 @@ export class Process {
 
   /** For the scheduler: keeps a task of a paused process. */
   keep(task: Task): void {
-    defined(this.#pausedTasks, "the paused tasks").push(task);
+    this.#pausedTasks!.push(task);
   }
 
   /** Nothing of it runs any more. */
@@ -254,6 +252,7 @@ export class Scheduler {
 
 /** A process's own view of time. */
 export class ProcessClock implements Clock {
+  readonly turns: Turns = new Turns(this);
   readonly #scheduler: Scheduler;
   readonly #process: Process;
   /** How fast this clock goes against the world's. */

@@ -15,7 +15,7 @@ export type { SourceBug } from "../source-bug.ts";
 
 /**
  * By name. What each does is said by its name; the checker meant to find it is in
- * docs/correctness.md.
+ * docs/evidence/correctness.md.
  */
 export const SOURCE_BUGS = {
   "leader-overwrites-its-log": {
@@ -321,6 +321,11 @@ export const SOURCE_BUGS = {
     before: "...[...this.#sending.values()].map((sending) => sending.index)",
     after:
       "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
+  },
+  "confirmed-from-the-answer": {
+    file: "member/src/lease/keeper.ts",
+    before: "epoch.confirmedMs = askedMs;",
+    after: "epoch.confirmedMs = Math.max(askedMs, this.#deps.clock.monotonicMs());",
   },
   "earlier-terms-count-as-uncommitted": {
     file: "raft/src/leader.ts",

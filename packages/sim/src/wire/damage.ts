@@ -8,7 +8,7 @@
  *            message
  *
  * A bare change anywhere else cannot be distinguished from another message, by any program;
- * docs/operations.md asks for TLS between members.
+ * docs/operate/operations.md asks for TLS between members.
  */
 import type { Random } from "@quorate/host";
 

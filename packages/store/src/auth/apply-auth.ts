@@ -250,7 +250,7 @@ export function roleList(state: AuthState, header: Header): AuthRoleListResponse
 /**
  * Grants a permission, or changes its type where the role has one for the same range. (etcd looks
  * at the first permission with that key alone, and adds a second one beside others: see
- * docs/divergence.md.)
+ * docs/reference/divergence.md.)
  * @throws EtcdError PermissionNotGiven, InvalidAuthMgmt, RoleNotFound, and the bounds of
  *   permissions
  */

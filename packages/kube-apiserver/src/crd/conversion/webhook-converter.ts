@@ -6,6 +6,7 @@
  * The webhook converts everything but metadata; of that it may change labels and annotations.
  */
 
+import { type Clock, Pauses } from "@quorate/host";
 import {
   ApiError,
   isObject,
@@ -15,8 +16,6 @@ import {
   kubeObjectOf,
   parseApiVersion,
   parseJsonInSlices,
-  type SliceClock,
-  Slices,
   validateAnnotations,
   validateLabels,
 } from "@quorate/kube-storage";
@@ -44,7 +43,7 @@ export interface WebhookConverterOptions {
 
 export interface WebhookConverterDeps {
   readonly caller: WebhookCaller;
-  readonly clock: SliceClock;
+  readonly clock: Pick<Clock, "turns">;
   newUid(): string;
 }
 
@@ -82,7 +81,7 @@ export class WebhookConverter implements Converter {
       texts = [];
       chars = 0;
     };
-    const slices = new Slices(this.#deps.clock);
+    const slices = new Pauses(this.#deps.clock.turns);
     for (const object of others) {
       const text = JSON.stringify(object);
       if (part.length === MAX_OBJECTS_PER_CALL) await flush();

@@ -1,4 +1,6 @@
-/** Answers that differ from kube-apiserver's, and why (docs/apiserver-differences.md). */
+/**
+ * Answers that differ from kube-apiserver's, and why (docs/reference/kubernetes-differences.md).
+ */
 /** Where an answer differs, and no accepted difference says why. */
 export interface RouteDifference {
   readonly request: string;
