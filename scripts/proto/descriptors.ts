@@ -73,7 +73,7 @@ export function emitDescriptors(
   const chosen: DescriptorFile[] = [];
   const choose = (file: DescriptorFile): void => {
     if (chosen.includes(file)) return;
-    for (const name of file.dependency) choose(files.get(name)!);
+    for (const name of file.dependency) choose(defined(files.get(name), "the file"));
     chosen.push(file);
   };
   for (const file of files.values()) if (file.service.length > 0) choose(file);

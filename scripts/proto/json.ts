@@ -2,6 +2,7 @@
  * Writes the tables of the JSON mapping: the messages that services use, field by field in the
  * order of declaration, and the HTTP paths of the google.api.http annotations.
  */
+import { defined } from "@quorate/proto";
 import type protobufjs from "protobufjs";
 import { importFrom } from "./emit.ts";
 
@@ -55,8 +56,8 @@ export function messagesOf(
       if (field.resolvedType instanceof protobuf.Type) visit(field.resolvedType);
   };
   for (const method of services.flatMap((service) => service.methodsArray)) {
-    visit(method.resolvedRequestType!);
-    visit(method.resolvedResponseType!);
+    visit(defined(method.resolvedRequestType, "the request's type"));
+    visit(defined(method.resolvedResponseType, "the response's type"));
   }
   return [...found.values()].sort((a, b) => (fullName(a) < fullName(b) ? -1 : 1));
 }

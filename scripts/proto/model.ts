@@ -2,6 +2,7 @@
  * The .proto files as the emitters want them: resolved, ordered, and with the policy of each field
  * decided.
  */
+import { defined } from "@quorate/proto";
 import type protobufjs from "protobufjs";
 import {
   BIGINT_FIELDS,
@@ -132,14 +133,18 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
   const fieldType = (field: protobufjs.Field, key: string, message: protobufjs.Type): FieldType => {
     const resolved = field.resolvedType;
     if (resolved instanceof protobuf.Enum)
-      return { kind: "enum", ts: tsName(resolved), file: fileOf.get(resolved)! };
+      return {
+        kind: "enum",
+        ts: tsName(resolved),
+        file: defined(fileOf.get(resolved), "the file of a type"),
+      };
     if (resolved instanceof protobuf.Type) {
       if (policy.raw(key, fullName(message), field.name))
         return { kind: "raw", message: fullName(resolved) };
       return {
         kind: "message",
         ts: tsName(resolved),
-        file: fileOf.get(resolved)!,
+        file: defined(fileOf.get(resolved), "the file of a type"),
         recursive: reaches(protobuf, resolved, resolved),
       };
     }
@@ -168,7 +173,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
     const proto2 = /^syntax = "proto2";$/m.test(text);
     const file: File = {
       name: base,
-      package: packageOf.get(name)!,
+      package: defined(packageOf.get(name), "the package of a file"),
       comment:
         /^((?:\/\/.*\n)+)syntax/
           .exec(text)?.[1]

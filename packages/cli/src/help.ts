@@ -26,7 +26,7 @@ function programHelp(program: Program): string[] {
 }
 
 function commandHelp(program: Program, path: readonly Command[]): string[] {
-  const command = path.at(-1)!;
+  const command = defined(path.at(-1), "the command");
   const lines = [
     (command.long ?? command.short).trimEnd(),
     "",

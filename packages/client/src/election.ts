@@ -118,7 +118,10 @@ async function* changes(
         const event = Event.decode(bytes);
         const kv = KeyValue.decode(defined(event.kv, "the kv"));
         // A response may hold several revisions; each change carries its own.
-        const header: ResponseHeader = { ...response.header!, revision: kv.modRevision };
+        const header: ResponseHeader = {
+          ...defined(response.header, "the header"),
+          revision: kv.modRevision,
+        };
         yield withJson({ header, kv, deleted: event.type === Event_EventType.DELETE });
       }
     }

@@ -2,6 +2,7 @@
  * The keys of users' tokens from files: PEM as etcd reads it (public keys, private keys and
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
+
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { escapeControls, pemBlocks } from "@quorate/host";
@@ -18,6 +19,7 @@ import {
   MAX_VERIFICATION_KEYS,
   type VerificationKey,
 } from "@quorate/member";
+import { defined } from "@quorate/proto";
 
 /** Reads the keys, and follows their files. Rejects with what is wrong with them. */
 export function openJwtKeys(
@@ -43,7 +45,7 @@ export async function readJwtKeys(settings: JwtSettings, contents: FileContents)
   const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
   let signing: JwtKeys["signing"];
   if (privateKeyFile !== "") {
-    const bytes = contents.get(privateKeyFile)!;
+    const bytes = defined(contents.get(privateKeyFile), "the private key");
     const key = signingKey(algorithm, bytes, privateKeyFile);
     signing = { algorithm, key };
     const check = "type" in key && key.type === "private" ? createPublicKey(key) : key;
@@ -52,13 +54,16 @@ export async function readJwtKeys(settings: JwtSettings, contents: FileContents)
   // For a shared secret etcd has no use for a public key.
   if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
     const isForeign = privateKeyFile === "" && expectsProvider(settings);
-    const bytes = contents.get(publicKeyFile)!;
+    const bytes = defined(contents.get(publicKeyFile), "the public key");
     const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm));
     if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
       throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
     for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
   }
-  if (jwksFile !== "") verification.push(...(await jwksKeys(contents.get(jwksFile)!, jwksFile)));
+  if (jwksFile !== "")
+    verification.push(
+      ...(await jwksKeys(defined(contents.get(jwksFile), "the key set"), jwksFile)),
+    );
   if (verification.length > MAX_VERIFICATION_KEYS) {
     throw new Error(
       `${verification.length} keys are more than the ${MAX_VERIFICATION_KEYS} that are allowed`,
