@@ -182,6 +182,7 @@ export { Compactor } from "./src/storage/compactor.ts";
 export { DecodedObjects } from "./src/storage/decoded-objects.ts";
 export { StorageError, textOf } from "./src/storage/errors.ts";
 export { EtcdStore } from "./src/storage/etcd-store.ts";
+export { identityTransformer } from "./src/storage/identity-transformer.ts";
 export type {
   AttributesOf,
   CallOptions,

@@ -193,6 +193,7 @@ const own: Group = {
         lint: check("the linter", LINT),
         generated: check("generated files are up to date", GENERATED),
         house: check("the rules of test/house", HOUSE),
+        removal: program("test/removal/main.ts", "what is left without packages/kube-apiserver"),
       },
     },
     fix: check("formats the code", [

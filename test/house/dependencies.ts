@@ -8,6 +8,7 @@
  * where the second cell lists the packages and top directories that may import it, or "tool"
  * for one that is run, not imported.
  */
+import { isRemoved } from "../../scripts/contributed.ts";
 import { importsOf, npmPackageOf, packageOf } from "./imports.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
@@ -138,7 +139,8 @@ function checkUse(
     }
   }
   for (const [name, row] of rows) {
-    if (!used.has(name) && !row.places.includes("tool"))
+    const isNeeded = row.places.every((place) => !isRemoved(`packages/${place}`));
+    if (!used.has(name) && !row.places.includes("tool") && isNeeded)
       findings.push({ where: documentPath, what: `${name} is declared but nothing imports it` });
   }
   return findings;

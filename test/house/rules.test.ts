@@ -201,6 +201,15 @@ describe("directions", () => {
       "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
     });
   });
+  test("a package that can be taken out, by tests too", () => {
+    const text = 'import { x } from "@quorate/kube-apiserver";';
+    for (const path of ["packages/kube-storage/testing/a.ts", "packages/sim/src/a.ts", "test/a.ts"])
+      finds(checkDirections, { [path]: text }, `${path}:1`, /only the program/);
+    clean(checkDirections, {
+      "packages/quorate/node/a.ts": text,
+      "packages/kube-apiserver/test/a.ts": text,
+    });
+  });
   test("past an entry point", () => {
     finds(
       checkDirections,

@@ -64,6 +64,15 @@ for (const [columns, rows] of [
   });
 }
 
+test("members that want a login are no silent ones", async () => {
+  const prober = new FakeProber([fakeMember(1), fakeMember(2)]);
+  for (const member of prober.roster) member.failure = "etcdserver: user name is empty";
+  const text = plainFrame(await pictureAfter(prober, 2)).join("\n");
+  assert.match(text, /2 of 2 members need a login/);
+  assert.equal(text.match(/needs login/g)?.length, 2);
+  assert.doesNotMatch(text, /respond|no response/);
+});
+
 test("a healthy cluster, the other tables, and the help", async () => {
   const picture = await pictureAfter(
     new FakeProber([fakeMember(1), fakeMember(2), fakeMember(3)]),

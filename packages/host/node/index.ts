@@ -3,6 +3,12 @@
  * outputs.
  */
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
+export {
+  type LogCounts,
+  LogOutput,
+  type LogSurroundings,
+  type LogTarget,
+} from "../src/log-output.ts";
 export { nodeClock } from "./clock.ts";
 export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
@@ -17,7 +23,7 @@ export {
 } from "./file-source.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces, unsyncedLevelKeyspaces } from "./keyspace.ts";
-export { type LogCounts, nonBlockingStream } from "./log-output.ts";
+export { nonBlockingStream } from "./log-targets.ts";
 export {
   formatForTerminal,
   type LogFormat,

@@ -13,19 +13,15 @@
  * to load and would parse each line again.
  *
  * Each line is written before the call returns where its output takes it, so no line is lost when
- * the process ends or is killed. An output that takes nothing holds up no caller: log-output.ts.
+ * the process ends or is killed. An output that takes nothing holds up no caller
+ * (../src/log-output.ts).
  */
 import { isatty } from "node:tty";
 import pino from "pino";
+import { type LogCounts, LogOutput } from "../src/log-output.ts";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
 import { escapeControls } from "../src/printable.ts";
-import {
-  fileTarget,
-  type LogCounts,
-  LogOutput,
-  nonBlockingStream,
-  streamTarget,
-} from "./log-output.ts";
+import { fileTarget, nodeSurroundings, nonBlockingStream, streamTarget } from "./log-targets.ts";
 import { type LogRotation, RotatingFile } from "./rotating-file.ts";
 
 /** The format of a line. "auto": "console" on an output that is a terminal, "json" elsewhere. */
@@ -238,6 +234,7 @@ export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
     const destination = new LogOutput(
       stream === undefined ? fileTarget(output) : streamTarget(nonBlockingStream(stream)),
       (lines) => missingLine(lines, isReadable, isTerminal),
+      nodeSurroundings,
     );
     const rotating =
       stream === undefined && options.rotation !== undefined

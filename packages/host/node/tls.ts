@@ -261,8 +261,8 @@ export function refuseCertificate(
 }
 
 /**
- * Why a connection that resumes a TLS session is refused; undefined if it is not. OpenSSL checks the
- * times of a certificate in the handshake that began the session, and not again: without this, a
+ * Why a connection that resumes a TLS session is refused; undefined if it is not. OpenSSL checks
+ * the times of a certificate in the handshake that began the session, and not again: without this, a
  * client stays for as long as sessions live after its certificate has ended. Go makes such a client
  * shake hands anew.
  */

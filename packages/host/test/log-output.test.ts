@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { until } from "../../../test/support/until.ts";
-import { fileTarget, LogOutput, type LogTarget, MAX_LOG_QUEUE_BYTES } from "../node/log-output.ts";
+import { fileTarget, nodeSurroundings } from "../node/log-targets.ts";
+import { LogOutput, type LogTarget, MAX_LOG_QUEUE_BYTES } from "../src/log-output.ts";
 
 /** A pipe that takes so many bytes, and then says `code`. */
 function pipe(space: number) {
@@ -29,7 +30,7 @@ function pipe(space: number) {
 
 const missing = (lines: number): string => `missing ${lines}\n`;
 const open = (target: LogTarget, graceMs = 20): LogOutput =>
-  new LogOutput(target, missing, { graceMs });
+  new LogOutput(target, missing, nodeSurroundings, { graceMs });
 
 test("a line is written at once where the target takes it", () => {
   const { state, target } = pipe(Number.POSITIVE_INFINITY);

@@ -1,10 +1,10 @@
 /** Storage without a cluster: EtcdStore over a MemoryCluster. */
 import { type Clock, type TurnClock, Turns } from "@quorate/host";
-import { identityTransformer } from "@quorate/kube-apiserver";
 import { jsonCodec } from "../src/codec/json-codec.ts";
 import type { GroupVersionKind } from "../src/meta/kinds.ts";
 import type { ObjectCodec, ValueTransformer } from "../src/storage/codec.ts";
 import { EtcdStore } from "../src/storage/etcd-store.ts";
+import { identityTransformer } from "../src/storage/identity-transformer.ts";
 import type { AttributesOf } from "../src/storage/interface.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
 import { MemoryCluster } from "./memory-cluster.ts";

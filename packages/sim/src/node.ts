@@ -2,8 +2,7 @@
  * A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the
  * member in it).
  */
-
-import { type Clock, type Random, silentLogger } from "@quorate/host";
+import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Member } from "@quorate/member";
 import { defined } from "@quorate/proto";
@@ -23,6 +22,7 @@ import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { endingOf } from "./end-reasons.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
+import { SimLog } from "./log-reader.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import { answersOf } from "./peer-ports.ts";
@@ -238,7 +238,7 @@ export class Node {
       random,
       disk: new ProcessDisk(this.machine.disk, process, twist),
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
-      logger: silentLogger,
+      logger: this.#logger(),
       secrets: options.users
         ? simSecrets(options, { random: random.fork("secrets"), scheduler, process })
         : undefined,
@@ -294,6 +294,14 @@ export class Node {
         if (process.alive) this.#ended(error);
       },
     );
+  }
+
+  /** The log of a process that starts. */
+  #logger(): Logger {
+    const { options, scheduler, fail } = this.#deps;
+    if (!options.logStalls) return silentLogger;
+    const random = this.#random.fork(`log reader ${this.starts}`);
+    return new SimLog(random, () => scheduler.nowMs, fail).logger;
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
  * The columns of top's tables: the cell for a member, and the thresholds of warnings.
  */
+import { refusedLogin } from "../observe/login.ts";
 import { figures, leads, p99, rate } from "./figures.ts";
 import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
 import type { Row } from "./row.ts";
@@ -58,8 +59,10 @@ export function shownAge(ms: number): string {
 
 function role(row: Row, { silentMs }: RowAge): string {
   if (row.isNeverStarted) return "unstarted";
-  if (silentMs !== undefined)
-    return row.status === undefined ? "no response" : `silent ${shownAge(silentMs)}`;
+  if (silentMs !== undefined) {
+    if (row.status !== undefined) return `silent ${shownAge(silentMs)}`;
+    return refusedLogin(row) === undefined ? "no response" : "needs login";
+  }
   if (row.status === undefined) return "asking";
   if (leads(row)) return "leader";
   return row.status.isLearner ? "learner" : row.status.leader === 0n ? "no leader" : "follower";

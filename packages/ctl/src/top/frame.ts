@@ -13,6 +13,7 @@
 
 import type { Paint } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
+import { refusedLogin } from "../observe/login.ts";
 import { hasResponded } from "../observe/responded.ts";
 import { shownAge, type TopColumn, type View, views } from "./columns.ts";
 import { figures } from "./figures.ts";
@@ -164,9 +165,12 @@ function titleLine(picture: Picture, width: number | undefined): Line {
   const revision = Math.max(0, ...responding.map(({ status }) => status.header?.revision ?? 0));
   const isAll = responding.length === rows.length;
   const isAsking = rows.every((row) => row.status === undefined && row.failure === undefined);
+  const refusing = rows.filter((row) => refusedLogin(row) !== undefined);
   const members = isAll
     ? `${rows.length} member${rows.length === 1 ? "" : "s"}`
-    : `${responding.length} of ${rows.length} members respond`;
+    : refusing.length > 0
+      ? `${refusing.length} of ${rows.length} members need a login`
+      : `${responding.length} of ${rows.length} members respond`;
   const clock = new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
   const parts: Span[] = isAsking
     ? [span(`polling ${rows.length} endpoint${rows.length === 1 ? "" : "s"}`, "dim")]

@@ -7,6 +7,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import { FileSource } from "@quorate/host/node";
 import type { ValueTransformer } from "@quorate/kube-storage";
+import { identityTransformer } from "@quorate/kube-storage";
 import { toUtf8 } from "@quorate/proto";
 import { ruleOf, rulesByResource } from "../../src/encryption/encrypted-resources.ts";
 import {
@@ -15,7 +16,6 @@ import {
 } from "../../src/encryption/encryption-config.ts";
 import type { KmsConfig } from "../../src/encryption/kms-config.ts";
 import {
-  identityTransformer,
   type PrefixedTransformer,
   prefixTransformers,
 } from "../../src/encryption/prefix-transformers.ts";

@@ -19,24 +19,9 @@ export interface PrefixedTransformer {
   readonly transformer: ValueTransformer;
 }
 
-/** All encrypted values begin with this; protobuf does with "k8s\0", and JSON with "{". */
-const ENCRYPTED = "k8s:enc:";
-
 function startsWith(value: Uint8Array, prefix: Uint8Array): boolean {
   return value.length >= prefix.length && equals(value.subarray(0, prefix.length), prefix);
 }
-
-const encryptedPrefix = fromUtf8(ENCRYPTED);
-
-/** Values as they are; it refuses encrypted ones, so that another provider is tried. */
-export const identityTransformer: ValueTransformer = {
-  toStorage: (_key, value) => value,
-  fromStorage(_key, value) {
-    if (startsWith(value, encryptedPrefix))
-      throw new Error("identity transformer tried to read encrypted data");
-    return { value, stale: false };
-  },
-};
 
 /**
  * @param list at least one

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { type HttpHead, SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { MemoryExchange } from "@quorate/host/testing";
+import { identityTransformer } from "@quorate/kube-storage";
 import { MemoryCluster } from "@quorate/kube-storage/testing";
 import { gzipCompressor } from "../../node/gzip.ts";
 import { newServiceAccountKeyPem, serviceAccountKeys } from "../../node/service-account-keys.ts";
-import { identityTransformer } from "../../src/encryption/prefix-transformers.ts";
 import {
   ControlPlane,
   type ControlPlaneDeps,

@@ -1,4 +1,4 @@
-/** Limits of the codecs; docs/reference/limits.md lists them. */
+/** Limits of the codecs; docs/reference/kubernetes-limits.md lists them. */
 
 /** Nesting of messages in objects of built-in kinds, which only CRD schemas come near to. */
 export const MAX_MESSAGE_DEPTH = 100;

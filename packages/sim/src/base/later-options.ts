@@ -22,6 +22,7 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     electionAdvance: belowOf("election advance", 4) === 0,
     smallBounds: belowOf("small bounds", 6) === 0,
     longDeafness: belowOf("long deafness", 2) === 0,
+    logStalls: belowOf("log stalls", 3) === 0,
   };
 }
 

@@ -158,6 +158,8 @@ export interface SimOptions {
   readonly smallBounds: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
+  /** Whether what reads the members' logs stops now and then. */
+  readonly logStalls: boolean;
   readonly bug: PlantedBug | undefined;
 }
 

@@ -332,6 +332,11 @@ export const SOURCE_BUGS = {
     before: "const before = Math.max(log.committed, this.#termStartIndex);",
     after: "const before = log.committed;",
   },
+  "log-waits-for-its-reader": {
+    file: "host/src/log-output.ts",
+    before: 'if ((error as { code?: string }).code === "EAGAIN") return false;',
+    after: 'if ((error as { code?: string }).code === "EAGAIN") continue;',
+  },
   ...STREAM_BUGS,
   ...USER_BUGS,
 } as const satisfies Readonly<Record<string, SourceBug>>;

@@ -86,6 +86,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
   electionAdvance: false,
   smallBounds: false,
   longDeafness: false,
+  logStalls: false,
   usersEveryMs: 0,
   signedTokens: false,
   tokenTtlSeconds: 300,

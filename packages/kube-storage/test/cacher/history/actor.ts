@@ -1,6 +1,6 @@
 /** What the parts of a random history share: stores, caches, time and the list of problems. */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
-import { identityTransformer } from "@quorate/kube-apiserver";
+import { identityTransformer } from "@quorate/kube-storage";
 import { Cacher } from "../../../src/cacher/cacher.ts";
 import { jsonCodec } from "../../../src/codec/json-codec.ts";
 import { ApiError } from "../../../src/meta/status.ts";

@@ -10,8 +10,7 @@
  * newest lines, those of a stop or a fatal error, are still there; the next line that is written
  * says how many are missing. `close` waits for the target, for a bounded time.
  */
-import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { setTimeout as setTimer } from "node:timers";
+import type { Timer } from "./clock.ts";
 
 /** Bytes of lines that wait. */
 export const MAX_LOG_QUEUE_BYTES: number = 1024 * 1024;
@@ -23,52 +22,48 @@ export const LOG_CLOSE_GRACE_MS = 2000;
 /** Between two attempts of `close`. */
 const CLOSE_POLL_MS = 5;
 
-const FILE_MODE = 0o600;
-const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK;
-
-/**
- * A descriptor of this process's standard output (1) or error (2) that never blocks.
- *
- * A pipe or a terminal is opened again, since its flags are shared with other processes. A socket
- * cannot be: of it Node's own stream sets the flag, as it does in any program that uses the stream.
- */
-export function nonBlockingStream(fd: 1 | 2): number {
-  const found = fstatSync(fd);
-  if (found.isFIFO() || found.isCharacterDevice()) {
-    try {
-      return openSync(`/proc/self/fd/${fd}`, APPEND);
-    } catch {
-      // No such file system, or the pipe belongs to another user.
-    }
-  }
-  // The access is what sets the flag.
-  if (found.isFIFO() || found.isSocket()) void (fd === 1 ? process.stdout : process.stderr);
-  return fd;
-}
-
 /** What an output has done, for metrics. */
 export interface LogCounts {
   readonly droppedLines: number;
   readonly queueBytes: number;
 }
 
-/** How an output reaches the system; other ones in tests. */
+/** How an output reaches the system; other ones in tests and in the simulator. */
 export interface LogTarget {
-  /** Writes some of the bytes; returns how many. Throws the system's error. */
+  /** Writes some of the bytes; returns how many. Throws the system's error (EAGAIN: it is full). */
   write(bytes: Uint8Array): number;
   reopen(): void;
   close(): void;
 }
 
+/** What an output needs beside its target. */
+export interface LogSurroundings {
+  monotonicMs(): number;
+  /** Runs `task` after a time; it holds up the end of no process. */
+  later(delayMs: number, task: () => void): Timer;
+  /** Stops this thread for a time. */
+  pause(delayMs: number): void;
+  encode(line: string): Uint8Array;
+}
+
+export interface LogOutputOptions {
+  /** How long `close` waits for the target; default LOG_CLOSE_GRACE_MS. */
+  readonly graceMs?: number;
+  /** Bytes of lines that wait; default MAX_LOG_QUEUE_BYTES. */
+  readonly maxQueueBytes?: number;
+}
+
 export class LogOutput {
   readonly #target: LogTarget;
   readonly #missingLine: (lines: number) => string;
+  readonly #surroundings: LogSurroundings;
   readonly #graceMs: number;
+  readonly #maxQueueBytes: number;
   /** Whole lines, but the first: of it a part may be written. */
-  #queue: Buffer[] = [];
+  #queue: Uint8Array[] = [];
   #first = 0;
   #isCut = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #missing = 0;
   #isClosed = false;
   droppedLines = 0;
@@ -78,19 +73,27 @@ export class LogOutput {
   constructor(
     target: LogTarget,
     missingLine: (lines: number) => string,
-    { graceMs = LOG_CLOSE_GRACE_MS } = {},
+    surroundings: LogSurroundings,
+    { graceMs = LOG_CLOSE_GRACE_MS, maxQueueBytes = MAX_LOG_QUEUE_BYTES }: LogOutputOptions = {},
   ) {
     this.#target = target;
     this.#missingLine = missingLine;
+    this.#surroundings = surroundings;
     this.#graceMs = graceMs;
+    this.#maxQueueBytes = maxQueueBytes;
   }
 
   /** Takes a line with its end. Returns at once; it is written where the target takes it. */
   write(line: string): void {
     if (this.#isClosed) return;
-    this.#push(Buffer.from(line));
+    this.#push(this.#surroundings.encode(line));
     // A timer is set where the target has just taken nothing.
     if (this.#timer === undefined) this.#flush();
+  }
+
+  /** Lines that wait. */
+  get queuedLines(): number {
+    return this.#queue.length - this.#first;
   }
 
   /** Opens a file of the path again: something has moved it away. */
@@ -101,21 +104,21 @@ export class LogOutput {
   /** Writes what waits, for a bounded time, and closes. Blocks meanwhile: the process is ending. */
   close(): void {
     if (this.#isClosed) return;
-    clearTimeout(this.#timer);
-    const endMs = performance.now() + this.#graceMs;
-    const pause = new Int32Array(new SharedArrayBuffer(4));
-    while (!this.#drain() && performance.now() < endMs) Atomics.wait(pause, 0, 0, CLOSE_POLL_MS);
+    this.#timer?.cancel();
+    const endMs = this.#surroundings.monotonicMs() + this.#graceMs;
+    while (!this.#drain() && this.#surroundings.monotonicMs() < endMs)
+      this.#surroundings.pause(CLOSE_POLL_MS);
     this.#isClosed = true;
-    this.droppedLines += this.#queue.length - this.#first;
+    this.droppedLines += this.queuedLines;
     this.#queue = [];
     this.queueBytes = 0;
     this.#target.close();
   }
 
-  #push(line: Buffer): void {
+  #push(line: Uint8Array): void {
     this.#queue.push(line);
     this.queueBytes += line.length;
-    while (this.queueBytes > MAX_LOG_QUEUE_BYTES && this.#drop());
+    while (this.queueBytes > this.#maxQueueBytes && this.#drop());
     if (this.#first > 1024 && this.#first * 2 > this.#queue.length) {
       this.#queue = this.#queue.slice(this.#first);
       this.#first = 0;
@@ -142,8 +145,7 @@ export class LogOutput {
     } catch {
       delayMs = RETRY_FAILED_MS;
     }
-    this.#timer = setTimer(() => this.#flush(), delayMs);
-    this.#timer.unref();
+    this.#timer = this.#surroundings.later(delayMs, () => this.#flush());
   }
 
   /** Tries to write all; whatever the target says is no reason to end differently. */
@@ -152,7 +154,7 @@ export class LogOutput {
       return this.#writeAll();
     } catch (error) {
       // A pipe without a reader never gets one.
-      return (error as NodeJS.ErrnoException).code === "EPIPE";
+      return (error as { code?: string }).code === "EPIPE";
     }
   }
 
@@ -168,7 +170,7 @@ export class LogOutput {
         if (this.#isCut) this.#queue[this.#first] = line.subarray(count);
         else this.#first++;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "EAGAIN") return false;
+        if ((error as { code?: string }).code === "EAGAIN") return false;
         throw error;
       }
     }
@@ -179,7 +181,7 @@ export class LogOutput {
 
   /** Writes the number of the dropped lines in front of those that followed them. */
   #sayMissing(): void {
-    const line = Buffer.from(this.#missingLine(this.#missing));
+    const line = this.#surroundings.encode(this.#missingLine(this.#missing));
     const count = this.#target.write(line);
     this.#missing = 0;
     if (count === line.length) return;
@@ -188,34 +190,4 @@ export class LogOutput {
     this.queueBytes += rest.length;
     this.#isCut = true;
   }
-}
-
-/** The target of a standard stream, by its descriptor. */
-export function streamTarget(fd: number): LogTarget {
-  return { write: (bytes) => writeSync(fd, bytes), reopen() {}, close() {} };
-}
-
-/**
- * The target of a file, which is made where it is not there; or of a named pipe. Throws the
- * system's error (ENXIO: a pipe without a reader).
- */
-export function fileTarget(path: string): LogTarget {
-  const open = (): number => openSync(path, APPEND | constants.O_CREAT, FILE_MODE);
-  let fd = open();
-  return {
-    write: (bytes) => writeSync(fd, bytes),
-    reopen() {
-      const next = open();
-      closeSync(fd);
-      fd = next;
-    },
-    close() {
-      try {
-        fsyncSync(fd);
-      } catch {
-        // A pipe has no disk.
-      }
-      closeSync(fd);
-    },
-  };
 }
