@@ -1,5 +1,11 @@
 /** The replicated state of a member: keys with their history, membership, and apply(entry). */
-export { type Applied, type AppliedEntry, isSteps } from "./src/apply.ts";
+export {
+  type Applied,
+  type AppliedEntry,
+  type Callers,
+  isSteps,
+  NONE_AWAITED,
+} from "./src/apply.ts";
 export { type AuthObserver, AuthState, ROOT, type User } from "./src/auth/auth-state.ts";
 export {
   ANONYMOUS,

@@ -174,8 +174,8 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a snapshot that is not ahead is refused without a response of Raft's",
-    file: "member/src/apply/snapshots.ts",
-    before: "      this.#parts.loop.received([message]);\n      throw new Error(",
+    file: "member/src/apply/snapshot-receiver.ts",
+    before: "      messages.step([message]);\n      throw new Error(",
     after: "      throw new Error(",
     tests: ["packages/member/test/marks.test.ts"],
     sim: "no",

@@ -49,8 +49,11 @@ describe("without packages/kube-apiserver", () => {
   test("house rules, and the tests of the program's package", async () => {
     // The proof that regular expressions are linear looks at one file at a time, for a minute.
     const printed = await run(
-      process.execPath, "--test", "--test-skip-pattern=regular expressions are linear",
-      "test/house/house.test.ts", "packages/quorate/test/*.test.ts",
+      process.execPath,
+      "--test",
+      "--test-skip-pattern=regular expressions are linear",
+      "test/house/house.test.ts",
+      "packages/quorate/test/*.test.ts",
     );
     assert.match(printed, /no import of a file that is not there/);
   });

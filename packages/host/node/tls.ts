@@ -262,9 +262,9 @@ export function refuseCertificate(
 
 /**
  * Why a connection that resumes a TLS session is refused; undefined if it is not. OpenSSL checks
- * the times of a certificate in the handshake that began the session, and not again: without this, a
- * client stays for as long as sessions live after its certificate has ended. Go makes such a client
- * shake hands anew.
+ * the times of a certificate in the handshake that began the session, and not again: without this,
+ * a client stays for as long as sessions live after its certificate has ended. Go makes such a
+ * client shake hands anew.
  */
 export function refuseResumed(
   socket: TLSSocket,

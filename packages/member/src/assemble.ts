@@ -1,31 +1,35 @@
 /**
- * The composition root: the parts of a member, built in the order of their dependencies. No part is
- * used before it exists; where two parts need each other, the later one is handed to the earlier
- * one at the start (the transport and the loop take their listeners then).
+ * The composition root: the parts of a member, built in the order of their dependencies. Each gets
+ * its collaborators when it is made; what lies above is not known to what lies below. The one call
+ * that goes up is a wake-up: the loop, which is made last, waits for the turns (loop/loop-turns.ts).
  *
- *     foundation   store, lifetime, leader, transport
- *     consensus    Raft, the queues in front of it, the loop, requests
- *     state        watches, slices, exchange, space, leases: what holds on to the store
- *     cluster      membership, configuration, snapshots, publication
- *     entry        corruption, readiness, the ways in
+ *     callers      store, turns, Raft, the queues of proposals and reads
+ *     peers        what comes from other members: messages, snapshots; the transport
+ *     state        watches, slices, users, leases, space: what holds on to the store
+ *     cluster      configuration, leadership, versions, corruption
+ *     loop         applying, the loop, and what looks at it
  */
 import type { Logger } from "@quorate/host";
-import { AlarmRequest, errorOf } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import type { AppliedEntry } from "@quorate/store";
+import type { RequestLimits } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
-import { SnapshotFiles } from "@quorate/wal";
+import { SnapshotFiles, type Wal } from "@quorate/wal";
+import { AppliedEntries } from "./apply/applied-entries.ts";
+import { APPLY_LIMITS, Applier } from "./apply/applier.ts";
 import { Configuration } from "./apply/configuration.ts";
 import { Flusher } from "./apply/flusher.ts";
+import { LogMarks } from "./apply/log-marks.ts";
 import { Readiness } from "./apply/readiness.ts";
+import { SentSnapshots } from "./apply/sent-snapshots.ts";
 import { SnapshotInstall } from "./apply/snapshot-install.ts";
-import { Snapshots } from "./apply/snapshots.ts";
+import { SnapshotReceiver } from "./apply/snapshot-receiver.ts";
+import { SnapshotSender } from "./apply/snapshot-sender.ts";
 import { StoreExchange } from "./apply/store-exchange.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import { Corruption } from "./corruption/index.ts";
-import type { MemberDeps } from "./deps.ts";
-import { EntryPoints } from "./entry-points.ts";
+import type { MemberDeps, MemberTransport } from "./deps.ts";
+import type { EntryPointDeps } from "./entry-points.ts";
 import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
@@ -36,6 +40,7 @@ import { LeaderView } from "./loop/leader-view.ts";
 import { Lifetime } from "./loop/lifetime.ts";
 import {
   DEFAULT_LOG_MEMORY,
+  type LogMemory,
   MAX_SNAPSHOT_FILES,
   MAX_WAITING_PROPOSALS,
   MAX_WAITING_READS,
@@ -43,19 +48,26 @@ import {
   READ_RETRY_MS,
 } from "./loop/limits.ts";
 import { MemberLoop } from "./loop/loop.ts";
+import { LoopTurns } from "./loop/loop-turns.ts";
 import { malformedReport } from "./loop/malformed-report.ts";
 import { PeerMessages } from "./loop/peer-messages.ts";
 import { PeerPort } from "./loop/peer-port.ts";
 import { Proposals } from "./loop/proposals.ts";
-import { RaftRequests } from "./loop/raft-requests.ts";
 import { firstRound, Reads } from "./loop/reads.ts";
 import { RequestIds } from "./loop/request-ids.ts";
-import { timeoutReason } from "./loop/timeout-reason.ts";
-import { WakeSignal } from "./loop/wake-signal.ts";
+import { Standstill } from "./loop/standstill.ts";
+import { Timeouts } from "./loop/timeouts.ts";
+import { UnwrittenCommit } from "./loop/unwritten-commit.ts";
 import { FeatureSupport } from "./membership/features.ts";
-import { clusterKeeping } from "./membership/index.ts";
+import {
+  AutoPromotion,
+  Departure,
+  Leadership,
+  Reconfiguration,
+  VersionMonitor,
+} from "./membership/index.ts";
 import { versionProblem } from "./membership/versions.ts";
-import { countPromotion, saveTiming } from "./metric-sources.ts";
+import { saveTiming } from "./metric-sources.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
 import { Publication } from "./publication.ts";
 import { SLICE_LIMITS, Slices } from "./reads/slices.ts";
@@ -72,120 +84,430 @@ export interface MemberInputs {
   readonly state: Bootstrapped;
 }
 
-/** All parts of a member. */
-export type MemberParts = ReturnType<typeof assemble>;
+/** The parts of a member that its owner uses, begins and ends. */
+export interface MemberParts extends MemberInputs {
+  readonly memberId: bigint;
+  readonly clusterId: bigint;
+  /** What requests may hold. */
+  readonly limits: RequestLimits;
+  /** The least time to live of a lease, in seconds. */
+  readonly minLeaseTtlSeconds: number;
+  readonly entry: EntryPointDeps;
+  readonly store: StoreRef;
+  readonly wal: Wal;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+  readonly leader: LeaderView;
+  readonly requestIds: RequestIds;
+  readonly proposals: Proposals;
+  readonly reads: Reads;
+  readonly slices: Slices;
+  readonly watches: WatchHub;
+  readonly auth: AccessControl;
+  readonly keeper: LeaseKeeper;
+  readonly leases: Leases;
+  readonly exchange: StoreExchange;
+  readonly flusher: Flusher;
+  readonly space: Space;
+  readonly transport: MemberTransport;
+  readonly departure: Departure;
+  readonly sent: SentSnapshots;
+  readonly unwritten: UnwrittenCommit;
+  readonly configuration: Configuration;
+  readonly leadership: Leadership;
+  readonly reconfiguration: Reconfiguration;
+  readonly versions: VersionMonitor;
+  readonly autoPromotion: AutoPromotion;
+  readonly publication: Publication;
+  readonly corruption: Corruption;
+  readonly readiness: Readiness;
+  readonly loop: MemberLoop;
+  readonly slowDisk: SlowDisk;
+  readonly firstElection: FirstElection;
+}
 
 /** Builds the parts of a member; nothing runs before Lifecycle.begin. */
-export function assemble(inputs: MemberInputs) {
-  const base = foundation(inputs);
-  const core = { ...base, ...consensus(base) };
-  const stateful = { ...core, ...stateParts(core) };
-  const clustered = { ...stateful, ...clusterParts(stateful) };
-  return { ...clustered, ...entryParts(clustered) };
-}
-
-type Base = ReturnType<typeof foundation>;
-type Core = Base & ReturnType<typeof consensus>;
-type Stateful = Core & ReturnType<typeof stateParts>;
-type Clustered = Stateful & ReturnType<typeof clusterParts>;
-
-function foundation(inputs: MemberInputs) {
+export function assemble(inputs: MemberInputs): MemberParts {
   const { config, deps, metrics, state } = inputs;
-  const ids = { memberId: state.memberId, clusterId: state.clusterId };
-  const port = new PeerPort();
+  const { memberId, clusterId, wal } = state;
+  const { clock, disk, keyspaces } = deps;
+  const logger = deps.logger.child("server");
+  const faults = deps.faults ?? noFaults;
+  const limits: RequestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
+  const logMemory = deps.logMemory ?? DEFAULT_LOG_MEMORY;
   const call: PeerCall =
     deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
-  const logger = deps.logger.child("server");
-  return {
-    ...inputs,
-    ids,
-    call,
-    logger,
-    port,
-    clock: deps.clock,
-    faults: deps.faults ?? noFaults,
-    /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
-    timeoutMs: 5000 + 2 * config.electionTimeoutMs,
-    requestLimits: { maxTxnOps: config.maxTxnOps, versionProblem },
-    logMemory: deps.logMemory ?? DEFAULT_LOG_MEMORY,
-    lifetime: new Lifetime(),
-    signal: new WakeSignal(),
-    leader: new LeaderView(ids.memberId),
-    store: new StoreRef(state.store),
-    wal: state.wal,
-    files: new SnapshotFiles(deps.disk, config.snapDir, saveTiming(metrics, deps.clock)),
-    transport: deps.makeTransport({ ...ids, listener: port, metrics, questions: port }),
-    malformed: malformedReport(metrics.malformedEntries, logger),
-  };
-}
+  /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
+  const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
+  const malformed = malformedReport(metrics.malformedEntries, logger);
+  /** What many parts need, so that each of them names only what is its own. */
+  const common = { memberId, clusterId, config, clock, logger, metrics, call, timeoutMs };
 
-function consensus(base: Base) {
-  const { config, deps, metrics, ids, clock, logger, timeoutMs, requestLimits: limits } = base;
-  const { store, leader, signal, transport, lifetime, state, logMemory } = base;
-  const requestIds = new RequestIds(ids.memberId, clock.wallMs());
-  const proposals = new Proposals<AppliedEntry>(
+  // --- Callers ---
+
+  const store = new StoreRef(state.store);
+  const files = new SnapshotFiles(disk, config.snapDir, saveTiming(metrics, clock));
+  const turns = new LoopTurns(clock);
+  const standstill = new Standstill(turns);
+  const unwritten = new UnwrittenCommit(wal);
+  const leader = new LeaderView(memberId, store);
+  const requestIds = new RequestIds(memberId, clock.wallMs());
+  const slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, {
+    clock,
+    answers: deps.answerLimits,
+  });
+  const reads = new Reads(
+    { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
+    { clock, turns, firstRound: firstRound(deps.random) },
+  );
+  const raft = raftOf(inputs, logMemory);
+  const proposals = new Proposals(
     {
       maxWaiting: MAX_WAITING_PROPOSALS,
       maxQueuedBytes: logMemory.maxQueuedBytes,
       timeoutMs,
       successionMs: config.electionTimeoutMs,
-    },
-    {
-      clock,
-      wake: signal.wake,
-      timeoutReason: (startedMs, isSucceeded) => {
-        metrics.proposalsFailed.add();
-        if (isSucceeded) return errorOf("TimeoutDueToLeaderFail");
-        return errorOf(timeoutReason(startedMs, leader, config, store.current, transport.peers()));
-      },
-    },
-  );
-  const reads = new Reads(
-    { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
-    { clock, wake: signal.wake, firstRound: firstRound(deps.random) },
-  );
-  const raft = raftOf(base);
-  const loop = new MemberLoop<AppliedEntry>(
-    {
-      raft,
-      wal: base.wal,
-      transport,
-      proposals,
-      reads,
-      leader,
-      clock,
-      logger,
-      metrics,
-      faults: base.faults,
-      fatal: lifetime.end,
-    },
-    { tickMs: config.heartbeatIntervalMs, appliedIndex: state.store.position.index },
-  );
-  signal.listen(() => loop.wake());
-  const requests = new RaftRequests(
-    {
-      limits,
+      requestLimits: limits,
       maxRequestBytes: config.maxRequestBytes,
       areRevokesPreferred: config.featureGates.get("PriorityRequest") === true,
     },
-    { raft, loop, proposals, requestIds, lifetime },
+    { clock, turns, raft, store, requestIds },
   );
-  const peerMessages = new PeerMessages({
-    limits,
+  const lifetime = new Lifetime({ turns, proposals, reads, slices });
+  /** What almost all that follows works with. */
+  const core = { ...common, store, raft, turns, lifetime, leader, proposals, reads };
+
+  // --- Peers ---
+
+  const departure = new Departure({
+    memberId,
+    dataDir: config.dataDir,
+    electionTimeoutMs: config.electionTimeoutMs,
     clock,
     logger,
-    memberId: ids.memberId,
+    lifetime,
+  });
+  const messages = new PeerMessages({
+    memberId,
+    limits,
+    raft,
+    turns,
+    lifetime,
+    departure,
+    clock,
+    logger,
     refused: metrics.peerMessagesRefused,
   });
-  return { requestIds, proposals, reads, raft, loop, requests, peerMessages };
+  const snapshotLogger = deps.logger.child("server/snapshots");
+  const receiver = new SnapshotReceiver({
+    raft,
+    messages,
+    clock,
+    disk,
+    keyspaces,
+    config,
+    metrics,
+    logger: snapshotLogger,
+  });
+  const sent = new SentSnapshots({ clock, raft, turns, lifetime });
+  const port = new PeerPort({ ...core, messages, receiver, sent, departure });
+  const transport = deps.makeTransport({
+    memberId,
+    clusterId,
+    listener: port,
+    metrics,
+    questions: port,
+  });
+  const marks = new LogMarks(
+    {
+      snapshotCount: config.snapshotCount,
+      catchUpEntries: config.snapshotCatchUpEntries,
+      maxWalFiles: config.maxWalFiles,
+      maxLogBytes: logMemory.maxLogBytes,
+      maxCatchUpBytes: logMemory.maxCatchUpBytes,
+      maxSnapshotFiles: MAX_SNAPSHOT_FILES,
+    },
+    {
+      store,
+      wal,
+      files,
+      raft,
+      turns,
+      unwritten,
+      sent,
+      receiver,
+      lifetime,
+      faults,
+      logger: snapshotLogger,
+    },
+    state.snapshot.index,
+  );
+  const sender = new SnapshotSender({
+    memberId,
+    store,
+    raft,
+    transport,
+    sent,
+    marks,
+    lifetime,
+    logger: snapshotLogger,
+  });
+
+  // --- State ---
+
+  const watches = new WatchHub(
+    {
+      progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs,
+      maxRequestBytes: config.maxRequestBytes,
+      limits: deps.watchLimits,
+    },
+    {
+      memberId,
+      clusterId,
+      clock,
+      raft,
+      lifetime,
+      random: deps.random.fork("watch-progress"),
+      events: metrics.watchEvents,
+    },
+  );
+  const auth = new AccessControl({
+    clock,
+    store,
+    raft,
+    reads,
+    slices,
+    watches,
+    secrets: deps.secrets,
+    bcryptCost: config.bcryptCost,
+    trustedProxies: config.trustedProxies,
+    tokenTtlSeconds: config.authTokenTtlSeconds,
+    clientCertAuth: config.clientTls?.clientCertAuth ?? false,
+  });
+  const exchange = new StoreExchange({
+    disk,
+    keyspaces,
+    faults,
+    store,
+    lifetime,
+    storeDir: config.storeDir,
+    stepKeys: deps.applyLimits?.stepKeys,
+    batchOps: config.backendBatchLimit,
+    sha256: deps.sha256,
+  });
+  const flusher = new Flusher(config.backendBatchIntervalMs, {
+    clock,
+    store,
+    exchange,
+    faults,
+    turns,
+    lifetime,
+    duration: metrics.backendCommitDuration,
+  });
+  const space = new Space({
+    memberId,
+    config,
+    store,
+    leader,
+    proposals,
+    flusher,
+    exchange,
+    lifetime,
+    clock,
+    metrics,
+    logger: deps.logger,
+  });
+  const minLeaseTtlSeconds = Math.ceil(
+    (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
+  );
+  const isCheckpointing = config.featureGates.get("LeaseCheckpoint") === true;
+  const keeper = new LeaseKeeper(
+    {
+      minTtlSeconds: minLeaseTtlSeconds,
+      extendMs: config.electionTicks * config.heartbeatIntervalMs,
+      confirmedForMs: config.heartbeatIntervalMs,
+      checkpointIntervalMs: isCheckpointing ? LEASE_CHECKPOINT_INTERVAL_MS : undefined,
+    },
+    {
+      clock,
+      store,
+      reads,
+      proposals,
+      logger: deps.logger.child("lease"),
+      counters: { renewed: metrics.leasesRenewed, expired: metrics.leasesExpired },
+      beforeRevoke: deps.beforeRevoke,
+    },
+  );
+  const { authority } = auth;
+  const leases = new Leases({ ...core, keeper, slices, authority });
+
+  // --- Cluster ---
+
+  const configuration = new Configuration({
+    ...core,
+    transport,
+    departure,
+    malformed,
+    maxLearners: config.maxLearners,
+    remotes: state.remotes,
+    disconnectDelayMs: config.electionTimeoutMs,
+  });
+  const leadership = new Leadership({ ...core, electionTimeoutMs: config.electionTimeoutMs });
+  const reconfiguration = new Reconfiguration({
+    ...core,
+    strict: config.strictReconfigCheck,
+    transport,
+    requestIds,
+    leadership,
+  });
+  const versions = new VersionMonitor(core);
+  const autoPromotion = new AutoPromotion({ ...core, reconfiguration });
+  const publication = new Publication(core);
+  const corruption = new Corruption({
+    ...core,
+    exchange,
+    standstill,
+    configuration,
+    receiver,
+    marks,
+    sender,
+    leadership,
+    watches,
+  });
+  const readiness = new Readiness(exchange, corruption);
+
+  // --- The loop ---
+
+  const applier = new Applier({
+    clock,
+    faults,
+    store,
+    proposals,
+    standstill,
+    configuration,
+    space,
+    marks,
+    flusher,
+    limits: deps.applyLimits ?? APPLY_LIMITS,
+    applied: new AppliedEntries({
+      metrics,
+      logger,
+      malformed,
+      proposals,
+      space,
+      publication,
+      corruption,
+      warningMs: config.warningApplyDurationMs,
+    }),
+  });
+  const snapshotInstall = new SnapshotInstall({
+    files,
+    wal,
+    marks,
+    exchange,
+    configuration,
+    publication,
+    raft,
+    lifetime,
+    metrics,
+    logger,
+    faults,
+  });
+  const loop = new MemberLoop({
+    ...core,
+    wal,
+    unwritten,
+    transport,
+    applier,
+    standstill,
+    snapshotInstall,
+    sender,
+    keeper,
+    versions,
+    faults,
+    tickMs: config.heartbeatIntervalMs,
+    timeouts: new Timeouts({ metrics, config, leader, store, transport }),
+  });
+  const slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
+    clock,
+    logger,
+    metrics,
+    leader,
+    leadership,
+    syncingSinceMs: () => wal.syncingSinceMs,
+    othersAreDone: () => othersHave(raft.status(), loop.unsyncedIndex),
+  });
+  const firstElection = new FirstElection(config.electionTicks, {
+    clock,
+    logger,
+    transport,
+    raft,
+    turns,
+  });
+
+  // --- The ways in ---
+
+  const entry: EntryPointDeps = {
+    limits,
+    proposals,
+    reads,
+    store,
+    readiness,
+    watches,
+    authority,
+    quota: space.keeper,
+    tokenRoles: new FeatureSupport("token-roles", core),
+    userCreations: new FeatureSupport("user-creations", core),
+  };
+  return {
+    ...inputs,
+    memberId,
+    clusterId,
+    limits,
+    minLeaseTtlSeconds,
+    entry,
+    store,
+    wal,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    requestIds,
+    proposals,
+    reads,
+    slices,
+    watches,
+    auth,
+    keeper,
+    leases,
+    exchange,
+    flusher,
+    space,
+    transport,
+    departure,
+    sent,
+    unwritten,
+    configuration,
+    leadership,
+    reconfiguration,
+    versions,
+    autoPromotion,
+    publication,
+    corruption,
+    readiness,
+    loop,
+    slowDisk,
+    firstElection,
+  };
 }
 
-function raftOf({ config, deps, ids, state, logMemory }: Base): Raft {
+function raftOf({ config, deps, state }: MemberInputs, logMemory: LogMemory): Raft {
   const raftLogger = deps.logger.child("raft");
   const { index: applied, confState } = state.store.position;
   const raft = new Raft(
     {
-      id: ids.memberId,
+      id: state.memberId,
       electionTicks: config.electionTicks,
       heartbeatTicks: 1,
       randomBelow: electionRandom(deps.random),
@@ -207,258 +529,4 @@ function raftOf({ config, deps, ids, state, logMemory }: Base): Raft {
   );
   deps.onRaft?.(raft);
   return raft;
-}
-
-function stateParts(core: Core) {
-  const { config, deps, metrics, ids, clock, faults, store, lifetime, raft, leader } = core;
-  const { requests, reads, signal } = core;
-  const watches = new WatchHub(
-    {
-      progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs,
-      maxRequestBytes: config.maxRequestBytes,
-      limits: deps.watchLimits,
-    },
-    {
-      clock,
-      random: deps.random.fork("watch-progress"),
-      header: (revision) => ({ ...ids, revision, raftTerm: raft.term }),
-      events: metrics.watchEvents,
-      fatal: lifetime.end,
-    },
-  );
-  const slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, {
-    clock,
-    answers: deps.answerLimits,
-  });
-  const auth = new AccessControl({
-    clock,
-    secrets: deps.secrets,
-    bcryptCost: config.bcryptCost,
-    trustedProxies: config.trustedProxies,
-    tokenTtlSeconds: config.authTokenTtlSeconds,
-    clientCertAuth: config.clientTls?.clientCertAuth ?? false,
-    store: () => store.current,
-    appliedIndex: () => core.loop.appliedIndex,
-    linearizable: () => reads.wait(),
-    run: async (caller, steps) => slices.run(caller, steps),
-    recheckWatches: () => watches.recheck(),
-  });
-  requests.authority = auth.authority;
-  const exchange = new StoreExchange({
-    disk: deps.disk,
-    keyspaces: deps.keyspaces,
-    storeDir: config.storeDir,
-    faults,
-    store,
-    stepKeys: deps.applyLimits?.stepKeys,
-    batchOps: config.backendBatchLimit,
-    sha256: deps.sha256,
-    fatal: lifetime.end,
-  });
-  const flusher = new Flusher(config.backendBatchIntervalMs, {
-    clock,
-    store,
-    exchange,
-    faults,
-    wake: signal.wake,
-    fatal: lifetime.end,
-    duration: metrics.backendCommitDuration,
-  });
-  const space = new Space({
-    memberId: ids.memberId,
-    config,
-    store,
-    clock,
-    logger: deps.logger,
-    metrics,
-    isLeader: () => leader.isLeader,
-    propose: (kind, request) => requests.propose(kind, request),
-    flush: () => flusher.flush(),
-    readable: () => exchange.over(),
-    fatal: lifetime.end,
-  });
-  const minLeaseTtlSeconds = Math.ceil(
-    (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
-  );
-  const keeper = new LeaseKeeper(
-    {
-      minTtlSeconds: minLeaseTtlSeconds,
-      extendMs: config.electionTicks * config.heartbeatIntervalMs,
-      confirmedForMs: config.heartbeatIntervalMs,
-      checkpointIntervalMs:
-        config.featureGates.get("LeaseCheckpoint") === true
-          ? LEASE_CHECKPOINT_INTERVAL_MS
-          : undefined,
-    },
-    {
-      clock,
-      logger: deps.logger.child("lease"),
-      counters: { renewed: metrics.leasesRenewed, expired: metrics.leasesExpired },
-      lessor: () => store.current.lessor,
-      confirm: () => reads.wait(),
-      propose: (term, kind, bodies) => requests.proposeInTerm(term, kind, bodies),
-      beforeRevoke: (id) => deps.beforeRevoke?.(store.current, id),
-    },
-  );
-  return { watches, slices, auth, exchange, flusher, space, minLeaseTtlSeconds, keeper };
-}
-
-function clusterParts(core: Stateful) {
-  const { config, deps, metrics, ids, clock, logger, call, timeoutMs, faults, state } = core;
-  const { store, lifetime, raft, loop, leader, transport, requests, proposals, reads } = core;
-  const common = { ...ids, config, clock, logger, metrics, store };
-  const stopServing = () => {
-    proposals.failAll(errorOf("Stopped"));
-    reads.failAll(errorOf("Stopped"));
-    core.slices.close(errorOf("Stopped"));
-  };
-  const cluster = clusterKeeping({
-    ...common,
-    timeoutMs,
-    call,
-    stopServing,
-    end: lifetime.end,
-    peers: () => transport.peers(),
-    leader: () => leader.leader,
-    isLearner: () => raft.confState.learners.includes(ids.memberId),
-    status: () => raft.status(),
-    nextRequestId: () => core.requestIds.next(),
-    proposeChange: (change) =>
-      lifetime.hasEnded
-        ? "not-a-member"
-        : loop.withRaft((machine) => machine.proposeConfChange(change)),
-    propose: (kind, request) => requests.propose(kind, request),
-    wait: (requestId) => proposals.wait(requestId),
-    linearizable: () => reads.wait(),
-    promoted: (error) => countPromotion(metrics, error),
-    transfer: (to) => loop.withRaft((machine) => machine.transferLeadership(to)),
-    hasEnded: () => lifetime.hasEnded,
-  });
-  const snapshots = new Snapshots(
-    {
-      snapshotCount: config.snapshotCount,
-      catchUpEntries: config.snapshotCatchUpEntries,
-      maxWalFiles: config.maxWalFiles,
-      ...core.logMemory,
-      maxSnapshotFiles: MAX_SNAPSHOT_FILES,
-    },
-    {
-      memberId: ids.memberId,
-      config,
-      clock,
-      store,
-      wal: core.wal,
-      files: core.files,
-      transport,
-      loop,
-      disk: deps.disk,
-      keyspaces: deps.keyspaces,
-      faults,
-      logger: deps.logger.child("server/snapshots"),
-      received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
-      fatal: lifetime.end,
-    },
-    state.snapshot.index,
-  );
-  const configuration = new Configuration({
-    ...common,
-    raft,
-    transport,
-    maxLearners: config.maxLearners,
-    remotes: state.remotes,
-    disconnectDelayMs: config.electionTimeoutMs,
-    settled: (result) => proposals.settle(result.requestId, result),
-    removed: (index, voters) => cluster.departure.applied({ index, voters }),
-    malformed: core.malformed,
-  });
-  const publication = new Publication({
-    ...common,
-    hasEnded: () => lifetime.hasEnded,
-    propose: (kind, request) => requests.propose(kind, request),
-  });
-  const snapshotInstall = new SnapshotInstall({
-    files: core.files,
-    wal: core.wal,
-    snapshots,
-    exchange: core.exchange,
-    configuration,
-    publication,
-    loop,
-    lifetime,
-    metrics,
-    logger,
-    faults,
-  });
-  return { stopServing, cluster, snapshots, configuration, publication, snapshotInstall };
-}
-
-function entryParts(core: Clustered) {
-  const { config, metrics, ids, clock, logger, call, timeoutMs, store, lifetime } = core;
-  const { raft, loop, leader, requests, reads, exchange, snapshots, watches, cluster } = core;
-  const handOver = () => cluster.leadership.handOver();
-  const corruption = new Corruption({
-    host: {
-      ...ids,
-      config,
-      clock,
-      store,
-      watches,
-      leader,
-      loop,
-      handOver,
-      readable: () => exchange.over(),
-      linearizable: () => reads.wait(),
-    },
-    call,
-    logger,
-    snapshots,
-    propose: (request) => requests.propose("alarm", AlarmRequest.encode(request)),
-    hasEnded: () => lifetime.hasEnded,
-    entriesAfter: (index) => raft.appliedFrom(index + 1),
-    standStill: (task) => loop.standStill(task),
-    exchange: (index, replay) => exchange.run(index, replay),
-    replayConfChange: (replayed, entry) => core.configuration.replay(replayed, entry),
-  });
-  const readiness = new Readiness(exchange, corruption);
-  const asking = { memberId: ids.memberId, clock, call, store: () => store.current };
-  const entry = new EntryPoints(core.requestLimits, {
-    requests,
-    reads,
-    store,
-    readiness,
-    watches,
-    quota: core.space.keeper,
-    authority: core.auth.authority,
-    tokenRoles: new FeatureSupport("token-roles", asking),
-    userCreations: new FeatureSupport("user-creations", asking),
-  });
-  const leases = new Leases({
-    clock,
-    keeper: core.keeper,
-    call,
-    timeoutMs,
-    store,
-    slices: core.slices,
-    isLeader: () => leader.isLeader,
-    leaderUrls: () =>
-      leader.isLeader ? undefined : store.current.membership.member(leader.leader)?.peerUrls,
-    linearizable: () => reads.wait(),
-  });
-  const slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
-    clock,
-    logger,
-    metrics,
-    handOver,
-    syncingSinceMs: () => core.wal.syncingSinceMs,
-    othersAreDone: () => othersHave(raft.status(), loop.unsyncedIndex),
-    isLeader: () => leader.isLeader,
-  });
-  const firstElection = new FirstElection(config.electionTicks, {
-    clock,
-    logger,
-    activePeers: () =>
-      core.transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length,
-    advanceElection: (ticks) => loop.withRaft((it) => it.advanceElection(ticks)),
-  });
-  return { corruption, readiness, entry, leases, slowDisk, firstElection };
 }

@@ -22,7 +22,7 @@ import {
 import type { Readiness } from "./apply/readiness.ts";
 import { type Access, type Admission, type Authority, NEEDED_STORE } from "./identity/authority.ts";
 import { type Caller, type Identity, MEMBER_CALLER } from "./identity/caller.ts";
-import type { RaftRequests } from "./loop/raft-requests.ts";
+import type { Proposals } from "./loop/proposals.ts";
 import type { Reads } from "./loop/reads.ts";
 import type { FeatureSupport } from "./membership/features.ts";
 import type { StoreRef } from "./reads/store-ref.ts";
@@ -30,7 +30,8 @@ import type { SpaceKeeper } from "./space/index.ts";
 import type { WatchHub, WatchStream } from "./watch/index.ts";
 
 export interface EntryPointDeps {
-  readonly requests: RaftRequests;
+  readonly limits: RequestLimits;
+  readonly proposals: Proposals;
   readonly reads: Reads;
   readonly store: StoreRef;
   readonly quota: Pick<SpaceKeeper, "hasSpace" | "refuse">;
@@ -52,12 +53,11 @@ export interface ReadRequest<T> {
   readonly run: () => T | Promise<T>;
 }
 
+/** The base of Member, which adds its standing and its end. */
 export class EntryPoints {
-  readonly #limits: RequestLimits;
   readonly #deps: EntryPointDeps;
 
-  constructor(limits: RequestLimits, deps: EntryPointDeps) {
-    this.#limits = limits;
+  constructor(deps: EntryPointDeps) {
     this.#deps = deps;
   }
 
@@ -75,20 +75,33 @@ export class EntryPoints {
     request: Uint8Array,
     decoded?: RequestOf<K>,
   ): Promise<Applied<K>> {
-    const limits = this.#limits;
+    let message: RequestOf<K>;
     try {
-      const message = decoded ?? decodeRequest(kind, request, limits);
+      message = decoded ?? decodeRequest(kind, request, this.#deps.limits);
       const refusal = this.spaceRefusal(kind, message);
       if (refusal !== undefined) return refusal;
-      checkMessage(kind, message, limits);
     } catch (error) {
       return Promise.reject(error);
     }
-    const { authority } = this.#deps;
-    // A login proves the user by its password, whatever token it carries besides.
-    if (!authority.isEnforced || kind === "authenticate")
-      return this.#enqueue(caller, undefined, kind, request);
+    return this.proposeFitting(caller, kind, request, message);
+  }
+
+  /**
+   * As `propose`, for a request that `spaceRefusal` was asked about: it did much before.
+   * @param message what the bytes hold
+   */
+  proposeFitting<K extends RequestKind>(
+    caller: Caller,
+    kind: K,
+    request: Uint8Array,
+    message: RequestOf<K>,
+  ): Promise<Applied<K>> {
+    const { authority, limits } = this.#deps;
     try {
+      checkMessage(kind, message, limits);
+      // A login proves the user by its password, whatever token it carries besides.
+      if (!authority.isEnforced || kind === "authenticate")
+        return this.#enqueue(caller, undefined, kind, request);
       const identity = authority.identify(caller);
       if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
       return identity.then((one) => this.#enqueue(caller, one, kind, request));
@@ -129,10 +142,12 @@ export class EntryPoints {
     kind: K,
     request: Uint8Array,
   ): Promise<Applied<K>> {
-    const { requests, tokenRoles } = this.#deps;
+    const { proposals, tokenRoles } = this.#deps;
     const waiting = identity?.roles === undefined ? undefined : tokenRoles.ready();
-    const enqueue = () => requests.enqueue(identity, kind, request);
-    const result = waiting === undefined ? enqueue() : waiting.then(enqueue);
+    const result =
+      waiting === undefined
+        ? proposals.enqueue(identity, kind, request)
+        : waiting.then(() => proposals.enqueue(identity, kind, request));
     caller.trace?.proposed(result);
     return result;
   }
@@ -187,20 +202,6 @@ export class EntryPoints {
       await this.#deps.reads.wait();
       await this.#admit(caller, access);
     }
-  }
-
-  /**
-   * Renews a lease, at once where nothing has to be waited for.
-   * @throws EtcdError, or rejects with one, where it is not permitted
-   */
-  renew<T>(caller: Caller, leaseId: bigint, run: () => T | Promise<T>): T | Promise<T> {
-    const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });
-    return admission instanceof Promise ? admission.then(run) : run();
-  }
-
-  /** False while every caller may do everything. */
-  get needsPermission(): boolean {
-    return this.#deps.authority.isEnforced;
   }
 
   /** Undefined while callers need no permission. */

@@ -5,13 +5,7 @@
  *     begin: initial check -> transport -> links -> loop -> publication
  *     end:   loop stops -> callers are refused -> transport -> readers let go -> store -> log
  */
-import type { raftpb } from "@quorate/proto";
-import type { RequestKind } from "@quorate/store";
-import { AppliedEntries } from "./apply/applied-entries.ts";
-import { APPLY_LIMITS, Applier } from "./apply/applier.ts";
 import type { MemberParts } from "./assemble.ts";
-import type { LoopHandlers } from "./loop/loop-parts.ts";
-import type { PeerPortTarget } from "./loop/peer-port.ts";
 import type { Removal } from "./membership/index.ts";
 import { nameMember } from "./metric-sources.ts";
 
@@ -21,7 +15,7 @@ export class Lifecycle {
 
   constructor(parts: MemberParts) {
     this.#parts = parts;
-    const { store, watches, slices, space, snapshots, corruption, keeper, lifetime, deps } = parts;
+    const { store, watches, slices, space, sent, corruption, keeper, lifetime, deps } = parts;
     const { auth } = parts;
     watches.attach(store.current.mvcc);
     store.current.lessor.observer = keeper;
@@ -47,13 +41,10 @@ export class Lifecycle {
         if (!lifetime.hasEnded) space.attach();
       },
     });
-    store.follow({ detach: () => snapshots.close() });
-    lifetime.listen((error) => {
-      parts.loop.stop();
-      parts.stopServing();
-      this.#close({ flush: error === undefined })
-        .catch(() => {})
-        .then(() => deps.onEnd(error));
+    store.follow({ detach: () => sent.close() });
+    void lifetime.ended.then(async ({ error }) => {
+      await this.#close({ flush: error === undefined }).catch(() => {});
+      deps.onEnd(error);
     });
   }
 
@@ -71,48 +62,45 @@ export class Lifecycle {
   }
 
   async #begin(removal: Removal | undefined): Promise<void> {
-    const { config, metrics, ids, corruption, transport, configuration, loop } = this.#parts;
-    const { port, flusher, space, slowDisk, cluster, publication, lifetime } = this.#parts;
-    nameMember(metrics, ids.memberId, config);
+    const { config, metrics, memberId, corruption, transport, configuration, loop } = this.#parts;
+    const { flusher, space, slowDisk, departure, publication, lifetime } = this.#parts;
+    nameMember(metrics, memberId, config);
     if (removal === undefined) await corruption.initialCheck();
-    port.attach(this.#portTarget());
     this.#isTransportOpen = true;
     await transport.listen();
     configuration.connectPeers();
     flusher.start();
-    const handlers = this.#loopHandlers();
     if (removal !== undefined) {
       // It answers its peers, and serves no clients.
-      loop.start(handlers);
-      cluster.departure.applied(removal);
+      loop.start();
+      departure.applied(removal);
       return;
     }
     space.start();
     corruption.start();
-    loop.start(handlers);
+    loop.start();
     slowDisk.start();
-    if (configuration.isAlone) loop.withRaft((raft) => raft.campaign());
+    if (configuration.isAlone) configuration.campaign();
     else if (config.initialElectionTickAdvance) this.#parts.firstElection.start();
-    if (config.autoPromote) cluster.autoPromotion.start();
+    if (config.autoPromote) this.#parts.autoPromotion.start();
     publication.publish().catch(lifetime.end);
   }
 
   /** Ends the member in order: everything applied is on disk when it resolves. */
   async stop(): Promise<void> {
     if (!this.#parts.lifetime.stop()) return;
-    this.#parts.stopServing();
     await this.#close({ flush: true });
   }
 
   async #close(options: { flush: boolean }): Promise<void> {
-    const { loop, keeper, cluster, flusher, corruption, slowDisk, transport } = this.#parts;
-    const { exchange, watches, slices, space, snapshots, store, wal } = this.#parts;
+    const { loop, keeper, departure, flusher, corruption, slowDisk, transport } = this.#parts;
+    const { exchange, watches, slices, space, sent, store, wal, unwritten } = this.#parts;
     loop.stop();
     keeper.steppedDown();
     this.#parts.auth.close();
-    cluster.autoPromotion.stop();
-    cluster.departure.stop();
-    cluster.versions.stop();
+    this.#parts.autoPromotion.stop();
+    departure.stop();
+    this.#parts.versions.stop();
     flusher.stop();
     corruption.stop();
     slowDisk.stop();
@@ -122,99 +110,12 @@ export class Lifecycle {
     await exchange.over().catch(() => {});
     await Promise.all([watches.detach(), slices.drained()]);
     await space.stop();
-    await snapshots.close();
+    await sent.close();
     try {
-      if (options.flush) loop.writeHardState();
+      if (options.flush) unwritten.write();
       await store.current.close(options);
     } finally {
       await wal.close();
     }
-  }
-
-  // --- While it runs ---
-
-  #portTarget(): PeerPortTarget {
-    const { cluster, loop, peerMessages, snapshots } = this.#parts;
-    return {
-      ...cluster.links,
-      received: (messages) => {
-        cluster.departure.heard(messages);
-        loop.received(peerMessages.admit(messages));
-      },
-      snapshotReceived: (stream) => snapshots.receive(stream),
-      unreachable: (id) => loop.withRaft((raft) => raft.reportUnreachable(id)),
-      snapshotSent: (id, taken) => snapshots.sent(id, taken),
-    };
-  }
-
-  #loopHandlers(): LoopHandlers {
-    const { snapshotInstall, snapshots, peerMessages } = this.#parts;
-    return {
-      applier: this.#applier(),
-      saveSnapshot: (snapshot) => snapshotInstall.save(snapshot),
-      install: (snapshot) => snapshotInstall.install(snapshot),
-      sendSnapshot: (message) => snapshots.send(message),
-      leaderChanged: () => this.#leaderChanged(),
-      refused: (message, reason) => peerMessages.refuse(message, reason),
-    };
-  }
-
-  #applier(): Applier {
-    const { clock, deps, faults, store, proposals, metrics, logger, config } = this.#parts;
-    const isAwaited = (requestId: bigint) => proposals.applies(requestId);
-    const applied = new AppliedEntries({
-      metrics,
-      logger,
-      warningMs: config.warningApplyDurationMs,
-      malformed: this.#parts.malformed,
-      settle: (requestId, result) => proposals.settle(requestId, result),
-      succeeded: (kind) => this.#succeeded(kind),
-    });
-    return new Applier({
-      clock,
-      faults,
-      limits: deps.applyLimits ?? APPLY_LIMITS,
-      canApply: () => !store.current.isFull,
-      begin: (entry) => store.current.begin(entry, isAwaited),
-      applied: (...outcome) => applied.applied(...outcome),
-      applyConfChange: (entry) => this.#applyConfChange(entry),
-      sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
-    });
-  }
-
-  /** A request of this kind was applied without an error. */
-  #succeeded(kind: RequestKind): void {
-    const { space, publication, corruption } = this.#parts;
-    if (kind === "compaction") space.compactionScheduled();
-    else if (kind === "clusterVersionSet") publication.versionMayBeKnown();
-    if (kind !== "alarm") return;
-    space.alarmsChanged();
-    corruption.alarmsChanged();
-  }
-
-  #sliceEnded(index: number, bytes: number): void {
-    const { space, snapshots, store, flusher } = this.#parts;
-    space.keeper.applied();
-    snapshots.applied(index, bytes);
-    if (store.current.isFlushDue) flusher.flush();
-  }
-
-  #applyConfChange(entry: raftpb.Entry): void {
-    const { configuration, leader, clock, lifetime, loop } = this.#parts;
-    configuration.apply(entry);
-    if (leader.leader !== 0n || !configuration.isAlone) return;
-    clock.endOfTurn(() => {
-      if (!lifetime.hasEnded) loop.withRaft((raft) => raft.campaign());
-    });
-  }
-
-  #leaderChanged(): void {
-    const { keeper, leader, raft, metrics, clock, cluster } = this.#parts;
-    if (leader.isLeader) keeper.leads(raft.term);
-    else keeper.steppedDown();
-    if (leader.leader === 0n) return;
-    metrics.leaderChanges.add();
-    leader.electedMs = clock.monotonicMs();
-    if (leader.isLeader) cluster.versions.lead();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One member of a cluster, for services and endpoints. Its parts are put together in assemble.ts,
- * begun and closed in lifecycle.ts.
+ * One member of a cluster, for services and endpoints. Its ways in are those of EntryPoints. Its
+ * parts are put together in assemble.ts, begun and closed in lifecycle.ts.
  *
  *     const member = await Member.start(config, deps);   // opens or makes the data directory
  *     await member.ready;                                 // it has published itself: it can serve
@@ -12,18 +12,14 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import type { ResponseHeader } from "@quorate/proto";
-import type { StreamCall } from "@quorate/rpc";
-import type { Applied, RequestKind, RequestOf, Store } from "@quorate/store";
+import type { Store } from "@quorate/store";
 import { assemble, type MemberInputs, type MemberParts } from "./assemble.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import type { Corruption } from "./corruption/index.ts";
 import type { MemberDeps } from "./deps.ts";
-import type { ReadRequest } from "./entry-points.ts";
+import { EntryPoints } from "./entry-points.ts";
 import type { AccessControl } from "./identity/access-control.ts";
-import type { Access } from "./identity/authority.ts";
-import type { Caller } from "./identity/caller.ts";
-import type { CountedLease } from "./lease/epoch.ts";
 import type { Leases } from "./lease/leases.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Leadership, Reconfiguration } from "./membership/index.ts";
@@ -31,9 +27,9 @@ import { metricsOf, walObserver } from "./metric-sources.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
 import type { Slices } from "./reads/slices.ts";
 import type { Space } from "./space/index.ts";
-import type { WatchHub, WatchStream } from "./watch/index.ts";
+import type { WatchHub } from "./watch/index.ts";
 
-export class Member {
+export class Member extends EntryPoints {
   readonly id: bigint;
   readonly clusterId: bigint;
   readonly config: MemberConfig;
@@ -81,13 +77,14 @@ export class Member {
 
   private constructor(inputs: MemberInputs) {
     const parts = assemble(inputs);
+    super(parts.entry);
     this.#parts = parts;
     this.#lifecycle = new Lifecycle(parts);
-    this.id = parts.ids.memberId;
-    this.clusterId = parts.ids.clusterId;
+    this.id = parts.memberId;
+    this.clusterId = parts.clusterId;
     this.config = parts.config;
     this.metrics = parts.metrics;
-    this.clock = parts.clock;
+    this.clock = parts.deps.clock;
     this.logger = parts.deps.logger.child("v3rpc");
     this.watches = parts.watches;
     this.leases = parts.leases;
@@ -98,65 +95,10 @@ export class Member {
     this.minLeaseTtlSeconds = parts.minLeaseTtlSeconds;
   }
 
-  // --- The ways in ---
-
-  /** As EntryPoints.propose. */
-  propose<K extends RequestKind>(
-    caller: Caller,
-    kind: K,
-    request: Uint8Array,
-    decoded?: RequestOf<K>,
-  ): Promise<Applied<K>> {
-    return this.#parts.entry.propose(caller, kind, request, decoded);
-  }
-
-  /** As EntryPoints.noteUserCreations. */
-  noteUserCreations(): Promise<void> {
-    return this.#parts.entry.noteUserCreations();
-  }
-
-  /** As EntryPoints.spaceRefusal. */
-  spaceRefusal<K extends RequestKind>(kind: K, message: RequestOf<K>): Promise<never> | undefined {
-    return this.#parts.entry.spaceRefusal(kind, message);
-  }
-
-  /** As EntryPoints.read. */
-  read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
-    return this.#parts.entry.read(caller, request);
-  }
-
-  /** As EntryPoints.permit. */
-  permit(caller: Caller, access: Access): Promise<void> | undefined {
-    return this.#parts.entry.permit(caller, access);
-  }
-
-  /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
-  renewLease(caller: Caller, id: bigint): number | Promise<number> {
-    return this.#parts.entry.renew(caller, id, () => this.leases.renew(id));
-  }
-
-  /**
-   * Renews a lease that `leases.counted` has found, at once and for any caller. False, with nothing
-   * done, where permission is needed or something has to be waited for: it takes `renewLease`.
-   */
-  renewAgain(lease: CountedLease): boolean {
-    return !this.#parts.entry.needsPermission && this.leases.renewAgain(lease);
-  }
-
   /** Resolves when users and roles of the store are those of the cluster and may be shown. */
   async current(): Promise<void> {
     await this.#parts.reads.wait();
     await this.#parts.readiness.servable();
-  }
-
-  /** As EntryPoints.watch. */
-  watch(caller: Caller, call: StreamCall): WatchStream {
-    return this.#parts.entry.watch(caller, call);
-  }
-
-  /** As EntryPoints.operate. */
-  operate<T>(caller: Caller, access: Access, run: () => Promise<T>): Promise<T> {
-    return this.#parts.entry.operate(caller, access, run);
   }
 
   /** An id for a lease whose client has none in mind. */
@@ -175,11 +117,11 @@ export class Member {
   }
 
   get reconfiguration(): Reconfiguration {
-    return this.#parts.cluster.reconfiguration;
+    return this.#parts.reconfiguration;
   }
 
   get leadership(): Leadership {
-    return this.#parts.cluster.leadership;
+    return this.#parts.leadership;
   }
 
   /** The store in use; it may be replaced by another from one turn to the next. */
@@ -214,7 +156,7 @@ export class Member {
   }
 
   get appliedIndex(): number {
-    return this.#parts.loop.appliedIndex;
+    return this.#parts.raft.appliedIndex;
   }
 
   /** Read index rounds that were sent more than once, and linearizable reads that failed. */
@@ -244,7 +186,7 @@ export class Member {
    * another leads or the time is up.
    */
   handOver(): Promise<void> {
-    return this.#parts.cluster.leadership.handOver();
+    return this.#parts.leadership.handOver();
   }
 
   /** Ends the member in order: everything applied is on disk when it resolves. */

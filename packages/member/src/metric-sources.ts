@@ -3,7 +3,7 @@
  * scrape, and who observes what.
  */
 import type { Clock } from "@quorate/host";
-import { type EtcdError, idToHex } from "@quorate/proto";
+import { idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import type { SaveTiming } from "@quorate/wal";
 import { gates } from "./config/features.ts";
@@ -96,10 +96,4 @@ export function saveTiming(metrics: MemberMetrics, clock: Clock): SaveTiming {
       metrics.snapSaveDuration.observe(durationMs / 1000);
     },
   };
-}
-
-/** Counts a learner's promotion, or the leader's refusal. */
-export function countPromotion(metrics: MemberMetrics, error: EtcdError | undefined): void {
-  if (error === undefined) metrics.learnerPromoteSuccesses.add();
-  else metrics.learnerPromoteFailures.with(error.message).add();
 }

@@ -5,9 +5,9 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
-import type { Applied, RequestKind } from "@quorate/store";
 import type { MemberConfig } from "./config/member-config.ts";
 import { majorMinor, SERVER_VERSION } from "./config/version.ts";
+import type { Proposals } from "./loop/proposals.ts";
 import { compareVersions } from "./membership/versions.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
 import type { StoreRef } from "./reads/store-ref.ts";
@@ -23,9 +23,8 @@ export interface PublicationParts {
   readonly metrics: MemberMetrics;
   readonly logger: Logger;
   readonly store: StoreRef;
-  /** True once the member is ending: nothing is tried again. */
-  readonly hasEnded: () => boolean;
-  propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
+  readonly lifetime: { readonly hasEnded: boolean };
+  readonly proposals: Pick<Proposals, "propose">;
 }
 
 export class Publication {
@@ -58,13 +57,13 @@ export class Publication {
       member_ID: memberId,
       memberAttributes: attributes,
     });
-    while (!this.#parts.hasEnded()) {
+    while (!this.#parts.lifetime.hasEnded) {
       try {
-        const applied = await this.#parts.propose("clusterMemberAttrSet", request);
+        const applied = await this.#parts.proposals.propose("clusterMemberAttrSet", request);
         if (applied.error !== undefined) throw applied.error;
         break;
       } catch (error) {
-        if (this.#parts.hasEnded()) return;
+        if (this.#parts.lifetime.hasEnded) return;
         logger.warn("failed to publish local member to cluster through raft", {
           "local-member-id": idToHex(memberId),
           error: (error as Error).message,
@@ -74,7 +73,7 @@ export class Publication {
         await new Promise<void>((resolve) => this.#parts.clock.after(PUBLISH_RETRY_MS, resolve));
       }
     }
-    if (this.#parts.hasEnded()) return;
+    if (this.#parts.lifetime.hasEnded) return;
     this.#published = true;
     logger.info("published local member to cluster through raft", {
       "local-member-id": idToHex(memberId),

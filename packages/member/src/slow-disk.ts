@@ -16,7 +16,7 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Status } from "@quorate/raft";
-import { quorumOf } from "./membership/index.ts";
+import { type Leadership, quorumOf } from "./membership/index.ts";
 import type { MemberMetrics } from "./metrics/member-metrics.ts";
 
 /** How often is looked. */
@@ -57,9 +57,8 @@ export interface SlowDiskParts {
    * they are enough, and have them.
    */
   othersAreDone(): boolean;
-  isLeader(): boolean;
-  /** Transfers leadership to another member; never rejects. */
-  handOver(): Promise<void>;
+  readonly leader: { readonly isLeader: boolean };
+  readonly leadership: Pick<Leadership, "handOver">;
 }
 
 /**
@@ -108,8 +107,8 @@ export class SlowDisk {
   }
 
   #look(): void {
-    const { clock, isLeader, othersAreDone, syncingSinceMs } = this.#parts;
-    if (!isLeader()) {
+    const { clock, leader, othersAreDone, syncingSinceMs } = this.#parts;
+    if (!leader.isLeader) {
       this.#buckets = [];
       return;
     }
@@ -136,7 +135,7 @@ export class SlowDisk {
   }
 
   #judge(nowMs: number): void {
-    const { handOver, logger, metrics } = this.#parts;
+    const { leadership, logger, metrics } = this.#parts;
     const sum = (key: "slowMs" | "behindMs" | "syncs") =>
       this.#buckets.reduce((total, bucket) => total + bucket[key], 0);
     const [slowMs, behindMs, syncs] = [sum("slowMs"), sum("behindMs"), sum("syncs")];
@@ -154,6 +153,6 @@ export class SlowDisk {
       advice:
         "give the write-ahead log a disk of its own or a faster one; see etcd_disk_wal_fsync_duration_seconds",
     });
-    void handOver();
+    void leadership.handOver();
   }
 }

@@ -35,8 +35,7 @@ function configurationOf(members: Map<bigint, Member>) {
     store: { current: { membership, applyConfChange() {} } },
     transport: { peers: () => [], addPeer() {}, removePeer() {}, updatePeer() {} },
     logger,
-    settled() {},
-    removed() {},
+    leader: { leader: 1n },
   };
   return { lines, configuration: new Configuration(parts as unknown as ConfigurationParts) };
 }

@@ -20,11 +20,13 @@ function begin() {
     electionTimeoutMs: ELECTION_MS,
     clock,
     logger: silentLogger,
-    stopServing: () => {
-      seen.isServing = false;
-    },
-    end: (error) => {
-      seen.endedWith ??= { error };
+    lifetime: {
+      stopServing: () => {
+        seen.isServing = false;
+      },
+      end: (error) => {
+        seen.endedWith ??= { error };
+      },
     },
   });
   return { clock, seen, departure };

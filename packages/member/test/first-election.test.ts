@@ -14,11 +14,19 @@ function setUp() {
   const election = new FirstElection(10, {
     clock,
     logger: silentLogger,
-    activePeers: () => {
-      state.looks++;
-      return state.peers;
+    transport: {
+      peers: () => {
+        state.looks++;
+        const status = { urls: [], roundTripMs: undefined };
+        return Array.from({ length: 3 }, (_, i) => ({
+          ...status,
+          id: BigInt(i),
+          activeSinceMs: i < state.peers ? 0 : undefined,
+        }));
+      },
     },
-    advanceElection: (ticks) => state.advanced.push(ticks),
+    raft: { advanceElection: (ticks) => void state.advanced.push(ticks) },
+    turns: { wake: () => {} },
   });
   election.start();
   return { clock, state, election };

@@ -35,7 +35,12 @@ function bench(urls: readonly string[] = ["http://one", "http://two"]) {
         fail: () => reject(new Error("lost")),
       });
     });
-  const batches = new RenewBatches({ clock, call, leaderUrls: () => urls, timeoutMs: 1000 });
+  const batches = new RenewBatches({
+    clock,
+    call,
+    leader: { peerUrls: () => urls },
+    timeoutMs: 1000,
+  });
   const settle = async () => {
     clock.advance(1);
     for (let i = 0; i < 5; i++) await turn();

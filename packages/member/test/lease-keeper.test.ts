@@ -17,7 +17,13 @@ import {
   LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
-import { type AppliedEntry, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
+import {
+  type Applied,
+  type AppliedEntry,
+  MAX_CHECKPOINT_LEASES,
+  type RequestKind,
+  Store,
+} from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
   LeaseKeeper,
@@ -29,6 +35,7 @@ import {
   MAX_REVOKES_PER_TURN,
   NotPrimaryError,
 } from "../src/lease/keeper.ts";
+import { StoreRef } from "../src/reads/store-ref.ts";
 
 test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
   let state = 1;
@@ -91,25 +98,14 @@ class Bench {
         clock: this.clock,
         logger: silentLogger,
         counters: this.counters,
-        lessor: () => store.lessor,
-        confirm: () => this.confirm(),
-        propose: (_term, kind, requests) => {
-          if (this.#proposed === 0) {
-            this.clock.endOfTurn(() => {
-              this.#proposed = 0;
-            });
-          }
-          this.#proposed += requests.length;
-          this.mostProposed = Math.max(this.mostProposed, this.#proposed);
-          return requests.map((request) => {
-            const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
-            this.queue.push({
-              data: InternalRaftRequest.encode({ [kind]: request }),
-              resolve,
-              reject,
-            });
-            return promise;
-          });
+        store: new StoreRef(store),
+        reads: { wait: () => this.confirm() },
+        proposals: {
+          proposeInTerm: <K extends RequestKind>(
+            _term: number,
+            kind: K,
+            requests: readonly Uint8Array[],
+          ) => this.#propose(kind, requests) as Promise<Applied<K>>[],
         },
       },
     );
@@ -125,6 +121,21 @@ class Bench {
         this.keeper.revoked(id);
       },
     };
+  }
+
+  #propose(kind: RequestKind, requests: readonly Uint8Array[]): Promise<AppliedEntry>[] {
+    if (this.#proposed === 0) {
+      this.clock.endOfTurn(() => {
+        this.#proposed = 0;
+      });
+    }
+    this.#proposed += requests.length;
+    this.mostProposed = Math.max(this.mostProposed, this.#proposed);
+    return requests.map((request) => {
+      const { promise, resolve, reject } = Promise.withResolvers<AppliedEntry>();
+      this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
+      return promise;
+    });
   }
 
   static async open(checkpointIntervalMs?: number): Promise<Bench> {

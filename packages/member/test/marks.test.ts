@@ -6,13 +6,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { Histogram } from "@quorate/metrics";
 import { EMPTY, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import type { AppliedEntry, Store, StoreSnapshot } from "@quorate/store";
-import type { SnapshotStream, Transport } from "@quorate/transport";
+import type { Store, StoreSnapshot } from "@quorate/store";
+import type { SnapshotStream } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { Snapshots } from "../src/apply/snapshots.ts";
-import type { MemberLoop } from "../src/loop/loop.ts";
+import { LogMarks } from "../src/apply/log-marks.ts";
+import { SentSnapshots } from "../src/apply/sent-snapshots.ts";
+import { SnapshotReceiver } from "../src/apply/snapshot-receiver.ts";
+import { SnapshotSender } from "../src/apply/snapshot-sender.ts";
+import type { Lifetime } from "../src/loop/lifetime.ts";
+import { LoopTurns } from "../src/loop/loop-turns.ts";
+import { UnwrittenCommit } from "../src/loop/unwritten-commit.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
 
 /**
@@ -40,7 +46,7 @@ function setUp() {
     };
     return { position, sizeEstimateBytes: 0, chunks: (async function* () {})(), close };
   };
-  const store = { position, flush: () => flush.promise, snapshot } as unknown as Store;
+  const current = { position, flush: () => flush.promise, snapshot } as unknown as Store;
   const sent: SnapshotStream[] = [];
   const wal = {
     saveSnapshot: ({ index }: { index: number }) => {
@@ -52,21 +58,30 @@ function setUp() {
   const stepped: raftpb.Message[] = [];
   const raft = {
     term: 3,
+    appliedIndex: 56,
     get firstIndex() {
       return (compacted.at(-1) ?? 0) + 1;
     },
     compact: (index: number) => compacted.push(index),
     reportSnapshot: (id: bigint, taken: boolean) => reported.push([id, taken]),
   } as unknown as Raft;
-  const loop = {
-    appliedIndex: 56,
-    received: (messages: readonly raftpb.Message[]) => stepped.push(...messages),
-    writeHardState() {},
-    withRaft: <T>(change: (raft: Raft) => T) => change(raft),
-  } as unknown as MemberLoop<AppliedEntry>;
   const clock = new ManualClock();
+  const turns = new LoopTurns(clock);
+  const lifetime = { end: (error: unknown) => assert.fail(String(error)) } as unknown as Lifetime;
   for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
-  const snapshots = new Snapshots(
+  const receiver = new SnapshotReceiver({
+    raft,
+    messages: { step: (messages) => void stepped.push(...messages) },
+    clock,
+    disk,
+    keyspaces: new MemoryKeyspaceOpener(disk),
+    config: { storeDir: "/store" },
+    metrics: { snapshotStoreDuration: new Histogram([1]) },
+    logger: silentLogger,
+  });
+  const sentSnapshots = new SentSnapshots({ clock, raft, turns, lifetime });
+  const store = new StoreRef(current);
+  const log = new LogMarks(
     {
       snapshotCount: 10,
       catchUpEntries: 5,
@@ -76,31 +91,37 @@ function setUp() {
       maxSnapshotFiles: 5,
     },
     {
-      memberId: 1n,
-      store: new StoreRef(store),
+      store,
       wal,
       files: new SnapshotFiles(disk, "/snap"),
-      transport: {
-        sendSnapshot: (stream: SnapshotStream) => sent.push(stream),
-      } as unknown as Transport,
-      loop,
-      clock,
-      disk,
-      keyspaces: new MemoryKeyspaceOpener(disk),
-      config: { storeDir: "/store" },
+      raft,
+      turns,
+      unwritten: new UnwrittenCommit(wal),
+      sent: sentSnapshots,
+      receiver,
+      lifetime,
       logger: silentLogger,
       faults: () => {},
-      received: () => {},
-      fatal: (error) => assert.fail(String(error)),
     },
     0,
   );
+  const sender = new SnapshotSender({
+    memberId: 1n,
+    store,
+    raft,
+    transport: { sendSnapshot: (stream) => void sent.push(stream) },
+    sent: sentSnapshots,
+    marks: log,
+    lifetime,
+    logger: silentLogger,
+  });
+  const snapshots = { log, sender, sent: sentSnapshots, receiver };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
   /** Entries up to `index` are applied, and the mark that is due then is written. */
   const markAt = async (index: number, bytes = 100) => {
     position.index = index;
-    snapshots.applied(index, bytes);
+    snapshots.log.applied(index, bytes);
     ended.flushed();
     ended.marked();
     await settle();
@@ -112,8 +133,8 @@ function setUp() {
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
   const { snapshots, marks, flushed, settle } = setUp();
-  snapshots.applied(56, 100);
-  snapshots.installing(106);
+  snapshots.log.applied(56, 100);
+  snapshots.log.installing(106);
   flushed();
   await settle();
   assert.deepEqual(marks, []);
@@ -121,17 +142,17 @@ test("a mark that waits for its flush is given up when a snapshot is received", 
 
 test("a mark that waits for the disk changes nothing more when a snapshot is received", async () => {
   const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
-  snapshots.applied(56, 100);
+  snapshots.log.applied(56, 100);
   flushed();
   await settle();
   assert.deepEqual(marks, [56]);
-  snapshots.installing(106);
+  snapshots.log.installing(106);
   marked();
   await settle();
   assert.deepEqual(released, []);
   assert.deepEqual(compacted, []);
   // The member is at 106 now: the next mark is due from there, not from 56.
-  snapshots.applied(110, 100);
+  snapshots.log.applied(110, 100);
   flushed();
   await settle();
   assert.deepEqual(marks, [56]);
@@ -139,7 +160,7 @@ test("a mark that waits for the disk changes nothing more when a snapshot is rec
 
 test("an undisturbed mark releases what is before it", async () => {
   const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
-  snapshots.applied(56, 100);
+  snapshots.log.applied(56, 100);
   flushed();
   marked();
   await settle();
@@ -156,18 +177,18 @@ const TO_PEER = raftpb.Message.create({
 
 test("a follower is sent one snapshot at a time, from the opening of its view on, and every view is closed", async () => {
   const { snapshots, views, sent, settle } = setUp();
-  snapshots.send(TO_PEER);
-  snapshots.send(TO_PEER);
+  snapshots.sender.send(TO_PEER);
+  snapshots.sender.send(TO_PEER);
   assert.equal(views.asked.length, 1);
   views.asked[0].resolve();
   await settle();
-  snapshots.send(TO_PEER);
+  snapshots.sender.send(TO_PEER);
   await settle();
   assert.deepEqual([views.asked.length, sent.length, views.open], [1, 1, 1]);
-  snapshots.sent(2n, false);
+  snapshots.sent.ended(2n, false);
   await settle();
   assert.equal(views.open, 0);
-  snapshots.send(TO_PEER);
+  snapshots.sender.send(TO_PEER);
   assert.equal(views.asked.length, 2, "the next one, after the end of the first");
 });
 
@@ -176,7 +197,7 @@ test("the next mark is due so many entries or bytes after the last one, and none
   const noneAt = async (index: number, bytes: number) => {
     const before = [...marks];
     position.index = index;
-    snapshots.applied(index, bytes);
+    snapshots.log.applied(index, bytes);
     await settle();
     assert.deepEqual(marks, before);
   };
@@ -186,7 +207,7 @@ test("the next mark is due so many entries or bytes after the last one, and none
   await noneAt(67, (1 << 20) - 1);
   await markAt(68, 1);
   await noneAt(69, 1);
-  const { release } = snapshots.expect();
+  const { release } = snapshots.receiver.expect();
   await noneAt(90, 2 << 20);
   release();
   await markAt(91);
@@ -195,12 +216,12 @@ test("the next mark is due so many entries or bytes after the last one, and none
 test("the log behind a snapshot stays while it is sent and for half a minute after, for its receiver to go on from there", async () => {
   const { clock, snapshots, compacted, reported, views, markAt, settle } = setUp();
   await markAt(56);
-  snapshots.send(TO_PEER);
+  snapshots.sender.send(TO_PEER);
   views.asked[0].resolve();
   await settle();
   await markAt(80);
   assert.deepEqual(compacted, [51, 56], "while it is sent");
-  snapshots.sent(2n, true);
+  snapshots.sent.ended(2n, true);
   assert.deepEqual(reported, [[2n, true]]);
   await markAt(100);
   clock.advance(29_999);
@@ -219,10 +240,10 @@ test("the log does not stay for a snapshot that was not taken, nor beyond its bo
   ] as const) {
     const { clock, snapshots, compacted, views, markAt, settle } = setUp();
     await markAt(56);
-    snapshots.send(TO_PEER);
+    snapshots.sender.send(TO_PEER);
     views.asked[0].resolve();
     await settle();
-    snapshots.sent(2n, taken);
+    snapshots.sent.ended(2n, taken);
     clock.advance(0);
     await markAt(80, bytes);
     await markAt(100, bytes);
@@ -232,8 +253,8 @@ test("the log does not stay for a snapshot that was not taken, nor beyond its bo
 
 test("a view that opens after the store was let go is closed, and not sent", async () => {
   const { snapshots, views, sent, settle } = setUp();
-  snapshots.send(TO_PEER);
-  await snapshots.close();
+  snapshots.sender.send(TO_PEER);
+  await snapshots.sent.close();
   views.asked[0].resolve();
   await settle();
   assert.deepEqual([sent.length, views.open], [0, 0]);
@@ -243,7 +264,7 @@ test("a store that came for an attempt at healing that failed is removed when th
   const { disk, snapshots } = setUp();
   for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"])
     disk.makeDir(`/store/${name}`);
-  snapshots.expect();
+  snapshots.receiver.expect();
   assert.deepEqual(
     disk.list("/store").sort(),
     ["db", "db.99.recv"],
@@ -262,7 +283,7 @@ test("a snapshot that is not ahead is left unread, and Raft answers its message"
       yield EMPTY;
     })();
     await assert.rejects(
-      snapshots.receive({ message, body }),
+      snapshots.receiver.receive({ message, body }),
       new RegExp(`index ${index} is not ahead`),
     );
     // Where the response to an earlier one was lost, the leader learns the position from this one.

@@ -2,17 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
-import { Reads } from "../src/loop/reads.ts";
+import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
 
 function make() {
   const reads = new Reads(
     { maxWaiting: 100, timeoutMs: 5000, retryMs: 500 },
-    { clock: new ManualClock(), wake: () => {}, firstRound: 1 },
+    { clock: new ManualClock(), turns: { wake: () => {} }, firstRound: 1 },
   );
   const asked: Uint8Array[] = [];
-  const ask = (context: Uint8Array) => {
-    asked.push(context);
-    return true;
+  const raft: ReadIndexer = {
+    readIndex: (context) => {
+      asked.push(context);
+      return "accepted";
+    },
   };
   const done: string[] = [];
   const read = (name: string) => void reads.wait().then(() => done.push(name));
@@ -21,18 +23,18 @@ function make() {
     for (let i = 0; i < 5; i++) await Promise.resolve();
     return done.splice(0).join(" ");
   };
-  return { reads, asked, ask, read, settle };
+  return { reads, asked, raft, read, settle };
 }
 
 test("a read is not let go by a round that was asked before it came: a write in between would be missed", async () => {
-  const { reads, asked, ask, read, settle } = make();
+  const { reads, asked, raft, read, settle } = make();
   read("early");
-  reads.startRound(ask);
+  reads.startRound(raft);
   read("late");
   reads.answered(asked[0], 7);
   reads.release(7);
   assert.equal(await settle(), "early");
-  reads.startRound(ask);
+  reads.startRound(raft);
   assert.equal(asked.length, 2);
   assert.notDeepEqual(asked[1], asked[0]);
   reads.answered(asked[1], 9);
@@ -44,10 +46,10 @@ test("a read is not let go by a round that was asked before it came: a write in 
 });
 
 test("a round that is retried keeps its number and its first index, and takes no more reads", async () => {
-  const { reads, asked, ask, read, settle } = make();
+  const { reads, asked, raft, read, settle } = make();
   read("early");
-  reads.startRound(ask);
-  reads.leaderChanged(ask);
+  reads.startRound(raft);
+  reads.leaderChanged(raft);
   read("late");
   assert.deepEqual(asked[1], asked[0]);
   reads.answered(asked[0], 7);
@@ -60,11 +62,11 @@ test("a round that is retried keeps its number and its first index, and takes no
 });
 
 test("all reads of a turn share a round, and none is started where no read waits", async () => {
-  const { reads, asked, ask, read, settle } = make();
-  reads.startRound(ask);
+  const { reads, asked, raft, read, settle } = make();
+  reads.startRound(raft);
   assert.equal(asked.length, 0);
   for (const name of ["a", "b", "c"]) read(name);
-  reads.startRound(ask);
+  reads.startRound(raft);
   assert.equal(asked.length, 1);
   reads.answered(asked[0], 1);
   reads.release(1);

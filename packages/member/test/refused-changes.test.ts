@@ -26,7 +26,7 @@ test("refused additions: every caller has the error, the log a few lines and the
         lines.push(fields["omitted-lines"] as number | undefined),
     },
     store: { current: { membership: { isRemoved: () => false, members: () => members } } },
-    peers: () => [],
+    transport: { peers: () => [] },
   } as unknown as ReconfigurationParts;
   const reconfiguration = new Reconfiguration(parts);
   const refused = { message: errorOf("Unhealthy").message };

@@ -3,50 +3,74 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import type { AppliedEntry } from "@quorate/store";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/loop/limits.ts";
-import { MAX_SUCCESSIONS, Proposals } from "../src/loop/proposals.ts";
-import { type RaftRequestDeps, RaftRequests } from "../src/loop/raft-requests.ts";
-import { Reads } from "../src/loop/reads.ts";
+import { MAX_SUCCESSIONS, type ProposalOptions, Proposals } from "../src/loop/proposals.ts";
+import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
 import { RequestIds } from "../src/loop/request-ids.ts";
+import type { Timeouts } from "../src/loop/timeouts.ts";
+import type { StoreRef } from "../src/reads/store-ref.ts";
 
 const busy = { message: errorOf("TooManyRequests").message };
 const late = { message: errorOf("Timeout").message };
 
-function proposals(limits: Partial<{ maxWaiting: number; maxQueuedBytes: number }> = {}) {
+const timeouts = {
+  error: (_startedMs: number, isSucceeded: boolean) =>
+    errorOf(isSucceeded ? "TimeoutDueToLeaderFail" : "Timeout"),
+} as Timeouts;
+
+function proposals(
+  options: Partial<ProposalOptions> = {},
+  raft: Partial<Pick<Raft, "commitIndex" | "appliedIndex">> = {},
+) {
   const clock = new ManualClock();
   const woken = { times: 0 };
-  const queue = new Proposals<string>(
-    { maxWaiting: 3, maxQueuedBytes: 100, timeoutMs: 1000, successionMs: 100, ...limits },
+  const queue = new Proposals(
+    {
+      maxWaiting: 3,
+      maxQueuedBytes: 100,
+      timeoutMs: 1000,
+      successionMs: 100,
+      requestLimits: { maxTxnOps: 128, versionProblem: () => undefined },
+      maxRequestBytes: 1000,
+      areRevokesPreferred: false,
+      ...options,
+    },
     {
       clock,
-      wake: () => woken.times++,
-      timeoutReason: (_startedMs, isSucceeded) =>
-        errorOf(isSucceeded ? "TimeoutDueToLeaderFail" : "Timeout"),
+      turns: { areRunning: true, wake: () => woken.times++ },
+      raft: raft as Raft,
+      store: {} as StoreRef,
+      requestIds: { next: () => 1n } as RequestIds,
     },
   );
   return { clock, queue, woken };
 }
 
+/** The result of an entry, told apart by a text. */
+const result = (text: string) => text as unknown as AppliedEntry;
+
 test("proposals: as many as may wait, and one more is refused and forgotten", async () => {
   const { queue, woken } = proposals();
-  const waiting = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(10)));
-  await assert.rejects(queue.propose(4n, new Uint8Array(10)), busy);
+  const waiting = [1n, 2n, 3n].map((id) => queue.queue(id, new Uint8Array(10)));
+  await assert.rejects(queue.queue(4n, new Uint8Array(10)), busy);
   assert.equal(queue.waitingCount, 3);
   assert.equal(woken.times, 1, "a full queue wakes the loop once");
   assert.equal(queue.takeQueue(1).length, 3);
-  queue.settle(4n, "no waiter");
-  for (const id of [1n, 2n, 3n]) queue.settle(id, `result ${id}`);
+  queue.settle(4n, result("no waiter"));
+  for (const id of [1n, 2n, 3n]) queue.settle(id, result(`result ${id}`));
   assert.deepEqual(await Promise.all(waiting), ["result 1", "result 2", "result 3"]);
 });
 
 test("proposals: bytes that no leader has taken are bounded, and count again after being put back", async () => {
   const { queue } = proposals({ maxWaiting: 100 });
-  queue.propose(1n, new Uint8Array(60)).catch(() => {});
-  await assert.rejects(queue.propose(2n, new Uint8Array(41)), busy);
+  queue.queue(1n, new Uint8Array(60)).catch(() => {});
+  await assert.rejects(queue.queue(2n, new Uint8Array(41)), busy);
   const taken = queue.takeQueue(1);
-  queue.propose(3n, new Uint8Array(40)).catch(() => {});
+  queue.queue(3n, new Uint8Array(40)).catch(() => {});
   queue.putBack(taken);
-  await assert.rejects(queue.propose(4n, new Uint8Array(1)), busy);
+  await assert.rejects(queue.queue(4n, new Uint8Array(1)), busy);
   assert.deepEqual(
     queue.takeQueue(1).map((payload) => payload.length),
     [60, 40],
@@ -56,15 +80,15 @@ test("proposals: bytes that no leader has taken are bounded, and count again aft
 
 test("proposals: each ends when its time is up, and what waited for a leader is not proposed later", async () => {
   const { clock, queue } = proposals();
-  const first = queue.propose(1n, new Uint8Array(1));
+  const first = queue.queue(1n, new Uint8Array(1));
   clock.advance(500);
-  const second = queue.propose(2n, new Uint8Array(1));
+  const second = queue.queue(2n, new Uint8Array(1));
   clock.advance(500);
-  queue.expire();
+  queue.expire(timeouts);
   await assert.rejects(first, late);
   assert.equal(queue.waitingCount, 1);
   clock.advance(500);
-  queue.expire();
+  queue.expire(timeouts);
   await assert.rejects(second, late);
   assert.equal(queue.queuedCount, 0);
   assert.equal(queue.failed, 2);
@@ -74,7 +98,7 @@ test("proposals: what a former leader had ends an election timeout after its suc
   const { clock, queue } = proposals({ maxWaiting: 10 });
   const ends: string[] = [];
   const propose = (id: bigint) =>
-    queue.propose(id, new Uint8Array([Number(id)])).then(
+    queue.queue(id, new Uint8Array([Number(id)])).then(
       (result) => ends.push(`${id}: ${result}`),
       (error: Error) => ends.push(`${id}: ${error.message}`),
     );
@@ -87,7 +111,7 @@ test("proposals: what a former leader had ends an election timeout after its suc
   queue.putBack(taken.slice(2));
   queue.succeeded(1);
   clock.advance(100);
-  queue.expire();
+  queue.expire(timeouts);
   await Promise.resolve();
   assert.deepEqual(ends, [], "their own leader's entries end nothing");
   propose(5n);
@@ -97,16 +121,16 @@ test("proposals: what a former leader had ends an election timeout after its suc
   );
   queue.succeeded(2);
   clock.advance(99);
-  queue.expire();
+  queue.expire(timeouts);
   assert.equal(queue.waitingCount, 5);
   // One comes on a way round, within the time that is left for it.
-  queue.settle(2n, "late");
+  queue.settle(2n, result("late"));
   clock.advance(1);
-  queue.expire();
+  queue.expire(timeouts);
   queue.succeeded(2);
   clock.advance(700);
-  queue.expire();
-  for (const id of [3n, 4n, 5n]) queue.settle(id, "done");
+  queue.expire(timeouts);
+  for (const id of [3n, 4n, 5n]) queue.settle(id, result("done"));
   await new Promise(setImmediate);
   const failed = errorOf("TimeoutDueToLeaderFail").message;
   assert.deepEqual(ends, ["2: late", `1: ${failed}`, "3: done", "4: done", "5: done"]);
@@ -114,35 +138,35 @@ test("proposals: what a former leader had ends an election timeout after its suc
 
 test("proposals: successions beyond the bound leave a request its own time", async () => {
   const { clock, queue } = proposals();
-  const result = queue.propose(1n, new Uint8Array(1));
+  const result = queue.queue(1n, new Uint8Array(1));
   queue.takeQueue(MAX_SUCCESSIONS + 1);
   for (let term = 1; term <= MAX_SUCCESSIONS + 5; term++) queue.succeeded(term);
   clock.advance(100);
-  queue.expire();
+  queue.expire(timeouts);
   assert.equal(queue.waitingCount, 1);
   clock.advance(900);
-  queue.expire();
+  queue.expire(timeouts);
   await assert.rejects(result, late);
 });
 
 test("proposals: one whose entry is being applied is waited for, unless that is given up", async () => {
   const { clock, queue } = proposals();
-  const results = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(1)));
+  const results = [1n, 2n, 3n].map((id) => queue.queue(id, new Uint8Array(1)));
   const ends = results.map((result) => result.catch((error: Error) => error.message));
   assert.deepEqual([queue.applies(9n), queue.applies(2n)], [false, true]);
   clock.advance(1000);
-  queue.expire();
+  queue.expire(timeouts);
   assert.equal(queue.waitingCount, 1);
   clock.advance(60_000);
-  queue.expire();
-  queue.settle(2n, "done");
+  queue.expire(timeouts);
+  queue.settle(2n, result("done"));
   assert.deepEqual(await Promise.all(ends), [late.message, "done", late.message]);
   // A snapshot takes the place of the entry: there is no result.
-  const fourth = queue.propose(4n, new Uint8Array(1));
+  const fourth = queue.queue(4n, new Uint8Array(1));
   assert.ok(queue.applies(4n));
   queue.abandons();
   clock.advance(1000);
-  queue.expire();
+  queue.expire(timeouts);
   await assert.rejects(fourth, late);
   assert.deepEqual([queue.failed, queue.waitingCount], [3, 0]);
 });
@@ -153,18 +177,10 @@ test("proposals: so many entries may be applied later, and more before a revocat
     gap: number,
     areRevokesPreferred: boolean,
   ): Promise<boolean> => {
-    const { queue } = proposals();
-    const deps = {
-      raft: { commitIndex: 7 + gap },
-      loop: { appliedIndex: 7 },
-      proposals: queue,
-      requestIds: { next: () => 1n },
-    } as unknown as RaftRequestDeps;
-    const limits = { maxTxnOps: 128, maxRequestBytes: 1000 };
-    const options = { limits, maxRequestBytes: 1000, areRevokesPreferred };
-    const requests = new RaftRequests(options as never, deps);
-    const proposed = requests.enqueue(undefined, kind, new Uint8Array(0));
-    queue.settle(1n, "applied");
+    const options = { areRevokesPreferred };
+    const { queue } = proposals(options, { commitIndex: 7 + gap, appliedIndex: 7 });
+    const proposed = queue.enqueue(undefined, kind, new Uint8Array(0));
+    queue.settle(1n, result("applied"));
     return proposed.then(
       () => false,
       (error: Error) => error.message === busy.message,
@@ -180,10 +196,10 @@ test("proposals: so many entries may be applied later, and more before a revocat
 
 test("proposals: after the end nothing is taken any more", async () => {
   const { queue } = proposals();
-  const waiting = queue.propose(1n, new Uint8Array(1));
+  const waiting = queue.queue(1n, new Uint8Array(1));
   queue.failAll(errorOf("Stopped"));
   await assert.rejects(waiting, { message: errorOf("Stopped").message });
-  await assert.rejects(queue.propose(2n, new Uint8Array(1)), {
+  await assert.rejects(queue.queue(2n, new Uint8Array(1)), {
     message: errorOf("Stopped").message,
   });
 });
@@ -191,28 +207,30 @@ test("proposals: after the end nothing is taken any more", async () => {
 function reads(maxWaiting = 3) {
   const clock = new ManualClock();
   const asked: number[] = [];
-  const ask = (context: Uint8Array) => {
-    asked.push(Number(new DataView(context.buffer).getBigUint64(0)));
-    return true;
+  const raft: ReadIndexer = {
+    readIndex: (context) => {
+      asked.push(Number(new DataView(context.buffer).getBigUint64(0)));
+      return "accepted";
+    },
   };
   const queue = new Reads(
     { maxWaiting, timeoutMs: 1000, retryMs: 100 },
-    { clock, wake: () => {}, firstRound: 7 },
+    { clock, turns: { wake: () => {} }, firstRound: 7 },
   );
   const answer = (round: number, index: number) => {
     const context = new Uint8Array(8);
     new DataView(context.buffer).setBigUint64(0, BigInt(round));
     queue.answered(context, index);
   };
-  return { clock, queue, asked, ask, answer };
+  return { clock, queue, asked, raft, answer };
 }
 
 test("reads that arrive in one turn share a round, and are let go when its index is applied, not before", async () => {
-  const { queue, asked, ask, answer } = reads();
+  const { queue, asked, raft, answer } = reads();
   let done = 0;
   const both = [queue.wait(), queue.wait()].map((read) => read.then(() => done++));
-  queue.startRound(ask);
-  queue.startRound(ask);
+  queue.startRound(raft);
+  queue.startRound(raft);
   assert.deepEqual(asked, [7]);
   answer(7, 20);
   queue.release(19);
@@ -224,14 +242,14 @@ test("reads that arrive in one turn share a round, and are let go when its index
 });
 
 test("reads: a round is younger than all its reads: one that comes later gets the next", async () => {
-  const { queue, asked, ask, answer } = reads();
+  const { queue, asked, raft, answer } = reads();
   const first = queue.wait();
-  queue.startRound(ask);
+  queue.startRound(raft);
   const second = queue.wait();
   answer(7, 5);
   queue.release(5);
   await first;
-  queue.startRound(ask);
+  queue.startRound(raft);
   assert.deepEqual(asked, [7, 8]);
   answer(8, 6);
   queue.release(6);
@@ -239,16 +257,16 @@ test("reads: a round is younger than all its reads: one that comes later gets th
 });
 
 test("reads: retried when no response comes and when the leader changes; ended when their time is up", async () => {
-  const { clock, queue, asked, ask } = reads();
+  const { clock, queue, asked, raft } = reads();
   const read = queue.wait();
-  queue.startRound(ask);
+  queue.startRound(raft);
   clock.advance(100);
-  queue.expire(ask);
-  queue.leaderChanged(ask);
+  queue.expire(raft);
+  queue.leaderChanged(raft);
   assert.deepEqual(asked, [7, 7, 7]);
   assert.equal(queue.slowRounds, 1);
   clock.advance(900);
-  queue.expire(ask);
+  queue.expire(raft);
   await assert.rejects(read, late);
   assert.equal(queue.waitingCount, 0);
 });

@@ -6,7 +6,7 @@ import { Turns } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import type { Member, TokenProvider } from "@quorate/member";
 import { AuthChanges, type Caller, MEMBER_CALLER, RPC_RULES } from "@quorate/member";
-import { TokenEnds, UserAuthority } from "@quorate/member/testing";
+import { StoreRef, TokenEnds, UserAuthority } from "@quorate/member/testing";
 import {
   AlarmRequest,
   AuthService,
@@ -102,15 +102,17 @@ test("a caller is the user of its token, else of its certificate, else none", as
   } as unknown as TokenProvider;
   const authority = (clientCertAuth: boolean) =>
     new UserAuthority({
-      store: () => ({ auth }) as unknown as Store,
+      store: new StoreRef({ auth } as unknown as Store),
       tokens,
       clientCertAuth,
-      linearizable: async () => {
-        rounds++;
-        users.set("new", 6);
+      reads: {
+        wait: async () => {
+          rounds++;
+          users.set("new", 6);
+        },
       },
       tokenEnds: new TokenEnds(new ManualClock(), () => {}),
-      run: async () => assert.fail("no keys are looked at"),
+      slices: { run: () => assert.fail("no keys are looked at") },
     });
   const caller = (fields: Partial<Caller>): Caller => ({
     ...MEMBER_CALLER,

@@ -15,7 +15,7 @@ import {
   PutRequest,
   raftpb,
 } from "@quorate/proto";
-import { type Applied, MAX_PENDING_OPS, Store } from "@quorate/store";
+import { type Applied, MAX_PENDING_OPS, NONE_AWAITED, Store } from "@quorate/store";
 import { call, put, World } from "./support/world.ts";
 
 const MINUTE_MS = 60_000;
@@ -183,7 +183,7 @@ async function bigStore(
       header: { ID: 1n, username: "", authRevision: 0 },
       put: bytes,
     });
-    store.apply({ type: raftpb.EntryType.EntryNormal, index: i + 1, term: 1, data }, () => false);
+    store.apply({ type: raftpb.EntryType.EntryNormal, index: i + 1, term: 1, data }, NONE_AWAITED);
     if (store.isFlushDue) await store.flush();
   }
   const compaction = InternalRaftRequest.encode({

@@ -17,7 +17,7 @@ test("a publication that is refused at once waits before it tries again, and end
   assert.ok(invocation.kind === "run");
   const clock = new ManualClock();
   let attempts = 0;
-  let ended = false;
+  const lifetime = { hasEnded: false };
   const publication = new Publication({
     clock,
     memberId: 1n,
@@ -28,10 +28,12 @@ test("a publication that is refused at once waits before it tries again, and end
     get store(): StoreRef {
       return assert.fail("it has not come as far");
     },
-    hasEnded: () => ended,
-    propose: async () => {
-      assert.ok(++attempts < 100, "it tries for ever");
-      throw errorOf("TooManyRequests");
+    lifetime,
+    proposals: {
+      propose: async () => {
+        assert.ok(++attempts < 100, "it tries for ever");
+        throw errorOf("TooManyRequests");
+      },
     },
   });
   const published = publication.publish();
@@ -41,7 +43,7 @@ test("a publication that is refused at once waits before it tries again, and end
     clock.advance(PUBLISH_RETRY_MS);
   }
   await turn();
-  ended = true;
+  lifetime.hasEnded = true;
   clock.advance(PUBLISH_RETRY_MS);
   await published;
   assert.equal(attempts, 4);

@@ -26,8 +26,12 @@ function setUp(boundMs = 100) {
     metrics: { slowDiskHandovers: handOvers },
     syncingSinceMs: () => state.sinceMs,
     othersAreDone: () => clock.monotonicMs() >= state.doneAtMs,
-    isLeader: () => state.leads,
-    handOver: async () => {},
+    leader: {
+      get isLeader() {
+        return state.leads;
+      },
+    },
+    leadership: { handOver: async () => {} },
   });
   disk.start();
   /** A sync of this disk, whose entries the others have on theirs after `othersMs`. */

@@ -22,7 +22,7 @@ test("an exchange that fails ends the member, and waiting reads get the error", 
     storeDir: "/store",
     faults: () => {},
     store,
-    fatal: (error) => fatal.push(error),
+    lifetime: { end: (error) => void fatal.push(error) },
   });
   const running = assert.rejects(exchange.run(7), fault);
   await assert.rejects(exchange.over(), { message: textOf("Stopped") });

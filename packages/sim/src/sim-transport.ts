@@ -56,7 +56,8 @@ export class SimTransport implements MemberTransport {
     this.#directory = new MemberDirectory({
       monotonicMs: () => scheduler.nowMs,
       knownUrls: (id) => this.#peers.get(id),
-      allKnownUrls: () => [],
+      localUrls: [],
+      peerUrls: () => [...this.#peers.values()].flat(),
       askMembers: station.request.questions.askMembers,
     });
   }

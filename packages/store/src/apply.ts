@@ -72,9 +72,19 @@ const NOTHING: NoRequest = {
 /** The dependencies of applying an entry. */
 export interface ApplyContext {
   readonly state: ApplyState;
-  /** Whether a caller on this member waits for the request of this id. */
-  readonly isAwaited: (requestId: bigint) => boolean;
+  readonly callers: Callers;
 }
+
+/** The callers on this member that wait for the results of requests. */
+export interface Callers {
+  /** The request of this id begins to be applied. Returns whether a caller waits for its result. */
+  applies(requestId: bigint): boolean;
+}
+
+/** As if a caller waited for each request. */
+export const ALL_AWAITED: Callers = { applies: () => true };
+/** Where no caller waits for any. */
+export const NONE_AWAITED: Callers = { applies: () => false };
 
 /**
  * Applies the request in an entry's data. Returns the result, or the steps that produce it, which
@@ -105,7 +115,7 @@ export function applyRequest(
     try {
       const request = admitted(context, record, bytes);
       const outcome = permitted(context, identity, kind, request, () =>
-        record.apply(context.state, request, context.isAwaited(requestId)),
+        record.apply(context.state, request, context.callers.applies(requestId)),
       );
       if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
       return succeeded(requestId, kind, outcome);

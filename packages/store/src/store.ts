@@ -10,7 +10,7 @@
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
-import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
+import { ALL_AWAITED, type AppliedEntry, applyRequest, type Callers, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
 import { Alarms } from "./backend/alarms.ts";
 import {
@@ -188,12 +188,12 @@ export class Store {
   }
 
   /**
-   * Applies a normal entry without a pause: the one after the position. @param isAwaited whether a
-   * caller on this member waits for the request of this id. If not, data that only the response
-   * needs (ranges, previous values) is not read; the resulting state is the same.
+   * Applies a normal entry without a pause: the one after the position.
+   * @param callers where none waits for the request, data that only the response needs (ranges,
+   * previous values) is not read; the resulting state is the same
    */
-  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): AppliedEntry {
-    const outcome = this.begin(entry, isAwaited);
+  apply(entry: raftpb.Entry, callers?: Callers): AppliedEntry {
+    const outcome = this.begin(entry, callers);
     return isSteps(outcome) ? runSteps(outcome) : outcome;
   }
 
@@ -201,17 +201,13 @@ export class Store {
    * Begins to apply a normal entry, the one after the position. Returns the result, or, for long
    * ones, the steps that apply it. Between two steps the store can be read, flushed, compacted and
    * streamed, all in the state before the entry; no other entry may be applied before the last
-   * step. Abandoned steps leave the store unusable: it must be closed. @param isAwaited as for
-   * `apply`
+   * step. Abandoned steps leave the store unusable: it must be closed. @param callers as for `apply`
    */
-  begin(
-    entry: raftpb.Entry,
-    isAwaited: (requestId: bigint) => boolean = () => true,
-  ): AppliedEntry | Steps<AppliedEntry> {
+  begin(entry: raftpb.Entry, callers: Callers = ALL_AWAITED): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
     const { mvcc, membership, lessor: leases, alarms, auth } = this;
     const state = { mvcc, membership, leases, alarms, auth, index: entry.index };
-    const outcome = applyRequest({ state, isAwaited }, entry.data);
+    const outcome = applyRequest({ state, callers }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return outcome;

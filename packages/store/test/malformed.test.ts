@@ -92,7 +92,7 @@ class Members {
       // Who waits for the answer must make no difference.
       return store.apply(
         { type: raftpb.EntryType.EntryNormal, index: index + 1, term: 1, data },
-        () => i === 0,
+        { applies: () => i === 0 },
       );
     });
     const [first] = results;

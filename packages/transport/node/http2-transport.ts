@@ -47,10 +47,8 @@ export class Http2Transport implements Transport {
     this.#directory = new MemberDirectory({
       monotonicMs: () => dependencies.clock.monotonicMs(),
       knownUrls: (id) => this.#peers.get(id)?.status.urls,
-      allKnownUrls: () => [
-        ...options.localUrls,
-        ...[...this.#peers.values()].flatMap((peer) => peer.status.urls),
-      ],
+      localUrls: options.localUrls,
+      peerUrls: () => [...this.#peers.values()].flatMap((peer) => peer.status.urls),
       askMembers: dependencies.askMembers,
     });
     this.#shared = {

@@ -15,10 +15,14 @@ export interface ReportedMember {
 }
 
 /**
- * Asks other members for the membership. Never rejects. @param reported called with each answer, as
- * it comes
+ * Asks other members for the membership. Never rejects.
+ * @param peerUrls of the members that the transport knows
+ * @param reported called with each answer, as it comes
  */
-export type AskMembers = (reported: (members: readonly ReportedMember[]) => void) => Promise<void>;
+export type AskMembers = (
+  peerUrls: readonly string[],
+  reported: (members: readonly ReportedMember[]) => void,
+) => Promise<void>;
 
 /**
  * What this member thinks of a sender. "asking": it is not known, and the others are being asked.
@@ -37,8 +41,10 @@ export interface DirectoryParts {
   monotonicMs(): number;
   /** The peer URLs of a member of the applied membership, undefined for another. */
   knownUrls(id: bigint): readonly string[] | undefined;
-  /** Those of all members of it, this one among them. */
-  allKnownUrls(): readonly string[];
+  /** Those of this member. */
+  readonly localUrls: readonly string[];
+  /** Those of all other members of it. */
+  peerUrls(): readonly string[];
   /** Undefined where no member can be asked: unknown senders are never accepted then. */
   readonly askMembers: AskMembers | undefined;
 }
@@ -71,7 +77,8 @@ export class MemberDirectory {
 
   /** Whether the sender's certificate is that of some member. May start to ask the others. */
   isSomeMembers(fits: FitsUrls): boolean {
-    if (fits([...this.#parts.allKnownUrls(), ...[...this.#reported.values()].flat()])) return true;
+    const { localUrls, peerUrls } = this.#parts;
+    if (fits([...localUrls, ...peerUrls(), ...[...this.#reported.values()].flat()])) return true;
     this.#ask();
     return false;
   }
@@ -86,7 +93,7 @@ export class MemberDirectory {
 
   /** Asks the others, unless that was done a moment ago; true while their answers are awaited. */
   #ask(): boolean {
-    const { askMembers, monotonicMs } = this.#parts;
+    const { askMembers, monotonicMs, peerUrls } = this.#parts;
     if (askMembers === undefined) return false;
     if (this.#isAsking) return true;
     if (this.#askedAtMs !== undefined && monotonicMs() - this.#askedAtMs < ASK_INTERVAL_MS)
@@ -94,7 +101,7 @@ export class MemberDirectory {
     this.#isAsking = true;
     const before = this.#reported;
     const answers = new Map<bigint, readonly string[]>();
-    askMembers((members) => {
+    askMembers(peerUrls(), (members) => {
       for (const { id, peerUrls } of members) answers.set(id, peerUrls);
       this.#reported = new Map([...before, ...answers]);
     }).then(() => {

@@ -180,7 +180,7 @@ describe("a certificate of another host", () => {
   it("passes once another member reports that the member is at that host now", async (t) => {
     const net = await network(t, tlsOf(PEER));
     let asked = 0;
-    const askMembers: AskMembers = async (reported) => {
+    const askMembers: AskMembers = async (_urls, reported) => {
       asked++;
       reported([{ id: 2n, peerUrls: ["https://127.0.0.1:2380"] }]);
     };
@@ -198,7 +198,8 @@ for (const tls of [undefined, tlsOf(PEER)]) {
     it("is not heard as a member that does not exist, and not dialled", async (t) => {
       const net = await network(t, tls);
       const target = await member(net, 1n, {
-        askMembers: async (reported) => reported([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]),
+        askMembers: async (_urls, reported) =>
+          reported([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]),
       });
       const outsider = await member(net, 99n);
       await staysOut(net, outsider, target, /error sender not found/);
@@ -243,7 +244,9 @@ for (const tls of [undefined, tlsOf(PEER)]) {
       const net = await network(t, tls);
       const added = await member(net, 5n);
       const reported: { id: bigint; peerUrls: readonly string[] }[] = [];
-      const target = await member(net, 1n, { askMembers: async (report) => report(reported) });
+      const target = await member(net, 1n, {
+        askMembers: async (_urls, report) => report(reported),
+      });
       added.transport.addPeer(1n, target.urls);
       await net.until(
         "it is refused at first",

@@ -6,23 +6,24 @@
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import { type AppliedEntry, InvalidRequestError, type RequestKind } from "@quorate/store";
+import type { Corruption } from "../corruption/index.ts";
 import type { MalformedReport } from "../loop/malformed-report.ts";
+import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
+import type { Publication } from "../publication.ts";
+import type { Space } from "../space/index.ts";
 
 export interface AppliedEntriesParts {
   readonly metrics: MemberMetrics;
   readonly logger: Logger;
   /** An entry that takes longer is logged. */
   readonly warningMs: number;
-  /**
-   * Hands the result to the caller who waits for the request. Returns since when, or undefined:
-   * no caller waits.
-   */
-  settle(requestId: bigint, applied: AppliedEntry): number | undefined;
   readonly malformed: MalformedReport;
-  /** A request of this kind was applied without an error. */
-  succeeded(kind: RequestKind): void;
+  readonly proposals: Proposals;
+  readonly space: Space;
+  readonly publication: Publication;
+  readonly corruption: Corruption;
 }
 
 export class AppliedEntries {
@@ -41,10 +42,21 @@ export class AppliedEntries {
     this.#requestMetrics.applied(applied, tookMs);
     if (tookMs > this.#parts.warningMs) this.#tookLong(kind, tookMs);
     if (error instanceof InvalidRequestError) this.#parts.malformed(entry, error);
-    if (error === undefined && kind !== undefined) this.#parts.succeeded(kind);
+    if (error === undefined && kind !== undefined) this.#succeeded(kind);
     if (requestId === 0n) return;
-    const proposedMs = this.#parts.settle(requestId, applied);
+    const proposedMs = this.#parts.proposals.settle(requestId, applied);
     if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
+  }
+
+  /** A request of this kind was applied without an error. */
+  #succeeded(kind: RequestKind): void {
+    const { space, publication, corruption } = this.#parts;
+    if (kind === "compaction") space.compactionScheduled();
+    else if (kind === "clusterVersionSet") publication.versionMayBeKnown();
+    else if (kind === "alarm") {
+      space.alarmsChanged();
+      corruption.alarmsChanged();
+    }
   }
 
   #tookLong(kind: RequestKind | undefined, tookMs: number): void {

@@ -13,6 +13,14 @@ import type { Clock } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import { type AppliedEntry, isSteps, type Steps } from "@quorate/store";
 import type { FaultHook } from "../loop/fault-points.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Standstill } from "../loop/standstill.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
+import type { Space } from "../space/index.ts";
+import type { AppliedEntries } from "./applied-entries.ts";
+import type { Configuration } from "./configuration.ts";
+import type { Flusher } from "./flusher.ts";
+import type { LogMarks } from "./log-marks.ts";
 
 export interface ApplyLimits {
   /**
@@ -36,14 +44,14 @@ export interface ApplierParts {
   readonly clock: Clock;
   readonly limits: ApplyLimits;
   readonly faults: FaultHook;
-  /** False while applying has to wait for the store. */
-  canApply(): boolean;
-  begin(entry: raftpb.Entry): AppliedEntry | Steps<AppliedEntry>;
-  /** An entry with a request was applied. */
-  applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void;
-  applyConfChange(entry: raftpb.Entry): void;
-  /** Entries were applied in a slice, up to `index`, with `bytes` of data. */
-  sliceEnded(index: number, bytes: number): void;
+  readonly store: StoreRef;
+  readonly proposals: Proposals;
+  readonly standstill: Standstill;
+  readonly configuration: Configuration;
+  readonly applied: AppliedEntries;
+  readonly space: Space;
+  readonly marks: LogMarks;
+  readonly flusher: Flusher;
 }
 
 export class Applier {
@@ -54,8 +62,6 @@ export class Applier {
   /** What is left of the entry that is being applied, and when that began. */
   #steps: Steps<AppliedEntry> | undefined;
   #beganMs = 0;
-  /** Set while no further entry may begin. */
-  isHeld = false;
 
   constructor(parts: ApplierParts) {
     this.#parts = parts;
@@ -67,17 +73,11 @@ export class Applier {
     this.#next = 0;
   }
 
-  /** True while an entry is begun and not finished. */
-  get isInEntry(): boolean {
-    return this.#steps !== undefined;
-  }
-
   /** True if `run` would have something to do. */
   get canRun(): boolean {
-    return (
-      this.#steps !== undefined ||
-      (this.#next < this.#queue.length && !this.isHeld && this.#parts.canApply())
-    );
+    if (this.#steps !== undefined) return true;
+    const { standstill, store } = this.#parts;
+    return this.#next < this.#queue.length && !standstill.holdsEntries && !store.current.isFull;
   }
 
   /** True if the time of a slice that began at `startMs` is used up. */
@@ -89,7 +89,12 @@ export class Applier {
   clear(): void {
     this.#queue = [];
     this.#next = 0;
-    this.#steps = undefined;
+    this.#setSteps(undefined);
+  }
+
+  #setSteps(steps: Steps<AppliedEntry> | undefined): void {
+    this.#steps = steps;
+    this.#parts.standstill.isInEntry = steps !== undefined;
   }
 
   /**
@@ -118,8 +123,16 @@ export class Applier {
     }
     // Applying has its share whole, as all others wait for it; they see what it took.
     clock.turns.spent(clock.monotonicMs() - resumedMs);
-    if (index !== undefined) this.#parts.sliceEnded(index, bytes);
+    if (index !== undefined) this.#sliceEnded(index, bytes);
     return index;
+  }
+
+  /** Entries were applied in a slice, up to `index`, with `bytes` of data. */
+  #sliceEnded(index: number, bytes: number): void {
+    const { space, marks, store, flusher } = this.#parts;
+    space.keeper.applied();
+    marks.applied(index, bytes);
+    if (store.current.isFlushDue) flusher.flush();
   }
 
   /**
@@ -127,31 +140,33 @@ export class Applier {
    * before that.
    */
   #advance(entry: raftpb.Entry, startMs: number, nowMs: number): number | undefined {
-    const { clock } = this.#parts;
-    if (this.#steps === undefined) {
+    const { clock, configuration, store, proposals } = this.#parts;
+    let left = this.#steps;
+    if (left === undefined) {
       if (entry.type !== raftpb.EntryType.EntryNormal) {
-        this.#parts.applyConfChange(entry);
+        configuration.apply(entry);
         return clock.monotonicMs();
       }
       this.#beganMs = nowMs;
-      const outcome = this.#parts.begin(entry);
+      const outcome = store.current.begin(entry, proposals);
       if (!isSteps(outcome)) return this.#finished(entry, outcome);
-      this.#steps = outcome;
+      left = outcome;
+      this.#setSteps(left);
     }
     const { maxSliceMs, maxSliceSteps } = this.#parts.limits;
     for (let steps = 0; ; steps++) {
       if (steps >= maxSliceSteps || (steps > 0 && clock.monotonicMs() - startMs >= maxSliceMs))
         return undefined;
-      const step = this.#steps.next();
+      const step = left.next();
       if (step.done !== true) continue;
-      this.#steps = undefined;
+      this.#setSteps(undefined);
       return this.#finished(entry, step.value);
     }
   }
 
   #finished(entry: raftpb.Entry, applied: AppliedEntry): number {
     const nowMs = this.#parts.clock.monotonicMs();
-    this.#parts.applied(entry, applied, this.#beganMs, nowMs);
+    this.#parts.applied.applied(entry, applied, this.#beganMs, nowMs);
     return nowMs;
   }
 }

@@ -14,6 +14,12 @@ import {
   type Store,
 } from "@quorate/store";
 import type { Transport } from "@quorate/transport";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
+import type { MalformedReport } from "../loop/malformed-report.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Departure } from "../membership/index.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export interface ConfigurationParts {
@@ -36,12 +42,12 @@ export interface ConfigurationParts {
   readonly store: StoreRef;
   readonly transport: Transport;
   readonly logger: Logger;
-  /** A proposed change has been carried out or refused. */
-  settled(result: AppliedEntry): void;
-  /** This member was removed, by the entry at `index`. @param voters how many are left */
-  removed(index: number, voters: number): void;
-  /** An entry does not decode; it has changed nothing. */
-  malformed(entry: raftpb.Entry, error: Error): void;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+  readonly leader: LeaderView;
+  readonly proposals: Proposals;
+  readonly departure: Departure;
+  readonly malformed: MalformedReport;
 }
 
 export class Configuration {
@@ -55,10 +61,25 @@ export class Configuration {
 
   /**
    * Applies an entry that changes the configuration. One that does not fit the membership changes
-   * nothing, on every member alike.
+   * nothing, on every member alike. A member that is left alone by it stands for election.
    */
   apply(entry: raftpb.Entry): void {
-    const { raft } = this.#parts;
+    this.#apply(entry);
+    const { leader, clock, lifetime } = this.#parts;
+    if (leader.leader !== 0n || !this.isAlone) return;
+    clock.endOfTurn(() => {
+      if (!lifetime.hasEnded) this.campaign();
+    });
+  }
+
+  /** Stands for election at once. */
+  campaign(): void {
+    this.#parts.raft.campaign();
+    this.#parts.turns.wake();
+  }
+
+  #apply(entry: raftpb.Entry): void {
+    const { raft, proposals } = this.#parts;
     const store = this.#parts.store.current;
     const change = readConfChange(entry);
     if (change instanceof InvalidRequestError) {
@@ -75,7 +96,7 @@ export class Configuration {
     const confState =
       refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
-    if (change.id !== 0n) this.#parts.settled(resultOf(change, refusal));
+    if (change.id !== 0n) proposals.settle(change.id, resultOf(change, refusal));
     if (refusal === undefined) this.#follow(change, entry.index);
   }
 
@@ -98,11 +119,11 @@ export class Configuration {
   }
 
   #follow(change: raftpb.ConfChange, index: number): void {
-    const { memberId, raft } = this.#parts;
+    const { memberId, raft, departure } = this.#parts;
     const id = change.nodeId;
     this.#logChange(change);
     if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
-      if (id === memberId) this.#parts.removed(index, raft.confState.voters.length);
+      if (id === memberId) departure.applied({ index, voters: raft.confState.voters.length });
       else this.#disconnectLater(id);
     }
     this.connectPeers();

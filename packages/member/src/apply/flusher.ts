@@ -2,6 +2,8 @@
 import type { Clock, Timer } from "@quorate/host";
 import type { Histogram } from "@quorate/metrics";
 import type { FaultHook } from "../loop/fault-points.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { StoreExchange } from "./store-exchange.ts";
 
@@ -14,9 +16,8 @@ export interface FlusherDeps {
   readonly exchange: Pick<StoreExchange, "isRunning">;
   readonly faults: FaultHook;
   readonly duration: Histogram;
-  /** Called after each batch: the loop may have waited for space. */
-  wake(): void;
-  fatal(error: unknown): void;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
 }
 
 export class Flusher {
@@ -41,22 +42,23 @@ export class Flusher {
 
   /** Begins to write a batch, where there is something to write and not too much is on its way. */
   flush(): void {
-    const { store, exchange, fatal } = this.#deps;
+    const { store, exchange, lifetime } = this.#deps;
     // While a received store takes its place, the old one is closed, and what it has not written
     // is not wanted any more.
     if (exchange.isRunning || !store.current.needsFlush || this.#flushes >= MAX_FLUSHES) return;
     this.#flushes++;
-    this.#write().catch((error: unknown) => fatal(error));
+    this.#write().catch(lifetime.end);
   }
 
   async #write(): Promise<void> {
-    const { clock, store, faults, duration, wake } = this.#deps;
+    const { clock, store, faults, duration, turns } = this.#deps;
     const startMs = clock.monotonicMs();
     faults("before-backend-flush");
     await store.current.flush();
     faults("after-backend-flush");
     this.#flushes--;
     duration.observe((clock.monotonicMs() - startMs) / 1000);
-    wake();
+    // The loop may have waited for space.
+    turns.wake();
   }
 }

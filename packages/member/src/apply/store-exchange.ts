@@ -7,6 +7,7 @@ import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import { installReceived, type Sha256, Store } from "@quorate/store";
 import type { FaultHook } from "../loop/fault-points.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export interface StoreExchangeParts {
@@ -21,8 +22,8 @@ export interface StoreExchangeParts {
   readonly stepKeys?: number | undefined;
   readonly faults: FaultHook;
   readonly store: StoreRef;
-  /** There is no store any more. */
-  fatal(error: unknown): void;
+  /** Ends where there is no store any more. */
+  readonly lifetime: Pick<Lifetime, "end">;
 }
 
 export class StoreExchange {
@@ -63,7 +64,7 @@ export class StoreExchange {
       },
       (error: unknown) => {
         this.#hasFailed = true;
-        this.#parts.fatal(error);
+        this.#parts.lifetime.end(error);
       },
     );
     return done;

@@ -2,52 +2,27 @@
  * Finding out that members differ, and mending it: the checker, the healer, and what the peer port
  * answers for both.
  */
-import type { Clock, HttpHandler, Logger } from "@quorate/host";
-import { type AlarmRequest, errorOf, idToHex } from "@quorate/proto";
-import type { Applied } from "@quorate/store";
+import type { HttpHandler, Logger } from "@quorate/host";
+import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
+import type { SnapshotSender } from "../apply/snapshot-sender.ts";
 import type { MemberConfig } from "../config/member-config.ts";
-import type { StoreRef } from "../reads/store-ref.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Reads } from "../loop/reads.ts";
+import type { Leadership } from "../membership/index.ts";
 import type { WatchHub } from "../watch/index.ts";
 import { CorruptionChecker } from "./checker.ts";
 import { Healer } from "./healer.ts";
 import { HASH_PATH, hashEndpoint } from "./peer-hash.ts";
-import {
-  type RefetchParts,
-  refetchStore,
-  STORE_TO_PATH,
-  type StoreReceiver,
-  storeToEndpoint,
-} from "./refetch.ts";
+import { type RefetchParts, refetchStore, STORE_TO_PATH, storeToEndpoint } from "./refetch.ts";
 
-/** The sending end, for another member that has requested the store of this one. */
-export interface StoreSender {
-  sendTo(id: bigint): void;
-}
-
-/** The member, as this directory needs it. */
-export interface CorruptionHost {
-  readonly memberId: bigint;
+export interface CorruptionParts extends RefetchParts {
   readonly clusterId: bigint;
   readonly config: MemberConfig;
-  readonly clock: Clock;
-  readonly store: StoreRef;
-  readonly leader: { readonly leader: bigint; readonly isLeader: boolean };
-  readonly loop: { readonly appliedIndex: number };
   readonly watches: WatchHub;
-  /** Resolves when the store may be read at all. */
-  readable(): Promise<void>;
-  linearizable(): Promise<void>;
-  handOver(): Promise<void>;
-}
-
-export interface CorruptionParts
-  extends Pick<
-    RefetchParts,
-    "call" | "hasEnded" | "entriesAfter" | "standStill" | "exchange" | "replayConfChange"
-  > {
-  readonly host: CorruptionHost;
-  readonly snapshots: StoreReceiver & StoreSender;
-  readonly propose: (request: AlarmRequest) => Promise<Applied>;
+  readonly sender: SnapshotSender;
+  readonly proposals: Proposals;
+  readonly reads: Reads;
+  readonly leadership: Leadership;
   readonly logger: Logger;
 }
 
@@ -59,10 +34,11 @@ export class Corruption {
 
   constructor(parts: CorruptionParts) {
     this.#parts = parts;
-    const { host, logger, hasEnded, call, propose } = parts;
-    const { memberId, config, clock } = host;
-    const { store } = host;
-    const isLeader = () => host.leader.isLeader;
+    const { memberId, config, clock, store, leader, lifetime, reads, watches } = parts;
+    const { logger, call } = parts;
+    const propose = (request: AlarmRequest) =>
+      parts.proposals.propose("alarm", AlarmRequest.encode(request));
+    const isLeader = () => leader.isLeader;
     this.#checker = new CorruptionChecker(
       {
         memberId,
@@ -72,36 +48,27 @@ export class Corruption {
             ? config.compactHashCheckMs
             : undefined,
       },
-      { store, isLeader, linearizable: () => host.linearizable(), propose, call, clock, logger },
+      { store, isLeader, linearizable: () => reads.wait(), propose, call, clock, logger },
     );
     if (!config.selfHeal) return;
     this.#healer = new Healer({
       memberId,
       store,
       isLeader,
-      handOver: () => host.handOver(),
+      handOver: () => parts.leadership.handOver(),
       standing: (counts) => this.#checker.standing(counts),
-      isLeaderRight: () => this.#checker.isVouchedFor(host.leader.leader),
+      isLeaderRight: () => this.#checker.isVouchedFor(leader.leader),
       propose,
-      hasEnded,
+      hasEnded: () => lifetime.hasEnded,
       clock,
       logger,
-      unserved: () => host.watches.detach(),
-      replaceStore: async (stopped) => {
-        await refetchStore({
-          ...parts,
-          memberId,
-          clock,
-          stopped,
-          appliedIndex: () => host.loop.appliedIndex,
-          leaderUrls: () => store.current.membership.member(host.leader.leader)?.peerUrls ?? [],
-        });
-      },
+      unserved: () => watches.detach(),
+      replaceStore: (stopped) => refetchStore(parts, stopped),
       // A store that is being exchanged at this moment is not one to attach to.
       served: () =>
-        void host.readable().then(
+        void parts.exchange.over().then(
           () => {
-            if (!hasEnded() && !this.isHealing) host.watches.attach(host.store.current.mvcc);
+            if (!lifetime.hasEnded && !this.isHealing) watches.attach(store.current.mvcc);
           },
           () => {},
         ),
@@ -114,8 +81,7 @@ export class Corruption {
    * once it takes part
    */
   async initialCheck(): Promise<void> {
-    const { host, logger } = this.#parts;
-    const { config, memberId } = host;
+    const { logger, config, memberId } = this.#parts;
     if (config.featureGates.get("InitialCorruptCheck") !== true) return;
     logger.info("starting initial corruption check", { "local-member-id": idToHex(memberId) });
     if ((await this.#checker.differing()) === 0) {
@@ -156,22 +122,22 @@ export class Corruption {
 
   /** What the peer port answers to other members, by path. */
   peerEndpoints(): ReadonlyMap<string, HttpHandler> {
-    const { host, snapshots } = this.#parts;
+    const { clusterId, exchange, store, leader, sender } = this.#parts;
     const mvcc = async () => {
-      await host.readable();
+      await exchange.over();
       // A copy of another's store is no witness for that.
       if (this.#healer?.isUnsure === true) throw errorOf("Corrupt");
-      return host.store.current.mvcc;
+      return store.current.mvcc;
     };
-    const isMember = (id: bigint) => host.store.current.membership.member(id) !== undefined;
+    const isMember = (id: bigint) => store.current.membership.member(id) !== undefined;
     return new Map<string, HttpHandler>([
-      [HASH_PATH, hashEndpoint(host.clusterId, mvcc)],
+      [HASH_PATH, hashEndpoint(clusterId, mvcc)],
       [
         STORE_TO_PATH,
         storeToEndpoint(
-          () => host.leader.isLeader,
+          () => leader.isLeader,
           isMember,
-          (id) => snapshots.sendTo(id),
+          (id) => sender.sendTo(id),
         ),
       ],
     ]);

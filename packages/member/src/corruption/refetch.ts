@@ -9,8 +9,17 @@
 import type { HttpHandler } from "@quorate/host";
 import { type Clock, plainError } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";
-import type { Store } from "@quorate/store";
+import type { Raft } from "@quorate/raft";
+import { NONE_AWAITED } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
+import type { Configuration } from "../apply/configuration.ts";
+import type { LogMarks } from "../apply/log-marks.ts";
+import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
+import type { StoreExchange } from "../apply/store-exchange.ts";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { Standstill } from "../loop/standstill.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";
 /** How long the leader may take over its answer, which comes before the store. */
@@ -29,70 +38,51 @@ const ARRIVE_TIMEOUT_MS = 30 * 60_000;
 const CATCH_UP_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 
-/** The receiving end for a store that this member has requested (member/snapshots.ts). */
-export interface StoreReceiver {
-  expect(): {
-    begun: Promise<void>;
-    arrived: Promise<number>;
-    leastIndex: () => Promise<number>;
-    release: () => void;
-  };
-}
-
 export interface RefetchParts {
   readonly memberId: bigint;
-  readonly leaderUrls: () => readonly string[];
+  readonly store: StoreRef;
+  readonly leader: LeaderView;
   readonly call: PeerCall;
-  readonly snapshots: StoreReceiver;
-  readonly appliedIndex: () => number;
-  readonly hasEnded: () => boolean;
-  /**
-   * Entries from the one after `index` to the last that is applied; undefined where the log begins
-   * later.
-   */
-  readonly entriesAfter: (index: number) => readonly raftpb.Entry[] | undefined;
-  /** Runs the task while the member's loop applies nothing. */
-  readonly standStill: (task: () => Promise<void>) => Promise<void>;
-  /** Puts the received store in place. What fails in it ends the member. */
-  readonly exchange: (index: number, replay: (store: Store) => Promise<void>) => Promise<void>;
-  /** Applies a configuration change once more, to a store alone. */
-  readonly replayConfChange: (store: Store, entry: raftpb.Entry) => void;
+  readonly receiver: SnapshotReceiver;
+  readonly marks: LogMarks;
+  readonly raft: Raft;
+  readonly lifetime: Lifetime;
+  readonly standstill: Standstill;
+  readonly exchange: StoreExchange;
+  readonly configuration: Configuration;
   readonly clock: Clock;
-  /** Rejects when the member ends. */
-  readonly stopped: Promise<never>;
 }
 
 /**
  * Rejects where it did not work; the store in use is then the old one, whole, or the new one,
  * whole.
+ * @param stopped rejects when the member ends
  */
-export async function refetchStore(parts: RefetchParts): Promise<void> {
-  const expected = parts.snapshots.expect();
+export async function refetchStore(parts: RefetchParts, stopped: Promise<never>): Promise<void> {
+  const { receiver, marks, raft, standstill, exchange, configuration, clock } = parts;
+  const expected = receiver.expect();
   try {
     await askLeader(parts);
-    await within(
-      parts,
-      expected.begun,
-      BEGIN_TIMEOUT_MS,
-      "the leader's store did not begin to come",
-    );
-    const index = await within(
-      parts,
+    const within = <T>(promise: Promise<T>, timeoutMs: number, text: string): Promise<T> =>
+      beforeEnd(clock, stopped, promise, timeoutMs, text);
+    await within(expected.begun, BEGIN_TIMEOUT_MS, "the leader's store did not begin to come");
+    const arrived = within(
       expected.arrived,
       ARRIVE_TIMEOUT_MS,
       "the leader's store did not arrive",
     );
+    const index = await arrived;
     await caughtUp(parts, index);
-    if (index < (await expected.leastIndex()))
+    if (index < (await marks.leastIndex()))
       throw new Error("the store that came is older than the log of this member");
-    await parts.standStill(async () => {
-      const entries = parts.entriesAfter(index);
+    await standstill.run(async () => {
+      const entries = raft.appliedFrom(index + 1);
       if (entries === undefined)
         throw new Error(`the log does not have the entries after ${index}`);
-      await parts.exchange(index, async (store) => {
+      await exchange.run(index, async (store) => {
         for (const entry of entries) {
-          if (entry.type === raftpb.EntryType.EntryNormal) store.apply(entry, () => false);
-          else parts.replayConfChange(store, entry);
+          if (entry.type === raftpb.EntryType.EntryNormal) store.apply(entry, NONE_AWAITED);
+          else configuration.replay(store, entry);
           if (store.isFlushDue) await store.flush();
         }
       });
@@ -102,9 +92,9 @@ export async function refetchStore(parts: RefetchParts): Promise<void> {
   }
 }
 
-async function askLeader({ leaderUrls, call, memberId }: RefetchParts): Promise<void> {
+async function askLeader({ store, leader, call, memberId }: RefetchParts): Promise<void> {
   let reason = "there is no leader";
-  for (const url of leaderUrls()) {
+  for (const url of store.current.membership.member(leader.leader)?.peerUrls ?? []) {
     try {
       const { status } = await call(
         url,
@@ -121,20 +111,18 @@ async function askLeader({ leaderUrls, call, memberId }: RefetchParts): Promise<
   throw new Error(`the leader could not be asked for its store: ${reason}`);
 }
 
-async function caughtUp(
-  { clock, appliedIndex, hasEnded }: RefetchParts,
-  index: number,
-): Promise<void> {
+async function caughtUp({ clock, raft, lifetime }: RefetchParts, index: number): Promise<void> {
   const deadlineMs = clock.monotonicMs() + CATCH_UP_TIMEOUT_MS;
-  while (appliedIndex() < index) {
-    if (hasEnded() || clock.monotonicMs() > deadlineMs)
+  while (raft.appliedIndex < index) {
+    if (lifetime.hasEnded || clock.monotonicMs() > deadlineMs)
       throw new Error(`this member did not get to index ${index} in time`);
     await new Promise<void>((resolve) => clock.after(POLL_MS, resolve));
   }
 }
 
-async function within<T>(
-  { clock, stopped }: RefetchParts,
+async function beforeEnd<T>(
+  clock: Clock,
+  stopped: Promise<never>,
   promise: Promise<T>,
   timeoutMs: number,
   text: string,

@@ -6,9 +6,13 @@
  *                                        -> watches, lease streams, snapshots looked at again
  */
 import type { Clock } from "@quorate/host";
-import type { AuthObserver, Steps, Store } from "@quorate/store";
+import type { Raft } from "@quorate/raft";
+import type { AuthObserver, Store } from "@quorate/store";
+import type { Reads } from "../loop/reads.ts";
+import type { Slices } from "../reads/slices.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
+import type { WatchHub } from "../watch/index.ts";
 import { AuthChanges } from "./auth-changes.ts";
-import type { Caller } from "./caller.ts";
 import { LoginLimits } from "./login-limits.ts";
 import { type PasswordHasher, Passwords } from "./passwords.ts";
 import { TokenEnds } from "./token-ends.ts";
@@ -35,12 +39,11 @@ export interface AccessControlDeps {
   readonly trustedProxies: ReadonlySet<string>;
   readonly tokenTtlSeconds: number;
   readonly clientCertAuth: boolean;
-  store(): Store;
-  appliedIndex(): number;
-  linearizable(): Promise<void>;
-  run<T>(caller: Caller, steps: () => Steps<T>): Promise<T>;
-  /** Has every watch looked at again. */
-  recheckWatches(): void;
+  readonly store: StoreRef;
+  readonly raft: Pick<Raft, "appliedIndex">;
+  readonly reads: Reads;
+  readonly slices: Slices;
+  readonly watches: WatchHub;
 }
 
 /** As in etcd, where the option is 0. */
@@ -80,8 +83,8 @@ export class AccessControl implements AuthObserver {
         {
           clock: deps.clock,
           randomBytes: secrets.randomBytes,
-          appliedIndex: () => deps.appliedIndex(),
-          linearizable: () => deps.linearizable(),
+          raft: deps.raft,
+          reads: deps.reads,
         },
         deps.tokenTtlSeconds || DEFAULT_TTL_SECONDS,
       );
@@ -92,11 +95,11 @@ export class AccessControl implements AuthObserver {
     this.#tokenEnds = new TokenEnds(deps.clock, () => this.changed());
     this.authority = new UserAuthority({
       tokenEnds: this.#tokenEnds,
-      store: () => deps.store(),
+      store: deps.store,
       tokens: this.tokens,
-      linearizable: () => deps.linearizable(),
+      reads: deps.reads,
       clientCertAuth: deps.clientCertAuth,
-      run: (caller, steps) => deps.run(caller, steps),
+      slices: deps.slices,
     });
   }
 
@@ -117,12 +120,12 @@ export class AccessControl implements AuthObserver {
   }
 
   changed(): void {
-    const { isEnabled } = this.#deps.store().auth;
+    const { isEnabled } = this.#deps.store.current.auth;
     if (this.#isEnabled && !isEnabled) this.tokens.disabled();
     this.#isEnabled = isEnabled;
     // Without enforcement everything is permitted.
     if (!isEnabled) return;
-    this.#deps.recheckWatches();
+    this.#deps.watches.recheck();
     this.changes.changed();
   }
 

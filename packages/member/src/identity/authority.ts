@@ -110,8 +110,6 @@ export interface Authority {
    * @throws EtcdError InvalidAuthToken and what else the evidence is refused for
    */
   identify(caller: Caller): Identity | undefined | Promise<Identity | undefined>;
-  /** The identity of the member's own work: root, at the revision that is applied here now. */
-  memberIdentity(): Identity | undefined;
   /**
    * Permits an access by the users and roles that are applied here now.
    * @throws EtcdError PermissionDenied, UserEmpty, AuthOldRevision, InvalidAuthToken

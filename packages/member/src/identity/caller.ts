@@ -9,6 +9,7 @@
  * `Authority` (authority.ts) turns evidence into an `Identity` when the request is admitted.
  */
 import { type CallContext, type CallTrace, clientOf } from "@quorate/rpc";
+import { type AuthState, ROOT } from "@quorate/store";
 
 /** A user, and the state of the users and roles by which it was recognised. */
 export interface Identity {
@@ -63,6 +64,13 @@ export interface Caller {
 /** The caller of a call of rpc's. What needs work (names, tokens) is worked out on first use. */
 export function callerOf(context: CallContext): Caller {
   return new RpcCaller(context);
+}
+
+/** The identity of the member's own work: root, at the revision that is applied here now. */
+export function memberIdentity(auth: AuthState): Identity | undefined {
+  return auth.isEnabled
+    ? { user: ROOT, authRevision: auth.revision, provedBy: "member" }
+    : undefined;
 }
 
 /** This member itself. */

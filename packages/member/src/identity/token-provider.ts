@@ -2,6 +2,8 @@
 
 import type { Clock } from "@quorate/host";
 import { type EtcdError, errorOf } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import type { Reads } from "../loop/reads.ts";
 import { indexOfToken, SimpleTokens, simpleTokenPrefix } from "./simple-tokens.ts";
 
 /** The user that a token proves. */
@@ -46,10 +48,8 @@ export interface SimpleProviderDeps {
   readonly clock: Clock;
   /** Bytes from a source that is fit for secrets. */
   readonly randomBytes: (length: number) => Uint8Array;
-  /** Index of the last entry that is applied here. */
-  appliedIndex(): number;
-  /** Resolves when all that was committed at the call is applied here; rejects with EtcdError. */
-  linearizable(): Promise<void>;
+  readonly raft: Pick<Raft, "appliedIndex">;
+  readonly reads: Pick<Reads, "wait">;
 }
 
 /** etcd's simple tokens. @param ttlSeconds how long a token lives without being used */
@@ -65,8 +65,8 @@ export function simpleProvider(deps: SimpleProviderDeps, ttlSeconds: number): To
       const index = known === undefined ? indexOfToken(token) : undefined;
       // The entry that made it may not be applied here yet. What is committed now is waited for
       // and no more, so a made-up index costs no more than a read.
-      if (index === undefined || index <= deps.appliedIndex()) return known;
-      return deps.linearizable().then(() => userOf(token));
+      if (index === undefined || index <= deps.raft.appliedIndex) return known;
+      return deps.reads.wait().then(() => userOf(token));
     },
     prefix: () => simpleTokenPrefix(deps.randomBytes),
     issue: (_user, _authRevision, applied) => applied,

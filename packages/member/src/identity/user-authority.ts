@@ -18,8 +18,7 @@ import {
   type LeaseKeys,
   leaseOperations,
   type Operation,
-  ROOT,
-  operationsOf as requestOperations,
+  operationsOf,
   type Steps,
   type Store,
   txnOperations,
@@ -27,8 +26,11 @@ import {
   verdictInSteps,
   verdictNow,
 } from "@quorate/store";
+import type { Reads } from "../loop/reads.ts";
+import type { Slices } from "../reads/slices.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 import type { Access, Admission, Authority, WatchAuthority } from "./authority.ts";
-import type { Caller, Identity } from "./caller.ts";
+import { type Caller, type Identity, memberIdentity } from "./caller.ts";
 import type { TokenEnds } from "./token-ends.ts";
 import type { TokenProvider, TokenUser } from "./token-provider.ts";
 
@@ -38,16 +40,14 @@ const OPEN_END = new Uint8Array(1);
 const GATEWAY_FIELD = "grpcgateway-accept";
 
 export interface AuthorityDeps {
-  /** The store in use. */
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly tokens: TokenProvider;
   readonly tokenEnds: TokenEnds;
-  /** Resolves when all that was committed at the call is applied here; rejects with EtcdError. */
-  readonly linearizable: () => Promise<void>;
+  readonly reads: Pick<Reads, "wait">;
   /** --client-cert-auth: the common name of a certificate is the user. */
   readonly clientCertAuth: boolean;
-  /** Runs a check of many keys beside other work. */
-  readonly run: <T>(caller: Caller, steps: () => Steps<T>) => Promise<T>;
+  /** Runs checks of many keys beside other work. */
+  readonly slices: Pick<Slices, "run">;
 }
 
 export class UserAuthority implements Authority {
@@ -58,20 +58,15 @@ export class UserAuthority implements Authority {
   }
 
   get isEnforced(): boolean {
-    return this.#deps.store().auth.isEnabled;
+    return this.#deps.store.current.auth.isEnabled;
   }
 
   identify(caller: Caller): Identity | undefined | Promise<Identity | undefined> {
     if (!this.isEnforced) return undefined;
-    if (caller.origin === "member") return this.memberIdentity();
+    if (caller.origin === "member") return memberIdentity(this.#deps.store.current.auth);
     if (caller.identity !== undefined) return caller.identity;
     const { token } = caller;
     return token === undefined ? this.#byCertificate(caller) : this.#byToken(token);
-  }
-
-  memberIdentity(): Identity | undefined {
-    if (!this.isEnforced) return undefined;
-    return { user: ROOT, authRevision: this.#deps.store().auth.revision, provedBy: "member" };
   }
 
   admit(caller: Caller, access: Access): Admission | Promise<Admission> {
@@ -117,19 +112,19 @@ export class UserAuthority implements Authority {
 
   #proved(proof: TokenUser | undefined): Identity | Promise<Identity> {
     if (proof === undefined) throw errorOf("InvalidAuthToken");
-    const { auth } = this.#deps.store();
+    const { auth } = this.#deps.store.current;
     const { user, roles, endsMs } = proof;
     const authRevision = proof.authRevision ?? auth.revision;
     if (roles !== undefined) return { user, authRevision, provedBy: "token", roles, endsMs };
     const identity = { user, authRevision, provedBy: "token" } as const;
     if (auth.user(user) !== undefined) return this.#ofNow(identity);
     // Deleted, and its signed tokens with it; or its creation is not applied here yet.
-    return this.#deps.linearizable().then(() => this.#ofNow(identity));
+    return this.#deps.reads.wait().then(() => this.#ofNow(identity));
   }
 
   /** @throws EtcdError InvalidAuthToken where the user was deleted, also if its name came back */
   #ofNow(identity: Identity): Identity {
-    const { auth } = this.#deps.store();
+    const { auth } = this.#deps.store.current;
     const { user } = identity;
     if (auth.user(user) === undefined || userVerdict(auth, userOf(identity)) !== undefined)
       throw errorOf("InvalidAuthToken");
@@ -140,7 +135,7 @@ export class UserAuthority implements Authority {
     const user = caller.commonName;
     if (!this.#deps.clientCertAuth || user === undefined) return undefined;
     if (caller.metadata(GATEWAY_FIELD) !== undefined) return undefined;
-    const authRevision = this.#deps.store().auth.revision;
+    const authRevision = this.#deps.store.current.auth.revision;
     return { user, authRevision, provedBy: "certificate" };
   }
 
@@ -149,22 +144,30 @@ export class UserAuthority implements Authority {
     identity: Identity | undefined,
     access: Access,
   ): Admission | Promise<Admission> {
-    const { auth, lessor } = this.#deps.store();
+    const { auth, lessor } = this.#deps.store.current;
     const user = userOf(identity);
     if (LASTS.has(access.kind)) this.noteEnd(identity);
     const admission = (refused: ErrorName | undefined): Admission => {
       if (refused !== undefined) throw errorOf(refused);
       return IS_READ.has(access.kind) ? { confirm: () => this.#confirm(identity) } : FOR_ALL;
     };
-    const operations = operationsOf(access, lessor);
+    const operations = accessOperations(access, lessor);
     if (isShort(access, lessor)) return admission(verdictNow(auth, user, operations));
-    return this.#deps
-      .run(caller, () => verdictInSteps(auth, user, operations, lessor.stepKeys))
-      .then(admission);
+    return this.#verdict(caller, () =>
+      verdictInSteps(auth, user, operations, lessor.stepKeys),
+    ).then(admission);
+  }
+
+  /** Checks many keys beside other work. */
+  async #verdict(
+    caller: Caller,
+    steps: () => Steps<ErrorName | undefined>,
+  ): Promise<ErrorName | undefined> {
+    return this.#deps.slices.run(caller, steps);
   }
 
   #confirm(identity: Identity | undefined): void {
-    const { auth } = this.#deps.store();
+    const { auth } = this.#deps.store.current;
     if (!auth.isEnabled || identity === undefined) return;
     if (identity.authRevision !== auth.revision) throw errorOf("AuthOldRevision");
   }
@@ -185,7 +188,7 @@ export class UserAuthority implements Authority {
         : fromLatin1(range.to);
     const operation = keysOperation("read", { key: fromLatin1(range.key), rangeEnd });
     const user = asOfNow && identity !== undefined ? this.#asOfNow(identity) : identity;
-    return authorize(this.#deps.store().auth, userOf(user), operation);
+    return authorize(this.#deps.store.current.auth, userOf(user), operation);
   }
 
   /** Has streams looked at again when the roles of a token end. */
@@ -200,11 +203,11 @@ export class UserAuthority implements Authority {
 
   /** Whether the user of an identity was deleted, also if its name came back. */
   isAnother(identity: Identity): boolean {
-    return userVerdict(this.#deps.store().auth, userOf(identity)) !== undefined;
+    return userVerdict(this.#deps.store.current.auth, userOf(identity)) !== undefined;
   }
 
   #asOfNow(identity: Identity): Identity {
-    return { ...identity, authRevision: this.#deps.store().auth.revision };
+    return { ...identity, authRevision: this.#deps.store.current.auth.revision };
   }
 }
 
@@ -314,7 +317,7 @@ function reason(code: string, name: ErrorName): string {
 }
 
 /** What an access needs. */
-function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Operation> {
+function* accessOperations(access: Access, leases: Store["lessor"]): Generator<Operation> {
   switch (access.kind) {
     case "range":
       yield keysOperation("read", access.request);
@@ -323,7 +326,7 @@ function* operationsOf(access: Access, leases: Store["lessor"]): Generator<Opera
       yield* txnOperations(access.request, leases);
       break;
     case "deleteRange":
-      yield* requestOperations("deleteRange", access.request, leases);
+      yield* operationsOf("deleteRange", access.request, leases);
       break;
     case "leaseTimeToLive":
       yield { kind: "authenticated" };

@@ -1,6 +1,9 @@
 /** What the keeper of leases (keeper.ts) needs from the outside. */
 import type { Clock, Logger } from "@quorate/host";
-import type { AppliedEntry, Lessor } from "@quorate/store";
+import type { MemberDeps } from "../deps.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Reads } from "../loop/reads.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 
 export interface KeeperOptions {
   /** The least time to live in seconds; a lease from a time with a lower minimum has it too. */
@@ -22,24 +25,12 @@ export interface KeeperDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly counters: KeeperCounters;
-  lessor(): Lessor;
-  /**
-   * Resolves when a quorum has confirmed the leader since the call, and all it had committed by
-   * then is applied here; rejects otherwise.
-   */
-  confirm(): Promise<void>;
-  /**
-   * Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it
-   * rejects if the result does not come.
-   */
-  propose(
-    term: number,
-    kind: "leaseRevoke" | "leaseCheckpoint" | "txn",
-    requests: readonly Uint8Array[],
-  ): readonly Promise<AppliedEntry>[];
+  readonly store: StoreRef;
+  readonly reads: Pick<Reads, "wait">;
+  readonly proposals: Pick<Proposals, "proposeInTerm">;
   /**
    * The transaction that must be applied before a lease is revoked: what ends with its keys, and is
    * not attached to it. Undefined for most leases.
    */
-  beforeRevoke?(id: bigint): Uint8Array | undefined;
+  readonly beforeRevoke?: MemberDeps["beforeRevoke"];
 }

@@ -167,9 +167,9 @@ export class LeaseKeeper implements LeaseObserver {
    * over those that are gone.
    */
   *#countAll(epoch: Epoch): Steps<void> {
-    const { clock, lessor } = this.#deps;
+    const { clock, store } = this.#deps;
     let looks = 0;
-    for (const lease of lessor().all()) {
+    for (const lease of store.current.lessor.all()) {
       if (++looks % STEP_KEYS === 0) yield;
       if (this.#epoch !== epoch) return;
       if (epoch.leases.has(lease.id)) continue;
@@ -289,7 +289,7 @@ export class LeaseKeeper implements LeaseObserver {
         // was asked for after it.
         if (!mayBeGranted) return 0;
         mayBeGranted = false;
-        await Promise.race([this.#deps.confirm(), epoch.ended]);
+        await Promise.race([this.#deps.reads.wait(), epoch.ended]);
       } else if (lease.expiryMs <= now) {
         await new Promise<void>((resolve) => {
           lease.waiters ??= [];
@@ -319,7 +319,7 @@ export class LeaseKeeper implements LeaseObserver {
     const askedMs = this.#deps.clock.monotonicMs();
     const confirm = async () => {
       try {
-        await Promise.race([this.#deps.confirm(), epoch.ended]);
+        await Promise.race([this.#deps.reads.wait(), epoch.ended]);
         if (this.#epoch !== epoch) throw new NotPrimaryError();
         epoch.confirmedMs = askedMs;
       } finally {
@@ -335,7 +335,7 @@ export class LeaseKeeper implements LeaseObserver {
     const request = LeaseCheckpointRequest.encode({
       checkpoints: [{ ID: lease.id, remaining_TTL: 0 }],
     });
-    const [result] = this.#deps.propose(epoch.term, "leaseCheckpoint", [request]);
+    const [result] = this.#deps.proposals.proposeInTerm(epoch.term, "leaseCheckpoint", [request]);
     await Promise.race([result, epoch.ended]);
     if (lease.checkpoints === checkpoints) lease.checkpoints = 0;
   }
@@ -414,7 +414,7 @@ export class LeaseKeeper implements LeaseObserver {
   #revoke(epoch: Epoch, due: readonly LeaseTime[]): void {
     const ready: LeaseTime[] = [];
     for (const lease of due) {
-      const before = this.#deps.beforeRevoke?.(lease.id);
+      const before = this.#deps.beforeRevoke?.(this.#deps.store.current, lease.id);
       if (before === undefined) ready.push(lease);
       else this.#revokeAfter(epoch, lease, before);
     }
@@ -423,7 +423,7 @@ export class LeaseKeeper implements LeaseObserver {
 
   /** Revokes a lease when a transaction is applied. */
   #revokeAfter(epoch: Epoch, lease: LeaseTime, before: Uint8Array): void {
-    const [result] = this.#deps.propose(epoch.term, "txn", [before]);
+    const [result] = this.#deps.proposals.proposeInTerm(epoch.term, "txn", [before]);
     result.then(
       ({ error }) => {
         if (error === undefined) this.#revokeNow(epoch, [lease]);
@@ -441,7 +441,7 @@ export class LeaseKeeper implements LeaseObserver {
 
   #revokeNow(epoch: Epoch, due: readonly LeaseTime[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
-    this.#deps.propose(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
+    this.#deps.proposals.proposeInTerm(epoch.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(
         ({ error }) => {
           this.#inflightRevokes--;
@@ -504,7 +504,7 @@ export class LeaseKeeper implements LeaseObserver {
     const done = () => {
       this.#inflightCheckpoints--;
     };
-    for (const result of this.#deps.propose(epoch.term, "leaseCheckpoint", [
+    for (const result of this.#deps.proposals.proposeInTerm(epoch.term, "leaseCheckpoint", [
       LeaseCheckpointRequest.encode({ checkpoints }),
     ])) {
       // A lost one costs only the remaining times that it would have recorded.

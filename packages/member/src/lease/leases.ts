@@ -13,6 +13,10 @@ import {
 } from "@quorate/proto";
 import { mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
+import type { Authority } from "../identity/authority.ts";
+import type { Caller } from "../identity/caller.ts";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Reads } from "../loop/reads.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
@@ -35,14 +39,10 @@ export interface LeasesDeps {
   readonly timeoutMs: number;
   readonly store: StoreRef;
   readonly slices: Slices;
-  isLeader(): boolean;
-  /** The leader's peer URLs, if another member leads. */
-  leaderUrls(): readonly string[] | undefined;
-  /**
-   * Resolves when all that was committed at the call is applied here, and this member leads or
-   * knows the leader.
-   */
-  linearizable(): Promise<void>;
+  readonly leader: LeaderView;
+  readonly reads: Reads;
+  /** Users and roles. */
+  readonly authority: Authority;
 }
 
 /** A stream of keep-alives, which lasts as long as its client. */
@@ -58,20 +58,24 @@ export class Leases {
 
   constructor(deps: LeasesDeps) {
     this.#deps = deps;
-    const { clock, call } = deps;
-    this.#batches = new RenewBatches({
-      clock,
-      call,
-      leaderUrls: () => deps.leaderUrls(),
-      timeoutMs: CALL_TIMEOUT_MS,
-    });
+    const { clock, call, leader } = deps;
+    this.#batches = new RenewBatches({ clock, call, leader, timeoutMs: CALL_TIMEOUT_MS });
   }
 
   /**
-   * Renews a lease: its time in seconds, 0 if there is no such lease; at once where it can. Throws
-   * or rejects with EtcdError.
+   * Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease; at once
+   * where nothing has to be waited for. Throws or rejects with EtcdError.
    */
-  renew(id: bigint): number | Promise<number> {
+  renew(caller: Caller, id: bigint): number | Promise<number> {
+    const { authority } = this.#deps;
+    if (authority.isEnforced) {
+      const admission = authority.admit(caller, { kind: "leaseKeepAlive", request: id });
+      if (admission instanceof Promise) return admission.then(() => this.#renew(id));
+    }
+    return this.#renew(id);
+  }
+
+  #renew(id: bigint): number | Promise<number> {
     const { keeper } = this.#deps;
     if (!keeper.isPrimary) return this.#renewSomewhere(id);
     const renewed = keeper.renew(id);
@@ -87,14 +91,18 @@ export class Leases {
     return this.#deps.keeper.counted(id);
   }
 
-  /** As LeaseKeeper.renewAgain. */
+  /**
+   * Renews a lease that `counted` has found, at once and for any caller. False, with nothing done,
+   * where permission is needed or something has to be waited for: it takes `renew`.
+   */
   renewAgain(lease: CountedLease): boolean {
-    return this.#deps.keeper.renewAgain(lease);
+    const { authority, keeper } = this.#deps;
+    return !authority.isEnforced && keeper.renewAgain(lease);
   }
 
   #renewSomewhere(id: bigint): Promise<number> {
     return this.#retry(async () => {
-      const seconds = await (this.#deps.isLeader()
+      const seconds = await (this.#deps.leader.isLeader
         ? this.#deps.keeper.renew(id)
         : this.#batches.renew(id));
       return seconds === RETRY ? undefined : seconds;
@@ -108,7 +116,7 @@ export class Leases {
    */
   timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
     return this.#retry(async () => {
-      if (this.#deps.isLeader()) return { found: await this.#localTimeToLive(request) };
+      if (this.#deps.leader.isLeader) return { found: await this.#localTimeToLive(request) };
       return this.#remoteTimeToLive(request);
     }).then(({ found }) => found);
   }
@@ -148,7 +156,9 @@ export class Leases {
       }
       if (clock.monotonicMs() >= deadlineMs) {
         throw errorOf(
-          this.#deps.isLeader() || this.#deps.leaderUrls() !== undefined ? "Timeout" : "NoLeader",
+          this.#deps.leader.isLeader || this.#deps.leader.peerUrls() !== undefined
+            ? "Timeout"
+            : "NoLeader",
         );
       }
       await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
@@ -158,8 +168,8 @@ export class Leases {
   async #localTimeToLive(
     request: LeaseTimeToLiveRequest,
   ): Promise<LeaseTimeToLiveResponse | undefined> {
-    const { slices, linearizable } = this.#deps;
-    await linearizable();
+    const { slices, reads } = this.#deps;
+    await reads.wait();
     return slices.run(MEMBER_SHARE, () => this.#found(request));
   }
 
@@ -186,7 +196,7 @@ export class Leases {
     request: LeaseTimeToLiveRequest,
   ): Promise<{ found: LeaseTimeToLiveResponse | undefined } | undefined> {
     const body = leasepb.LeaseInternalRequest.encode({ LeaseTimeToLiveRequest: request });
-    for (const url of this.#deps.leaderUrls() ?? []) {
+    for (const url of this.#deps.leader.peerUrls() ?? []) {
       try {
         const answer = await this.#deps.call(url, TIME_TO_LIVE_PATH, body, CALL_TIMEOUT_MS);
         if (answer.status === 404) return { found: undefined };

@@ -8,6 +8,7 @@
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { PeerCall } from "@quorate/transport";
+import type { LeaderView } from "../loop/leader-view.ts";
 
 export const RENEW_PATH = "/leases";
 /**
@@ -31,8 +32,7 @@ interface Waiting {
 export interface RenewBatchesDeps {
   readonly clock: Clock;
   readonly call: PeerCall;
-  /** The leader's peer URLs; undefined where there is no leader, or it is this member. */
-  leaderUrls(): readonly string[] | undefined;
+  readonly leader: Pick<LeaderView, "peerUrls">;
   readonly timeoutMs: number;
 }
 
@@ -79,7 +79,7 @@ export class RenewBatches {
 
   async #send(batch: readonly Waiting[]): Promise<number[] | undefined> {
     const body = encodeWords(batch.map(({ id }) => id));
-    for (const url of this.#deps.leaderUrls() ?? []) {
+    for (const url of this.#deps.leader.peerUrls() ?? []) {
       try {
         const answer = await this.#deps.call(url, RENEW_PATH, body, this.#deps.timeoutMs);
         const words = answer.status === 200 ? decodeWords(answer.body) : undefined;

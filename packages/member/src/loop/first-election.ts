@@ -9,6 +9,9 @@
  * where a leader is known. Source: etcd, server/etcdserver/server.go (adjustTicks).
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
+import type { Raft } from "@quorate/raft";
+import type { Transport } from "@quorate/transport";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** How often the connections are counted, and how many times at the most: 5 seconds. */
 export const FIRST_ELECTION_LOOK_MS = 50;
@@ -21,9 +24,9 @@ const REMAINING_TICKS = 2;
 export interface FirstElectionParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Peers with an open connection. */
-  activePeers(): number;
-  advanceElection(ticks: number): void;
+  readonly transport: Pick<Transport, "peers">;
+  readonly raft: Pick<Raft, "advanceElection">;
+  readonly turns: Pick<LoopTurns, "wake">;
 }
 
 export class FirstElection {
@@ -48,14 +51,15 @@ export class FirstElection {
   }
 
   #look(): void {
-    const { logger, advanceElection } = this.#parts;
-    const peers = this.#parts.activePeers();
+    const { logger, transport, raft, turns } = this.#parts;
+    const peers = transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length;
     if (peers >= ENOUGH_PEERS) {
       logger.info("initialized peer connections; fast-forwarding election ticks", {
         "forward-ticks": this.#ticks,
         "active-remote-members": peers,
       });
-      advanceElection(this.#ticks);
+      raft.advanceElection(this.#ticks);
+      turns.wake();
     } else if (++this.#looks < FIRST_ELECTION_LOOKS) return;
     this.stop();
   }

@@ -14,14 +14,29 @@
  * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all
  * that arrived together shares one append, one fdatasync and one write for each peer.
  */
-import type { Timer } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { Raft, Ready } from "@quorate/raft";
+import type { Transport } from "@quorate/transport";
+import type { Wal } from "@quorate/wal";
+import type { Applier } from "../apply/applier.ts";
 import { LastVoter } from "../apply/last-voter.ts";
+import type { SnapshotInstall } from "../apply/snapshot-install.ts";
+import type { SnapshotSender } from "../apply/snapshot-sender.ts";
+import type { LeaseKeeper } from "../lease/keeper.ts";
+import type { VersionMonitor } from "../membership/index.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { FaultHook } from "./fault-points.ts";
 import { HeartbeatGaps } from "./heartbeat-gaps.ts";
-import type { LoopHandlers, LoopParts } from "./loop-parts.ts";
-import { handProposals } from "./proposal-batches.ts";
+import type { LeaderView } from "./leader-view.ts";
+import type { Lifetime } from "./lifetime.ts";
+import type { LoopTurns } from "./loop-turns.ts";
+import type { Proposals } from "./proposals.ts";
+import type { Reads } from "./reads.ts";
+import type { Standstill } from "./standstill.ts";
+import type { Timeouts } from "./timeouts.ts";
 import { type Unsynced, UnsyncedReadys } from "./unsynced-readys.ts";
+import type { UnwrittenCommit } from "./unwritten-commit.ts";
 
 /** Readys handled before the event loop gets its turn back. */
 const MAX_READYS_PER_TURN = 8;
@@ -32,85 +47,65 @@ const MAX_READYS_PER_TURN = 8;
  */
 const MAX_BLOCKING_SYNC_MS = 1;
 
-export class MemberLoop<R> {
-  readonly #parts: LoopParts<R>;
-  readonly #tickMs: number;
-  #started: LoopHandlers | undefined;
+/** What the loop works with. */
+export interface LoopParts {
+  /** Milliseconds between two ticks. */
+  readonly tickMs: number;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+  readonly wal: Wal;
+  readonly unwritten: UnwrittenCommit;
+  readonly transport: Transport;
+  readonly proposals: Proposals;
+  readonly timeouts: Timeouts;
+  readonly reads: Reads;
+  readonly applier: Applier;
+  readonly standstill: Standstill;
+  readonly snapshotInstall: SnapshotInstall;
+  readonly sender: SnapshotSender;
+  readonly leader: LeaderView;
+  readonly keeper: LeaseKeeper;
+  readonly versions: VersionMonitor;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: MemberMetrics;
+  readonly faults: FaultHook;
+}
+
+export class MemberLoop {
+  readonly #parts: LoopParts;
   #tickTimer: Timer | undefined;
   readonly #heartbeats: HeartbeatGaps;
-  #turnIsSet = false;
-  /** Before `start` and after `stop` nothing happens. */
-  #stopped = true;
-  /** A snapshot is being installed, or a commit has to be durable before anybody hears of it. */
-  #installing = false;
   /** When this turn began to apply; undefined: it has not. */
   #sliceStartMs: number | undefined;
-  /** Waits for the end of the entry that is being applied. */
-  #entryEnded: (() => void) | undefined;
-  #appliedIndex: number;
   /** The last entry of the highest term that was handed on to be applied. */
   #newest = { index: 0, term: 0 };
-  /**
-   * A hard state whose only news is the commit index; it travels with the next append, because
-   * no member depends on it being durable, but for #lastVoter.
-   */
-  #lazyHardState: raftpb.HardState | undefined;
   readonly #unsynced = new UnsyncedReadys();
   readonly #lastVoter: LastVoter;
 
-  constructor(parts: LoopParts<R>, options: { tickMs: number; appliedIndex: number }) {
+  constructor(parts: LoopParts) {
     this.#parts = parts;
     const { commitIndex, lastIndex } = parts.raft;
     this.#lastVoter = new LastVoter(commitIndex, lastIndex);
-    this.#tickMs = options.tickMs;
-    this.#heartbeats = new HeartbeatGaps(options.tickMs);
-    this.#appliedIndex = options.appliedIndex;
+    this.#heartbeats = new HeartbeatGaps(parts.tickMs);
   }
 
-  get appliedIndex(): number {
-    return this.#appliedIndex;
-  }
-
-  /** The rest of the member. @throws Error before the start */
-  get #handlers(): LoopHandlers {
-    if (this.#started === undefined) throw new Error("the loop has not been started");
-    return this.#started;
-  }
-
-  start(handlers: LoopHandlers): void {
-    this.#started = handlers;
-    this.#stopped = false;
-    this.#tickTimer = this.#parts.clock.every(this.#tickMs, () => this.#guard(() => this.#tick()));
-    this.wake();
+  start(): void {
+    const { clock, tickMs, turns } = this.#parts;
+    this.#tickTimer = clock.every(tickMs, () => this.#guard(() => this.#tick()));
+    turns.start(() => this.#guard(this.#turn));
   }
 
   /** No more turns. What is under way on disk finishes without effect. */
   stop(): void {
-    this.#stopped = true;
+    this.#parts.turns.stop();
     this.#tickTimer?.cancel();
-    this.#entryEnded?.();
+    this.#parts.standstill.entryEnded();
   }
 
-  /** Messages from a peer. */
-  received(messages: readonly raftpb.Message[]): void {
-    if (this.#stopped) return;
-    this.#guard(() => {
-      for (const message of messages) {
-        const reason = this.#parts.raft.step(message);
-        if (reason !== undefined) this.#handlers.refused(message, reason);
-      }
-    });
-    this.wake();
-  }
-
-  /**
-   * Writes the commit index that has waited for an append, for callers that are about to refer to
-   * it in the log.
-   */
-  writeHardState(): void {
-    const hardState = this.#lazyHardState;
-    this.#lazyHardState = undefined;
-    if (hardState !== undefined) this.#parts.wal.append(hardState, []);
+  get #isStopped(): boolean {
+    return !this.#parts.turns.areRunning;
   }
 
   /**
@@ -121,86 +116,38 @@ export class MemberLoop<R> {
     return this.#unsynced.oldestIndex;
   }
 
-  /** Runs `change` on Raft (a transfer, a report) and sees to what follows from it. */
-  withRaft<T>(change: (raft: Raft) => T): T {
-    const result = change(this.#parts.raft);
-    this.wake();
-    return result;
-  }
-
-  /**
-   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry
-   * that is being applied is finished before. Rejects while a snapshot is being installed, or the
-   * commit of a removal saved.
-   */
-  async standStill(task: () => Promise<void>): Promise<void> {
-    const { applier } = this.#handlers;
-    if (this.#entryEnded !== undefined)
-      throw new Error("the member is about to stand still already");
-    if (applier.isInEntry && !this.#installing && !this.#stopped) {
-      applier.isHeld = true;
-      await new Promise<void>((resolve) => {
-        this.#entryEnded = resolve;
-      });
-      this.#entryEnded = undefined;
-      applier.isHeld = false;
-    }
-    if (this.#installing || this.#stopped)
-      throw new Error("the member is installing a snapshot, saving a commit, or ending");
-    this.#installing = true;
-    try {
-      await task();
-    } finally {
-      this.#installing = false;
-      this.wake();
-    }
-  }
-
-  /** Sees to it that a turn follows. */
-  wake(): void {
-    if (this.#turnIsSet || this.#stopped) return;
-    this.#turnIsSet = true;
-    this.#parts.clock.endOfTurn(() => {
-      this.#turnIsSet = false;
-      if (!this.#stopped) this.#guard(() => this.#turn());
-    });
-  }
-
   #tick(): void {
-    const { raft, proposals, reads } = this.#parts;
+    const { raft, proposals, timeouts, reads, turns } = this.#parts;
     raft.tick();
-    proposals.expire();
-    reads.expire((context) => this.#askReadIndex(context));
-    this.wake();
+    proposals.expire(timeouts);
+    reads.expire(raft);
+    turns.wake();
   }
 
-  #turn(): void {
-    const { proposals, raft } = this.#parts;
+  readonly #turn = (): void => {
+    const { proposals, reads, raft, applier, standstill, turns } = this.#parts;
     this.#sliceStartMs = undefined;
-    if (handProposals(proposals, raft)) this.wake();
-    this.#parts.reads.startRound((context) => this.#askReadIndex(context));
+    if (proposals.handIn()) turns.wake();
+    reads.startRound(raft);
     for (let i = 0; this.#canProceed(); i++) {
       if (i === MAX_READYS_PER_TURN) {
-        this.wake();
+        turns.wake();
         return;
       }
-      this.#process(this.#parts.raft.ready());
+      this.#process(raft.ready());
     }
-    if (this.#installing || this.#stopped || !this.#handlers.applier.canRun) return;
+    if (standstill.isOn || this.#isStopped || !applier.canRun) return;
     this.#apply();
-    if (this.#canProceed() || this.#handlers.applier.canRun) this.wake();
-  }
+    if (this.#canProceed() || applier.canRun) turns.wake();
+  };
 
   /**
    * While a snapshot is being installed, Raft goes on hearing its peers, but nothing new is written
    * or applied.
    */
   #canProceed(): boolean {
-    return !this.#installing && !this.#stopped && this.#parts.raft.hasReady();
-  }
-
-  #askReadIndex(context: Uint8Array): boolean {
-    return this.#parts.raft.readIndex(context) === "accepted";
+    const { standstill, raft } = this.#parts;
+    return !standstill.isOn && !this.#isStopped && raft.hasReady();
   }
 
   #process(ready: Ready): void {
@@ -228,11 +175,12 @@ export class MemberLoop<R> {
     if (ready.committed.length > 0) {
       const { index, term } = ready.committed.at(-1)!;
       if (term > this.#newest.term) this.#newest = { index, term };
-      this.#handlers.applier.push(ready.committed);
+      this.#parts.applier.push(ready.committed);
       this.#apply();
     }
-    for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
-    this.#parts.reads.release(this.#appliedIndex);
+    const { reads, raft } = this.#parts;
+    for (const read of ready.readStates) reads.answered(read.context, read.index);
+    reads.release(raft.appliedIndex);
   }
 
   #mustSaveFirst({ commit }: raftpb.HardState): boolean {
@@ -245,22 +193,22 @@ export class MemberLoop<R> {
    * hearing its peers.
    */
   #saveFirst(ready: Ready, hardState: raftpb.HardState): void {
-    const { wal, faults } = this.#parts;
-    this.#installing = true;
-    this.#lazyHardState = undefined;
+    const { wal, faults, standstill, unwritten, turns } = this.#parts;
+    standstill.isOn = true;
+    unwritten.hardState = undefined;
     faults("before-wal-append");
     wal.append(hardState, ready.entries);
     faults("after-wal-append");
     wal.sync().then(
       () =>
         this.#guard(() => {
-          if (this.#stopped) return;
-          this.#installing = false;
+          if (this.#isStopped) return;
+          standstill.isOn = false;
           this.#lastVoter.saved(hardState.commit);
           this.#send(ready.messages);
           this.#synced(this.#unsynced.push(ready));
           this.#handOn(ready);
-          this.wake();
+          turns.wake();
         }),
       (error: unknown) => this.#fail(error),
     );
@@ -272,11 +220,11 @@ export class MemberLoop<R> {
    * the messages have left.
    */
   #persist(ready: Ready): Unsynced | undefined {
-    const { wal, faults } = this.#parts;
-    const hardState = ready.hardState ?? this.#lazyHardState;
+    const { wal, faults, unwritten, turns } = this.#parts;
+    const hardState = ready.hardState ?? unwritten.hardState;
     const step = this.#unsynced.push(ready);
     if (ready.mustSync || ready.entries.length > 0) {
-      this.#lazyHardState = undefined;
+      unwritten.hardState = undefined;
       faults("before-wal-append");
       wal.append(hardState, ready.entries);
       faults("after-wal-append");
@@ -285,13 +233,13 @@ export class MemberLoop<R> {
         () =>
           this.#guard(() => {
             this.#synced(step);
-            this.wake();
+            turns.wake();
           }),
         (error: unknown) => this.#fail(error),
       );
       return undefined;
     }
-    this.#lazyHardState = hardState;
+    unwritten.hardState = hardState;
     this.#synced(step);
     return undefined;
   }
@@ -308,7 +256,7 @@ export class MemberLoop<R> {
    * follow, or go on.
    */
   #synced(step: Unsynced): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     step.durable = true;
     for (;;) {
       const first = this.#unsynced.takeDurable();
@@ -327,14 +275,14 @@ export class MemberLoop<R> {
     if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
       toPeers = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
       for (const message of messages) {
-        if (message.type === raftpb.MessageType.MsgSnap) this.#handlers.sendSnapshot(message);
+        if (message.type === raftpb.MessageType.MsgSnap) this.#parts.sender.send(message);
       }
     }
     this.#parts.transport.send(toPeers);
   }
 
   #noteHeartbeats(messages: readonly raftpb.Message[]): void {
-    const { clock, logger, metrics } = this.#parts;
+    const { clock, logger, metrics, tickMs } = this.#parts;
     for (const { type, to } of messages) {
       if (type !== raftpb.MessageType.MsgHeartbeat) continue;
       const lateMs = this.#heartbeats.sent(to, clock.monotonicMs());
@@ -344,8 +292,8 @@ export class MemberLoop<R> {
         "leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk",
         {
           to: to.toString(16),
-          "heartbeat-interval": `${this.#tickMs}ms`,
-          "expected-duration": `${2 * this.#tickMs}ms`,
+          "heartbeat-interval": `${tickMs}ms`,
+          "expected-duration": `${2 * tickMs}ms`,
           "exceeded-duration": `${Math.round(lateMs)}ms`,
         },
       );
@@ -354,66 +302,69 @@ export class MemberLoop<R> {
 
   /** Applies what is queued, until this turn has used up its time for that. */
   #apply(): void {
-    const { raft, clock, faults, reads, proposals } = this.#parts;
-    const { applier } = this.#handlers;
+    const { raft, clock, faults, reads, proposals, applier, standstill } = this.#parts;
     if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
     else if (applier.isSliceOver(this.#sliceStartMs)) return;
     faults("before-apply");
     const index = applier.run(this.#sliceStartMs);
     if (index !== undefined) {
-      this.#appliedIndex = index;
       raft.applied(index);
       reads.release(index);
       if (index >= this.#newest.index) proposals.succeeded(this.#newest.term);
     }
     faults("after-apply");
-    if (!applier.isInEntry) this.#entryEnded?.();
+    if (!standstill.isInEntry) standstill.entryEnded();
   }
 
   #install(ready: Ready, snapshot: raftpb.Snapshot): void {
-    const { wal, raft, reads, proposals } = this.#parts;
-    this.#installing = true;
+    const { wal, raft, reads, proposals, applier, standstill, unwritten } = this.#parts;
+    const { snapshotInstall, turns } = this.#parts;
+    standstill.isOn = true;
     // The snapshot holds what these would have done.
-    this.#handlers.applier.clear();
+    applier.clear();
     proposals.abandons();
-    this.#entryEnded?.();
+    standstill.entryEnded();
     this.#send(ready.messages);
     for (const read of ready.readStates) reads.answered(read.context, read.index);
-    const hardState = ready.hardState ?? this.#lazyHardState;
+    const hardState = ready.hardState ?? unwritten.hardState;
     // The log knows of the snapshot, and that it is committed, before the store changes: a crash in
     // between finds both or neither.
     const install = async () => {
-      await this.#handlers.saveSnapshot(snapshot);
+      await snapshotInstall.save(snapshot);
       wal.append(hardState, ready.entries);
-      this.#lazyHardState = undefined;
+      unwritten.hardState = undefined;
       await wal.sync();
       this.#lastVoter.wrote(ready.entries);
       this.#lastVoter.saved(hardState?.commit ?? 0);
-      await this.#handlers.install(snapshot);
+      await snapshotInstall.install(snapshot);
     };
     install().then(
       () =>
         this.#guard(() => {
-          if (this.#stopped) return;
-          this.#installing = false;
-          this.#appliedIndex = snapshot.metadata.index;
-          raft.applied(this.#appliedIndex);
+          if (this.#isStopped) return;
+          standstill.isOn = false;
+          raft.applied(snapshot.metadata.index);
           proposals.succeeded(snapshot.metadata.term);
           this.#synced(this.#unsynced.push(ready));
-          reads.release(this.#appliedIndex);
-          this.wake();
+          reads.release(raft.appliedIndex);
+          turns.wake();
         }),
       (error: unknown) => this.#fail(error),
     );
   }
 
   #noteLeader(id: bigint): void {
-    const { leader, reads } = this.#parts;
+    const { leader, reads, raft, keeper, metrics, clock, versions } = this.#parts;
     if (id === leader.leader) return;
     leader.leader = id;
     this.#heartbeats.reset();
-    this.#handlers.leaderChanged();
-    if (id !== 0n) reads.leaderChanged((context) => this.#askReadIndex(context));
+    if (leader.isLeader) keeper.leads(raft.term);
+    else keeper.steppedDown();
+    if (id === 0n) return;
+    metrics.leaderChanges.add();
+    leader.electedMs = clock.monotonicMs();
+    if (leader.isLeader) versions.lead();
+    reads.leaderChanged(raft);
   }
 
   /** Runs a step; whatever it throws is the end of this member. */
@@ -426,8 +377,8 @@ export class MemberLoop<R> {
   }
 
   #fail(error: unknown): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     this.stop();
-    this.#parts.fatal(error);
+    this.#parts.lifetime.end(error);
   }
 }

@@ -3,12 +3,12 @@
  * checked before Raft sees it, and what Raft refuses is counted and logged here. No message of a
  * member, whatever it holds, ends this one.
  *
- *     transport -> admit() -> Raft.step() -> refuse(), where it has a reason
+ *     transport -> received() -> admit -> Raft.step() -> refuse(), where it has a reason
  */
 import type { Clock, Logger } from "@quorate/host";
 import type { Counter, Family } from "@quorate/metrics";
 import { EtcdError, idToHex, raftpb, WireError } from "@quorate/proto";
-import { messageName } from "@quorate/raft";
+import { messageName, type Raft } from "@quorate/raft";
 import {
   checkConfChangeData,
   checkEntryData,
@@ -16,8 +16,11 @@ import {
   type RequestLimits,
 } from "@quorate/store";
 import { RareLog } from "@quorate/transport";
+import type { Departure } from "../membership/index.ts";
 import { checkedUrls } from "../membership/member-urls.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { MAX_WAITING_PROPOSALS } from "./limits.ts";
+import type { LoopTurns } from "./loop-turns.ts";
 
 const { MsgProp, MsgSnap } = raftpb.MessageType;
 const { EntryConfChange, EntryNormal } = raftpb.EntryType;
@@ -29,6 +32,10 @@ const PROPOSER_MASK = 0xffffn;
 export interface PeerMessagesParts {
   readonly memberId: bigint;
   readonly limits: RequestLimits;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+  readonly departure: Departure;
   readonly clock: Clock;
   readonly logger: Logger;
   /** By type of message. */
@@ -44,16 +51,37 @@ export class PeerMessages {
     this.#rareLog = new RareLog(parts.clock);
   }
 
+  /** Messages of a peer's stream. */
+  received(messages: readonly raftpb.Message[]): void {
+    this.#parts.departure.heard(messages);
+    this.step(this.#admit(messages));
+  }
+
+  /** Gives Raft messages that may go to it. Before the loop's start and after its end none is. */
+  step(messages: readonly raftpb.Message[]): void {
+    const { raft, turns, lifetime } = this.#parts;
+    if (!turns.areRunning) return;
+    try {
+      for (const message of messages) {
+        const reason = raft.step(message);
+        if (reason !== undefined) this.#refuse(message, reason);
+      }
+    } catch (error) {
+      lifetime.end(error);
+    }
+    turns.wake();
+  }
+
   /**
    * The messages of a peer's stream that may go to Raft: without those, and without the proposals,
    * that no member sends.
    */
-  admit(messages: readonly raftpb.Message[]): readonly raftpb.Message[] {
+  #admit(messages: readonly raftpb.Message[]): readonly raftpb.Message[] {
     if (!messages.some(({ type }) => type === MsgProp || type === MsgSnap)) return messages;
     const admitted: raftpb.Message[] = [];
     for (const message of messages) {
       if (message.type === MsgSnap)
-        this.refuse(message, "the message of a snapshot without its store");
+        this.#refuse(message, "the message of a snapshot without its store");
       else if (message.type === MsgProp) {
         const entries = this.#proposable(message);
         if (entries.length > 0)
@@ -72,7 +100,7 @@ export class PeerMessages {
   #proposable(message: raftpb.Message): raftpb.Entry[] {
     const { entries, from } = message;
     if (entries.length > MAX_WAITING_PROPOSALS) {
-      this.refuse(
+      this.#refuse(
         message,
         `${entries.length} proposals in one message; a member has no more than ${MAX_WAITING_PROPOSALS}`,
       );
@@ -80,7 +108,7 @@ export class PeerMessages {
     }
     return entries.filter((entry) => {
       const problem = this.#problem(entry, from);
-      if (problem !== undefined) this.refuse(message, problem);
+      if (problem !== undefined) this.#refuse(message, problem);
       return problem === undefined;
     });
   }
@@ -110,7 +138,7 @@ export class PeerMessages {
   }
 
   /** Notes that a peer's message, or a part of it, was not taken. */
-  refuse(message: raftpb.Message, reason: string): void {
+  #refuse(message: raftpb.Message, reason: string): void {
     const { memberId, logger, refused } = this.#parts;
     const type = isKnown(message.type) ? messageName(message.type) : "unknown";
     refused.with(type).add();

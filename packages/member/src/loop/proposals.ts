@@ -1,7 +1,8 @@
 /**
- * Requests on their way through Raft: each waits under its id until the entry that carries it has
- * been applied here, or its time is up. Once that entry is being applied, its result is certain and
- * bounded by the work that an entry may have: then it is waited for.
+ * Requests on their way through Raft. Each gets an id and the identity of its caller, and waits
+ * under its id until the entry that carries it has been applied here, or its time is up. Once that
+ * entry is being applied, its result is certain and bounded by the work that an entry may have: then
+ * it is waited for.
  *
  * A leader that dies leaves requests that nobody will commit. Once an entry of a later term is
  * applied here, all entries of the earlier terms that ever will be are applied: the log's terms
@@ -11,14 +12,38 @@
  * It is not proposed again: then it could be applied twice.
  *
  * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no
- * leader). Beyond, TooManyRequests.
+ * leader), and MAX_APPLY_GAP_ENTRIES that are committed and not applied. Beyond, TooManyRequests.
  */
 import type { Clock } from "@quorate/host";
-import { errorOf } from "@quorate/proto";
+import { type ErrorName, errorOf, InternalRaftRequest } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import {
+  type Applied,
+  type AppliedEntry,
+  checkMessage,
+  decodeRequest,
+  encodeWithRoles,
+  type RequestKind,
+  type RequestLimits,
+} from "@quorate/store";
+import { type Identity, memberIdentity } from "../identity/caller.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
+import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
+import type { LoopTurns } from "./loop-turns.ts";
+import type { RequestIds } from "./request-ids.ts";
+import type { Timeouts } from "./timeouts.ts";
+
+/** Payload bytes that go into Raft as one append; a batch above it is split. */
+const MAX_BATCH_BYTES = 1024 * 1024;
+/**
+ * Payload bytes that go into Raft in one turn, and one batch more: to write them and their
+ * checksums takes some milliseconds.
+ */
+const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /** One request that waits for its result. */
-interface Waiter<R> {
-  readonly resolve: (result: R) => void;
+interface Waiter {
+  readonly resolve: (result: AppliedEntry) => void;
   readonly reject: (error: Error) => void;
   readonly startedMs: number;
   readonly deadlineMs: number;
@@ -35,7 +60,7 @@ interface Succession {
 /** Successions that wait for their time; a request of one more waits for its own. */
 export const MAX_SUCCESSIONS = 16;
 
-export interface ProposalLimits {
+export interface ProposalOptions {
   readonly maxWaiting: number;
   readonly maxQueuedBytes: number;
   readonly timeoutMs: number;
@@ -43,20 +68,26 @@ export interface ProposalLimits {
    * How long a request of an earlier leader is waited for once its successor's entries are applied.
    */
   readonly successionMs: number;
+  readonly requestLimits: RequestLimits;
+  /** Size of the largest request, in bytes (--max-request-bytes). */
+  readonly maxRequestBytes: number;
+  /** Revocations of leases may run further ahead (feature gate PriorityRequest). */
+  readonly areRevokesPreferred: boolean;
 }
 
-/**
- * Why a waiter's time ran out, from the component that knows the cluster's state: maps the time
- * when the wait began, and whether its leader has been succeeded, to the error that it ends with.
- */
-export type TimeoutReason = (startedMs: number, isSucceeded: boolean) => Error;
+export interface ProposalParts {
+  readonly clock: Clock;
+  readonly turns: Pick<LoopTurns, "areRunning" | "wake">;
+  readonly raft: Raft;
+  readonly store: StoreRef;
+  readonly requestIds: RequestIds;
+}
 
-export class Proposals<R> {
-  readonly #clock: Clock;
-  readonly #limits: ProposalLimits;
-  readonly #timeoutReason: TimeoutReason;
+export class Proposals {
+  readonly #options: ProposalOptions;
+  readonly #parts: ProposalParts;
   /** In the order they began, which is the order of their deadlines: all have the same time. */
-  readonly #waiting = new Map<bigint, Waiter<R>>();
+  readonly #waiting = new Map<bigint, Waiter>();
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
   /** The requests of the queue, and those that `takeQueue` took last. */
@@ -69,19 +100,12 @@ export class Proposals<R> {
   #applying = 0n;
   /** Why nothing is taken any more. */
   #closed: Error | undefined;
-  /** Called when the queue gets its first payload. */
-  readonly #wake: () => void;
   /** How many ended by time-out. */
   failed = 0;
 
-  constructor(
-    limits: ProposalLimits,
-    deps: { clock: Clock; wake: () => void; timeoutReason: TimeoutReason },
-  ) {
-    this.#limits = limits;
-    this.#clock = deps.clock;
-    this.#wake = deps.wake;
-    this.#timeoutReason = deps.timeoutReason;
+  constructor(options: ProposalOptions, parts: ProposalParts) {
+    this.#options = options;
+    this.#parts = parts;
   }
 
   get waitingCount(): number {
@@ -92,42 +116,140 @@ export class Proposals<R> {
     return this.#queue.length;
   }
 
+  // --- From a request to an entry ---
+
+  /**
+   * Takes a request of the member's own through Raft.
+   * @returns a promise as of EntryPoints.propose
+   */
+  propose<K extends RequestKind>(kind: K, request: Uint8Array): Promise<Applied<K>> {
+    const { requestLimits } = this.#options;
+    try {
+      checkMessage(kind, decodeRequest(kind, request, requestLimits), requestLimits);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.enqueue(memberIdentity(this.#parts.store.current.auth), kind, request);
+  }
+
+  /** Takes a request that is checked to Raft. @param identity for the header of its entry */
+  enqueue<K extends RequestKind>(
+    identity: Identity | undefined,
+    kind: K,
+    request: Uint8Array,
+  ): Promise<Applied<K>> {
+    const { raft, requestIds } = this.#parts;
+    if (raft.commitIndex - raft.appliedIndex > this.#maxGap(kind))
+      return Promise.reject(errorOf("TooManyRequests"));
+    const id = requestIds.next();
+    const payload = payloadOf(id, identity, kind, request);
+    if (payload.length > this.#options.maxRequestBytes)
+      return Promise.reject(errorOf("RequestTooLarge"));
+    // What is applied under this id is this very request.
+    return this.queue(id, payload) as Promise<Applied<K>>;
+  }
+
+  #maxGap(kind: RequestKind): number {
+    const isPreferred = this.#options.areRevokesPreferred && kind === "leaseRevoke";
+    return isPreferred ? MAX_PREFERRED_GAP_ENTRIES : MAX_APPLY_GAP_ENTRIES;
+  }
+
+  /**
+   * Takes requests of the member's own through Raft as leader of `term`: they are in its log when
+   * this returns, or their promises reject. They are never proposed in a later term, when the
+   * state that they rest on may have changed.
+   */
+  proposeInTerm<K extends RequestKind>(
+    term: number,
+    kind: K,
+    requests: readonly Uint8Array[],
+  ): readonly Promise<Applied<K>>[] {
+    const { raft, turns, store, requestIds } = this.#parts;
+    const refused = (name: ErrorName) =>
+      requests.map(() => Promise.reject<Applied<K>>(errorOf(name)));
+    if (!turns.areRunning || raft.role !== "leader" || raft.term !== term)
+      return refused("LeaderChanged");
+    const identity = memberIdentity(store.current.auth);
+    const ids = requests.map(() => requestIds.next());
+    const payloads = requests.map((request, i) => payloadOf(ids[i], identity, kind, request));
+    const answer = raft.propose(payloads);
+    turns.wake();
+    if (answer !== "accepted") return refused("TooManyRequests");
+    return ids.map((id) => this.wait(id, term) as Promise<Applied<K>>);
+  }
+
+  // --- Those that wait ---
+
   /**
    * Queues `payload` for the next turn. Resolves with the result of the entry whose request id is
    * `id`; rejects with an EtcdError.
    */
-  propose(id: bigint, payload: Uint8Array): Promise<R> {
+  queue(id: bigint, payload: Uint8Array): Promise<AppliedEntry> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (
-      this.#waiting.size >= this.#limits.maxWaiting ||
-      this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes
+      this.#waiting.size >= this.#options.maxWaiting ||
+      this.#queuedBytes + payload.length > this.#options.maxQueuedBytes
     ) {
       return Promise.reject(errorOf("TooManyRequests"));
     }
     this.#queue.push(payload);
     this.#queuedIds.push(id);
     this.#queuedBytes += payload.length;
-    if (this.#queue.length === 1) this.#wake();
+    if (this.#queue.length === 1) this.#parts.turns.wake();
     return this.wait(id);
   }
 
   /**
    * Waits for the result of a request that Raft has already; its proposer bounds how many there
-   * are. Settles as `propose` does.
+   * are. Settles as `queue` does.
    * @param term in which Raft took it, if it is to end when that term's leader is succeeded
    */
-  wait(id: bigint, term?: number): Promise<R> {
+  wait(id: bigint, term?: number): Promise<AppliedEntry> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    const startedMs = this.#clock.monotonicMs();
+    const startedMs = this.#parts.clock.monotonicMs();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, {
         resolve,
         reject,
         startedMs,
-        deadlineMs: startedMs + this.#limits.timeoutMs,
+        deadlineMs: startedMs + this.#options.timeoutMs,
         term,
       });
     });
+  }
+
+  /**
+   * Hands the queued payloads to Raft. What it does not take stays queued: there may be a leader,
+   * or capacity, in a later turn. Returns true if more is left than fits into this turn.
+   */
+  handIn(): boolean {
+    const { raft } = this.#parts;
+    if (this.#queue.length === 0 || raft.leader === 0n) return false;
+    const queue = this.takeQueue(raft.term);
+    let start = 0;
+    let takenBytes = 0;
+    while (start < queue.length) {
+      if (takenBytes >= MAX_TURN_BYTES) {
+        this.putBack(queue.slice(start));
+        return true;
+      }
+      let end = start;
+      let bytes = 0;
+      for (
+        ;
+        end < queue.length && (end === start || bytes + queue[end].length <= MAX_BATCH_BYTES);
+        end++
+      )
+        bytes += queue[end].length;
+      const batch = start === 0 && end === queue.length ? queue : queue.slice(start, end);
+      if (raft.propose(batch) !== "accepted") {
+        this.putBack(queue.slice(start));
+        return false;
+      }
+      start = end;
+      takenBytes += bytes;
+    }
+    return false;
   }
 
   /**
@@ -168,7 +290,7 @@ export class Proposals<R> {
     if (term <= this.#appliedTerm) return;
     this.#appliedTerm = term;
     if (this.#waiting.size === 0 || this.#successions.length === MAX_SUCCESSIONS) return;
-    const dueMs = this.#clock.monotonicMs() + this.#limits.successionMs;
+    const dueMs = this.#parts.clock.monotonicMs() + this.#options.successionMs;
     this.#successions.push({ term, dueMs });
   }
 
@@ -177,7 +299,7 @@ export class Proposals<R> {
    * members that did not propose it. Returns when the wait began, or undefined where no caller
    * waited.
    */
-  settle(id: bigint, result: R): number | undefined {
+  settle(id: bigint, result: AppliedEntry): number | undefined {
     const waiter = this.#waiting.get(id);
     if (waiter === undefined) return undefined;
     this.#waiting.delete(id);
@@ -202,14 +324,14 @@ export class Proposals<R> {
   }
 
   /** Ends the waiters whose time is up. Call it about every tick. */
-  expire(): void {
-    const now = this.#clock.monotonicMs();
+  expire(timeouts: Timeouts): void {
+    const now = this.#parts.clock.monotonicMs();
     while (this.#successions.length > 0 && this.#successions[0].dueMs <= now)
-      this.#endBefore(this.#successions.shift()!.term);
+      this.#endBefore(this.#successions.shift()!.term, timeouts);
     for (const [id, waiter] of this.#waiting) {
       if (waiter.deadlineMs > now) return;
       if (id === this.#applying) continue;
-      this.#end(id, waiter, false);
+      this.#end(id, waiter, timeouts.error(waiter.startedMs, false));
     }
     // No caller waits: payloads that found no leader in all that time must not be proposed out of
     // the blue later.
@@ -217,17 +339,17 @@ export class Proposals<R> {
   }
 
   /** Ends the waiters whose requests were handed to Raft before `term`. */
-  #endBefore(term: number): void {
+  #endBefore(term: number, timeouts: Timeouts): void {
     for (const [id, waiter] of this.#waiting) {
       if (waiter.term === undefined || waiter.term >= term || id === this.#applying) continue;
-      this.#end(id, waiter, true);
+      this.#end(id, waiter, timeouts.error(waiter.startedMs, true));
     }
   }
 
-  #end(id: bigint, waiter: Waiter<R>, isSucceeded: boolean): void {
+  #end(id: bigint, waiter: Waiter, error: Error): void {
     this.#waiting.delete(id);
     this.failed++;
-    waiter.reject(this.#timeoutReason(waiter.startedMs, isSucceeded));
+    waiter.reject(error);
   }
 
   #clearQueue(): void {
@@ -244,4 +366,20 @@ export class Proposals<R> {
     this.#clearQueue();
     for (const waiter of waiters) waiter.reject(error);
   }
+}
+
+function payloadOf(
+  id: bigint,
+  identity: Identity | undefined,
+  kind: RequestKind,
+  request: Uint8Array,
+): Uint8Array {
+  const header = {
+    ID: id,
+    username: identity?.user ?? "",
+    authRevision: identity?.authRevision ?? 0,
+  };
+  const roles = identity?.roles;
+  if (roles === undefined) return InternalRaftRequest.encode({ header, [kind]: request });
+  return encodeWithRoles(header, roles, InternalRaftRequest.encode({ [kind]: request }));
 }

@@ -5,6 +5,8 @@
  */
 import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import type { LoopTurns } from "./loop-turns.ts";
 
 /** Round numbers have as many bits less than 64. */
 const ROUND_SHIFT = 16n;
@@ -43,12 +45,13 @@ export interface ReadLimits {
   readonly retryMs: number;
 }
 
-export type AskReadIndex = (context: Uint8Array) => boolean;
+/** Raft, as far as a round needs it: it may refuse one, which is retried later. */
+export type ReadIndexer = Pick<Raft, "readIndex">;
 
 export class Reads {
   readonly #limits: ReadLimits;
   readonly #clock: Clock;
-  readonly #wake: () => void;
+  readonly #turns: Pick<LoopTurns, "wake">;
   #arrived: Waiter[] = [];
   #deadlineMs = 0;
   /** Rounds in the order they were started; their indexes grow in the same order. */
@@ -65,10 +68,13 @@ export class Reads {
    * @param firstRound where this run's round numbers start; two runs of a member must not share
    * numbers.
    */
-  constructor(limits: ReadLimits, deps: { clock: Clock; wake: () => void; firstRound: number }) {
+  constructor(
+    limits: ReadLimits,
+    deps: { clock: Clock; turns: Pick<LoopTurns, "wake">; firstRound: number },
+  ) {
     this.#limits = limits;
     this.#clock = deps.clock;
-    this.#wake = deps.wake;
+    this.#turns = deps.turns;
     this.#nextRound = deps.firstRound;
   }
 
@@ -84,7 +90,7 @@ export class Reads {
     const deadlineMs = this.#deadlineMs;
     return new Promise((resolve, reject) => {
       this.#arrived.push({ resolve, reject, deadlineMs });
-      if (this.#arrived.length === 1) this.#wake();
+      if (this.#arrived.length === 1) this.#turns.wake();
     });
   }
 
@@ -93,10 +99,10 @@ export class Reads {
   }
 
   /**
-   * Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if
-   * not it is retried later.
+   * Starts one round for all reads that arrived since the last. Where Raft does not take
+   * it, it is retried later.
    */
-  startRound(ask: AskReadIndex): void {
+  startRound(raft: ReadIndexer): void {
     if (this.#arrived.length === 0) return;
     const number = this.#nextRound++;
     const context = new Uint8Array(8);
@@ -109,7 +115,7 @@ export class Reads {
     };
     this.#arrived = [];
     this.#rounds.set(number, round);
-    ask(context);
+    raft.readIndex(context);
   }
 
   /** A quorum has answered the round of this context. */
@@ -131,7 +137,7 @@ export class Reads {
   }
 
   /** Asks late rounds again and ends reads whose time is up. Call it about every tick. */
-  expire(ask: AskReadIndex): void {
+  expire(raft: ReadIndexer): void {
     const now = this.#clock.monotonicMs();
     for (const [number, round] of this.#rounds) {
       if (round.waiters[0].deadlineMs <= now) {
@@ -146,7 +152,7 @@ export class Reads {
       if (round.index === undefined && now - round.askedMs >= this.#limits.retryMs) {
         this.slowRounds++;
         round.askedMs = now;
-        ask(round.context);
+        raft.readIndex(round.context);
       }
     }
   }
@@ -156,11 +162,11 @@ export class Reads {
    * younger than all reads that share it. (etcd ends these reads with ErrLeaderChanged and leaves
    * the repetition to the client.)
    */
-  leaderChanged(ask: AskReadIndex): void {
+  leaderChanged(raft: ReadIndexer): void {
     for (const round of this.#rounds.values()) {
       if (round.index !== undefined) continue;
       round.askedMs = this.#clock.monotonicMs();
-      ask(round.context);
+      raft.readIndex(round.context);
     }
   }
 

@@ -18,19 +18,19 @@ export interface AskMembersParts {
   readonly config: Pick<MemberConfig, "name" | "initialCluster">;
   readonly call: PeerCall;
   readonly logger: Logger;
-  /** The URLs of the members that this one knows. */
-  peerUrls(): readonly string[];
 }
 
 /**
  * Asks every member that this one knows, and those that --initial-cluster names: where all that it
  * knew were replaced while it was down, the flag names one that is there. Resolves when all have
  * answered or had their time; never rejects.
+ * @param peerUrls of the members that this one knows
  * @param onMembers called with each response that names this cluster, as it comes
  */
 export async function askMembers(
-  { clusterId, config, call, logger, peerUrls }: AskMembersParts,
-  onMembers: Parameters<AskMembers>[0],
+  { clusterId, config, call, logger }: AskMembersParts,
+  peerUrls: readonly string[],
+  onMembers: Parameters<AskMembers>[1],
 ): Promise<void> {
   const initial = [...config.initialCluster]
     .filter(([name]) => name !== config.name)
@@ -49,5 +49,5 @@ export async function askMembers(
       });
     }
   };
-  await Promise.all([...new Set([...peerUrls(), ...initial])].map(ask));
+  await Promise.all([...new Set([...peerUrls, ...initial])].map(ask));
 }

@@ -5,6 +5,9 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { EtcdError, idToHex } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
+import type { StoreRef } from "../reads/store-ref.ts";
+import type { Reconfiguration } from "./reconfiguration.ts";
 
 /** How often it sends the request. */
 const ASK_EVERY_MS = 1000;
@@ -13,13 +16,9 @@ export interface AutoPromotionParts {
   readonly memberId: bigint;
   readonly clock: Clock;
   readonly logger: Logger;
-  isLearner(): boolean;
-  /**
-   * Whether the member has published itself: one that has not is not started in the eyes of the
-   * others.
-   */
-  isPublished(): boolean;
-  promote(): Promise<void>;
+  readonly raft: Raft;
+  readonly store: StoreRef;
+  readonly reconfiguration: Reconfiguration;
 }
 
 export class AutoPromotion {
@@ -40,12 +39,19 @@ export class AutoPromotion {
     this.#timer?.cancel();
   }
 
+  /** A member that has not published itself is not started in the eyes of the others. */
+  get #isPublished(): boolean {
+    const { store, memberId } = this.#parts;
+    return (store.current.membership.member(memberId)?.name ?? "") !== "";
+  }
+
   async #ask(): Promise<void> {
-    const { isLearner, isPublished, logger, memberId, promote } = this.#parts;
-    if (this.#isAsking || !isLearner() || !isPublished()) return;
+    const { raft, logger, memberId, reconfiguration } = this.#parts;
+    const isLearner = raft.confState.learners.includes(memberId);
+    if (this.#isAsking || !isLearner || !this.#isPublished) return;
     this.#isAsking = true;
     try {
-      await promote();
+      await reconfiguration.promote(memberId);
       logger.info("the learner has caught up and is a voter now", {
         "local-member-id": idToHex(memberId),
       });

@@ -32,10 +32,12 @@ export interface DepartureParts {
   readonly electionTimeoutMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Refuses clients' requests from now on. */
-  stopServing(): void;
-  /** Ends the member. @param error why, where that is not in order */
-  end(error?: Error): void;
+  readonly lifetime: {
+    /** Refuses clients' requests from now on. */
+    stopServing(): void;
+    /** Ends the member. @param error why, where that is not in order */
+    end(error?: Error): void;
+  };
 }
 
 /** The removal as it was applied here. */
@@ -100,10 +102,10 @@ export class Departure {
 
   /** A peer says that this member was removed. May be called often. */
   known(): void {
-    const { clock, end } = this.#parts;
+    const { clock, lifetime } = this.#parts;
     if (this.#sinceMs === undefined) {
       this.#begin();
-      clock.endOfTurn(() => end());
+      clock.endOfTurn(() => lifetime.end());
       return;
     }
     if (this.#isKnown) return;
@@ -117,12 +119,12 @@ export class Departure {
   }
 
   #endAfter(delayMs: number): void {
-    const { clock, end } = this.#parts;
-    this.#timers.push(clock.after(delayMs, () => end(this.#removal?.error)));
+    const { clock, lifetime } = this.#parts;
+    this.#timers.push(clock.after(delayMs, () => lifetime.end(this.#removal?.error)));
   }
 
   #begin(): void {
-    const { clock, dataDir, logger, memberId, stopServing } = this.#parts;
+    const { clock, dataDir, logger, memberId, lifetime } = this.#parts;
     this.#sinceMs = clock.monotonicMs();
     logger.error("the member has been permanently removed from the cluster", {
       "local-member-id": idToHex(memberId),
@@ -130,6 +132,6 @@ export class Departure {
       advice: "data-dir used by this member must be removed before a new member is started there",
     });
     // The client that requested the removal from this member still gets the response.
-    clock.endOfTurn(stopServing);
+    clock.endOfTurn(lifetime.stopServing);
   }
 }

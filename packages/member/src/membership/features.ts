@@ -15,6 +15,7 @@ import { GrpcCode, toUtf8 } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import type { Store } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
+import type { StoreRef } from "../reads/store-ref.ts";
 import { firstOf } from "./remote-cluster.ts";
 
 const FEATURES_PATH = "/quorate/features";
@@ -41,7 +42,7 @@ export interface FeatureParts {
   readonly memberId: bigint;
   readonly clock: Clock;
   readonly call: PeerCall;
-  store(): Store;
+  readonly store: StoreRef;
 }
 
 /** What all members are asked about one feature. */
@@ -60,7 +61,7 @@ export class FeatureSupport {
 
   /** Whether such an entry was applied here: every member knows them. */
   get isSettled(): boolean {
-    return FEATURES[this.#feature](this.#parts.store());
+    return FEATURES[this.#feature](this.#parts.store.current);
   }
 
   /**
@@ -78,7 +79,7 @@ export class FeatureSupport {
 
   async #ask(): Promise<void> {
     const { store, memberId, call, clock } = this.#parts;
-    const members = store().membership.members();
+    const members = store.current.membership.members();
     const others = members.filter(({ id }) => id !== memberId && !this.#known.has(id));
     const asking = { call, timeoutMs: ANSWER_TIMEOUT_MS };
     const known = await Promise.all(

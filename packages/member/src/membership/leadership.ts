@@ -3,7 +3,10 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf, idToHex } from "@quorate/proto";
-import type { Status, TransferResult } from "@quorate/raft";
+import type { Raft, Status, TransferResult } from "@quorate/raft";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 /** How often the member looks whether another one leads. */
@@ -24,10 +27,10 @@ export interface LeadershipParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly store: StoreRef;
-  leader(): bigint;
-  status(): Status;
-  transfer(to: bigint): TransferResult;
-  hasEnded(): boolean;
+  readonly leader: LeaderView;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
 }
 
 export class Leadership {
@@ -39,7 +42,7 @@ export class Leadership {
 
   /** What Raft knows now; of the others, where this member leads. */
   status(): Status {
-    return this.#parts.status();
+    return this.#parts.raft.status();
   }
 
   /**
@@ -48,12 +51,12 @@ export class Leadership {
    */
   async move(to: bigint): Promise<void> {
     const { clock, leader, memberId, store, logger } = this.#parts;
-    if (leader() !== memberId) throw errorOf("NotLeader");
+    if (!leader.isLeader) throw errorOf("NotLeader");
     const successor = store.current.membership.member(to);
     if (successor === undefined || successor.isLearner) throw errorOf("BadLeaderTransferee");
     const startMs = clock.monotonicMs();
     await this.#handTo(to);
-    if (leader() !== to) throw new Error(TRANSFER_TIMEOUT);
+    if (leader.leader !== to) throw new Error(TRANSFER_TIMEOUT);
     logger.info("leadership transfer finished", {
       "local-member-id": idToHex(memberId),
       "old-leader-member-id": idToHex(memberId),
@@ -67,10 +70,12 @@ export class Leadership {
    * another leads or the time is up.
    */
   async handOver(): Promise<void> {
-    const { clock, electionTimeoutMs, hasEnded, leader, memberId, status } = this.#parts;
+    const { clock, electionTimeoutMs, lifetime, leader, memberId, raft } = this.#parts;
     const deadlineMs = clock.monotonicMs() + HEARD_SHARE * electionTimeoutMs;
-    while (leader() === memberId && !hasEnded()) {
-      const others = status().progress.filter((peer) => peer.id !== memberId && !peer.isLearner);
+    while (leader.isLeader && !lifetime.hasEnded) {
+      const others = raft
+        .status()
+        .progress.filter((peer) => peer.id !== memberId && !peer.isLearner);
       const [successor] = others
         .filter((peer) => peer.recentActive)
         .sort((a, b) => b.match - a.match);
@@ -90,8 +95,8 @@ export class Leadership {
    * or the time is up.
    */
   async depose(id: bigint): Promise<void> {
-    const { leader, memberId, store, transfer } = this.#parts;
-    if (leader() !== id) return;
+    const { leader, memberId, store } = this.#parts;
+    if (leader.leader !== id) return;
     if (id === memberId) {
       await this.handOver();
       return;
@@ -99,7 +104,7 @@ export class Leadership {
     // A member that the leader does not transfer to requests it.
     if (
       store.current.membership.member(memberId)?.isLearner !== false ||
-      transfer(memberId) !== "accepted"
+      this.#transfer(memberId) !== "accepted"
     )
       return;
     await this.#untilNotLedBy(id);
@@ -110,22 +115,28 @@ export class Leadership {
    * it, an election timeout, is up.
    */
   async #handTo(to: bigint): Promise<void> {
-    const { logger, memberId, transfer } = this.#parts;
+    const { logger, memberId } = this.#parts;
     if (to === memberId) return;
     logger.info("leadership transfer starting", {
       "local-member-id": idToHex(memberId),
       "current-leader-member-id": idToHex(memberId),
       "transferee-member-id": idToHex(to),
     });
-    transfer(to);
+    this.#transfer(to);
     await this.#untilNotLedBy(memberId);
   }
 
+  #transfer(to: bigint): TransferResult {
+    const result = this.#parts.raft.transferLeadership(to);
+    this.#parts.turns.wake();
+    return result;
+  }
+
   async #untilNotLedBy(id: bigint): Promise<void> {
-    const { clock, electionTimeoutMs, hasEnded, leader } = this.#parts;
+    const { clock, electionTimeoutMs, lifetime, leader } = this.#parts;
     const deadlineMs = clock.monotonicMs() + electionTimeoutMs;
-    const isOver = () => leader() !== id && leader() !== 0n;
-    while (!isOver() && !hasEnded() && clock.monotonicMs() < deadlineMs) {
+    const isOver = () => leader.leader !== id && leader.leader !== 0n;
+    while (!isOver() && !lifetime.hasEnded && clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
     }
   }

@@ -20,16 +20,18 @@ import {
   raftpb,
   toUtf8,
 } from "@quorate/proto";
-import type { ConfChangeResult, Status } from "@quorate/raft";
-import {
-  type AppliedEntry,
-  encodeChangeContext,
-  encodeMember,
-  type Member,
-  memberId,
-} from "@quorate/store";
-import type { PeerCall, PeerStatus } from "@quorate/transport";
+import type { Raft, Status } from "@quorate/raft";
+import { encodeChangeContext, encodeMember, type Member, memberId } from "@quorate/store";
+import type { PeerCall, Transport } from "@quorate/transport";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { LoopTurns } from "../loop/loop-turns.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Reads } from "../loop/reads.ts";
+import type { RequestIds } from "../loop/request-ids.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
+import type { Leadership } from "./leadership.ts";
 import {
   type QuorumView,
   type Refusal,
@@ -59,22 +61,16 @@ export interface ReconfigurationParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly store: StoreRef;
-  /** Links to peers, as the transport has them. */
-  peers(): readonly PeerStatus[];
-  leader(): bigint;
-  status(): Status;
-  nextRequestId(): bigint;
-  propose(change: raftpb.ConfChange): ConfChangeResult;
-  /**
-   * Waits for the result of the change with this request id; rejects with EtcdError when its time
-   * is up.
-   */
-  wait(requestId: bigint): Promise<AppliedEntry>;
-  linearizable(): Promise<void>;
-  /** This leader has promoted a learner, or would not. */
-  promoted(error: EtcdError | undefined): void;
-  /** Sees to it that the member does not lead, if another can. */
-  depose(id: bigint): Promise<void>;
+  readonly transport: Pick<Transport, "peers">;
+  readonly leader: LeaderView;
+  readonly raft: Raft;
+  readonly turns: LoopTurns;
+  readonly lifetime: Lifetime;
+  readonly requestIds: RequestIds;
+  readonly proposals: Pick<Proposals, "wait">;
+  readonly reads: Pick<Reads, "wait">;
+  readonly metrics: MemberMetrics;
+  readonly leadership: Leadership;
   readonly call: PeerCall;
 }
 
@@ -123,7 +119,7 @@ export class Reconfiguration {
     // Without a voter there would be no cluster: that is refused whatever the flag says.
     if (voters.length === 1 && voters[0].id === id) throw errorOf("MemberNotEnoughStarted");
     this.#check("remove", id, refuseRemove(view, id));
-    await this.#parts.depose(id);
+    await this.#parts.leadership.depose(id);
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
   }
 
@@ -149,7 +145,7 @@ export class Reconfiguration {
       }
       if (await this.#askLeader(id, deadlineMs)) return;
       if (clock.monotonicMs() >= deadlineMs)
-        throw errorOf(this.#parts.leader() === 0n ? "NoLeader" : "Timeout");
+        throw errorOf(this.#parts.leader.leader === 0n ? "NoLeader" : "Timeout");
       await this.#pause(REFUSED_RETRY_MS);
     }
   }
@@ -158,9 +154,10 @@ export class Reconfiguration {
   async promoteAsLeader(id: bigint): Promise<void> {
     try {
       await this.#promoteHere(id);
-      this.#parts.promoted(undefined);
+      countPromotion(this.#parts.metrics, undefined);
     } catch (error) {
-      if (error instanceof EtcdError && error.code !== "NotLeader") this.#parts.promoted(error);
+      if (error instanceof EtcdError && error.code !== "NotLeader")
+        countPromotion(this.#parts.metrics, error);
       throw error;
     }
   }
@@ -176,10 +173,10 @@ export class Reconfiguration {
   }
 
   async #leaderStatus(): Promise<Status> {
-    const { leader, memberId: selfId, linearizable, status } = this.#parts;
-    if (leader() !== selfId) throw errorOf("NotLeader");
-    await linearizable();
-    const now = status();
+    const { leader, reads, raft } = this.#parts;
+    if (!leader.isLeader) throw errorOf("NotLeader");
+    await reads.wait();
+    const now = raft.status();
     if (now.role !== "leader") throw errorOf("NotLeader");
     return now;
   }
@@ -207,10 +204,8 @@ export class Reconfiguration {
    * leader's reason for a refusal.
    */
   async #askLeader(id: bigint, deadlineMs: number): Promise<boolean> {
-    const { call, clock, leader, memberId: selfId, store } = this.#parts;
-    const to = leader();
-    if (to === selfId) return false;
-    for (const url of store.current.membership.member(to)?.peerUrls ?? []) {
+    const { call, clock, leader } = this.#parts;
+    for (const url of leader.peerUrls() ?? []) {
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return false;
       let answer: Awaited<ReturnType<PeerCall>>;
@@ -233,11 +228,11 @@ export class Reconfiguration {
   ): Promise<void> {
     if (this.#waiting >= MAX_WAITING_CHANGES) throw errorOf("TooManyRequests");
     this.#waiting++;
-    const { logger, nextRequestId, wait } = this.#parts;
-    const change = raftpb.ConfChange.create({ ...fields, id: nextRequestId() });
+    const { logger, requestIds, proposals } = this.#parts;
+    const change = raftpb.ConfChange.create({ ...fields, id: requestIds.next() });
     const pending = { isOver: false };
     try {
-      const applied = wait(change.id);
+      const applied = proposals.wait(change.id);
       this.#keepProposing(change, pending);
       const { error } = await applied;
       if (error !== undefined) throw error;
@@ -258,22 +253,31 @@ export class Reconfiguration {
    */
   #keepProposing(change: raftpb.ConfChange, pending: { readonly isOver: boolean }): void {
     if (pending.isOver) return;
-    const taken = this.#parts.propose(change) === "accepted";
+    const taken = this.#propose(change);
     if (taken && change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) return;
     this.#parts.clock.after(taken ? LOST_RETRY_MS : REFUSED_RETRY_MS, () =>
       this.#keepProposing(change, pending),
     );
   }
 
+  /** Whether Raft has taken the change. */
+  #propose(change: raftpb.ConfChange): boolean {
+    const { raft, turns, lifetime } = this.#parts;
+    if (lifetime.hasEnded) return false;
+    const result = raft.proposeConfChange(change);
+    turns.wake();
+    return result === "accepted";
+  }
+
   // --- Checks ---
 
   #view(): QuorumView {
-    const { clock, memberId: selfId, peers, store } = this.#parts;
+    const { clock, memberId: selfId, transport, store } = this.#parts;
     return {
       selfId,
       nowMs: clock.monotonicMs(),
       members: store.current.membership.members(),
-      peers: peers(),
+      peers: transport.peers(),
     };
   }
 
@@ -310,6 +314,12 @@ const RETRIED: ReadonlySet<ErrorName> = new Set<ErrorName>([
   "Stopped",
   "Timeout",
 ]);
+
+/** Counts a learner's promotion, or the leader's refusal. */
+function countPromotion(metrics: MemberMetrics, error: EtcdError | undefined): void {
+  if (error === undefined) metrics.learnerPromoteSuccesses.add();
+  else metrics.learnerPromoteFailures.with(error.message).add();
+}
 
 function nameOf(type: raftpb.ConfChangeType): string {
   return (

@@ -7,9 +7,12 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
-import type { Membership } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { MIN_CLUSTER_VERSION, majorMinor, SERVER_VERSION } from "../config/version.ts";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 import { fetchVersions } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
 
@@ -27,11 +30,10 @@ export interface VersionMonitorParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly call: PeerCall;
-  membership(): Membership;
-  isLeader(): boolean;
-  hasEnded(): boolean;
-  /** Takes the request through Raft. */
-  propose(request: Uint8Array): Promise<unknown>;
+  readonly store: StoreRef;
+  readonly leader: LeaderView;
+  readonly lifetime: Lifetime;
+  readonly proposals: Proposals;
 }
 
 export class VersionMonitor {
@@ -57,23 +59,23 @@ export class VersionMonitor {
   }
 
   async #watch(epoch: number): Promise<void> {
-    const { clock, hasEnded, isLeader, logger } = this.#parts;
+    const { clock, lifetime, leader, logger, store } = this.#parts;
     try {
       await this.#update(epoch);
     } catch (error) {
       logger.warn("failed to update cluster version", { error: (error as Error).message });
     }
-    if (epoch !== this.#epoch || hasEnded() || !isLeader()) return;
-    const decided = this.#parts.membership().clusterVersion;
+    if (epoch !== this.#epoch || lifetime.hasEnded || !leader.isLeader) return;
+    const decided = store.current.membership.clusterVersion;
     const isBehind = decided === undefined || compareVersions(decided, SERVER_VERSION) < 0;
     this.#timer = clock.after(isBehind ? ASK_SOON_MS : ASK_EVERY_MS, () => void this.#watch(epoch));
   }
 
   async #update(epoch: number): Promise<void> {
-    const { hasEnded, logger, membership, propose } = this.#parts;
+    const { lifetime, logger, store, proposals } = this.#parts;
     const lowest = await this.#lowest();
-    if (epoch !== this.#epoch || hasEnded()) return;
-    const decided = membership().clusterVersion;
+    if (epoch !== this.#epoch || lifetime.hasEnded) return;
+    const decided = store.current.membership.clusterVersion;
     const next = decided === undefined ? (lowest ?? MIN_CLUSTER_VERSION) : lowest;
     if (next === undefined || (decided !== undefined && compareVersions(next, decided) <= 0))
       return;
@@ -86,15 +88,14 @@ export class VersionMonitor {
         from: majorMinor(decided),
         to: majorMinor(next),
       });
-    await propose(membershippb.ClusterVersionSetRequest.encode({ ver: next }));
+    const request = membershippb.ClusterVersionSetRequest.encode({ ver: next });
+    await proposals.propose("clusterVersionSet", request);
   }
 
   /** The lowest minor version of all members; undefined if one does not report it. */
   async #lowest(): Promise<string | undefined> {
-    const { call, logger, membership, memberId } = this.#parts;
-    const others = membership()
-      .members()
-      .filter((member) => member.id !== memberId);
+    const { call, logger, store, memberId } = this.#parts;
+    const others = store.current.membership.members().filter((member) => member.id !== memberId);
     const reported = await Promise.all(
       others.map(async ({ id, peerUrls }) => {
         const versions = await fetchVersions(peerUrls, { call, timeoutMs: ANSWER_TIMEOUT_MS });

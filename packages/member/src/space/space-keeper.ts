@@ -17,13 +17,15 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import {
-  type AlarmRequest,
+  AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmType,
   errorOf,
   idToHex,
 } from "@quorate/proto";
 import type { Alarm, Applied } from "@quorate/store";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Proposals } from "../loop/proposals.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export interface SpaceOptions {
@@ -36,8 +38,8 @@ export interface SpaceOptions {
 
 export interface SpaceKeeperParts {
   readonly store: StoreRef;
-  readonly isLeader: () => boolean;
-  readonly propose: (request: AlarmRequest) => Promise<Applied>;
+  readonly leader: LeaderView;
+  readonly proposals: Proposals;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -139,7 +141,7 @@ export class SpaceKeeper {
     if (this.usedShare < DISARM_BELOW) this.#scarceSinceMs = undefined;
     if (alarms.noSpace) {
       this.#fullSinceMs = undefined;
-      if (this.#options.autoDisarm && this.#parts.isLeader())
+      if (this.#options.autoDisarm && this.#parts.leader.isLeader)
         this.#disarm(alarms.list(AlarmType.NOSPACE));
       return;
     }
@@ -149,7 +151,8 @@ export class SpaceKeeper {
     }
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fullSinceMs ??= nowMs;
-    if (this.#parts.isLeader() || nowMs - this.#fullSinceMs >= FOLLOWER_WAITS_MS) this.#raise();
+    if (this.#parts.leader.isLeader || nowMs - this.#fullSinceMs >= FOLLOWER_WAITS_MS)
+      this.#raise();
   }
 
   /**
@@ -223,11 +226,7 @@ export class SpaceKeeper {
       "live-bytes": this.#parts.store.current.liveBytes,
       "key-bytes": this.#parts.store.current.mvcc.keyBytes,
     });
-    await this.#parts.propose({
-      action: AlarmRequest_AlarmAction.ACTIVATE,
-      memberID: memberId,
-      alarm: AlarmType.NOSPACE,
-    });
+    await this.#propose(AlarmRequest_AlarmAction.ACTIVATE, memberId);
   }
 
   /**
@@ -251,11 +250,7 @@ export class SpaceKeeper {
       "quota-size-bytes": this.#options.quotaBytes ?? 0,
     });
     const ended = helped.map(({ memberId }) =>
-      this.#parts.propose({
-        action: AlarmRequest_AlarmAction.DEACTIVATE,
-        memberID: memberId,
-        alarm: AlarmType.NOSPACE,
-      }),
+      this.#propose(AlarmRequest_AlarmAction.DEACTIVATE, memberId),
     );
     Promise.allSettled(ended).then((results) => {
       this.#disarming = false;
@@ -264,5 +259,10 @@ export class SpaceKeeper {
           logger.warn("failed to end an alarm", { alarm: "NOSPACE", error: String(result.reason) });
       }
     });
+  }
+
+  #propose(action: AlarmRequest_AlarmAction, memberID: bigint): Promise<Applied> {
+    const request = AlarmRequest.encode({ action, memberID, alarm: AlarmType.NOSPACE });
+    return this.#parts.proposals.propose("alarm", request);
   }
 }

@@ -3,9 +3,13 @@
  * defragmentation. The member says what happened; the parts do the rest at their own times.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
-import type { Applied, RequestKind } from "@quorate/store";
+import { errorOf, idToHex } from "@quorate/proto";
+import type { Flusher } from "../apply/flusher.ts";
+import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { MemberConfig } from "../config/member-config.ts";
+import type { LeaderView } from "../loop/leader-view.ts";
+import type { Lifetime } from "../loop/lifetime.ts";
+import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import { alarmName } from "./alarm-text.ts";
@@ -18,19 +22,14 @@ export interface SpaceParts {
   readonly memberId: bigint;
   readonly config: MemberConfig;
   readonly store: StoreRef;
-  readonly isLeader: () => boolean;
-  readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
-  /** Asks for a batch of the backend to be written. */
-  readonly flush: () => void;
-  /**
-   * Resolves when no received store is being put in place; rejects with Stopped where that has
-   * failed.
-   */
-  readonly readable: () => Promise<void>;
+  readonly leader: LeaderView;
+  readonly proposals: Proposals;
+  readonly flusher: Flusher;
+  readonly exchange: StoreExchange;
+  readonly lifetime: Lifetime;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
-  fatal(error: unknown): void;
 }
 
 export class Space {
@@ -43,15 +42,15 @@ export class Space {
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
-    const { memberId, config, store, isLeader, clock, logger, metrics } = parts;
+    const { memberId, config, store, leader, proposals, clock, logger, metrics } = parts;
     this.keeper = new SpaceKeeper(
       { memberId, quotaBytes: config.quotaBackendBytes, autoDisarm: config.quotaAutoDisarm },
       {
         store,
-        isLeader,
+        leader,
+        proposals,
         clock,
         logger: logger.child("server"),
-        propose: (request) => parts.propose("alarm", AlarmRequest.encode(request)),
       },
     );
     this.#compactor = new Compactor({
@@ -61,14 +60,14 @@ export class Space {
       metrics,
       batchLimit: config.compactionBatchLimit,
       pauseMs: config.compactionSleepIntervalMs,
-      flush: parts.flush,
+      flush: () => parts.flusher.flush(),
       finished: () => this.keeper.look(),
-      fatal: (error) => parts.fatal(error),
+      fatal: parts.lifetime.end,
     });
     this.#autoCompactor = new AutoCompactor(config.autoCompaction, {
       currentRevision: () => store.current.mvcc.currentRevision,
-      isLeader,
-      propose: (request) => parts.propose("compaction", request),
+      isLeader: () => leader.isLeader,
+      propose: (request) => proposals.propose("compaction", request),
       clock,
       logger: logger.child("compactor"),
     });
@@ -117,7 +116,7 @@ export class Space {
   async compacted(): Promise<void> {
     for (;;) {
       await this.#compactor.idle();
-      await this.#parts.readable();
+      await this.#parts.exchange.over();
       if (this.#hasStopped) throw errorOf("Stopped");
       if (!this.#parts.store.current.mvcc.isCompacting) break;
       this.#compactor.run();

@@ -18,8 +18,10 @@
  */
 import { type Clock, type Random, TurnWork } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
+import type { Raft } from "@quorate/raft";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, KeyRange, Mvcc, Steps } from "@quorate/store";
+import type { Lifetime } from "../loop/lifetime.ts";
 import { ClientBudget } from "./client-budget.ts";
 import { WatchEvent } from "./event.ts";
 import { EventLists } from "./event-list.ts";
@@ -54,11 +56,12 @@ export interface WatchHubOptions {
 export interface WatchHubDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** The members' header with a revision. */
-  header(revision: number): ResponseHeader;
+  readonly memberId: bigint;
+  readonly clusterId: bigint;
+  readonly raft: Pick<Raft, "term">;
   /** Counts events as they are sent. */
   readonly events: { add(amount: number): void };
-  fatal(error: unknown): void;
+  readonly lifetime: Pick<Lifetime, "end">;
 }
 
 export class WatchHub implements StreamOwner {
@@ -216,15 +219,16 @@ export class WatchHub implements StreamOwner {
   }
 
   header(revision: number): ResponseHeader {
-    return this.#deps.header(revision);
+    const { clusterId, memberId, raft } = this.#deps;
+    return { clusterId, memberId, revision, raftTerm: raft.term };
   }
 
   headerField(revision: number): Uint8Array {
-    const header = this.#deps.header(revision);
-    if (revision !== this.#headerRevision || header.raftTerm !== this.#headerTerm) {
-      this.#headerField = headerField(header);
+    const { term } = this.#deps.raft;
+    if (revision !== this.#headerRevision || term !== this.#headerTerm) {
+      this.#headerField = headerField(this.header(revision));
       this.#headerRevision = revision;
-      this.#headerTerm = header.raftTerm;
+      this.#headerTerm = term;
     }
     return this.#headerField;
   }
@@ -478,7 +482,7 @@ export class WatchHub implements StreamOwner {
       try {
         await this.#runDeep(pass, mvcc);
       } catch (error) {
-        this.#deps.fatal(error);
+        this.#deps.lifetime.end(error);
       }
       this.#deep = undefined;
       this.#breakUp(pass);

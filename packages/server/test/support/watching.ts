@@ -166,9 +166,11 @@ export class WatchBench {
       {
         clock: this.clock,
         random: new SeededRandom(1n),
-        header: (revision) => ({ clusterId: 1n, memberId: 2n, revision, raftTerm: 3 }),
+        clusterId: 1n,
+        memberId: 2n,
+        raft: { term: 3 },
         events: { add: (amount) => (this.events += amount) },
-        fatal: (error) => this.failures.push(error),
+        lifetime: { end: (error) => void this.failures.push(error) },
       },
     );
   }

@@ -105,7 +105,7 @@ export class KeepAlives implements StreamListener, KeepAliveStream {
     const keepAlive: KeepAlive = { id, header: this.#header.now(), seconds: undefined };
     let renewed: number | Promise<number>;
     try {
-      renewed = this.#member.renewLease(this.#caller, id);
+      renewed = this.#member.leases.renew(this.#caller, id);
     } catch (error) {
       this.fail(error);
       return;
@@ -137,7 +137,7 @@ export class KeepAlives implements StreamListener, KeepAliveStream {
     if (bytes.length !== request.length) return false;
     for (let i = 0; i < request.length; i++) if (bytes[i] !== request[i]) return false;
     const header = this.#header.now();
-    if (!this.#member.renewAgain(lease)) return false;
+    if (!this.#member.leases.renewAgain(lease)) return false;
     this.#hasSpace = this.#call.send([header, rest]);
     if (!this.#hasSpace) this.#pause();
     return true;

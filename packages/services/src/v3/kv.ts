@@ -140,6 +140,8 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       const permitted = member.permit(caller, { kind: "txn", request });
       if (permitted !== undefined) await permitted;
       await (member.spaceRefusal("txn", request) ?? checkWorkOf(request, caller));
+      const applied = await member.proposeFitting(caller, "txn", bytes, request);
+      return encodeTxn({ turns, caller }, completed(member, applied));
     }
     const applied = await member.propose(caller, "txn", bytes, request);
     return encodeTxn({ turns, caller }, completed(member, applied));

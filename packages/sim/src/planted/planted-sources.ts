@@ -152,8 +152,8 @@ export const SOURCE_BUGS = {
   },
   "learner-never-asks": {
     file: "member/src/membership/auto-promotion.ts",
-    before: "if (this.#isAsking || !isLearner() || !isPublished()) return;",
-    after: "if (this.#isAsking || isLearner() || !isPublished()) return;",
+    before: "if (this.#isAsking || !isLearner || !this.#isPublished) return;",
+    after: "if (this.#isAsking || isLearner || !this.#isPublished) return;",
   },
   "survivor-drops-its-tail": {
     file: "member/src/bootstrap.ts",
@@ -166,12 +166,21 @@ export const SOURCE_BUGS = {
   },
   "proposes-unchecked": {
     file: "member/src/entry-points.ts",
-    before: `const message = decoded ?? decodeRequest(kind, request, limits);
+    before: `message = decoded ?? decodeRequest(kind, request, this.#deps.limits);
       const refusal = this.spaceRefusal(kind, message);
       if (refusal !== undefined) return refusal;
-      checkMessage(kind, message, limits);`,
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.proposeFitting(caller, kind, request, message);`,
     after: `const refusal = decoded && this.spaceRefusal(kind, decoded);
-      if (refusal !== undefined) return refusal;`,
+      if (refusal !== undefined) return refusal;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return Promise.resolve()
+      .then(() => this.#deps.authority.identify(caller))
+      .then((identity) => this.#enqueue(caller, identity, kind, request));`,
   },
   "takes-proposals-unchecked": {
     file: "member/src/loop/peer-messages.ts",
@@ -317,10 +326,9 @@ export const SOURCE_BUGS = {
       'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
   },
   "log-goes-while-a-snapshot-arrives": {
-    file: "member/src/apply/snapshots.ts",
-    before: "...[...this.#sending.values()].map((sending) => sending.index)",
-    after:
-      "...[...this.#sending.values()].filter((one) => !one.isOver).map((sending) => sending.index)",
+    file: "member/src/apply/sent-snapshots.ts",
+    before: "...[...this.#byMember.values()].map((sent) => sent.index)",
+    after: "...[...this.#byMember.values()].filter((one) => !one.isOver).map((sent) => sent.index)",
   },
   "confirmed-from-the-answer": {
     file: "member/src/lease/keeper.ts",

@@ -101,9 +101,9 @@ export const USER_BUGS = {
     after: "if (!request.linearizable) return Promise.resolve().then(request.run);",
   },
   "keep-alive-unchecked": {
-    file: "member/src/entry-points.ts",
-    before: 'const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });',
-    after: "const admission = undefined as Admission | Promise<Admission> | undefined;",
+    file: "member/src/lease/leases.ts",
+    before: 'const admission = authority.admit(caller, { kind: "leaseKeepAlive", request: id });',
+    after: "const admission = undefined as unknown;",
   },
   "lease-keys-of-the-leader-unchecked": {
     file: "services/src/v3/lease.ts",
@@ -113,7 +113,7 @@ export const USER_BUGS = {
   },
   "watch-outlives-its-permission": {
     file: "member/src/identity/access-control.ts",
-    before: "this.#deps.recheckWatches();",
+    before: "this.#deps.watches.recheck();",
     after: "",
   },
   "watch-takes-what-came-after": {

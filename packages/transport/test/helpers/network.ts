@@ -181,7 +181,7 @@ export class RealNetwork implements NetworkUnderTest {
         isRemoved: settings.isRemoved,
         askMembers:
           settings.askMembers ??
-          (async (reported) => reported(this.#members.map((member) => member.reported))),
+          (async (_urls, reported) => reported(this.#members.map((member) => member.reported))),
         selfRemoved: settings.selfRemoved,
       },
     );
