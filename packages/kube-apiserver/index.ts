@@ -1,6 +1,6 @@
 /**
- * Kubernetes' storage layer and API server: storage, cacher, registry, rest, and the handlers that
- * serve them. node/ has sockets, files and the program.
+ * A Kubernetes API server on kube-storage: its handlers, and resources in TypeScript. node/ has
+ * sockets, files and the program.
  */
 export type { Admission, AdmissionAttributes } from "./src/admission/admission.ts";
 export {

@@ -78,6 +78,7 @@ const GENERATORS = [
   "scripts/gen-openapi.ts",
   "scripts/gen-config-docs.ts",
   "scripts/gen-pictures.ts",
+  "scripts/gen-packages.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -200,7 +201,7 @@ const own: Group = {
       step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
     ]),
     gen: {
-      about: "writes what is generated: codecs, OpenAPI, configuration.md, pictures",
+      about: "writes what is generated: codecs, OpenAPI, configuration.md, packages.md, pictures",
       options: {
         check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
       },
