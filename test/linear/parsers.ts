@@ -3,8 +3,11 @@
  * take more than texts are listed here and in test/parsers.ts of packages, each with the file that
  * it stands for. A file that works on texts must be in one of the two, or be left out for a reason.
  */
+
 import { readdirSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { Pauses } from "@quorate/host";
+import { nodeClock } from "@quorate/host/node";
 import type protobuf from "protobufjs";
 import { contributed } from "../../scripts/contributed.ts";
 import { protoRoot } from "../fuzz/messages.ts";
@@ -314,7 +317,7 @@ const LISTED: readonly Listed[] = [
     "revocation list",
     ({ readRevocations }) =>
       (text) =>
-        readRevocations(latin1(text)),
+        readRevocations(latin1(text), new Pauses(nodeClock.turns)),
     BODY_BYTES,
   ),
   listed(
@@ -362,6 +365,7 @@ const LISTED: readonly Listed[] = [
         return checkTlsOptions(
           { certFile: "a", keyFile: "b", caFile: "c" },
           { certPem, keyPem: text, trustedCaPem: certPem },
+          new Pauses(nodeClock.turns),
         );
       },
     BODY_BYTES,

@@ -2,8 +2,8 @@
  * Reads certificate revocation lists (RFC 5280 section 5), without checking their signatures, as
  * etcd does.
  */
-import { setImmediate as turn } from "node:timers/promises";
 import { pemBlocks } from "../src/pem.ts";
+import type { Pauses } from "../src/turns.ts";
 
 /** A serial number in upper-case hexadecimal without leading zeros. */
 export function plainSerial(hex: string): string {
@@ -18,19 +18,19 @@ export interface Revocations {
   readonly nextUpdateMs: number | undefined;
 }
 
-/** Entries that are read in one turn of the event loop; some three microseconds each. */
-const ENTRIES_PER_TURN = 500;
+/** Entries of a step; some three microseconds each. */
+const ENTRIES_PER_STEP = 50;
 
 /**
  * Reads certificate revocation lists: one in DER, or any number in PEM, one per CA of a bundle. The
- * signature is not checked, as in etcd. Yields to other work. Rejects if a list is malformed.
+ * signature is not checked, as in etcd. Rejects if a list is malformed.
  */
-export async function readRevocations(list: Uint8Array): Promise<Revocations> {
+export async function readRevocations(list: Uint8Array, pauses: Pauses): Promise<Revocations> {
   const serials = new Set<string>();
   const times: number[] = [];
   let items = 0;
   for (const der of dersOf(list)) {
-    if (++items % ENTRIES_PER_TURN === 0) await turn();
+    if (++items % ENTRIES_PER_STEP === 0) await pauses.next();
     const parts = partsOf(der);
     times.push(...nextUpdateMs(parts));
     const entries = parts
@@ -38,7 +38,7 @@ export async function readRevocations(list: Uint8Array): Promise<Revocations> {
       .find((part) => part.tag === SEQUENCE);
     if (entries === undefined) continue;
     for (let at = 0; at < entries.content.length; ) {
-      if (++items % ENTRIES_PER_TURN === 0) await turn();
+      if (++items % ENTRIES_PER_STEP === 0) await pauses.next();
       const entry = derItem(entries.content, at);
       serials.add(plainSerial(derContent(entry.content, 0, INTEGER).toString("hex")));
       at = entry.end;

@@ -8,9 +8,9 @@
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { setImmediate as turn } from "node:timers/promises";
 import type { Clock, Timer } from "../src/clock.ts";
 import type { Logger } from "../src/logger.ts";
+import { Pauses } from "../src/turns.ts";
 
 /** How often files are read again. */
 export const FILE_RELOAD_PERIOD_MS = 5000;
@@ -38,10 +38,10 @@ export interface FileSourceOptions<T> {
   /** What is logged where changed files are in use, and where they cannot be used. */
   readonly messages?: { readonly taken: string; readonly kept: string };
   /**
-   * The value in the files. Throws Error that says what is wrong with them, without contents. Work
-   * of more than some milliseconds yields: requests are served meanwhile.
+   * The value in the files. Throws Error that says what is wrong with them, without contents.
+   * @param pauses long work calls it after each step: requests are served meanwhile
    */
-  parse(contents: FileContents): T | Promise<T>;
+  parse(contents: FileContents, pauses: Pauses): T | Promise<T>;
 }
 
 const MESSAGES = {
@@ -51,6 +51,7 @@ const MESSAGES = {
 
 export class FileSource<T> {
   readonly #options: FileSourceOptions<T>;
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #timer: Timer;
   readonly #listeners = new Set<(value: T) => void>();
@@ -73,6 +74,7 @@ export class FileSource<T> {
     first: { readonly seen: FileContents; readonly value: T },
   ) {
     this.#options = options;
+    this.#clock = clock;
     this.#logger = logger;
     this.#seen = first.seen;
     this.#value = first.value;
@@ -85,7 +87,7 @@ export class FileSource<T> {
     dependencies: FileSourceDependencies,
   ): Promise<FileSource<T>> {
     const seen = await readAll(options);
-    const value = await options.parse(seen);
+    const value = await options.parse(seen, new Pauses(dependencies.clock.turns));
     return new FileSource(options, dependencies, { seen, value });
   }
 
@@ -95,8 +97,8 @@ export class FileSource<T> {
   }
 
   /**
-   * Calls `listener` with each new value, until the function that it returns is called. Each
-   * listener has a turn of the event loop.
+   * Calls `listener` with each new value, until the function that it returns is called. Listeners
+   * are called in slices, as other long work.
    */
   onChange(listener: (value: T) => void): () => void {
     this.#listeners.add(listener);
@@ -118,6 +120,7 @@ export class FileSource<T> {
 
   async #check(): Promise<void> {
     const { what, paths, parse, messages = MESSAGES } = this.#options;
+    const pauses = new Pauses(this.#clock.turns);
     let seen: FileContents | undefined;
     try {
       seen = await readAll(this.#options);
@@ -127,7 +130,7 @@ export class FileSource<T> {
         if (!this.isStale) this.#saidReason = undefined;
         return;
       }
-      this.#value = await parse(seen);
+      this.#value = await parse(seen, pauses);
     } catch (error) {
       const reason = (error as Error).message;
       // A content that is wrong counts once, a file that cannot be read at each look.
@@ -153,7 +156,7 @@ export class FileSource<T> {
     this.reloads++;
     this.#logger.info(messages.taken, { what, files: paths });
     for (const listener of [...this.#listeners]) {
-      await turn();
+      await pauses.next();
       if (this.#listeners.has(listener)) listener(this.#value);
     }
   }

@@ -3,9 +3,9 @@
  * mismatch", "no start line") name none, and occur only when a port is opened.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import { pemBlocks } from "../src/pem.ts";
+import type { Pauses } from "../src/turns.ts";
 import { serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
 
 /** A certificate's file and its expiry, in milliseconds since 1970. */
@@ -16,18 +16,17 @@ export interface Expiry {
 
 /** Certificates in a file; a context of more would hold the event loop for too long. */
 export const MAX_FILE_CERTIFICATES = 200;
-/** Certificates that are read in one turn of the event loop; some 50 microseconds each. */
-const CERTIFICATES_PER_TURN = 50;
 
 /**
  * Rejects with an Error that names the file and its problem if a port cannot be opened with these
- * options. Yields to other work.
+ * options.
  * @param files the paths that the options were read from
  * @returns the expiry of each certificate: its own (the first of each chain) and its trusted CAs
  */
 export async function checkTlsOptions(
   files: TlsFiles,
   options: TlsOptions,
+  pauses: Pauses,
 ): Promise<readonly Expiry[]> {
   const expiries: Expiry[] = [];
   const note = (file: string, { validToDate }: X509Certificate) =>
@@ -40,13 +39,12 @@ export async function checkTlsOptions(
   }
   if (options.trustedCaPem !== undefined) {
     const file = files.trustedCaFile ?? "";
-    let count = 0;
     for (const certificate of certificatesOf(options.trustedCaPem, file)) {
       note(file, certificate);
-      if (++count % CERTIFICATES_PER_TURN === 0) await turn();
+      await pauses.next();
     }
   }
-  await turn();
+  await pauses.next();
   // Other problems, with OpenSSL's text: for example an unknown cipher.
   createSecureContext(serverTlsOptions(options, []));
   return expiries;

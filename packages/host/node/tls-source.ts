@@ -49,9 +49,9 @@ export async function followTlsFiles(
       paths: [...new Set(named.filter((path) => path !== undefined && path !== ""))] as string[],
       maxFileBytes: MAX_TLS_FILE_BYTES,
       messages: MESSAGES,
-      async parse(contents) {
-        const options = await parseTlsFiles(files, contents);
-        warnOfExpired(await checkTlsOptions(files, options), deps);
+      async parse(contents, pauses) {
+        const options = await parseTlsFiles(files, contents, pauses);
+        warnOfExpired(await checkTlsOptions(files, options, pauses), deps);
         return options;
       },
     },

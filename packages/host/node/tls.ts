@@ -16,6 +16,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { tlsContext } from "../src/tls-context.ts";
+import type { Pauses } from "../src/turns.ts";
 import { plainSerial, type Revocations, readRevocations } from "./crl.ts";
 import type { FileContents } from "./file-source.ts";
 
@@ -87,11 +88,17 @@ export interface TlsFiles
 }
 
 /** The options in the files. Rejects for a revocation list that is none. */
-export async function parseTlsFiles(files: TlsFiles, contents: FileContents): Promise<TlsOptions> {
+export async function parseTlsFiles(
+  files: TlsFiles,
+  contents: FileContents,
+  pauses: Pauses,
+): Promise<TlsOptions> {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } =
     files;
   const text = (path: string): string => Buffer.from(contents.get(path)!).toString("utf8");
-  const revocations = crlFile ? await revocationsOf(crlFile, contents.get(crlFile)!) : undefined;
+  const revocations = crlFile
+    ? await revocationsOf(crlFile, contents.get(crlFile)!, pauses)
+    : undefined;
   return {
     ...rest,
     certPem: text(certFile),
@@ -104,9 +111,13 @@ export async function parseTlsFiles(files: TlsFiles, contents: FileContents): Pr
   };
 }
 
-async function revocationsOf(crlFile: string, list: Uint8Array): Promise<Revocations> {
+async function revocationsOf(
+  crlFile: string,
+  list: Uint8Array,
+  pauses: Pauses,
+): Promise<Revocations> {
   try {
-    return await readRevocations(list);
+    return await readRevocations(list, pauses);
   } catch (error) {
     throw new Error(`${crlFile}: ${(error as Error).message}`);
   }

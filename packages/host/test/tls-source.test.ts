@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import type { Logger } from "@quorate/host";
+import { type Logger, Turns } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import {
   makeAuthority,
@@ -27,7 +27,7 @@ const quiet: Logger = {
   child: () => quiet,
 };
 
-async function setUp(t: TestContext) {
+async function setUp(t: TestContext, clock = new ManualClock()) {
   const directory = mkdtempSync(join(tmpdir(), "tls-source-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const path = (name: string) => join(directory, name);
@@ -44,7 +44,6 @@ async function setUp(t: TestContext) {
     error: () => {},
     child: () => logger,
   };
-  const clock = new ManualClock();
   const files = {
     certFile: path("cert.pem"),
     keyFile: path("key.pem"),
@@ -197,29 +196,31 @@ describe("TLS options from files", () => {
 });
 
 describe("files that are long, or no files", () => {
-  /** Turns of the event loop until a promise is settled: in each, requests would be served. */
-  async function turnsOf(promise: Promise<unknown>): Promise<number> {
-    let turns = 0;
-    let isOver = false;
-    const count = (): void => {
-      turns++;
-      if (!isOver) setImmediate(count);
+  it("hold up nothing: entries of a list and certificates of a bundle are read in slices", async (t) => {
+    /** A clock on which each look takes a millisecond. */
+    let nowMs = 0;
+    let ends = 0;
+    const slow = {
+      monotonicMs: () => ++nowMs,
+      endOfTurn(task: () => void) {
+        ends++;
+        setImmediate(task);
+      },
     };
-    setImmediate(count);
-    await promise;
-    isOver = true;
-    return turns;
-  }
-
-  it("hold up nothing: entries of a list and certificates of a bundle are read in turns", async (t) => {
-    const { source, write } = await setUp(t);
+    const clock = Object.assign(new ManualClock(), { turns: new Turns(slow) });
+    const { source, write } = await setUp(t, clock);
     const others = Array.from({ length: 20_000 }, (_, i) => ({ ...OLD, serial: 0x100_0000 + i }));
     write("crl.der", makeRevocationList(CA, others));
-    const turns = await turnsOf(source.check());
+    ends = 0;
+    await source.check();
     assert.equal(source.current.revokedSerials?.size, 20_000);
-    assert.ok(turns >= 40, `${turns} turns`);
+    // It looks at the clock 400 times.
+    assert.ok(ends >= 50, `${ends} turns`);
+    write("crl.der", makeRevocationList(CA, []));
     write("ca.pem", CA.certPem.repeat(MAX_FILE_CERTIFICATES));
-    assert.ok((await turnsOf(source.check())) >= 4 + 40);
+    ends = 0;
+    await source.check();
+    assert.ok(ends >= 25, `${ends} turns`);
     assert.equal(source.current.trustedCaPem?.length, CA.certPem.length * MAX_FILE_CERTIFICATES);
   });
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { silentLogger } from "@quorate/host";
+import { Pauses, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import {
   makeAuthority,
@@ -24,6 +24,7 @@ import {
 import { followTlsFiles } from "../node/tls-source.ts";
 
 const CA = makeAuthority();
+const pauses = new Pauses(new ManualClock().turns);
 const PEER = makeLocalCertificate(CA, 'a, "b"\nc');
 const BASE = { certPem: PEER.certPem, keyPem: PEER.keyPem };
 
@@ -104,9 +105,12 @@ describe("a revocation list", () => {
     const der = makeRevocationList(CA, [PEER, ...others]);
     const pem = `-----BEGIN X509 CRL-----\n${der.toString("base64")}\n-----END X509 CRL-----\n`;
     const expected = new Set([PEER, ...others].map((one) => one.serial.toString(16).toUpperCase()));
-    assert.deepEqual((await readRevocations(der)).serials, expected);
-    assert.deepEqual((await readRevocations(Buffer.from(pem))).serials, expected);
-    assert.deepEqual((await readRevocations(makeRevocationList(CA, []))).serials, new Set());
+    assert.deepEqual((await readRevocations(der, pauses)).serials, expected);
+    assert.deepEqual((await readRevocations(Buffer.from(pem), pauses)).serials, expected);
+    assert.deepEqual(
+      (await readRevocations(makeRevocationList(CA, []), pauses)).serials,
+      new Set(),
+    );
     const reason = `transport: certificate serial ${PEER.serial.toString(16)} revoked`;
     assert.equal(
       refuseCertificate({ ...BASE, revokedSerials: expected }, parsed(PEER), true),
@@ -120,7 +124,7 @@ describe("a revocation list", () => {
 
   it("has its nextUpdate in either time format, or none", async () => {
     const der = makeRevocationList(CA, [PEER]);
-    const dueMs = (await readRevocations(der)).nextUpdateMs!;
+    const dueMs = (await readRevocations(der, pauses)).nextUpdateMs!;
     assert.ok(Math.abs(dueMs - Date.now() - 86_400_000) < 60_000, new Date(dueMs).toISOString());
     const list = (...parts: string[]) => {
       const wrap = (tag: string, hex: string) =>
@@ -130,7 +134,8 @@ describe("a revocation list", () => {
       );
       return Buffer.from(wrap("30", wrap("30", ["3000", "3000", ...times].join(""))), "hex");
     };
-    const due = async (...times: string[]) => (await readRevocations(list(...times))).nextUpdateMs;
+    const due = async (...times: string[]) =>
+      (await readRevocations(list(...times), pauses)).nextUpdateMs;
     assert.equal(await due("260102030405Z", "270102030405Z"), Date.UTC(2027, 0, 2, 3, 4, 5));
     assert.equal(await due("20260102030405Z", "20510102030405Z"), Date.UTC(2051, 0, 2, 3, 4, 5));
     assert.equal(await due("260102030405Z", "990102030405Z"), Date.UTC(1999, 0, 2, 3, 4, 5));
@@ -143,12 +148,18 @@ describe("a revocation list", () => {
 
   it("is refused when it is truncated or something else", async () => {
     const der = makeRevocationList(CA, [PEER]);
-    await assert.rejects(readRevocations(der.subarray(0, 40)), /not a certificate revocation list/);
     await assert.rejects(
-      readRevocations(Buffer.from("hello")),
+      readRevocations(der.subarray(0, 40), pauses),
       /not a certificate revocation list/,
     );
-    await assert.rejects(readRevocations(Buffer.alloc(0)), /not a certificate revocation list/);
+    await assert.rejects(
+      readRevocations(Buffer.from("hello"), pauses),
+      /not a certificate revocation list/,
+    );
+    await assert.rejects(
+      readRevocations(Buffer.alloc(0), pauses),
+      /not a certificate revocation list/,
+    );
   });
 });
 

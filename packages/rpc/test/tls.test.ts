@@ -3,7 +3,8 @@ import { connect as connectPlain } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
-import { readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { Pauses } from "@quorate/host";
+import { nodeClock, readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { Agent, request } from "undici";
 import {
   makeAuthority,
@@ -179,7 +180,9 @@ describe("mutual TLS", () => {
     const second = makeLocalCertificate(CA, "client-two");
     const server = await start(t, {
       ...MUTUAL,
-      revokedSerials: (await readRevocations(makeRevocationList(CA, [CLIENT]))).serials,
+      revokedSerials: (
+        await readRevocations(makeRevocationList(CA, [CLIENT]), new Pauses(nodeClock.turns))
+      ).serials,
     });
     assert.equal(await who(server, second), "client-two");
     await refused(

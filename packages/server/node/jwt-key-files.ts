@@ -4,8 +4,7 @@
  */
 
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
-import { escapeControls, pemBlocks } from "@quorate/host";
+import { escapeControls, type Pauses, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
 import {
   algorithmsOf,
@@ -32,14 +31,18 @@ export function openJwtKeys(
     {
       what: "keys of tokens",
       paths: [...new Set(paths)],
-      parse: (contents) => readJwtKeys(settings, contents),
+      parse: (contents, pauses) => readJwtKeys(settings, contents, pauses),
     },
     dependencies,
   );
 }
 
-/** The keys in files. Rejects with the path, and never shows a key. Yields to other work. */
-export async function readJwtKeys(settings: JwtSettings, contents: FileContents): Promise<JwtKeys> {
+/** The keys in files. Rejects with the path, and never shows a key. */
+export async function readJwtKeys(
+  settings: JwtSettings,
+  contents: FileContents,
+  pauses: Pauses,
+): Promise<JwtKeys> {
   const { algorithm, publicKeyFile, privateKeyFile, jwksFile } = settings;
   const verification: VerificationKey[] = [];
   const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
@@ -55,14 +58,14 @@ export async function readJwtKeys(settings: JwtSettings, contents: FileContents)
   if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
     const isForeign = privateKeyFile === "" && expectsProvider(settings);
     const bytes = defined(contents.get(publicKeyFile), "the public key");
-    const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm));
+    const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm), pauses);
     if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
       throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
     for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
   }
   if (jwksFile !== "")
     verification.push(
-      ...(await jwksKeys(defined(contents.get(jwksFile), "the key set"), jwksFile)),
+      ...(await jwksKeys(defined(contents.get(jwksFile), "the key set"), jwksFile, pauses)),
     );
   if (verification.length > MAX_VERIFICATION_KEYS) {
     throw new Error(
@@ -92,11 +95,12 @@ async function publicKeys(
   bytes: Uint8Array,
   path: string,
   family: KeyFamily,
+  pauses: Pauses,
 ): Promise<KeyObject[]> {
   const blocks = pemBlocks(Buffer.from(bytes).toString("latin1")).filter(
     ({ label }) => !label.endsWith("PRIVATE KEY"),
   );
-  const keys = await inTurns(blocks, path, ({ text }) => {
+  const keys = await inSlices(blocks, path, pauses, ({ text }) => {
     try {
       return [createPublicKey(text)];
     } catch {
@@ -139,21 +143,20 @@ function checkFamily(key: KeyObject, wanted: KeyFamily, path: string): void {
 
 /** Keys in a file, those included that are for another use. */
 export const MAX_LISTED_KEYS = 128;
-/** Keys that are read in one turn of the event loop; a fraction of a millisecond each. */
-const KEYS_PER_TURN = 8;
 
 /** The keys that `read` finds in the parts of a file. Rejects, with its path, for too many. */
-async function inTurns<Part, Key>(
+async function inSlices<Part, Key>(
   parts: readonly Part[],
   path: string,
+  pauses: Pauses,
   read: (part: Part) => Key[],
 ): Promise<Key[]> {
   if (parts.length > MAX_LISTED_KEYS)
     throw new Error(`${path} lists ${parts.length} keys; at most ${MAX_LISTED_KEYS} are read`);
   const keys: Key[] = [];
-  for (const [i, part] of parts.entries()) {
-    if (i % KEYS_PER_TURN === 0) await turn();
+  for (const part of parts) {
     keys.push(...read(part));
+    await pauses.next();
   }
   return keys;
 }
@@ -161,7 +164,11 @@ async function inTurns<Part, Key>(
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: unknown };
 
 /** The keys of a set that are for signatures; keys of unknown kinds are left out (RFC 7517, 5). */
-async function jwksKeys(bytes: Uint8Array, path: string): Promise<VerificationKey[]> {
+async function jwksKeys(
+  bytes: Uint8Array,
+  path: string,
+  pauses: Pauses,
+): Promise<VerificationKey[]> {
   let parsed: { keys?: unknown } | null;
   try {
     parsed = JSON.parse(Buffer.from(bytes).toString()) as { keys?: unknown } | null;
@@ -169,7 +176,7 @@ async function jwksKeys(bytes: Uint8Array, path: string): Promise<VerificationKe
     throw new Error(`${path} is not JSON`);
   }
   if (!Array.isArray(parsed?.keys)) throw new Error(`${path} has no list of keys`);
-  const keys = await inTurns(parsed.keys as Jwk[], path, (one) => jwkOf(one, path));
+  const keys = await inSlices(parsed.keys as Jwk[], path, pauses, (one) => jwkOf(one, path));
   if (keys.length === 0) throw new Error(`${path} has no key for signatures that can be used`);
   return keys;
 }

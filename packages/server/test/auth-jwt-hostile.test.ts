@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
-import { silentLogger } from "@quorate/host";
+import { Pauses, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import type { JwtSettings } from "@quorate/member";
 import { JwtTokens } from "@quorate/member";
@@ -29,7 +29,10 @@ async function tokensOf(more: Partial<JwtSettings> = {}, keys: unknown = [jwk]) 
   const contents = new Map([["/jwks", Buffer.from(JSON.stringify({ keys }))]]);
   const clock = new ManualClock(NOW_MS);
   const logger = silentLogger;
-  return new JwtTokens(settings, await readJwtKeys(settings, contents), { clock, logger });
+  return new JwtTokens(settings, await readJwtKeys(settings, contents, new Pauses(clock.turns)), {
+    clock,
+    logger,
+  });
 }
 
 const encode = (text: string | object): string =>

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, test } from "node:test";
-import { silentLogger } from "@quorate/host";
+import { Pauses, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import {
   type JwtAlgorithm,
@@ -62,6 +62,7 @@ function keysOf(settings: JwtSettings, files: Files) {
   return readJwtKeys(
     settings,
     new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])),
+    new Pauses(new ManualClock().turns),
   );
 }
 

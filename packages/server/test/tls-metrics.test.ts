@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
+import { Pauses } from "@quorate/host";
+import { nodeClock, readRevocations, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { MetricRegistry } from "@quorate/metrics";
 import { prometheusExposition } from "@quorate/metrics/node";
 import { makeAuthority, makeCertificate, makeRevocationList } from "../../../test/support/certs.ts";
@@ -40,7 +41,7 @@ test("each role has the end of its certificate, of several the first; files that
     ...certificate(90),
     trustedCaPem: newer.certPem + old.certPem,
     revokedSerials: new Set(),
-    crlNextUpdateMs: (await readRevocations(list)).nextUpdateMs,
+    crlNextUpdateMs: (await readRevocations(list, new Pauses(nodeClock.turns))).nextUpdateMs,
   };
   const client: TlsSource = {
     get current() {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { readRevocations, type TlsOptions } from "@quorate/host/node";
+import { Pauses } from "@quorate/host";
+import { nodeClock, readRevocations, type TlsOptions } from "@quorate/host/node";
 import { RecordingListener } from "@quorate/transport/testing";
 import { Agent, request } from "undici";
 import {
@@ -173,7 +174,10 @@ describe("mutual TLS between members", () => {
   });
 
   it("refuses revoked certificates", async (t) => {
-    const { serials: list } = await readRevocations(makeRevocationList(CA, [PEER]));
+    const { serials: list } = await readRevocations(
+      makeRevocationList(CA, [PEER]),
+      new Pauses(nodeClock.turns),
+    );
     const good = makeLocalCertificate(CA, "peer");
     await works(await pair(t, tls(good), tls(good, { revokedSerials: list })));
     await fails(
