@@ -1,6 +1,6 @@
 /**
  * Writes packages/proto/src/gen/ from proto/: an interface and a codec for each message, a const
- * for each enum, the services, and the tables of the JSON mapping.
+ * for each enum, the table of messages, the services, and the tables of the JSON mapping.
  *
  *   node scripts/gen-proto.ts           write what changed
  *   node scripts/gen-proto.ts --check   write nothing; exit 1 if something would change
@@ -12,6 +12,7 @@ import { readMode } from "./generator.ts";
 import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
 import { emitJson } from "./proto/json.ts";
+import { emitMessages } from "./proto/messages.ts";
 import { loadModel } from "./proto/model.ts";
 import { emitOpenApi, openApi } from "./proto/openapi.ts";
 import { emitServices } from "./proto/services.ts";
@@ -35,9 +36,10 @@ export function generate(): Map<string, string> {
   const model = loadModel(protobuf, sources);
   const out = new Map<string, string>();
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
+  out.set("messages.ts", emitMessages(model));
   out.set("services.ts", emitServices(model));
   out.set("descriptors.ts", emitDescriptors(protobuf, sources));
-  out.set("json.ts", emitJson(protobuf, sources));
+  out.set("json.ts", emitJson(protobuf, sources, model));
   out.set("openapi.ts", emitOpenApi(openApi(protobuf, sources)));
   return out;
 }

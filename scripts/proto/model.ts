@@ -7,6 +7,7 @@ import type protobufjs from "protobufjs";
 import {
   BIGINT_FIELDS,
   CLAMPED_FIELDS,
+  HOT_MESSAGES,
   OPTIONAL_SCALARS,
   RAW_FIELDS,
   RAW_MESSAGES,
@@ -34,9 +35,9 @@ export type ScalarKind =
  */
 export type FieldType =
   | { kind: "scalar"; scalar: ScalarKind }
-  | { kind: "enum"; ts: string; file: string }
-  | { kind: "raw"; message: string }
-  | { kind: "message"; ts: string; file: string; recursive: boolean };
+  | { kind: "enum"; ts: string; fullName: string; file: string }
+  | { kind: "raw"; fullName: string }
+  | { kind: "message"; ts: string; fullName: string; file: string; recursive: boolean };
 
 /**
  * When a field that is neither repeated nor in a oneof is written: if it is not the default, if it
@@ -57,6 +58,8 @@ export interface Field {
 }
 
 export interface Oneof {
+  protoName: string;
+  /** Property name. */
   name: string;
   fields: Field[];
 }
@@ -72,6 +75,8 @@ export interface Message {
   file: string;
   /** In the order of field numbers. */
   members: Member[];
+  /** Has generated code; others are read and written by the table. */
+  hot: boolean;
   comment: string;
 }
 
@@ -136,14 +141,16 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
       return {
         kind: "enum",
         ts: tsName(resolved),
+        fullName: fullName(resolved),
         file: defined(fileOf.get(resolved), "the file of a type"),
       };
     if (resolved instanceof protobuf.Type) {
       if (policy.raw(key, fullName(message), field.name))
-        return { kind: "raw", message: fullName(resolved) };
+        return { kind: "raw", fullName: fullName(resolved) };
       return {
         kind: "message",
         ts: tsName(resolved),
+        fullName: fullName(resolved),
         file: defined(fileOf.get(resolved), "the file of a type"),
         recursive: reaches(protobuf, resolved, resolved),
       };
@@ -205,6 +212,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
           fullName: fullName(object),
           file: base,
           members: [],
+          hot: policy.hot(fullName(object)),
           comment: object.comment ?? "",
         };
         const fields = [...object.fieldsArray].sort((a, b) => a.id - b.id);
@@ -214,10 +222,11 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
           if (!field.partOf) {
             open = undefined;
             message.members.push({ field: made });
-          } else if (open?.name === protobuf.util.camelCase(field.partOf.name)) {
+          } else if (open?.protoName === field.partOf.name) {
             open.fields.push(made);
           } else {
-            open = { name: protobuf.util.camelCase(field.partOf.name), fields: [made] };
+            const { name } = field.partOf;
+            open = { protoName: name, name: protobuf.util.camelCase(name), fields: [made] };
             message.members.push({ oneof: open });
           }
         }
@@ -247,6 +256,7 @@ class Policy {
   private readonly unused = new Set([
     ...BIGINT_FIELDS,
     ...CLAMPED_FIELDS,
+    ...HOT_MESSAGES,
     ...WIDE_FIELDS,
     ...RAW_FIELDS,
     ...Object.keys(RAW_MESSAGES),
@@ -258,6 +268,10 @@ class Policy {
     if (!table.includes(key)) return false;
     this.unused.delete(key);
     return true;
+  }
+
+  hot(message: string): boolean {
+    return this.has(HOT_MESSAGES, message);
   }
 
   scalar(key: string, type: string): ScalarKind {

@@ -121,3 +121,44 @@ export const OPTIONAL_SCALARS: readonly string[] = [
   "etcdserverpb.Request.PrevExist",
   "etcdserverpb.Request.Refresh",
 ];
+
+/**
+ * Messages whose codecs are generated code: those of put, range, txn, watch and leases, and what
+ * Raft and the WAL write for each of them. Codecs of all others walk the table of messages.
+ */
+export const HOT_MESSAGES: readonly string[] = [
+  "mvccpb.KeyValue",
+  "mvccpb.Event",
+  ...[
+    "ResponseHeader",
+    "RangeRequest",
+    "RangeResponse",
+    "PutRequest",
+    "PutResponse",
+    "DeleteRangeRequest",
+    "DeleteRangeResponse",
+    "RequestOp",
+    "ResponseOp",
+    "Compare",
+    "TxnRequest",
+    "TxnResponse",
+    "WatchRequest",
+    "WatchCreateRequest",
+    "WatchCancelRequest",
+    "WatchResponse",
+    "LeaseGrantRequest",
+    "LeaseGrantResponse",
+    "LeaseRevokeRequest",
+    "LeaseRevokeResponse",
+    "LeaseCheckpoint",
+    "LeaseCheckpointRequest",
+    "LeaseKeepAliveRequest",
+    "LeaseKeepAliveResponse",
+    "RequestHeader",
+    "InternalRaftRequest",
+  ].map((name) => `etcdserverpb.${name}`),
+  "raftpb.Entry",
+  "raftpb.Message",
+  "raftpb.HardState",
+  "walpb.Record",
+];

@@ -3,147 +3,22 @@
  * Members and cluster attributes as the replicated log and the backend carry them (etcd 3.5 and later).
  */
 
+import { tableCodec } from "../table/codec.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { type FieldNames, Reader } from "../wire/reader.ts";
-import { sharedWriter, type Writer } from "../wire/writer.ts";
 
 /** membershippb.RaftAttributes. */
 export interface RaftAttributes {
   peerUrls: string[];
   isLearner: boolean;
 }
-
-const RaftAttributesFields: FieldNames = { 1: "peer_urls", 2: "is_learner" };
-
-export const RaftAttributes: Codec<RaftAttributes> = {
-  typeName: "membershippb.RaftAttributes",
-
-  create(init: Partial<RaftAttributes> = {}): RaftAttributes {
-    return {
-      peerUrls: init.peerUrls ?? [],
-      isLearner: init.isLearner ?? false,
-    };
-  },
-
-  encode(m: Partial<RaftAttributes>): Uint8Array {
-    sharedWriter.reset();
-    RaftAttributes.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<RaftAttributes>): void {
-    if (m.peerUrls !== undefined) {
-      for (const item of m.peerUrls) {
-        w.uint32(10);
-        w.string(item);
-      }
-    }
-    if (m.isLearner === true) {
-      w.uint32(16);
-      w.bool(m.isLearner);
-    }
-  },
-
-  decode(bytes: Uint8Array): RaftAttributes {
-    return RaftAttributes.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: RaftAttributes): RaftAttributes {
-    const m: RaftAttributes = into ?? {
-      peerUrls: [],
-      isLearner: false,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10:
-            m.peerUrls.push(r.string());
-            break;
-          case 16:
-            m.isLearner = r.bool();
-            break;
-          default:
-            r.skip(tag, RaftAttributesFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.RaftAttributes", RaftAttributesFields, tag);
-    }
-    return m;
-  },
-};
+export const RaftAttributes: Codec<RaftAttributes> = tableCodec("membershippb.RaftAttributes");
 
 /** membershippb.Attributes. */
 export interface Attributes {
   name: string;
   clientUrls: string[];
 }
-
-const AttributesFields: FieldNames = { 1: "name", 2: "client_urls" };
-
-export const Attributes: Codec<Attributes> = {
-  typeName: "membershippb.Attributes",
-
-  create(init: Partial<Attributes> = {}): Attributes {
-    return {
-      name: init.name ?? "",
-      clientUrls: init.clientUrls ?? [],
-    };
-  },
-
-  encode(m: Partial<Attributes>): Uint8Array {
-    sharedWriter.reset();
-    Attributes.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<Attributes>): void {
-    if (m.name !== undefined && m.name !== "") {
-      w.uint32(10);
-      w.string(m.name);
-    }
-    if (m.clientUrls !== undefined) {
-      for (const item of m.clientUrls) {
-        w.uint32(18);
-        w.string(item);
-      }
-    }
-  },
-
-  decode(bytes: Uint8Array): Attributes {
-    return Attributes.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: Attributes): Attributes {
-    const m: Attributes = into ?? {
-      name: "",
-      clientUrls: [],
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10:
-            m.name = r.string();
-            break;
-          case 18:
-            m.clientUrls.push(r.string());
-            break;
-          default:
-            r.skip(tag, AttributesFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.Attributes", AttributesFields, tag);
-    }
-    return m;
-  },
-};
+export const Attributes: Codec<Attributes> = tableCodec("membershippb.Attributes");
 
 /** membershippb.Member. */
 export interface Member {
@@ -151,279 +26,28 @@ export interface Member {
   raftAttributes: RaftAttributes | undefined;
   memberAttributes: Attributes | undefined;
 }
-
-const MemberFields: FieldNames = { 1: "ID", 2: "raft_attributes", 3: "member_attributes" };
-
-export const Member: Codec<Member> = {
-  typeName: "membershippb.Member",
-
-  create(init: Partial<Member> = {}): Member {
-    return {
-      ID: init.ID ?? 0n,
-      raftAttributes: init.raftAttributes,
-      memberAttributes: init.memberAttributes,
-    };
-  },
-
-  encode(m: Partial<Member>): Uint8Array {
-    sharedWriter.reset();
-    Member.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<Member>): void {
-    if (m.ID !== undefined && m.ID !== 0n) {
-      w.uint32(8);
-      w.bigUint64(m.ID);
-    }
-    if (m.raftAttributes !== undefined) {
-      w.uint32(18);
-      const start = w.open();
-      RaftAttributes.encodeTo(w, m.raftAttributes);
-      w.close(start);
-    }
-    if (m.memberAttributes !== undefined) {
-      w.uint32(26);
-      const start = w.open();
-      Attributes.encodeTo(w, m.memberAttributes);
-      w.close(start);
-    }
-  },
-
-  decode(bytes: Uint8Array): Member {
-    return Member.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: Member): Member {
-    const m: Member = into ?? {
-      ID: 0n,
-      raftAttributes: undefined,
-      memberAttributes: undefined,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.ID = r.bigUint64();
-            break;
-          case 18: {
-            const outer = r.enter();
-            m.raftAttributes = RaftAttributes.decodeFrom(r, m.raftAttributes);
-            r.leave(outer);
-            break;
-          }
-          case 26: {
-            const outer = r.enter();
-            m.memberAttributes = Attributes.decodeFrom(r, m.memberAttributes);
-            r.leave(outer);
-            break;
-          }
-          default:
-            r.skip(tag, MemberFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.Member", MemberFields, tag);
-    }
-    return m;
-  },
-};
+export const Member: Codec<Member> =
+  tableCodec("membershippb.Member", [RaftAttributes, Attributes]);
 
 /** membershippb.ClusterVersionSetRequest. */
 export interface ClusterVersionSetRequest {
   ver: string;
 }
-
-const ClusterVersionSetRequestFields: FieldNames = { 1: "ver" };
-
-export const ClusterVersionSetRequest: Codec<ClusterVersionSetRequest> = {
-  typeName: "membershippb.ClusterVersionSetRequest",
-
-  create(init: Partial<ClusterVersionSetRequest> = {}): ClusterVersionSetRequest {
-    return {
-      ver: init.ver ?? "",
-    };
-  },
-
-  encode(m: Partial<ClusterVersionSetRequest>): Uint8Array {
-    sharedWriter.reset();
-    ClusterVersionSetRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ClusterVersionSetRequest>): void {
-    if (m.ver !== undefined && m.ver !== "") {
-      w.uint32(10);
-      w.string(m.ver);
-    }
-  },
-
-  decode(bytes: Uint8Array): ClusterVersionSetRequest {
-    return ClusterVersionSetRequest.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ClusterVersionSetRequest): ClusterVersionSetRequest {
-    const m: ClusterVersionSetRequest = into ?? {
-      ver: "",
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10:
-            m.ver = r.string();
-            break;
-          default:
-            r.skip(tag, ClusterVersionSetRequestFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.ClusterVersionSetRequest", ClusterVersionSetRequestFields, tag);
-    }
-    return m;
-  },
-};
+export const ClusterVersionSetRequest: Codec<ClusterVersionSetRequest> =
+  tableCodec("membershippb.ClusterVersionSetRequest");
 
 /** membershippb.ClusterMemberAttrSetRequest. */
 export interface ClusterMemberAttrSetRequest {
   member_ID: bigint;
   memberAttributes: Attributes | undefined;
 }
-
-const ClusterMemberAttrSetRequestFields: FieldNames = { 1: "member_ID", 2: "member_attributes" };
-
-export const ClusterMemberAttrSetRequest: Codec<ClusterMemberAttrSetRequest> = {
-  typeName: "membershippb.ClusterMemberAttrSetRequest",
-
-  create(init: Partial<ClusterMemberAttrSetRequest> = {}): ClusterMemberAttrSetRequest {
-    return {
-      member_ID: init.member_ID ?? 0n,
-      memberAttributes: init.memberAttributes,
-    };
-  },
-
-  encode(m: Partial<ClusterMemberAttrSetRequest>): Uint8Array {
-    sharedWriter.reset();
-    ClusterMemberAttrSetRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ClusterMemberAttrSetRequest>): void {
-    if (m.member_ID !== undefined && m.member_ID !== 0n) {
-      w.uint32(8);
-      w.bigUint64(m.member_ID);
-    }
-    if (m.memberAttributes !== undefined) {
-      w.uint32(18);
-      const start = w.open();
-      Attributes.encodeTo(w, m.memberAttributes);
-      w.close(start);
-    }
-  },
-
-  decode(bytes: Uint8Array): ClusterMemberAttrSetRequest {
-    return ClusterMemberAttrSetRequest.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ClusterMemberAttrSetRequest): ClusterMemberAttrSetRequest {
-    const m: ClusterMemberAttrSetRequest = into ?? {
-      member_ID: 0n,
-      memberAttributes: undefined,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.member_ID = r.bigUint64();
-            break;
-          case 18: {
-            const outer = r.enter();
-            m.memberAttributes = Attributes.decodeFrom(r, m.memberAttributes);
-            r.leave(outer);
-            break;
-          }
-          default:
-            r.skip(tag, ClusterMemberAttrSetRequestFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.ClusterMemberAttrSetRequest", ClusterMemberAttrSetRequestFields, tag);
-    }
-    return m;
-  },
-};
+export const ClusterMemberAttrSetRequest: Codec<ClusterMemberAttrSetRequest> =
+  tableCodec("membershippb.ClusterMemberAttrSetRequest", [Attributes]);
 
 /** membershippb.DowngradeInfoSetRequest. */
 export interface DowngradeInfoSetRequest {
   enabled: boolean;
   ver: string;
 }
-
-const DowngradeInfoSetRequestFields: FieldNames = { 1: "enabled", 2: "ver" };
-
-export const DowngradeInfoSetRequest: Codec<DowngradeInfoSetRequest> = {
-  typeName: "membershippb.DowngradeInfoSetRequest",
-
-  create(init: Partial<DowngradeInfoSetRequest> = {}): DowngradeInfoSetRequest {
-    return {
-      enabled: init.enabled ?? false,
-      ver: init.ver ?? "",
-    };
-  },
-
-  encode(m: Partial<DowngradeInfoSetRequest>): Uint8Array {
-    sharedWriter.reset();
-    DowngradeInfoSetRequest.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<DowngradeInfoSetRequest>): void {
-    if (m.enabled === true) {
-      w.uint32(8);
-      w.bool(m.enabled);
-    }
-    if (m.ver !== undefined && m.ver !== "") {
-      w.uint32(18);
-      w.string(m.ver);
-    }
-  },
-
-  decode(bytes: Uint8Array): DowngradeInfoSetRequest {
-    return DowngradeInfoSetRequest.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: DowngradeInfoSetRequest): DowngradeInfoSetRequest {
-    const m: DowngradeInfoSetRequest = into ?? {
-      enabled: false,
-      ver: "",
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.enabled = r.bool();
-            break;
-          case 18:
-            m.ver = r.string();
-            break;
-          default:
-            r.skip(tag, DowngradeInfoSetRequestFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "membershippb.DowngradeInfoSetRequest", DowngradeInfoSetRequestFields, tag);
-    }
-    return m;
-  },
-};
+export const DowngradeInfoSetRequest: Codec<DowngradeInfoSetRequest> =
+  tableCodec("membershippb.DowngradeInfoSetRequest");

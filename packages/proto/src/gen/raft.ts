@@ -4,9 +4,11 @@
  * etcd writes every proto2 scalar, zero or not; older ones also write an empty Message.snapshot.
  */
 
+import { tableCodec } from "../table/codec.ts";
+import { fieldNames } from "../table/fields.ts";
 import { EMPTY } from "../wire/bytes.ts";
 import type { MessageType as Codec } from "../wire/message.ts";
-import { type FieldNames, Reader } from "../wire/reader.ts";
+import { Reader } from "../wire/reader.ts";
 import { sharedWriter, type Writer } from "../wire/writer.ts";
 
 /** raftpb.EntryType. */
@@ -76,8 +78,6 @@ export interface Entry {
   data: Uint8Array;
 }
 
-const EntryFields: FieldNames = { 1: "type", 2: "term", 3: "index", 4: "data" };
-
 export const Entry: Codec<Entry> = {
   typeName: "raftpb.Entry",
 
@@ -139,15 +139,27 @@ export const Entry: Codec<Entry> = {
             m.data = r.view();
             break;
           default:
-            r.skip(tag, EntryFields);
+            r.skip(tag, fieldNames("raftpb.Entry"));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.Entry", EntryFields, tag);
+      throw r.failed(e, "raftpb.Entry", fieldNames("raftpb.Entry"), tag);
     }
     return m;
   },
 };
+
+/** raftpb.ConfState. */
+export interface ConfState {
+  voters: bigint[];
+  learners: bigint[];
+  /** Voters of the configuration being left; empty unless joint. */
+  votersOutgoing: bigint[];
+  /** Outgoing voters that become learners when the joint configuration is left. */
+  learnersNext: bigint[];
+  autoLeave: boolean;
+}
+export const ConfState: Codec<ConfState> = tableCodec("raftpb.ConfState");
 
 /** raftpb.SnapshotMetadata. */
 export interface SnapshotMetadata {
@@ -156,149 +168,15 @@ export interface SnapshotMetadata {
   index: number;
   term: number;
 }
-
-const SnapshotMetadataFields: FieldNames = { 1: "conf_state", 2: "index", 3: "term" };
-
-export const SnapshotMetadata: Codec<SnapshotMetadata> = {
-  typeName: "raftpb.SnapshotMetadata",
-
-  create(init: Partial<SnapshotMetadata> = {}): SnapshotMetadata {
-    return {
-      confState: init.confState ?? ConfState.create(),
-      index: init.index ?? 0,
-      term: init.term ?? 0,
-    };
-  },
-
-  encode(m: Partial<SnapshotMetadata>): Uint8Array {
-    sharedWriter.reset();
-    SnapshotMetadata.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<SnapshotMetadata>): void {
-    {
-      w.uint32(10);
-      const start = w.open();
-      ConfState.encodeTo(w, m.confState ?? {});
-      w.close(start);
-    }
-    w.uint32(16);
-    w.uint64(m.index ?? 0);
-    w.uint32(24);
-    w.uint64(m.term ?? 0);
-  },
-
-  decode(bytes: Uint8Array): SnapshotMetadata {
-    return SnapshotMetadata.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: SnapshotMetadata): SnapshotMetadata {
-    const m: SnapshotMetadata = into ?? {
-      confState: ConfState.create(),
-      index: 0,
-      term: 0,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10: {
-            const outer = r.enter();
-            m.confState = ConfState.decodeFrom(r, m.confState);
-            r.leave(outer);
-            break;
-          }
-          case 16:
-            m.index = r.uint64();
-            break;
-          case 24:
-            m.term = r.uint64();
-            break;
-          default:
-            r.skip(tag, SnapshotMetadataFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.SnapshotMetadata", SnapshotMetadataFields, tag);
-    }
-    return m;
-  },
-};
+export const SnapshotMetadata: Codec<SnapshotMetadata> =
+  tableCodec("raftpb.SnapshotMetadata", [ConfState]);
 
 /** raftpb.Snapshot. */
 export interface Snapshot {
   data: Uint8Array;
   metadata: SnapshotMetadata;
 }
-
-const SnapshotFields: FieldNames = { 1: "data", 2: "metadata" };
-
-export const Snapshot: Codec<Snapshot> = {
-  typeName: "raftpb.Snapshot",
-
-  create(init: Partial<Snapshot> = {}): Snapshot {
-    return {
-      data: init.data ?? EMPTY,
-      metadata: init.metadata ?? SnapshotMetadata.create(),
-    };
-  },
-
-  encode(m: Partial<Snapshot>): Uint8Array {
-    sharedWriter.reset();
-    Snapshot.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<Snapshot>): void {
-    if (m.data !== undefined && m.data.length > 0) {
-      w.uint32(10);
-      w.view(m.data);
-    }
-    {
-      w.uint32(18);
-      const start = w.open();
-      SnapshotMetadata.encodeTo(w, m.metadata ?? {});
-      w.close(start);
-    }
-  },
-
-  decode(bytes: Uint8Array): Snapshot {
-    return Snapshot.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: Snapshot): Snapshot {
-    const m: Snapshot = into ?? {
-      data: EMPTY,
-      metadata: SnapshotMetadata.create(),
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 10:
-            m.data = r.view();
-            break;
-          case 18: {
-            const outer = r.enter();
-            m.metadata = SnapshotMetadata.decodeFrom(r, m.metadata);
-            r.leave(outer);
-            break;
-          }
-          default:
-            r.skip(tag, SnapshotFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.Snapshot", SnapshotFields, tag);
-    }
-    return m;
-  },
-};
+export const Snapshot: Codec<Snapshot> = tableCodec("raftpb.Snapshot", [SnapshotMetadata]);
 
 /** raftpb.Message. */
 export interface Message {
@@ -324,23 +202,6 @@ export interface Message {
   /** Local storage messages only: what to send once the work is on disk. */
   responses: Message[];
 }
-
-const MessageFields: FieldNames = {
-  1: "type",
-  2: "to",
-  3: "from",
-  4: "term",
-  5: "logTerm",
-  6: "index",
-  7: "entries",
-  8: "commit",
-  9: "snapshot",
-  10: "reject",
-  11: "rejectHint",
-  12: "context",
-  13: "vote",
-  14: "responses",
-};
 
 export const Message: Codec<Message> = {
   typeName: "raftpb.Message",
@@ -498,11 +359,11 @@ export const Message: Codec<Message> = {
             break;
           }
           default:
-            r.skip(tag, MessageFields);
+            r.skip(tag, fieldNames("raftpb.Message"));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.Message", MessageFields, tag);
+      throw r.failed(e, "raftpb.Message", fieldNames("raftpb.Message"), tag);
     }
     return m;
   },
@@ -514,8 +375,6 @@ export interface HardState {
   vote: bigint;
   commit: number;
 }
-
-const HardStateFields: FieldNames = { 1: "term", 2: "vote", 3: "commit" };
 
 export const HardState: Codec<HardState> = {
   typeName: "raftpb.HardState",
@@ -569,146 +428,11 @@ export const HardState: Codec<HardState> = {
             m.commit = r.uint64();
             break;
           default:
-            r.skip(tag, HardStateFields);
+            r.skip(tag, fieldNames("raftpb.HardState"));
         }
       }
     } catch (e) {
-      throw r.failed(e, "raftpb.HardState", HardStateFields, tag);
-    }
-    return m;
-  },
-};
-
-/** raftpb.ConfState. */
-export interface ConfState {
-  voters: bigint[];
-  learners: bigint[];
-  /** Voters of the configuration being left; empty unless joint. */
-  votersOutgoing: bigint[];
-  /** Outgoing voters that become learners when the joint configuration is left. */
-  learnersNext: bigint[];
-  autoLeave: boolean;
-}
-
-const ConfStateFields: FieldNames = {
-  1: "voters",
-  2: "learners",
-  3: "voters_outgoing",
-  4: "learners_next",
-  5: "auto_leave",
-};
-
-export const ConfState: Codec<ConfState> = {
-  typeName: "raftpb.ConfState",
-
-  create(init: Partial<ConfState> = {}): ConfState {
-    return {
-      voters: init.voters ?? [],
-      learners: init.learners ?? [],
-      votersOutgoing: init.votersOutgoing ?? [],
-      learnersNext: init.learnersNext ?? [],
-      autoLeave: init.autoLeave ?? false,
-    };
-  },
-
-  encode(m: Partial<ConfState>): Uint8Array {
-    sharedWriter.reset();
-    ConfState.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ConfState>): void {
-    if (m.voters !== undefined) {
-      for (const item of m.voters) {
-        w.uint32(8);
-        w.bigUint64(item);
-      }
-    }
-    if (m.learners !== undefined) {
-      for (const item of m.learners) {
-        w.uint32(16);
-        w.bigUint64(item);
-      }
-    }
-    if (m.votersOutgoing !== undefined) {
-      for (const item of m.votersOutgoing) {
-        w.uint32(24);
-        w.bigUint64(item);
-      }
-    }
-    if (m.learnersNext !== undefined) {
-      for (const item of m.learnersNext) {
-        w.uint32(32);
-        w.bigUint64(item);
-      }
-    }
-    w.uint32(40);
-    w.bool(m.autoLeave ?? false);
-  },
-
-  decode(bytes: Uint8Array): ConfState {
-    return ConfState.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ConfState): ConfState {
-    const m: ConfState = into ?? {
-      voters: [],
-      learners: [],
-      votersOutgoing: [],
-      learnersNext: [],
-      autoLeave: false,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.voters.push(r.bigUint64());
-            break;
-          case 10: {
-            const outer = r.enterPacked();
-            while (r.pos < r.end) m.voters.push(r.bigUint64());
-            r.leave(outer);
-            break;
-          }
-          case 16:
-            m.learners.push(r.bigUint64());
-            break;
-          case 18: {
-            const outer = r.enterPacked();
-            while (r.pos < r.end) m.learners.push(r.bigUint64());
-            r.leave(outer);
-            break;
-          }
-          case 24:
-            m.votersOutgoing.push(r.bigUint64());
-            break;
-          case 26: {
-            const outer = r.enterPacked();
-            while (r.pos < r.end) m.votersOutgoing.push(r.bigUint64());
-            r.leave(outer);
-            break;
-          }
-          case 32:
-            m.learnersNext.push(r.bigUint64());
-            break;
-          case 34: {
-            const outer = r.enterPacked();
-            while (r.pos < r.end) m.learnersNext.push(r.bigUint64());
-            r.leave(outer);
-            break;
-          }
-          case 40:
-            m.autoLeave = r.bool();
-            break;
-          default:
-            r.skip(tag, ConfStateFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.ConfState", ConfStateFields, tag);
+      throw r.failed(e, "raftpb.HardState", fieldNames("raftpb.HardState"), tag);
     }
     return m;
   },
@@ -722,142 +446,14 @@ export interface ConfChange {
   nodeId: bigint;
   context: Uint8Array;
 }
-
-const ConfChangeFields: FieldNames = { 1: "id", 2: "type", 3: "node_id", 4: "context" };
-
-export const ConfChange: Codec<ConfChange> = {
-  typeName: "raftpb.ConfChange",
-
-  create(init: Partial<ConfChange> = {}): ConfChange {
-    return {
-      id: init.id ?? 0n,
-      type: init.type ?? 0,
-      nodeId: init.nodeId ?? 0n,
-      context: init.context ?? EMPTY,
-    };
-  },
-
-  encode(m: Partial<ConfChange>): Uint8Array {
-    sharedWriter.reset();
-    ConfChange.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ConfChange>): void {
-    w.uint32(8);
-    w.bigUint64(m.id ?? 0n);
-    w.uint32(16);
-    w.int32(m.type ?? 0);
-    w.uint32(24);
-    w.bigUint64(m.nodeId ?? 0n);
-    if (m.context !== undefined && m.context.length > 0) {
-      w.uint32(34);
-      w.view(m.context);
-    }
-  },
-
-  decode(bytes: Uint8Array): ConfChange {
-    return ConfChange.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ConfChange): ConfChange {
-    const m: ConfChange = into ?? {
-      id: 0n,
-      type: 0,
-      nodeId: 0n,
-      context: EMPTY,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.id = r.bigUint64();
-            break;
-          case 16:
-            m.type = r.int32();
-            break;
-          case 24:
-            m.nodeId = r.bigUint64();
-            break;
-          case 34:
-            m.context = r.view();
-            break;
-          default:
-            r.skip(tag, ConfChangeFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.ConfChange", ConfChangeFields, tag);
-    }
-    return m;
-  },
-};
+export const ConfChange: Codec<ConfChange> = tableCodec("raftpb.ConfChange");
 
 /** raftpb.ConfChangeSingle. */
 export interface ConfChangeSingle {
   type: ConfChangeType;
   nodeId: bigint;
 }
-
-const ConfChangeSingleFields: FieldNames = { 1: "type", 2: "node_id" };
-
-export const ConfChangeSingle: Codec<ConfChangeSingle> = {
-  typeName: "raftpb.ConfChangeSingle",
-
-  create(init: Partial<ConfChangeSingle> = {}): ConfChangeSingle {
-    return {
-      type: init.type ?? 0,
-      nodeId: init.nodeId ?? 0n,
-    };
-  },
-
-  encode(m: Partial<ConfChangeSingle>): Uint8Array {
-    sharedWriter.reset();
-    ConfChangeSingle.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ConfChangeSingle>): void {
-    w.uint32(8);
-    w.int32(m.type ?? 0);
-    w.uint32(16);
-    w.bigUint64(m.nodeId ?? 0n);
-  },
-
-  decode(bytes: Uint8Array): ConfChangeSingle {
-    return ConfChangeSingle.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ConfChangeSingle): ConfChangeSingle {
-    const m: ConfChangeSingle = into ?? {
-      type: 0,
-      nodeId: 0n,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.type = r.int32();
-            break;
-          case 16:
-            m.nodeId = r.bigUint64();
-            break;
-          default:
-            r.skip(tag, ConfChangeSingleFields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.ConfChangeSingle", ConfChangeSingleFields, tag);
-    }
-    return m;
-  },
-};
+export const ConfChangeSingle: Codec<ConfChangeSingle> = tableCodec("raftpb.ConfChangeSingle");
 
 /** raftpb.ConfChangeV2. */
 export interface ConfChangeV2 {
@@ -865,78 +461,5 @@ export interface ConfChangeV2 {
   changes: ConfChangeSingle[];
   context: Uint8Array;
 }
-
-const ConfChangeV2Fields: FieldNames = { 1: "transition", 2: "changes", 3: "context" };
-
-export const ConfChangeV2: Codec<ConfChangeV2> = {
-  typeName: "raftpb.ConfChangeV2",
-
-  create(init: Partial<ConfChangeV2> = {}): ConfChangeV2 {
-    return {
-      transition: init.transition ?? 0,
-      changes: init.changes ?? [],
-      context: init.context ?? EMPTY,
-    };
-  },
-
-  encode(m: Partial<ConfChangeV2>): Uint8Array {
-    sharedWriter.reset();
-    ConfChangeV2.encodeTo(sharedWriter, m);
-    return sharedWriter.finish();
-  },
-
-  encodeTo(w: Writer, m: Partial<ConfChangeV2>): void {
-    w.uint32(8);
-    w.int32(m.transition ?? 0);
-    if (m.changes !== undefined) {
-      for (const item of m.changes) {
-        w.uint32(18);
-        const start = w.open();
-        ConfChangeSingle.encodeTo(w, item);
-        w.close(start);
-      }
-    }
-    if (m.context !== undefined && m.context.length > 0) {
-      w.uint32(26);
-      w.view(m.context);
-    }
-  },
-
-  decode(bytes: Uint8Array): ConfChangeV2 {
-    return ConfChangeV2.decodeFrom(new Reader(bytes));
-  },
-
-  decodeFrom(r: Reader, into?: ConfChangeV2): ConfChangeV2 {
-    const m: ConfChangeV2 = into ?? {
-      transition: 0,
-      changes: [],
-      context: EMPTY,
-    };
-    let tag = 0;
-    try {
-      while (r.pos < r.end) {
-        tag = 0;
-        tag = r.tag();
-        switch (tag) {
-          case 8:
-            m.transition = r.int32();
-            break;
-          case 18: {
-            const outer = r.enter();
-            m.changes.push(ConfChangeSingle.decodeFrom(r));
-            r.leave(outer);
-            break;
-          }
-          case 26:
-            m.context = r.view();
-            break;
-          default:
-            r.skip(tag, ConfChangeV2Fields);
-        }
-      }
-    } catch (e) {
-      throw r.failed(e, "raftpb.ConfChangeV2", ConfChangeV2Fields, tag);
-    }
-    return m;
-  },
-};
+export const ConfChangeV2: Codec<ConfChangeV2> =
+  tableCodec("raftpb.ConfChangeV2", [ConfChangeSingle]);

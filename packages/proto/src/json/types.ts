@@ -2,7 +2,9 @@
  * The message types of the JSON mapping, built from the generated tables.
  */
 
-import { jsonEnums, jsonMessages } from "../gen/json.ts";
+import { jsonEnums } from "../gen/json.ts";
+import { services } from "../gen/services.ts";
+import { fieldRows, isMessage } from "../table/fields.ts";
 import { fromLatin1 } from "../wire/bytes.ts";
 import {
   hashStep,
@@ -88,15 +90,21 @@ function camelCase(name: string): string {
 
 const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
-const SCALARS: readonly JsonKind[] = [
-  "bool",
-  "int32",
-  "uint32",
-  "int64",
-  "uint64",
-  "string",
-  "bytes",
-];
+
+/** The kinds of the table of messages. */
+const KINDS: ReadonlyMap<string, JsonKind> = new Map<string, JsonKind>([
+  ["bool", "bool"],
+  ["int32", "int32"],
+  ["uint32", "uint32"],
+  ["int64", "int64"],
+  ["int64Clamped", "int64"],
+  ["int64Wide", "int64"],
+  ["bigInt64", "int64"],
+  ["uint64", "uint64"],
+  ["bigUint64", "uint64"],
+  ["string", "string"],
+  ["bytes", "bytes"],
+]);
 
 function buildEnums(): ReadonlyMap<string, JsonEnum> {
   return new Map(
@@ -104,17 +112,35 @@ function buildEnums(): ReadonlyMap<string, JsonEnum> {
       typeName,
       {
         typeName,
-        quoted: new Map(values.map(([number, name]) => [number, fromLatin1(`"${name}"`).slice()])),
-        numbers: new Map(values.map(([number, name]) => [name, number])),
+        quoted: new Map(
+          Object.entries(values).map(([name, number]) => [number, fromLatin1(`"${name}"`).slice()]),
+        ),
+        numbers: new Map(Object.entries(values)),
       },
     ]),
   );
 }
 
+/** The types of all messages that methods use, those in other messages included. */
+function usedTypes(): Set<string> {
+  const found = new Set(
+    services.flatMap(({ methods }) =>
+      Object.values(methods).flatMap((method) => [
+        method.requestType.typeName,
+        method.responseType.typeName,
+      ]),
+    ),
+  );
+  // A set shows what is added while it is walked.
+  for (const typeName of found)
+    for (const { type } of fieldRows(typeName)) if (isMessage(type)) found.add(type);
+  return found;
+}
+
 function buildTypes(): ReadonlyMap<string, JsonMessage> {
   const enums = buildEnums();
   const tables = new Map(
-    Object.keys(jsonMessages).map((typeName) => [typeName, new MessageTable(typeName)]),
+    [...usedTypes()].sort().map((typeName) => [typeName, new MessageTable(typeName)]),
   );
   for (const [typeName, table] of tables) table.fill(fieldsOf(typeName, tables, enums));
   return tables;
@@ -126,28 +152,23 @@ function fieldsOf(
   enums: ReadonlyMap<string, JsonEnum>,
 ): JsonField[] {
   const oneofs: string[] = [];
-  return jsonMessages[typeName].map((line, index): JsonField => {
-    const words = line.split(" ");
-    const repeated = words[0] === "repeated";
-    const [type, name, number, oneof] = repeated ? words.slice(1) : words;
+  return fieldRows(typeName).map(({ label, type, name, id, oneof }, index): JsonField => {
     if (oneof !== undefined && !oneofs.includes(oneof)) oneofs.push(oneof);
     const message = tables.get(type);
-    const enumType = enums.get(type);
-    const scalar = SCALARS.find((kind) => kind === type);
-    const kind = scalar ?? (message === undefined ? "enum" : "message");
+    const kind = KINDS.get(type) ?? (message === undefined ? "enum" : "message");
     const isBytes = kind === "message" || kind === "string" || kind === "bytes";
     return {
       index,
-      id: Number(number),
+      id,
       name,
       jsonName: camelCase(name),
       kind,
-      repeated,
+      repeated: label === "repeated" || label === "packed",
       oneof: oneof === undefined ? undefined : `${typeName}.${oneof}`,
       oneofBit: oneof === undefined ? 0 : 1 << oneofs.indexOf(oneof),
       message,
-      enumType,
-      tag: (Number(number) << 3) | (isBytes ? WIRE_BYTES : WIRE_VARINT),
+      enumType: enums.get(type),
+      tag: (id << 3) | (isBytes ? WIRE_BYTES : WIRE_VARINT),
       label: fromLatin1(`"${name}":`).slice(),
     };
   });
