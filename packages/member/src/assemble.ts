@@ -33,7 +33,6 @@ import type { EntryPointDeps } from "./entry-points.ts";
 import { AccessControl } from "./identity/access-control.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "./lease/keeper.ts";
 import { Leases } from "./lease/leases.ts";
-import { electionRandom } from "./loop/election-random.ts";
 import { noFaults } from "./loop/fault-points.ts";
 import { FirstElection } from "./loop/first-election.ts";
 import { LeaderView } from "./loop/leader-view.ts";
@@ -504,13 +503,14 @@ export function assemble(inputs: MemberInputs): MemberParts {
 
 function raftOf({ config, deps, state }: MemberInputs, logMemory: LogMemory): Raft {
   const raftLogger = deps.logger.child("raft");
+  const elections = deps.random.fork("elections");
   const { index: applied, confState } = state.store.position;
   const raft = new Raft(
     {
       id: state.memberId,
       electionTicks: config.electionTicks,
       heartbeatTicks: 1,
-      randomBelow: electionRandom(deps.random),
+      randomBelow: (bound) => elections.below(bound),
       preVote: config.preVote,
       checkQuorum: true,
       readOnly: "quorum",

@@ -150,11 +150,12 @@ async function open(
   { servers, audit, ended }: Opened,
   tracing: Tracing | undefined,
 ): Promise<ServingMember> {
-  const audited = (table: ServiceTable) => audit?.around(table) ?? table;
+  const audited = (tableOf: typeof serviceTable) =>
+    audit === undefined ? tableOf(member) : audit.around(tableOf(member, (handler) => handler));
   const traced = (table: ServiceTable) => tracing?.around(table) ?? table;
-  const standard = withStandardServices(audited(serviceTable(member)));
+  const standard = withStandardServices(audited(serviceTable));
   const services = traced(standard.services);
-  const pages = traced(audited(pageTable(member)));
+  const pages = traced(audited(pageTable));
   const observer = callObserver(config, deps, member);
   const http = await httpSide(config, deps, resources, member, { services, pages, observer });
   const client = clientServer(config, deps, resources, { services, http: http.client, observer });

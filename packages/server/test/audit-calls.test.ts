@@ -14,7 +14,6 @@ import {
 } from "@quorate/proto";
 import { type MessageBytes, StatusError } from "@quorate/rpc";
 import { toStatusError } from "@quorate/services";
-import { withStatuses } from "@quorate/services/testing";
 import { MAX_SPARE_CALLS, PendingCalls } from "../src/audit/pending-calls.ts";
 import { auditOf, contextOf, type Line, tableOf } from "./support/audited.ts";
 
@@ -103,7 +102,7 @@ test("a refused login is denied, whatever the reason: a wrong password, none to 
 test("errors of a member's services become statuses on the way, for the line and for the client", async () => {
   const { audit, lines } = auditOf();
   const inner = () => Promise.reject(errorOf("LeaseNotFound"));
-  const table = { unary: new Map([[Put.path, withStatuses(inner)]]), stream: new Map() };
+  const table = { unary: new Map([[Put.path, inner]]), stream: new Map() };
   const put = audit.around(table).unary.get(Put.path)!;
   const request = PutRequest.encode({ key: fromUtf8("k") }).slice();
   await assert.rejects(put(request, contextOf(Put.path)) as Promise<unknown>, StatusError);

@@ -1,5 +1,4 @@
 /** Parts of services that the tests of other packages look at. */
-export { withStatuses } from "../src/calls/status.ts";
 export { LocalClient } from "../src/concurrency/local-client.ts";
 export { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/v3/client-versions.ts";
 export { MAX_RECHECKED_LEASES } from "../src/v3/keep-alives.ts";

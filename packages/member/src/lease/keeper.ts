@@ -20,7 +20,7 @@
  *   all.
  * - What a checkpoint has noted is taken back through the log before a renewal is answered.
  */
-import type { Timer } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { CodedError, idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
 import {
   type Lease,
@@ -29,11 +29,14 @@ import {
   STEP_KEYS,
   type Steps,
 } from "@quorate/store";
+import type { MemberDeps } from "../deps.ts";
+import type { Proposals } from "../loop/proposals.ts";
+import type { Reads } from "../loop/reads.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
+import type { StoreRef } from "../reads/store-ref.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { CountedLease, Epoch, LeaseTime } from "./epoch.ts";
-import type { KeeperDeps, KeeperOptions } from "./keeper-deps.ts";
 import { spread } from "./spread.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
@@ -77,6 +80,36 @@ export class NotPrimaryError extends CodedError<"NotPrimary"> {
   constructor() {
     super("NotPrimaryError", "NotPrimary", "not a primary lessor");
   }
+}
+
+export interface KeeperOptions {
+  /** The least time to live in seconds; a lease from a time with a lower minimum has it too. */
+  readonly minTtlSeconds: number;
+  /** What a new leader adds: the election timeout. */
+  readonly extendMs: number;
+  /** For so long a confirmation of the leadership serves renewals; less than `extendMs`. */
+  readonly confirmedForMs: number;
+  /** How often what is left of a lease is noted in the log; undefined for never. */
+  readonly checkpointIntervalMs: number | undefined;
+}
+
+export interface KeeperCounters {
+  readonly renewed: { add(): void };
+  readonly expired: { add(): void };
+}
+
+export interface KeeperDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly counters: KeeperCounters;
+  readonly store: StoreRef;
+  readonly reads: Pick<Reads, "wait">;
+  readonly proposals: Pick<Proposals, "proposeInTerm">;
+  /**
+   * The transaction that must be applied before a lease is revoked: what ends with its keys, and is
+   * not attached to it. Undefined for most leases.
+   */
+  readonly beforeRevoke?: MemberDeps["beforeRevoke"];
 }
 
 export class LeaseKeeper implements LeaseObserver {

@@ -27,7 +27,7 @@ import {
   type UnaryHandler,
   type UnaryResponse,
 } from "@quorate/rpc";
-import { toStatusError, withoutStatuses } from "@quorate/services";
+import { toStatusError } from "@quorate/services";
 import { isReadOnlyTxn } from "@quorate/store";
 import { KeyFilter } from "./key-filter.ts";
 import { KeyPlaces } from "./key-places.ts";
@@ -101,7 +101,10 @@ export class Audit {
     this.#lines = new LineWriter(() => dependencies.clock.wallMs());
   }
 
-  /** The services, each of whose calls is logged. Health checks and reflection are not. */
+  /**
+   * The services, each of whose calls is logged. Health checks and reflection are not. Errors become
+   * statuses here: one promise for each call does for that and for its line.
+   */
   around({ unary, stream }: ServiceTable): ServiceTable {
     return {
       unary: new Map(
@@ -124,14 +127,11 @@ export class Audit {
     const op = KEYS_FIRST.get(path);
     const isPlain = op !== undefined && this.#settings.level === "metadata" && this.#filter.isOpen;
     const lines = isPlain ? this.#lines.of(path, op) : undefined;
-    // One promise for each call, not two: errors become statuses here.
-    const inner = withoutStatuses(handler);
-    const served = inner ?? handler;
     const ends = {
       succeeded: (call: CallOfLine, response: UnaryResponse) =>
         this.#succeeded(call, response, lines, op !== "put"),
       failed: (call: CallOfLine, thrown: unknown): never => {
-        const error = inner === undefined ? thrown : toStatusError(thrown);
+        const error = toStatusError(thrown);
         const subject = this.subjectOf(path, call.request);
         this.ended(call.context, call.startMs, subject, statusOf(error), 0);
         throw error;
@@ -143,7 +143,7 @@ export class Audit {
       let response: UnaryResponse | Promise<UnaryResponse>;
       try {
         this.#refuseWrite(path, request);
-        response = served(request, context);
+        response = handler(request, context);
       } catch (error) {
         return ends.failed({ request, context, startMs }, error);
       }

@@ -18,16 +18,13 @@ export function toStatusError(error: unknown): StatusError {
   return new StatusError(GrpcCode.Unknown, error instanceof Error ? error.message : String(error));
 }
 
-/** The handlers inside of those that `withStatuses` has made. */
-const INNER = new WeakMap<UnaryHandler, UnaryHandler>();
-
 const failed = (error: unknown): never => {
   throw toStatusError(error);
 };
 
 /** A handler whose errors become statuses. */
 export function withStatuses(handler: UnaryHandler): UnaryHandler {
-  const outer: UnaryHandler = (request, context) => {
+  return (request, context) => {
     try {
       const response = handler(request, context);
       return response instanceof Promise ? response.then(undefined, failed) : response;
@@ -35,16 +32,6 @@ export function withStatuses(handler: UnaryHandler): UnaryHandler {
       throw toStatusError(error);
     }
   };
-  INNER.set(outer, handler);
-  return outer;
-}
-
-/**
- * The handler inside of one that `withStatuses` has made, for a caller that waits for its responses
- * itself and turns its errors into statuses; undefined for another one.
- */
-export function withoutStatuses(handler: UnaryHandler): UnaryHandler | undefined {
-  return INNER.get(handler);
 }
 
 /** What a method of etcd's API that this version does not offer answers, in grpc-go's words. */

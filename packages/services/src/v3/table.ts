@@ -50,12 +50,12 @@ function unary(
   check: RequestCheck,
 ): UnaryHandler {
   const permitted = ruled(member, handler);
-  return withStatuses((request, context) => {
+  return (request, context) => {
     admit(member, context);
     versions.counted("unary", context).add();
     check(request);
     return permitted(request, context);
-  });
+  };
 }
 
 /** Of the streams, learners offer the snapshot alone. */
@@ -79,11 +79,17 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
 }
 
 /**
+ * What stands around each unary handler: `withStatuses`, or nothing, where a layer above turns errors
+ * into statuses, as it waits for the response itself. A call has one promise then, and not two.
+ */
+type Outermost = (handler: UnaryHandler) => UnaryHandler;
+
+/**
  * Range page by page, for lists over HTTP: the method Range of a table of its own, with the rules
  * of every method. A response has the first records of the range, and `more`; the request's
  * order and filters are ignored, and `count` is 0.
  */
-export function pageTable(member: Member): ServiceTable {
+export function pageTable(member: Member, outermost: Outermost = withStatuses): ServiceTable {
   const { Range } = KVService.methods;
   const check = requestCheck(Range, member.config.maxTxnOps);
   const handler = unary(
@@ -92,14 +98,14 @@ export function pageTable(member: Member): ServiceTable {
     new ClientVersions(member.metrics.clientRequests),
     check,
   );
-  return { unary: new Map([[Range.path, handler]]), stream: new Map() };
+  return { unary: new Map([[Range.path, outermost(handler)]]), stream: new Map() };
 }
 
 /**
  * The table that an engine serves. Methods of etcd's services that this version does not offer
  * answer UNIMPLEMENTED by their name.
  */
-export function serviceTable(member: Member): ServiceTable {
+export function serviceTable(member: Member, outermost: Outermost = withStatuses): ServiceTable {
   const handlers = new Map([
     ...kvService(member),
     ...maintenanceService(member),
@@ -137,7 +143,7 @@ export function serviceTable(member: Member): ServiceTable {
       } else
         unaries.set(
           method.path,
-          handler === undefined ? refuse : unary(member, handler, versions, check),
+          handler === undefined ? refuse : outermost(unary(member, handler, versions, check)),
         );
     }
   }
