@@ -216,11 +216,11 @@ const rows = [...results].map(([name, all]) => {
   const [row, program] = name.split("\t");
   const rate = median(all.map((one) => one.rate));
   const cpu = median(all.map((one) => one.microseconds));
-  return [row!, program!, String(Math.round(rate)), cpu.toFixed(1)];
+  return [row, program, String(Math.round(rate)), cpu.toFixed(1)];
 });
 const table = [["load", "program", "requests/s", "processor us a request"], ...rows];
 if (!args.markdown) console.log(align(table, [0, 1]));
 else {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  console.log([line(table[0]!), "|---|---|---|---|", ...rows.map(line)].join("\n"));
+  console.log([line(table[0]), "|---|---|---|---|", ...rows.map(line)].join("\n"));
 }

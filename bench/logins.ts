@@ -68,7 +68,7 @@ function startLogins(cluster: TestCluster, perS: number): Logins {
     const due = ((performance.now() - startMs) * perS) / 1000;
     for (; next < due; next++) {
       if (open.size >= MAX_OPEN_LOGINS) continue;
-      const client = clients[next % clients.length]!;
+      const client = clients[next % clients.length];
       const login = client
         .try(Authenticate, { name: USER, password: PASSWORD })
         .then(({ code }) => {

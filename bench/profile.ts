@@ -63,7 +63,7 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
   const flags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
   const command = [
-    node!,
+    node,
     ...flags,
     "--cpu-prof",
     `--cpu-prof-dir=${dir}`,

@@ -79,7 +79,7 @@ function readOptions(args: readonly string[]): Options | undefined {
   if ((atOnce || values.rolling) && command !== "restart")
     throw new Error(`unknown: ${atOnce ? "--at-once" : "--rolling"}, which is for restart`);
   if (atOnce && values.rolling) throw new Error("--rolling and --at-once exclude each other");
-  return { command: command!, file, dir: resolve(values.dir), keepCerts, atOnce };
+  return { command: command, file, dir: resolve(values.dir), keepCerts, atOnce };
 }
 
 async function main(args: readonly string[]): Promise<boolean> {
@@ -100,7 +100,7 @@ async function main(args: readonly string[]): Promise<boolean> {
   try {
     // Changes nothing, so it may look while another run is at work.
     if (command === "status") return await clusterStatus(plan, say, Date.now());
-    return await alone(plan, () => run(plan, options!));
+    return await alone(plan, () => run(plan, options));
   } catch (error) {
     const trouble = systemTrouble(error, dir);
     if (trouble === undefined) throw error;

@@ -8,6 +8,7 @@
  */
 export { ChunkQueue } from "./src/chunk-queue.ts";
 export { crc32c } from "./src/crc32c.ts";
+export { defined } from "./src/defined.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
 export * as authpb from "./src/gen/auth.ts";

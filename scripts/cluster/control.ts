@@ -119,7 +119,7 @@ function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
   const [program, ...first] = plan.command;
   const flags = memberFlags(plan, member);
   const env = withoutShadowed(flags);
-  const child = spawn(program!, [...first, ...flags], {
+  const child = spawn(program, [...first, ...flags], {
     detached: true,
     stdio: ["ignore", log, log],
     cwd: plan.dir,

@@ -18,7 +18,7 @@ export function tool(name: "quoratectl" | "quorateutl", args: readonly string[])
       Object.entries(process.env).filter(([key]) => !key.startsWith("ETCDCTL_")),
     );
     execFile(
-      program!,
+      program,
       [...first, ...args],
       { maxBuffer: 64 << 20, env },
       (error, stdout, stderr) => {

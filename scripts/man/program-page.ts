@@ -38,7 +38,7 @@ export function programPage(program: Program, parts: PageParts): string {
   }
   page.section("Global options");
   page.text("Every command takes these, before it or behind it.");
-  for (const [name, flag] of sorted(root!.flags)) option(page, name, flag);
+  for (const [name, flag] of sorted(root.flags)) option(page, name, flag);
   if (program.envPrefix !== undefined) {
     page.section("Environment");
     page.text(

@@ -73,7 +73,7 @@ export class ManPage {
   /** A line in bold, such as how a command is written. */
   usage(text: string): void {
     const [program, ...rest] = text.split(" ");
-    this.#lines.push(".PP", `\\fB${literal(program!)}\\fR ${literal(rest.join(" "))}`);
+    this.#lines.push(".PP", `\\fB${literal(program)}\\fR ${literal(rest.join(" "))}`);
   }
 
   paragraph(text: string): void {

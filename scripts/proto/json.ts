@@ -2,6 +2,7 @@
  * Writes the tables of the JSON mapping beside the fields of messages: the enums that services use,
  * and the HTTP paths of the google.api.http annotations.
  */
+import { defined } from "@quorate/proto";
 import type protobufjs from "protobufjs";
 import { importFrom } from "./emit.ts";
 import type { Model } from "./model.ts";
@@ -55,15 +56,15 @@ export function messagesOf(
       if (field.resolvedType instanceof protobuf.Type) visit(field.resolvedType);
   };
   for (const method of services.flatMap((service) => service.methodsArray)) {
-    visit(method.resolvedRequestType!);
-    visit(method.resolvedResponseType!);
+    visit(defined(method.resolvedRequestType, "the request's type"));
+    visit(defined(method.resolvedResponseType, "the response's type"));
   }
   return [...found.values()].sort((a, b) => (fullName(a) < fullName(b) ? -1 : 1));
 }
 
 /** The paths of a method, the first one first; empty without an annotation. */
 export function pathsOf(method: protobufjs.Method): string[] {
-  const options = (method.parsedOptions ?? []) as unknown as { [option: string]: Rule }[];
+  const options = (method.parsedOptions ?? []) as { [option: string]: Rule }[];
   const rule = options.find((option) => option[HTTP_OPTION] !== undefined)?.[HTTP_OPTION];
   if (rule === undefined) return [];
   return [rule, ...[rule.additional_bindings ?? []].flat()].map((binding) => {

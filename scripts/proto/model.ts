@@ -2,6 +2,7 @@
  * The .proto files as the emitters want them: resolved, ordered, and with the policy of each field
  * decided.
  */
+import { defined } from "@quorate/proto";
 import type protobufjs from "protobufjs";
 import {
   BIGINT_FIELDS,
@@ -141,7 +142,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
         kind: "enum",
         ts: tsName(resolved),
         fullName: fullName(resolved),
-        file: fileOf.get(resolved)!,
+        file: defined(fileOf.get(resolved), "the file of a type"),
       };
     if (resolved instanceof protobuf.Type) {
       if (policy.raw(key, fullName(message), field.name))
@@ -150,7 +151,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
         kind: "message",
         ts: tsName(resolved),
         fullName: fullName(resolved),
-        file: fileOf.get(resolved)!,
+        file: defined(fileOf.get(resolved), "the file of a type"),
         recursive: reaches(protobuf, resolved, resolved),
       };
     }
@@ -179,7 +180,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
     const proto2 = /^syntax = "proto2";$/m.test(text);
     const file: File = {
       name: base,
-      package: packageOf.get(name)!,
+      package: defined(packageOf.get(name), "the package of a file"),
       comment:
         /^((?:\/\/.*\n)+)syntax/
           .exec(text)?.[1]

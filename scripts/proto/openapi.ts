@@ -1,6 +1,7 @@
 /**
  * The OpenAPI 3.1 document of etcd's gateway, from the annotations and comments in proto/.
  */
+import { defined } from "@quorate/proto";
 import type protobufjs from "protobufjs";
 import { fullName, loadRoot, messagesOf, pathsOf, servicesOf } from "./json.ts";
 
@@ -96,8 +97,8 @@ function reference(type: protobufjs.ReflectionObject): { $ref: string } {
 }
 
 function operation(service: protobufjs.Service, method: protobufjs.Method, binding: number) {
-  const request = method.resolvedRequestType!;
-  const response = method.resolvedResponseType!;
+  const request = defined(method.resolvedRequestType, "the request's type");
+  const response = defined(method.resolvedResponseType, "the response's type");
   const error = { $ref: "#/components/schemas/google.rpc.Status" };
   const schema = method.responseStream
     ? { type: "object", properties: { result: reference(response), error } }

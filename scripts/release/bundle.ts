@@ -3,8 +3,10 @@
  * hundreds and translates no TypeScript. What several programs share, and what is imported when it
  * is needed (`await import`), is in files of its own. Same sources, same bytes.
  */
+
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { defined } from "@quorate/proto";
 import { build, type Plugin } from "esbuild";
 import { namedExports } from "./named-exports.ts";
 import { type ReleaseProgram, root } from "./programs.ts";
@@ -101,7 +103,10 @@ function entries(programs: readonly ReleaseProgram[]): Plugin {
         namespace: "entry",
       }));
       build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
-        const { file, hasMain } = programs.find((program) => program.name === path)!;
+        const { file, hasMain } = defined(
+          programs.find((program) => program.name === path),
+          "the program",
+        );
         const from = JSON.stringify(join(root, file));
         return {
           contents: hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`,

@@ -67,8 +67,8 @@ function directoriesOf(path: string): string[] {
  */
 export function linksOf(path: string, text: string): string[] {
   return [...text.matchAll(LINK)]
-    .filter(({ 3: target }) => !isElsewhere(target!))
-    .map(({ 3: target }) => targetOf(path, target!));
+    .filter(({ 3: target }) => !isElsewhere(target))
+    .map(({ 3: target }) => targetOf(path, target));
 }
 
 /** No file of the documents: an anchor of the page, or a URL. */

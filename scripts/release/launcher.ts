@@ -2,6 +2,7 @@
  * The small shell scripts in bin/ of a release: each finds its directory, also through a link, and
  * becomes Node with the program.
  */
+import { defined } from "@quorate/proto";
 import type { Platform } from "./platform.ts";
 import type { ReleaseProgram } from "./programs.ts";
 
@@ -24,8 +25,8 @@ export function launcherText(
   ];
   if (libatomic !== undefined) {
     const places = [
-      `/usr/lib/${platform.libatomic!.directory}`,
-      `/lib/${platform.libatomic!.directory}`,
+      `/usr/lib/${defined(platform.libatomic, "the libatomic").directory}`,
+      `/lib/${defined(platform.libatomic, "the libatomic").directory}`,
       "/usr/lib64",
       "/lib64",
       "/usr/lib",

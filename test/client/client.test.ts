@@ -74,7 +74,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     const freed = await take();
     assert.equal(freed.succeeded, false);
     const [response] = freed.responses;
-    assert.equal(response!.kind === "delete" && response!.result.deleted, 1);
+    assert.equal(response.kind === "delete" && response.result.deleted, 1);
   });
 
   test("errors carry the server's status and text, and etcd's name", async () => {

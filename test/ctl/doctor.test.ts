@@ -337,7 +337,7 @@ suite("a plain cluster", () => {
     assert.ok(before.findings.some(({ check }) => check === "started"));
     const [compaction] = before.findings.find(({ check }) => check === "quota")!.run;
     assert.match(
-      compaction!,
+      compaction,
       /^ETCDCTL_ENDPOINTS=http:\S+ quoratectl compaction --physical [1-9]\d+$/,
     );
     // With the members named by a flag instead, the commands name them so as well.

@@ -137,7 +137,7 @@ describe("snapshot status", () => {
     >;
     assert.deepEqual(Object.keys(json), ["hash", "revision", "totalKey", "totalSize", "version"]);
     const { hash, revision, totalKey, totalSize } = json as Record<string, number>;
-    const hex = hash!.toString(16);
+    const hex = hash.toString(16);
     assert.match(
       (await utl("snapshot", "status", file)).out,
       new RegExp(`^${hex}, ${revision}, ${totalKey}, [\\d.]+ k?B, 3\\.7\\.0\n$`),
@@ -291,7 +291,7 @@ describe("snapshot restore", () => {
     const walDir = join(dir, "log/wal");
     const [member] = cluster.members;
     await startRestored(cluster, (flags) => {
-      mkdirSync(member!.options.dataDir);
+      mkdirSync(member.options.dataDir);
       return run(quorateutl, ["snapshot", "restore", file, ...flags], true).then(
         ({ code, out, err }) => {
           assert.match(err, /checking {3}.*100%[\s\S]*restoring {2}.*100%/);

@@ -66,7 +66,7 @@ suite("top", () => {
     });
     t.after(() => child.kill("SIGKILL"));
     let drawn = "";
-    child.stdout!.on("data", (piece: Buffer) => {
+    child.stdout.on("data", (piece: Buffer) => {
       drawn += piece.toString();
     });
     return { child, drawn: () => drawn };

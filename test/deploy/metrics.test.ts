@@ -62,7 +62,7 @@ function metricsOf(
       sample === null
         ? undefined
         : [...(sample[1] ?? "").matchAll(/(\w+)="/g)].map((match) => match[1]);
-    found.set(name!, { type: type!, labels });
+    found.set(name, { type: type, labels });
   }
   return found;
 }
@@ -93,9 +93,9 @@ function namesThatAreAskedFor(): Map<string, string> {
 test("a member has etcd's metrics by name, type and labels, but for those that are listed as missing", async () => {
   await withCluster({ size: 2, flags: ["--metrics=extensive"] }, async (cluster) => {
     const [member] = cluster.members;
-    await get(cluster, member!, "/health");
-    await get(cluster, member!, "/readyz");
-    const ours = metricsOf((await get(cluster, member!, "/metrics")).body);
+    await get(cluster, member, "/health");
+    await get(cluster, member, "/readyz");
+    const ours = metricsOf((await get(cluster, member, "/metrics")).body);
     const problems: string[] = [];
     for (const [name, { type, labels }] of Object.entries(ETCD)) {
       const own = ours.get(name);

@@ -147,7 +147,7 @@ test("every series and every query of etcd's mixin has a value on our members", 
       1000,
     ).catch(async (error: Error) => {
       const found = await Promise.all([...names].map((name) => prometheus.query(name)));
-      throw new Error(`${error.message}: ${[...names].filter((_, i) => found[i]!.length === 0)}`);
+      throw new Error(`${error.message}: ${[...names].filter((_, i) => found[i].length === 0)}`);
     });
     for (const query of queries)
       await until(
@@ -187,8 +187,8 @@ test("etcd's alerts hold when something is wrong", { skip }, async (t) => {
     });
     await t.test("members down: no leader, failed requests, failed proposals", async () => {
       const [first, second, third] = cluster.members;
-      await Promise.all([first!.kill(), second!.kill()]);
-      const client = new TestClient(third!.clientAddress);
+      await Promise.all([first.kill(), second.kill()]);
+      const client = new TestClient(third.clientAddress);
       let isOver = false;
       const puts = async (): Promise<void> => {
         while (!isOver)

@@ -317,12 +317,12 @@ export class Kubernetes {
     pod.child = child;
     const log = join(this.#dir, `${pod.name}.log`);
     let rest = "";
-    child.stdout!.on("data", (bytes) => {
+    child.stdout.on("data", (bytes) => {
       const lines = (rest + String(bytes)).split("\n");
       rest = lines.pop()!;
       for (const line of lines) onLine(line);
     });
-    child.stderr!.on("data", (bytes) => appendFileSync(log, bytes));
+    child.stderr.on("data", (bytes) => appendFileSync(log, bytes));
     pod.ended = new Promise((done) => {
       child.once("exit", async (code) => {
         pod.isReady = false;

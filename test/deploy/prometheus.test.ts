@@ -85,7 +85,7 @@ test("each alert leads to its entry in the runbook, and each entry has its alert
     assert.ok(annotations.summary !== "" && (annotations.description ?? "") !== "", alert);
     assert.ok(["warning", "critical"].includes(labels.severity), alert);
   }
-  const titles = [...runbook.matchAll(/^### (Quorate\w+)$/gm)].map(({ 1: title }) => title!);
+  const titles = [...runbook.matchAll(/^### (Quorate\w+)$/gm)].map(({ 1: title }) => title);
   assert.deepEqual([...titles].sort(), rules.map(({ alert }) => alert).sort());
 });
 

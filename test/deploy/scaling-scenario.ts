@@ -135,7 +135,7 @@ async function members(): Promise<{ name: string; id: string; isVoter: boolean }
   const lines = (await inClient(service, "member", "list")).trimEnd().split("\n");
   return lines
     .map((line) => line.split(", "))
-    .map(([id, , name, , , learner]) => ({ id: id!, name: name!, isVoter: learner === "false" }));
+    .map(([id, , name, , , learner]) => ({ id: id, name: name, isVoter: learner === "false" }));
 }
 const names = (count: number) => Array.from({ length: count }, (_, i) => `${RELEASE}-${i}`);
 
@@ -212,7 +212,7 @@ await moreWrites(20);
 const promised = [...acknowledged];
 const [only] = [...kubernetes.pods.values()];
 const found = await inClient(
-  `${scheme}://${only!.name}.${RELEASE}.${domain}:2379`,
+  `${scheme}://${only.name}.${RELEASE}.${domain}:2379`,
   "get",
   "w/",
   "--prefix",
@@ -221,7 +221,7 @@ const found = await inClient(
 const keys = new Set(found.split("\n"));
 const lost = promised.filter((i) => !keys.has(`w/${String(i).padStart(8, "0")}`));
 assert.deepEqual(lost, [], "acknowledged writes are there");
-assert.equal(only!.restarts, 0, "no container was started again");
+assert.equal(only.restarts, 0, "no container was started again");
 writer.child!.kill("SIGTERM");
 await kubernetes.close();
 say(`done: ${acknowledged.length} writes, none lost, longest gap ${longestGapMs.toFixed(0)} ms`);

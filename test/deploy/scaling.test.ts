@@ -56,10 +56,10 @@ test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes
     t,
   );
   let text = "";
-  child.stdout!.on("data", (bytes) => {
+  child.stdout.on("data", (bytes) => {
     text += bytes;
   });
-  child.stderr!.on("data", (bytes) => {
+  child.stderr.on("data", (bytes) => {
     text += bytes;
   });
   const code = await new Promise((resolve) => child.once("close", resolve));

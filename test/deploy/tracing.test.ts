@@ -66,7 +66,7 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
   ];
   await withCluster({ size: 1, flags }, async (cluster) => {
     const [member] = cluster.members;
-    const channel = openChannel(member!.clientAddress);
+    const channel = openChannel(member.clientAddress);
     const sampled = `00-${TRACE}-${PARENT}-01`;
     const key = fromUtf8("k");
     assert.equal(
@@ -176,17 +176,14 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
     }
     const [put] = named("put");
     const [rpc] = named("etcdserverpb.KV/Put");
-    assert.deepEqual([rpc!.parentSpanId, rpc!.kind, rpc!.status], [PARENT, 2, undefined]);
-    assert.deepEqual(rpc!.attributes, {
+    assert.deepEqual([rpc.parentSpanId, rpc.kind, rpc.status], [PARENT, 2, undefined]);
+    assert.deepEqual(rpc.attributes, {
       "rpc.method": "etcdserverpb.KV/Put",
       "rpc.system.name": "grpc",
       "rpc.response.status_code": "OK",
     });
-    assert.deepEqual(
-      [put!.parentSpanId, put!.kind, put!.attributes],
-      [rpc!.spanId, 1, { key: "k" }],
-    );
-    assert.deepEqual(put!.events, ["Send raft proposal", "Receive raft result"]);
+    assert.deepEqual([put.parentSpanId, put.kind, put.attributes], [rpc.spanId, 1, { key: "k" }]);
+    assert.deepEqual(put.events, ["Send raft proposal", "Receive raft result"]);
     assert.deepEqual(named("range")[0].attributes, {
       range_begin: "k",
       range_end: "",
@@ -214,10 +211,10 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
       ["INVALID_ARGUMENT", undefined],
     );
     const [stream] = named("etcdserverpb.Watch/Watch");
-    assert.equal(stream!.attributes["rpc.response.status_code"], "CANCELLED");
+    assert.equal(stream.attributes["rpc.response.status_code"], "CANCELLED");
     assert.deepEqual(
       [named("watch")[0].parentSpanId, named("watch")[0].attributes["key"]],
-      [stream!.spanId, "k"],
+      [stream.spanId, "k"],
     );
 
     // The collector has them before the member knows that it has.
@@ -226,19 +223,19 @@ test("spans of calls arrive under their callers' traces, with what etcd's say of
       "m",
     );
     await until("the member has counted them", async () =>
-      exported.test((await get(cluster, member!, "/metrics")).body),
+      exported.test((await get(cluster, member, "/metrics")).body),
     );
     assert.match(
-      (await get(cluster, member!, "/metrics")).body,
+      (await get(cluster, member, "/metrics")).body,
       /^quorate_tracing_spans_dropped_total 0$/m,
     );
     channel.close();
 
     // What has not left yet leaves when the member stops.
-    const last = openChannel(member!.clientAddress);
+    const last = openChannel(member.clientAddress);
     await call(last, KVService.methods.Put, PutRequest.encode({ key: fromUtf8("last") }), sampled);
     last.close();
-    await member!.terminate();
+    await member.terminate();
     await until("the last spans are there", () =>
       named("put").some(({ attributes }) => attributes["key"] === "last"),
     );

@@ -22,7 +22,7 @@ function boundOf(source: string, name: string): number | undefined {
 test("every bound of work before identity has the value of the code", () => {
   assert.ok(rows.length >= 9, `${rows.length} rows`);
   for (const [, file, name, value] of rows) {
-    const source = readFileSync(join(root, file!), "utf8");
-    assert.equal(boundOf(source, name!), Number(value), `${file} ${name}`);
+    const source = readFileSync(join(root, file), "utf8");
+    assert.equal(boundOf(source, name), Number(value), `${file} ${name}`);
   }
 });

@@ -16,7 +16,7 @@ const page = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
 function pathsIn(text: string): string[] {
   const marked = text.matchAll(/`([\w./-]+\/[\w./-]+\.(?:ts|json|yml|proto|txt|sh|md))`/g);
   const bare = text.matchAll(/(?<![\w/.`])((?:packages|test|scripts|docs|bench)\/[\w./-]*\w)/g);
-  return [...marked, ...bare].map(({ 1: path }) => path!);
+  return [...marked, ...bare].map(({ 1: path }) => path);
 }
 
 function missingOf(text: string): string[] {

@@ -27,10 +27,10 @@ export function blocksOf(markdown: string): Block[] {
   for (const { 1: before, 2: mark, 3: command } of markdown.matchAll(
     /^([^\n]*)\n```sh ?(\w*)\n(.*?)^```$/gms,
   )) {
-    if (mark === "run" || mark === "serve") blocks.push({ kind: mark, command: command! });
+    if (mark === "run" || mark === "serve") blocks.push({ kind: mark, command: command });
     else
       assert.match(
-        before!,
+        before,
         /<!-- not run: .+ -->$/,
         `a block is not run and does not say why:\n${command}`,
       );

@@ -42,15 +42,15 @@ for (const page of pages) {
 
   test(`${page}: links lead somewhere`, () => {
     for (const { 1: target } of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^[a-z]+:/.test(target!)) continue;
-      const [path, anchor] = target!.split("#") as [string, string | undefined];
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path, anchor] = target.split("#") as [string, string | undefined];
       const file = path === "" ? page : join(dirname(page), path);
       if (isRemoved(file)) continue;
       assert.ok(existsSync(join(root, file)), `${target} is not there`);
       if (anchor === undefined) continue;
       const titles = [...readFileSync(join(root, file), "utf8").matchAll(/^#+ (.*)$/gm)].map(
         ({ 1: title }) =>
-          title!
+          title
             .toLowerCase()
             .replace(/[^\w\- ]/g, "")
             .replaceAll(" ", "-"),
@@ -64,10 +64,10 @@ for (const page of pages) {
       scripts: Record<string, string>;
     };
     for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g))
-      assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
+      assert.ok(Object.hasOwn(scripts, name), `npm run ${name}`);
     for (const { 1: line } of text.matchAll(/(?<![\w/.])\.\/dev (?!completion)([^`\n]*)/g)) {
       let command: Command = commands;
-      for (const word of line!.split(" ")) {
+      for (const word of line.split(" ")) {
         if (!isGroup(command)) break;
         if (!Object.hasOwn(command.commands, word)) {
           assert.ok(
@@ -121,7 +121,7 @@ for (const page of ["docs/reference/limits.md", "docs/reference/kubernetes-limit
 for (const page of ["docs/evidence/guide-coverage.md", "docs/evidence/etcd-changelog.md"]) {
   test(`${page} names tests that are there`, () => {
     const text = readFileSync(join(root, page), "utf8");
-    const named = [...text.matchAll(/`((?:test|packages)\/[\w/.-]+)`/g)].map((it) => it[1]!);
+    const named = [...text.matchAll(/`((?:test|packages)\/[\w/.-]+)`/g)].map((it) => it[1]);
     assert.ok(named.length > 20);
     for (const path of named)
       assert.ok(isRemoved(path) || existsSync(join(root, path)), `${path} is not there`);
@@ -161,7 +161,7 @@ for (const page of security) {
         named.join(" "),
       );
       for (const { 1: quoted } of paragraph.matchAll(/"([^"]+)"/g)) {
-        const name = quoted!.replace(/\s+/g, " ").replace(/(?: \.\.\.|,)$/, "");
+        const name = quoted.replace(/\s+/g, " ").replace(/(?: \.\.\.|,)$/, "");
         assert.ok(
           all.flat().some(({ text: body }) => body.includes(name)),
           `"${name}"`,

@@ -116,17 +116,17 @@ describe("signed tokens", () => {
     });
     const [one, two] = cluster.members.map(({ clientAddress }) => new AuthClient(clientAddress));
     const reload = (): void => cluster.members[0].signal("SIGHUP");
-    const code = async (token: string, client = one!): Promise<number> =>
+    const code = async (token: string, client = one): Promise<number> =>
       (await client.try(Range, request, token)).code;
     const metric = async (name: string): Promise<number> => {
       const text = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
       return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.]+)$`, "m").exec(text)?.[1]);
     };
     try {
-      await enableAuth(one!, { "ann@example.org": [["app/", "app0", "readwrite"]] });
-      const login = await one!.login("ann@example.org");
+      await enableAuth(one, { "ann@example.org": [["app/", "app0", "readwrite"]] });
+      const login = await one.login("ann@example.org");
       assert.equal(login.split(".").length, 3);
-      await one!.call(Put, { ...request, value: fromUtf8("v") });
+      await one.call(Put, { ...request, value: fromUtf8("v") });
       // Another member has never seen it.
       assert.equal(await code(login, two), GrpcCode.OK);
 
@@ -200,8 +200,8 @@ describe("signed tokens", () => {
       await traffic;
       assert.deepEqual([...codes], [GrpcCode.OK]);
     } finally {
-      one!.close();
-      two!.close();
+      one.close();
+      two.close();
       await cluster.destroy();
       rmSync(dir, { recursive: true });
     }

@@ -174,8 +174,8 @@ test("a member serves on a unix socket too; a crowd there takes nothing of the T
   await withCluster({ size: 1 }, async (cluster) => {
     const [member] = cluster.members;
     const path = join(cluster.dir, "q.sock");
-    await member!.kill();
-    member!.start([`--listen-client-urls=${member!.clientUrl},unix://${path}`]);
+    await member.kill();
+    member.start([`--listen-client-urls=${member.clientUrl},unix://${path}`]);
     await cluster.waitReady();
     const local = openChannel(`unix:${path}`);
     assert.equal(
@@ -187,7 +187,7 @@ test("a member serves on a unix socket too; a crowd there takes nothing of the T
       "ok",
     );
     const crowd = Array.from({ length: 300 }, () =>
-      connectHttp2(member!.clientUrl, { createConnection: () => connect({ path }) }),
+      connectHttp2(member.clientUrl, { createConnection: () => connect({ path }) }),
     );
     for (const one of crowd) one.on("error", () => {});
     await beside(cluster, async () => {

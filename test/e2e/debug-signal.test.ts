@@ -34,7 +34,7 @@ for (const [way, command] of WAYS) {
   test(`started ${way}, no program opens the inspector`, async (t) => {
     const cluster = await startCluster({ size: 1 });
     t.after(() => cluster.destroy());
-    const endpoint = cluster.members[0]!.clientAddress;
+    const endpoint = cluster.members[0].clientAddress;
     assert.equal((await runQuoratectl(cluster.endpoints, ["put", "a", "1"])).code, 0);
     const ports = await freePorts(2);
     const programs: [string[], RegExp][] = [
@@ -76,7 +76,7 @@ test("a release's launchers do not open it either", async (t) => {
   symlinkSync(process.execPath, join(scratch, "release/lib/node"));
   for (const program of releasePrograms()) {
     const path = join(scratch, "release/bin", program.name);
-    writeFileSync(path, launcherText(program, platforms[0]!, undefined), { mode: 0o755 });
+    writeFileSync(path, launcherText(program, platforms[0], undefined), { mode: 0o755 });
     writeFileSync(
       join(scratch, `release/lib/${program.name}.mjs`),
       'setInterval(() => {}, 1000); console.log("it runs");\n',

@@ -63,7 +63,7 @@ test("14571: a member that gets users by a snapshot asks for them, also restarte
     const away = await follower(cluster);
     const [other] = cluster.members.filter((member) => member !== away);
     await away.kill();
-    const root = new AuthClient(other!.clientAddress);
+    const root = new AuthClient(other.clientAddress);
     const stranger = new AuthClient(away.clientAddress);
     const own = new AuthClient(away.clientAddress);
     try {
@@ -106,8 +106,8 @@ test("14571: a member that gets users by a snapshot asks for them, also restarte
 
 test("17247: transactions that also read and compare show each event once", async () => {
   await withCluster({ size: 1 }, async (cluster) => {
-    const client = new TestClient(cluster.members[0]!.clientAddress);
-    const watch = new WatchClient(cluster.members[0]!.clientAddress);
+    const client = new TestClient(cluster.members[0].clientAddress);
+    const watch = new WatchClient(cluster.members[0].clientAddress);
     try {
       watch.create({ ...all, startRevision: 1 });
       await watch.take(1);
@@ -146,7 +146,7 @@ test("18055, 20426, 20573: snapshots in quick succession, and a kill behind one"
   await withCluster({ flags: SHORT_LOG }, async (cluster) => {
     const away = await follower(cluster);
     const [other] = cluster.members.filter((member) => member !== away);
-    const client = new TestClient(other!.clientAddress);
+    const client = new TestClient(other.clientAddress);
     let written = 0;
     let isOver = false;
     let snapshots = 0;
@@ -208,7 +208,7 @@ const MANY_WATCHES = 210;
 test("20655: watches made in quick succession, from everywhere in history, miss nothing", async () => {
   await withCluster({ flags: SHORT_LOG }, async (cluster) => {
     const [first] = cluster.members;
-    const client = new TestClient(first!.clientAddress);
+    const client = new TestClient(first.clientAddress);
     const streams = cluster.members.map(({ clientAddress }) => new WatchClient(clientAddress));
     /** A watch of each stream: its id and the revision that it was made for. */
     const starts: number[] = [];
@@ -275,11 +275,11 @@ test("20349: windows of compacted, present and future revisions, on each member"
     const watches: WatchClient[] = [];
     try {
       const [first] = clients;
-      for (let i = 0; i < 20; i++) await first!.call(Put, { key, value: fromUtf8(String(i)) });
-      const deleted = (await first!.call(DeleteRange, { key })).header!.revision;
-      await first!.call(Compact, { revision: deleted, physical: true });
-      for (let i = 0; i < 5; i++) await first!.call(Put, { key, value: fromUtf8("new") });
-      const present = (await first!.call(Range, { key })).header!.revision;
+      for (let i = 0; i < 20; i++) await first.call(Put, { key, value: fromUtf8(String(i)) });
+      const deleted = (await first.call(DeleteRange, { key })).header!.revision;
+      await first.call(Compact, { revision: deleted, physical: true });
+      for (let i = 0; i < 5; i++) await first.call(Put, { key, value: fromUtf8("new") });
+      const present = (await first.call(Range, { key })).header!.revision;
       for (const client of clients) {
         await until("the member is up to date", async () => {
           const { header } = await client.call(Range, { key, serializable: true });
@@ -309,8 +309,8 @@ test("20349: windows of compacted, present and future revisions, on each member"
         watch.create({ ...all, startRevision: deleted, watchId: 3 });
         watch.progress();
       }
-      for (let i = 0; i < 8; i++) await first!.call(Put, { key, value: fromUtf8("later") });
-      const last = (await first!.call(Range, { key })).header!.revision;
+      for (let i = 0; i < 8; i++) await first.call(Put, { key, value: fromUtf8("later") });
+      const last = (await first.call(Range, { key })).header!.revision;
       for (const watch of watches) {
         const eventsAt = (id: number): number[] =>
           eventsOf(watch)
@@ -341,7 +341,7 @@ test("20349: windows of compacted, present and future revisions, on each member"
 
 test("a member says of itself what the windows are made of", async () => {
   await withCluster({ size: 1 }, async (cluster) => {
-    const client = new TestClient(cluster.members[0]!.clientAddress);
+    const client = new TestClient(cluster.members[0].clientAddress);
     try {
       const { header } = await client.call(Put, { key, value: key });
       const status = await client.call(Status, {});

@@ -116,7 +116,7 @@ function strangers(member: Known, removed: bigint): [string, PeerIdentity][] {
 test("without TLS: what is no member's is hung up on, and changes nothing", async () => {
   await withCluster({}, async (cluster) => {
     // A member that is removed: added on paper, never started.
-    const client = new TestClient(cluster.members[0]!.clientAddress);
+    const client = new TestClient(cluster.members[0].clientAddress);
     const { MemberAdd, MemberRemove } = ClusterService.methods;
     const peerURLs = ["http://127.0.0.1:9"];
     let added: bigint | undefined;
@@ -175,7 +175,7 @@ test("with mutual TLS: wrong certificates, half handshakes, plain HTTP, a crowd"
       { cert: read(certs!.server), key: read(certs!.serverKey) },
     ];
     for (const own of attempts) {
-      const identity: PeerIdentity = { from: before[1]!.id, to, clusterId, tls: { ca, ...own } };
+      const identity: PeerIdentity = { from: before[1].id, to, clusterId, tls: { ca, ...own } };
       await speak(member.options.peerUrl, identity, messages(identity, term + 50, index));
       assert.equal(
         await sendSnapshot(member.options.peerUrl, identity, Buffer.alloc(10), 20_000),

@@ -123,8 +123,8 @@ describe("beside etcd's services", () => {
       string,
       protobuf.Type
     >;
-    const set = FileDescriptorSet!.fromObject({
-      file: files.map((bytes) => FileDescriptorProto!.toObject(FileDescriptorProto!.decode(bytes))),
+    const set = FileDescriptorSet.fromObject({
+      file: files.map((bytes) => FileDescriptorProto.toObject(FileDescriptorProto.decode(bytes))),
     });
     const root = (
       protobuf.Root as unknown as { fromDescriptor(set: protobuf.Message): protobuf.Root }

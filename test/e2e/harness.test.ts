@@ -28,17 +28,17 @@ test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", {
       const key = fromUtf8("k");
       assert.equal((await client.call(Put, { key, value: fromUtf8("v") })).header!.revision, 2);
 
-      third!.signal("SIGSTOP");
+      third.signal("SIGSTOP");
       assert.equal((await client.call(Put, { key, value: fromUtf8("v2") })).header!.revision, 3);
-      third!.signal("SIGCONT");
+      third.signal("SIGCONT");
 
-      const oldPid = first!.pid!;
-      await first!.kill();
-      assert.equal(first!.isRunning, false);
+      const oldPid = first.pid!;
+      await first.kill();
+      assert.equal(first.isRunning, false);
       assert.equal(commandLineOf(oldPid), undefined);
-      first!.start();
-      await first!.waitReady();
-      const other = new TestClient(first!.clientAddress, cluster.identity);
+      first.start();
+      await first.waitReady();
+      const other = new TestClient(first.clientAddress, cluster.identity);
       assert.equal((await other.call(Range, { key })).count, 1);
       await assert.rejects(
         other.call(Range, {}),
@@ -46,8 +46,8 @@ test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", {
           error.code === 3 && error.details === "etcdserver: key is not provided",
       );
       other.close();
-      await third!.terminate();
-      assert.equal(third!.isRunning, false);
+      await third.terminate();
+      assert.equal(third.isRunning, false);
     } finally {
       client.close();
     }
@@ -86,7 +86,7 @@ test("a port that another process took meanwhile is distinguished from other dea
   const holder = createServer();
   await new Promise<void>((resolve) => holder.listen(client, "127.0.0.1", resolve));
   try {
-    const start = startCluster({ executable: etcd!, size: 1, ports: [[client!, peer!]] });
+    const start = startCluster({ executable: etcd!, size: 1, ports: [[client, peer]] });
     await assert.rejects(
       start,
       (error: Error) => (error.cause as { portWasTaken?: boolean }).portWasTaken === true,

@@ -27,13 +27,13 @@ test("a member alone does not warn of heartbeats, however late its ticks are", a
   t.after(() => cluster.destroy());
   const [member] = cluster.members;
   for (let i = 0; i < 3; i++) {
-    await pause(member!);
+    await pause(member);
     // It has ticked since: it writes.
     const put = await runQuoratectl(cluster.endpoints, ["put", "a", String(i)]);
     assert.equal(put.code, 0, put.stderr);
     await delay(300);
   }
-  assert.equal(warnings(member!), 0);
+  assert.equal(warnings(member), 0);
 });
 
 test("a leader warns once for each follower after a pause; followers do not", async (t) => {
@@ -43,7 +43,7 @@ test("a leader warns once for each follower after a pause; followers do not", as
   const before = cluster.members.map(warnings);
   await pause(leader);
   const at = cluster.members.indexOf(leader);
-  await until("it warns of both", () => warnings(leader) >= before[at]! + 2);
+  await until("it warns of both", () => warnings(leader) >= before[at] + 2);
   const followers = new Set(
     [...leader.log().matchAll(/heartbeat on time[^\n]*?"to":"([0-9a-f]+)"/g)].map(([, to]) => to),
   );

@@ -44,7 +44,7 @@ async function start(t: TestContext, kind: "pipe" | "socket"): Promise<Watched> 
   const url = `http://127.0.0.1:${client}`;
   const member = endsWith(
     spawn(
-      quorate.command[0]!,
+      quorate.command[0],
       [
         ...quorate.command.slice(1),
         `--data-dir=${join(dir, "data")}`,

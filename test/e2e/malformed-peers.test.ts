@@ -139,11 +139,11 @@ test(`every message of the peer protocol, malformed (seed ${SEED})`, async () =>
       const whole = messageOf(
         type,
         name,
-        { from: from!.id, to: to!.id, clusterId: to!.clusterId },
-        to!.term,
+        { from: from.id, to: to.id, clusterId: to.clusterId },
+        to.term,
       );
       const cuts = Array.from({ length: 24 }, () => whole.subarray(0, random.below(whole.length)));
-      await walk([to!, from!], [whole, ...cuts]);
+      await walk([to, from], [whole, ...cuts]);
       await assertServes(cluster, name);
     }
     const targets = await known(cluster);
@@ -232,8 +232,8 @@ test(`frames and snapshots that are none (seed ${SEED})`, async () => {
     const maker = new MessageMaker(random, { keys: ["a"], ids: [1n, 2n] });
     const targets = await known(cluster);
     const [to, from] = targets;
-    const identity = { from: from!.id, to: to!.id, clusterId: to!.clusterId };
-    const url = to!.member.options.peerUrl;
+    const identity = { from: from.id, to: to.id, clusterId: to.clusterId };
+    const url = to.member.options.peerUrl;
     // Bytes in the place of frames of messages, and in that of HTTP/2's.
     for (let i = 0; i < 40; i++) {
       const stream = PeerStream.open(url, identity);
@@ -273,9 +273,9 @@ test(`frames and snapshots that are none (seed ${SEED})`, async () => {
     ].map((snapshot) =>
       raftpb.Message.encode({
         type: raftpb.MessageType.MsgSnap,
-        from: from!.id,
-        to: to!.id,
-        term: to!.term,
+        from: from.id,
+        to: to.id,
+        term: to.term,
         snapshot,
       }),
     );

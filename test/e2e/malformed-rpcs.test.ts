@@ -36,8 +36,8 @@ const DEADLINE = 4;
 function bodiesFor(method: Walked, maker: MessageMaker): Uint8Array[] {
   const valid = Array.from({ length: 3 }, () => maker.valid(method.requestTypeName));
   const [longest] = [...valid].sort((a, b) => b.length - a.length);
-  const cuts = Array.from({ length: Math.min(longest!.length, 40) }, (_, length) =>
-    longest!.subarray(0, length),
+  const cuts = Array.from({ length: Math.min(longest.length, 40) }, (_, length) =>
+    longest.subarray(0, length),
   );
   const spoilt = Array.from({ length: 25 }, () => maker.malformed(method.requestTypeName));
   return [...valid, ...cuts, ...spoilt, nested(method.requestTypeName, 100_000)];
@@ -150,7 +150,7 @@ const key = fromLatin1("k");
 
 test("requests that decode and are hostile in what they say are refused in plain words", async () => {
   await withCluster({ size: 1 }, async ({ members: [member], identity }) => {
-    const client = new TestClient(member!.clientAddress, identity);
+    const client = new TestClient(member.clientAddress, identity);
     const fails = (call: Promise<unknown>, code: number, text: RegExp) =>
       assert.rejects(call, (error: CallError) => {
         assert.match(error.details, text);

@@ -104,10 +104,10 @@ describe("a CA file with an intermediate certificate only", () => {
     // After a change of the files as at the start.
     writeFileSync(ca, `${intermediate.certPem}${makeAuthority("another").certPem}`);
     const [first] = members;
-    first!.signal("SIGHUP");
-    await until("the files have been taken", () => /TLS files have changed/.test(first!.log()));
+    first.signal("SIGHUP");
+    await until("the files have been taken", () => /TLS files have changed/.test(first.log()));
     const again = await runQuoratectl(
-      [first!.clientUrl],
+      [first.clientUrl],
       [...tlsFlags(client, "client"), "get", "a", "--print-value-only"],
     );
     assert.deepEqual([again.code, again.stdout], [0, "1\n"]);
@@ -133,7 +133,7 @@ describe("a CA file with an intermediate certificate only", () => {
       const [ownCert, ownKey] = files("server", server);
       const child = endsWith(
         spawn(
-          quorate.command[0]!,
+          quorate.command[0],
           [
             ...quorate.command.slice(1),
             name,
@@ -152,7 +152,7 @@ describe("a CA file with an intermediate certificate only", () => {
         t,
       );
       let log = "";
-      child.stderr!.on("data", (piece: Buffer) => (log += piece.toString()));
+      child.stderr.on("data", (piece: Buffer) => (log += piece.toString()));
       await until("the proxy runs", () => {
         if (child.exitCode !== null) throw new Error(log);
         return ready.test(log);

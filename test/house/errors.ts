@@ -29,7 +29,7 @@ export function checkErrorClasses(files: readonly SourceFile[]): Finding[] {
     .filter((file) => isCode(file) && isShipped(file.path))
     .flatMap((file) =>
       [...codeOnly(file.text).matchAll(/\bclass (\w+)(?:<[^{]*>)? extends Error\b/g)]
-        .filter(([, name]) => !outside.has(name!) && !pending.has(name!))
+        .filter(([, name]) => !outside.has(name) && !pending.has(name))
         .map((match) => ({
           where: `${file.path}:${lineAt(file.text, match.index)}`,
           what: `${match[1]} extends Error: extend CodedError of @quorate/proto`,

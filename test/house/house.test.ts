@@ -10,7 +10,7 @@ import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
-import { checkPackedLiterals } from "./packed.ts";
+import { checkCasts, checkPackedLiterals } from "./packed.ts";
 import { checkRegexes } from "./regexes.ts";
 import { checkStaleNames } from "./stale.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
@@ -33,6 +33,7 @@ const rules: readonly (readonly [
   ["constructors take few parameters", checkConstructors],
   ["regular expressions are linear", checkRegexes],
   ["no literal is spread into a literal", checkPackedLiterals],
+  ["values have the types that they are declared to have", checkCasts],
   ["no import cycles", checkCycles],
   ["the folders of a package are layers", checkFolderCycles],
   ["no dead files", checkDeadFiles],

@@ -37,7 +37,7 @@ export function checkExportedNames(files: readonly SourceFile[]): Finding[] {
 function declarations(file: SourceFile): { name: string; line: number }[] {
   const declared = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
   return [...codeOnly(file.text).matchAll(declared)].map((match) => ({
-    name: match[1]!,
+    name: match[1],
     line: lineAt(file.text, match.index),
   }));
 }
@@ -63,7 +63,7 @@ function parametersAt(code: string, start: number): number {
   let isEmpty = true;
   let count = 0;
   for (let i = start; i < code.length && depth > 0; i++) {
-    const character = code[i]!;
+    const character = code[i];
     if ("([{<".includes(character)) depth++;
     // The ">" of an arrow closes nothing.
     else if (")]}".includes(character) || (character === ">" && code[i - 1] !== "=")) depth--;

@@ -1,4 +1,7 @@
-/** Literals are written out, so that types check their parts. */
+/**
+ * Types that check: literals are written out where they stand, and a value is not declared to be of
+ * a type that it has not.
+ */
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
@@ -37,7 +40,7 @@ function isLiteral(code: string): boolean {
 function closingOf(code: string, start: number): number {
   const open: string[] = [];
   for (let at = start; at < code.length; at++) {
-    const char = code[at]!;
+    const char = code[at];
     const closing = CLOSING[char];
     if (closing !== undefined) open.push(closing);
     else if (char === open.at(-1)) {
@@ -46,4 +49,26 @@ function closingOf(code: string, start: number): number {
     }
   }
   return code.length;
+}
+
+/** Files that may declare a value to be of any type, and why. */
+const CAST: Readonly<Record<string, string>> = {
+  "packages/host/node/keyspace.ts": "classic-level's types lack the methods that it has",
+  "packages/kube-apiserver/src/crd/cel/engine.ts": "the library's types are looser than its values",
+  "packages/metrics/node/prometheus.ts": "prom-client reads less of a metric than its types say",
+  "packages/rpc/node/websocket/receiver.ts": "ws exports its Receiver without a type",
+  "scripts/dev/command-line.ts": "yargs infers the options of a table less exactly",
+  "scripts/proto/descriptors.ts": "protobufjs's extension for descriptors has no types",
+};
+
+/** Uses of `as unknown as` in programs and scripts, outside of `CAST`. Tests may build fakes. */
+export function checkCasts(files: readonly SourceFile[]): Finding[] {
+  return files.filter(isCode).flatMap((file) => {
+    if (!/^(?:packages\/[\w-]+\/(?:src|node|bin)|scripts)\//.test(file.path)) return [];
+    if (CAST[file.path] !== undefined) return [];
+    return [...codeOnly(file.text).matchAll(/\bas unknown as\b/g)].map(({ index }) => ({
+      where: `${file.path}:${lineAt(file.text, index)}`,
+      what: "as unknown as: give the value the type that it has, or check it",
+    }));
+  });
 }

@@ -7,7 +7,7 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
-import { checkPackedLiterals } from "./packed.ts";
+import { checkCasts, checkPackedLiterals } from "./packed.ts";
 import { clean, finds } from "./planted.ts";
 import { checkRegexes } from "./regexes.ts";
 import { codeOnly, regExpLiterals } from "./scan.ts";
@@ -84,6 +84,19 @@ describe("literals", () => {
     clean(checkPackedLiterals, {
       [at]: "f({ ...a, ...(b ? { c } : {}), ...[a, b].map(g) }, ...[...a].sort(), ...([a] as const).map(g));",
       "packages/wal/src/b.ts": "function f(...[a, b]: T) {}\nconst text = '...{ a }'; // ...{ a }",
+    });
+  });
+});
+
+describe("casts", () => {
+  test("as unknown as, outside of the listed files and tests", () => {
+    const text = "let a;\nconst b = a as unknown as B; // as unknown as";
+    const at = "packages/wal/src/a.ts";
+    finds(checkCasts, { [at]: text }, `${at}:2`, /as unknown as: give the value/);
+    clean(checkCasts, {
+      "packages/host/node/keyspace.ts": text,
+      "packages/wal/test/a.ts": text,
+      [at]: "const b = a as unknown;",
     });
   });
 });

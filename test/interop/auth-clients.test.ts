@@ -133,15 +133,15 @@ describe("clients of others log in", () => {
       const child = endsWith(spawn(PYTHON, [script, port, ca, client, clientKey], { env }));
       let [printed, errors] = ["", ""];
       let isChanged = false;
-      child.stdout!.on("data", (piece: Buffer) => {
+      child.stdout.on("data", (piece: Buffer) => {
         printed += piece.toString();
         if (isChanged || !/^wrong /m.test(printed)) return;
         isChanged = true;
         const request = { name: "ann", password: "other" };
         const changed = admin.call(AuthService.methods.UserChangePassword, request);
-        void changed.then(() => child.stdin!.write("\n"));
+        void changed.then(() => child.stdin.write("\n"));
       });
-      child.stderr!.on("data", (piece: Buffer) => {
+      child.stderr.on("data", (piece: Buffer) => {
         errors += piece.toString();
       });
       await once(child, "close");

@@ -343,7 +343,7 @@ test("a damaged base snapshot is named with the next commands, and what another 
         verified.out,
       );
     assert.deepEqual(next?.slice(1), [path, `${path}.damaged`, "backup list", dir], verified.out);
-    renameSync(next![1], next![2]);
+    renameSync(next[1], next[2]);
     assert.ok(
       (await recorded(dir)) >= revision - 1,
       "the first base reaches as far as its segments do",

@@ -67,7 +67,7 @@ describe("curl", { skip }, () => {
             ...args,
             "-w",
             "\n%{http_version} %{http_code}",
-            `${member!.clientUrl}${path}`,
+            `${member.clientUrl}${path}`,
           ],
           { encoding: "utf8", input },
         )
@@ -81,14 +81,14 @@ describe("curl", { skip }, () => {
       assert.equal(put.at(-1), ok, put.join("\n"));
       const range = curl("/v3/kv/range", "--json", `{"key":"${base64(key)}"}`);
       assert.equal(range.at(-1), ok, range.join("\n"));
-      const { kvs, count } = JSON.parse(range[0]!) as {
+      const { kvs, count } = JSON.parse(range[0]) as {
         kvs: { key: string; value: string; version: string }[];
         count: string;
       };
-      assert.deepEqual([kvs[0]!.value, kvs[0]!.version, count], [base64("x"), "1", "1"]);
+      assert.deepEqual([kvs[0].value, kvs[0].version, count], [base64("x"), "1", "1"]);
       const absent = curl("/v3/lease/timetolive", "-d", '{"ID":"0x"}');
       assert.equal(absent.at(-1), `${version} 400`, absent.join("\n"));
-      assert.equal((JSON.parse(absent[0]!) as { code: number }).code, 3);
+      assert.equal((JSON.parse(absent[0]) as { code: number }).code, 3);
       assert.equal(curl("/v3/kv/put").at(-1), `${version} 501`);
 
       // The last value of a large body arrives whole.
@@ -100,7 +100,7 @@ describe("curl", { skip }, () => {
       assert.equal(curl(`/kv/${key}`, "-X", "PUT", "-d", "by hand").at(-1), `${version} 204`);
       assert.deepEqual(curl(`/kv/${key}`), ["by hand", ok]);
 
-      await watches(common, member!.clientUrl, key);
+      await watches(common, member.clientUrl, key);
     });
   }
 
@@ -114,7 +114,7 @@ describe("curl", { skip }, () => {
     );
     try {
       const lines: string[] = [];
-      for await (const line of createInterface({ input: watch.stdout! })) {
+      for await (const line of createInterface({ input: watch.stdout })) {
         lines.push(line);
         if (lines.length === 3) break;
         execFileSync("curl", [...common, "-X", "PUT", "-d", "changed", `${url}/kv/${key}`]);
@@ -127,8 +127,8 @@ describe("curl", { skip }, () => {
             }
           ).result,
       );
-      assert.equal(created!.created, true, lines[0]);
-      for (const { events } of changes) assert.equal(events![0]!.kv.value, base64("changed"));
+      assert.equal(created.created, true, lines[0]);
+      for (const { events } of changes) assert.equal(events![0].kv.value, base64("changed"));
     } finally {
       watch.kill("SIGKILL");
     }

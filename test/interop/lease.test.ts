@@ -160,9 +160,9 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
   test("lock and elect print their key, and hand over in turn", async () => {
     for (const cluster of [ours, theirs]) {
       const [key] = await interrupted(cluster, ["lock", "turns"], 1);
-      assert.match(key!, /^turns\/[0-9a-f]+$/);
+      assert.match(key, /^turns\/[0-9a-f]+$/);
       const [again] = await interrupted(cluster, ["lock", "turns"], 1);
-      assert.match(again!, /^turns\/[0-9a-f]+$/);
+      assert.match(again, /^turns\/[0-9a-f]+$/);
       assert.notEqual(again, key);
       const elected = await interrupted(cluster, ["elect", "turns2", "me"], 2);
       assert.match(elected[0], /^turns2\/[0-9a-f]+$/);
@@ -184,7 +184,7 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
       );
       try {
         await Promise.race([
-          once(leader.stdout!, "data"),
+          once(leader.stdout, "data"),
           once(leader, "close").then(() => assert.fail("no leader was elected")),
         ]);
         const heard = await interrupted(cluster, ["elect", "-l", "post"], 2);

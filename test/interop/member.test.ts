@@ -115,12 +115,12 @@ async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
     (await statusOf(cluster, member)).header!.memberId.toString(16);
   // Who leads is another one in every cluster.
   names.set(await idOf(leader), "<id of the leader>");
-  names.set(await idOf(to!), "<id of the next leader>");
+  names.set(await idOf(to), "<id of the next leader>");
   await run(["move-leader", "abc"]);
-  const single = await tool(cluster, [other!.clientUrl], ["move-leader", await idOf(to!)]);
+  const single = await tool(cluster, [other.clientUrl], ["move-leader", await idOf(to)]);
   assert.match(single.stderr, /Error: no leader endpoint given at \[\S+\]/);
   assert.equal(single.code, 128);
-  await run(["move-leader", await idOf(to!)]);
+  await run(["move-leader", await idOf(to)]);
   assert.equal(await leaderOf(cluster), to);
   return reported;
 }

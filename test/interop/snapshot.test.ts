@@ -153,9 +153,9 @@ test("a database from a data directory of the original, with revisions that neve
       await theirs.members[0].terminate();
       const database = join(theirs.members[0].options.dataDir, "member/snap/db");
       const [member] = ours.members;
-      await member!.kill();
+      await member.kill();
       const other = join(ours.dir, "other");
-      const flags = restoreFlags(member!).map((flag) =>
+      const flags = restoreFlags(member).map((flag) =>
         flag.startsWith("--data-dir=") ? `--data-dir=${other}` : flag,
       );
       const refused = await ourTool("quorateutl", "snapshot", "restore", database, ...flags);

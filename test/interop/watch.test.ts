@@ -254,15 +254,15 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
       );
       let output = "";
       let errors = "";
-      child.stdout!.on("data", (chunk: Buffer) => {
+      child.stdout.on("data", (chunk: Buffer) => {
         output += chunk.toString();
       });
-      child.stderr!.on("data", (chunk: Buffer) => {
+      child.stderr.on("data", (chunk: Buffer) => {
         errors += chunk.toString();
       });
       // One that has ended does not read on.
-      child.stdin!.on("error", () => {});
-      child.stdin!.write(input);
+      child.stdin.on("error", () => {});
+      child.stdin.write(input);
       try {
         const endMs = performance.now() + PROGRAM_LIMIT_MS;
         const wait = async (done: () => boolean | Promise<boolean>): Promise<void> => {
@@ -502,8 +502,8 @@ describe("a member without a leader", () => {
     }, async () => {
       await withCluster({ size: 3, executable: executable! }, async (cluster) => {
         const [alone, ...others] = cluster.members;
-        const picky = new WatchClient(alone!.clientAddress, { hasleader: "true" });
-        const patient = new WatchClient(alone!.clientAddress);
+        const picky = new WatchClient(alone.clientAddress, { hasleader: "true" });
+        const patient = new WatchClient(alone.clientAddress);
         const clients = [picky, patient];
         try {
           for (const one of clients) {
@@ -516,7 +516,7 @@ describe("a member without a leader", () => {
             [picky.status!.code, picky.status!.details],
             [14, "etcdserver: no leader"],
           );
-          const late = new WatchClient(alone!.clientAddress, { hasleader: "true" });
+          const late = new WatchClient(alone.clientAddress, { hasleader: "true" });
           clients.push(late);
           late.create({ key: key("k") });
           await late.until(() => late.status !== undefined);

@@ -48,7 +48,7 @@ export function exportedOf(file: string): Exported[] {
       else isTaken = false;
     }
     if (isTaken && parameters.length > 0)
-      found.push({ file, name: match.groups!["name"]!, parameters });
+      found.push({ file, name: match.groups!["name"], parameters });
   }
   return found;
 }
@@ -59,7 +59,7 @@ function parametersAt(source: string, start: number): string[] {
   let depth = 0;
   let from = start;
   for (let at = start; at < source.length; at++) {
-    const char = source[at]!;
+    const char = source[at];
     if ("([{<".includes(char)) depth++;
     else if (char === ")" && depth === 0) {
       parts.push(source.slice(from, at));

@@ -54,8 +54,8 @@ export function kindsOf(sharp: number): Kind[] {
     { unit, head: "", tail: "" },
     ...Array.from({ length: Math.floor((i + 1) * sharp) - Math.floor(i * sharp) }, (_, j) => ({
       unit,
-      head: HEADS[(i * 5 + j * 7 + 1) % HEADS.length]!,
-      tail: TAILS[(i * 3 + j * 11 + 1) % TAILS.length]!,
+      head: HEADS[(i * 5 + j * 7 + 1) % HEADS.length],
+      tail: TAILS[(i * 3 + j * 11 + 1) % TAILS.length],
     })),
   ]);
 }
@@ -102,7 +102,7 @@ export async function growthOf(parser: Parser, kind: Kind): Promise<Growth | und
     points.push([bytes, ms]);
     if (ms > ENOUGH_MS) break;
   }
-  const [last, first] = [points.at(-1)!, points.at(-3) ?? points[0]!];
+  const [last, first] = [points.at(-1)!, points.at(-3) ?? points[0]];
   const doublings = Math.log2(last[0] / first[0]);
   const exponent = doublings === 0 ? 2 : Math.log2(last[1] / Math.max(first[1], 0.02)) / doublings;
   return { kind, bytes: last[0], ms: last[1], msPerKib: (last[1] * 1024) / last[0], exponent };

@@ -383,7 +383,7 @@ const LISTED: readonly Listed[] = [
     const [pkg, ...rest] = name.split(".");
     return listed("proto/src/wire/bytes", `protobuf ${name}`, async (_, load) => {
       const module = await load("packages/proto/index.ts");
-      const codec = module[rest.join("_")] ?? module[pkg!]?.[rest.join("_")];
+      const codec = module[rest.join("_")] ?? module[pkg]?.[rest.join("_")];
       return (text) => codec?.decode(latin1(text));
     });
   }),

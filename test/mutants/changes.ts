@@ -56,7 +56,7 @@ export function changesOf(source: string): MachineChange[] {
   const changes: MachineChange[] = [];
   const add = (start: number, end: number, text: string) => {
     const line = source.slice(0, start).split("\n").length;
-    const around = source.split("\n")[line - 1]!.trim();
+    const around = source.split("\n")[line - 1].trim();
     const what = `${source.slice(start, end).trim()} => ${text} in ${around}`.replace(/\s+/g, " ");
     changes.push({ line, start, what, ...placeOf(source, start, end, text) });
   };

@@ -61,7 +61,7 @@ export async function runTests(
   const all = [...args, "--test-timeout=120000", ...files];
   const output = await outputOf(all, env, maxMs, isOver);
   const seconds = (performance.now() - startMs) / 1000;
-  const failed = [...output.matchAll(new RegExp(FAILED, "gm"))].map(([, name]) => name!);
+  const failed = [...output.matchAll(new RegExp(FAILED, "gm"))].map(([, name]) => name);
   if (failed.length === 0 && seconds * 1000 >= maxMs)
     return { layer: "tests", by: `more than ${maxMs} ms`, seeds: undefined, seconds };
   if (failed.length === 0 && !/^# tests [1-9]/m.test(output))

@@ -20,11 +20,11 @@ test("every mutant changes one place of the source, and reads as TypeScript", ()
 
 test("a mutant whose place is gone, or that does not read, is reported", () => {
   const [one] = MUTANTS;
-  const [gone] = problemsOf([{ ...one!, before: "nothing of the kind" }]);
+  const [gone] = problemsOf([{ ...one, before: "nothing of the kind" }]);
   assert.match(gone ?? "", /has 0 places that read: nothing of the kind/);
-  const [unreadable] = problemsOf([{ ...one!, after: "if (" }]);
+  const [unreadable] = problemsOf([{ ...one, after: "if (" }]);
   assert.match(unreadable ?? "", /does not read as TypeScript/);
-  assert.match(problemsOf([one!, one!])[0] ?? "", /two of this name/);
+  assert.match(problemsOf([one, one])[0] ?? "", /two of this name/);
 });
 
 test("a machine changes conditions, operators and statements, each at a place of its own, and no text", () => {

@@ -26,13 +26,13 @@ async function withLine(body: (line: Line) => Promise<void>): Promise<void> {
   await once(server, "listening");
   const [port] = await freePorts(1);
   const wires = new Wires(["a", "b"], () => "a");
-  await wires.open("b", port!, (server.address() as AddressInfo).port);
-  const a = connect(port!, "127.0.0.1");
+  await wires.open("b", port, (server.address() as AddressInfo).port);
+  const a = connect(port, "127.0.0.1");
   a.on("error", () => {});
   const [b] = (await once(server, "connection")) as [Socket];
   b.on("error", () => {});
   try {
-    await body({ wires, a, b, port: port! });
+    await body({ wires, a, b, port: port });
   } finally {
     a.destroy();
     b.destroy();

@@ -176,7 +176,7 @@ const spoilers: readonly [
     "a read finds another value",
     (lines) => {
       const [kvs] = shownBy(readOfAnsweredWrites(lines));
-      kvs![0].value = "other";
+      kvs[0].value = "other";
       return lines;
     },
     /HIST-3/,
@@ -185,7 +185,7 @@ const spoilers: readonly [
     "a read finds another value, and no client has a response for the write that it shows",
     (lines) => {
       const [kvs] = shownBy(readOfAnsweredWrites(lines));
-      const { key, mod } = kvs![0];
+      const { key, mod } = kvs[0];
       const shown = lines.flatMap((line) => (line.t === "op" ? shownBy(line).flat() : []));
       for (const kv of shown) if (kv.key === key && kv.mod === mod) kv.value = "other";
       const write = lines.find((line) => isWrite(line) && revisionOf(line) === mod);
@@ -233,7 +233,7 @@ const spoilers: readonly [
     "a watch reports what was not written",
     (lines) => {
       const [event] = find(lines, isBatch).events;
-      Object.assign(event!, { type: "put", value: "other", create: event!.mod, version: 77 });
+      Object.assign(event, { type: "put", value: "other", create: event.mod, version: 77 });
       return lines;
     },
     /WATCH-3|HIST-2/,

@@ -214,7 +214,7 @@ test("a process has ended when all of its threads have, whether or not its paren
   );
   const child = Number(
     await new Promise<string>((resolve) =>
-      parent.stdout!.once("data", (data) => resolve(String(data))),
+      parent.stdout.once("data", (data) => resolve(String(data))),
     ),
   );
   await until("the child has ended", () => commandLineOf(child) === undefined);

@@ -48,9 +48,9 @@ test("the same files give the same bundle, and nothing in it depends on where it
     bundlePrograms(releasePrograms()),
     bundlePrograms(releasePrograms()),
   ]);
-  assert.deepEqual([...one!.files.keys()], [...two!.files.keys()]);
-  for (const [name, content] of one!.files) {
-    assert.ok(Buffer.compare(content, two!.files.get(name)!) === 0, name);
+  assert.deepEqual([...one.files.keys()], [...two.files.keys()]);
+  for (const [name, content] of one.files) {
+    assert.ok(Buffer.compare(content, two.files.get(name)!) === 0, name);
     assert.ok(!Buffer.from(content).includes(root), `${name} names ${root}`);
   }
 });
@@ -62,7 +62,7 @@ test("a package that is imported when it is needed keeps its names", async () =>
   );
   const imported = new Set(
     [...texts.values()].flatMap((text) =>
-      [...text.matchAll(/\bimport\("\.\/([^"]+)"\)/g)].map(([, name]) => name!),
+      [...text.matchAll(/\bimport\("\.\/([^"]+)"\)/g)].map(([, name]) => name),
     ),
   );
   const nameless = [...imported].filter((name) => {
@@ -205,7 +205,7 @@ test("each program's launcher is a shell script that is well formed, with the fl
   }
   const [quorate] = releasePrograms();
   assert.ok(
-    quorate!.flags.length > 0 && Object.keys(quorate!.variables).length > 0 && quorate!.hasMain,
+    quorate.flags.length > 0 && Object.keys(quorate.variables).length > 0 && quorate.hasMain,
     JSON.stringify(quorate),
   );
 });

@@ -73,7 +73,7 @@ test("the round of three members, from a file, and a file that is damaged", asyn
   for (const member of [0, 1, 2]) assert.deepEqual(await count(member), { keys: 25, revision: 41 });
   assert.deepEqual(readdirSync(plan.dir).sort(), ["certs", "data", "logs", "pids", "snapshots"]);
   const [name] = readdirSync(join(plan.dir, "snapshots"));
-  const file = join(plan.dir, "snapshots", name!);
+  const file = join(plan.dir, "snapshots", name);
 
   // Back to the file, after more was written.
   await writer.call(KVService.methods.Put, { key: fromLatin1("later"), value: fromLatin1("1") });

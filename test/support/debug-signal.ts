@@ -32,7 +32,7 @@ export function start(
     t,
   );
   let output = "";
-  for (const stream of [child.stdout!, child.stderr!])
+  for (const stream of [child.stdout, child.stderr])
     stream.on("data", (piece: Buffer) => (output += piece.toString()));
   return { child, output: () => output };
 }
@@ -52,8 +52,8 @@ function listening(pid: number): string[] {
   return ["tcp", "tcp6"]
     .flatMap((name) => readFileSync(`/proc/${pid}/net/${name}`, "utf8").trim().split("\n").slice(1))
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[3] === "0A" && own.has(fields[9]!))
-    .map((fields) => fields[1]!)
+    .filter((fields) => fields[3] === "0A" && own.has(fields[9]))
+    .map((fields) => fields[1])
     .sort();
 }
 

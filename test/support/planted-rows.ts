@@ -13,7 +13,7 @@ export function plantedRows(title: string): string[] {
   const sections = readFileSync(PAGE, "utf8").split(/^## /m);
   const section = sections.find((text) => text.startsWith(`${title}\n`)) ?? "";
   return [...section.matchAll(/^\| ([^|]+?)(?: \([^|]*\))? \|/gm)]
-    .map((row) => row[1]!)
+    .map((row) => row[1])
     .filter((name) => !HEADS.includes(name) && !name.startsWith("`"))
     .sort();
 }

@@ -92,7 +92,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     },
     async alerts() {
       const { alerts } = await api("alerts");
-      return alerts.map(({ state, labels }) => ({ name: labels["alertname"]!, state, labels }));
+      return alerts.map(({ state, labels }) => ({ name: labels["alertname"], state, labels }));
     },
     async close() {
       child.kill("SIGKILL");

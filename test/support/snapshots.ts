@@ -152,7 +152,7 @@ export async function sendHistory(
         });
       } else if (leases.length > 3 && random.oneIn(25)) {
         const [ID] = leases.splice(random.below(leases.length), 1);
-        await client.call(LeaseService.methods.LeaseRevoke, { ID: ID! });
+        await client.call(LeaseService.methods.LeaseRevoke, { ID: ID });
       } else {
         const { method, request } = nextStep(random, { current, compacted });
         await client.call(method, request);

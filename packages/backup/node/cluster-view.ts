@@ -5,6 +5,7 @@
 import type { Client } from "@quorate/client";
 import {
   AuthService,
+  defined,
   equals,
   KeyValue,
   KVService,
@@ -39,7 +40,8 @@ export class ClusterView {
       RangeRequest.create({ key: new Uint8Array(1), countOnly: true }),
       true,
     );
-    return { clusterId: header!.clusterId, revision: header!.revision };
+    const { clusterId, revision } = defined(header, "the header");
+    return { clusterId, revision };
   }
 
   /**

@@ -6,6 +6,7 @@
 import type { Client, ClientStream } from "@quorate/client";
 import {
   CodedError,
+  defined,
   Event,
   Event_EventType,
   KeyValue,
@@ -79,7 +80,7 @@ export class Follower {
     const grouped: { revision: number; changes: RevisionChange[]; leases: bigint[] }[] = [];
     for (const bytes of events) {
       const event = Event.decode(bytes);
-      const kv = KeyValue.decode(event.kv!);
+      const kv = KeyValue.decode(defined(event.kv, "the kv"));
       const deleted = event.type === Event_EventType.DELETE;
       if (kv.modRevision === this.#last + 1) {
         this.#last = kv.modRevision;

@@ -10,7 +10,7 @@
  */
 import type { Client } from "@quorate/client";
 import { type Clock, type Disk, DiskError } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { defined, idToHex } from "@quorate/proto";
 import { chainsOf, readCatalog } from "../src/catalog.ts";
 import { BackupError } from "../src/errors.ts";
 import { type FollowState, followState, leasesOfBase } from "../src/follow-state.ts";
@@ -81,7 +81,7 @@ export class Recorder {
       const target = await this.#begin();
       await this.#follow(once ? target : Number.POSITIVE_INFINITY);
       if (this.#failure === undefined) {
-        await this.#duties!.finish(clock.wallMs()).catch(ignoreClientError);
+        await defined(this.#duties, "the duties").finish(clock.wallMs()).catch(ignoreClientError);
       }
     } catch (error) {
       if (!this.#stop.aborted || error !== this.#stop.reason) throw error;
@@ -259,7 +259,7 @@ export class Recorder {
     const journal = this.#journal;
     const follower = await Follower.open(this.#deps.client, journal.last);
     this.#follower = follower;
-    this.#duties!.opened();
+    defined(this.#duties, "the duties").opened();
     try {
       // The cluster may have been restored from an earlier state while no watch was open.
       const { clusterId, lastChanges: changes } = journal;
@@ -274,7 +274,7 @@ export class Recorder {
         for (const { revision, changes } of revisions) {
           journal.appendRevision(timeMs, revision, changes);
         }
-        this.#duties!.changed(timeMs);
+        defined(this.#duties, "the duties").changed(timeMs);
         await journal.rollIfFull();
         if (this.#isOver(target)) return;
       }
@@ -302,9 +302,11 @@ export class Recorder {
     while (this.#isFollowing && !this.#stop.aborted) {
       await this.#sleep(TICK_MS);
       if (!this.#isFollowing || this.#stop.aborted) return;
-      await this.#duties!.tick(this.#deps.clock.wallMs()).catch((error: unknown) => {
-        if (error !== this.#stop.reason) ignoreClientError(error);
-      });
+      await defined(this.#duties, "the duties")
+        .tick(this.#deps.clock.wallMs())
+        .catch((error: unknown) => {
+          if (error !== this.#stop.reason) ignoreClientError(error);
+        });
     }
   }
 

@@ -6,7 +6,7 @@
  * base of its own begins a new chain.
  */
 import type { Disk } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { defined, idToHex } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
 import { parseBaseName, parseSegmentName } from "./format.ts";
 import { readSegment } from "./segment-reader.ts";
@@ -109,8 +109,10 @@ function readSegmentFile(
       };
       continue;
     }
-    if (record.kind === "changes") found!.last = record.revision;
-    found!.lastTimeMs = Math.max(found!.lastTimeMs, record.timeMs);
+    // A segment opens with its head.
+    const file = defined(found, "the head of a segment");
+    if (record.kind === "changes") file.last = record.revision;
+    file.lastTimeMs = Math.max(file.lastTimeMs, record.timeMs);
   }
   return found;
 }

@@ -128,7 +128,7 @@ export function parseBaseName(name: string): { revision: number; timeMs: number 
     number,
   ];
   return {
-    revision: Number.parseInt(revision!, 16),
+    revision: Number.parseInt(revision, 16),
     timeMs: Date.UTC(year, month - 1, day, hour, minute, second),
   };
 }

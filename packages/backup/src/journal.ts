@@ -4,7 +4,9 @@
  * segment. After a failed write or sync the journal writes nothing more; the next run reads what
  * the file holds.
  */
+
 import type { Disk } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import { applyLeases } from "./follow-state.ts";
 import {
   type BackupRecord,
@@ -133,12 +135,12 @@ export class Journal {
 
   /** Appends a record, durable after `sync`. @throws DiskError */
   append(record: BackupRecord): void {
-    this.#attempt(() => this.#segment!.append(record));
+    this.#attempt(() => defined(this.#segment, "the segment").append(record));
   }
 
   /** Begins the next segment if this one is full. Rejects with DiskError. */
   async rollIfFull(): Promise<void> {
-    if (!this.#segment!.isFull) return;
+    if (!defined(this.#segment, "the segment").isFull) return;
     await this.#settle();
     this.#nextSegment();
   }
@@ -148,7 +150,7 @@ export class Journal {
    * DiskError.
    */
   sync(): Promise<void> {
-    this.#syncing = this.#syncing.then(() => this.#segment!.sync());
+    this.#syncing = this.#syncing.then(() => defined(this.#segment, "the segment").sync());
     return this.#syncing;
   }
 

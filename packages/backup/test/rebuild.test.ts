@@ -212,7 +212,7 @@ describe("rebuilding", () => {
     assert.throws(
       () => chainFor(catalog, 1),
       new RegExp(
-        `revision 1 is not in it; it has the revisions ${first!.revision} to ${backup.model.revision}$`,
+        `revision 1 is not in it; it has the revisions ${first.revision} to ${backup.model.revision}$`,
       ),
     );
     backup.disk.remove(catalog.segments[1].path);
@@ -291,12 +291,12 @@ test("pruning keeps the files for any later moment", async () => {
   const backup = await backupOf(10);
   const catalog = readCatalog(backup.disk, DIR);
   const [first, second] = catalog.bases;
-  assert.deepEqual(prunable(catalog, first!.timeMs - 1), []);
-  assert.deepEqual(prunable(catalog, second!.timeMs - 1), []);
-  const old = prunable(catalog, second!.timeMs);
-  assert.deepEqual(old, [...catalog.segments.slice(0, 2).map(({ path }) => path), first!.path]);
+  assert.deepEqual(prunable(catalog, first.timeMs - 1), []);
+  assert.deepEqual(prunable(catalog, second.timeMs - 1), []);
+  const old = prunable(catalog, second.timeMs);
+  assert.deepEqual(old, [...catalog.segments.slice(0, 2).map(({ path }) => path), first.path]);
   for (const path of old) backup.disk.remove(path);
   const store = await storeAt(backup, { revision: backup.model.revision }, backup.model.revision);
-  equalsModel(store, backup.model, [second!.revision]);
+  equalsModel(store, backup.model, [second.revision]);
   await store.close({ flush: false });
 });

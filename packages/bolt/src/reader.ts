@@ -9,7 +9,7 @@
  * Each page may occur only once, so that a walk ends. A walk holds one page per level.
  */
 import type { Disk, DiskFile } from "@quorate/host";
-import { compare, toHex, toUtf8 } from "@quorate/proto";
+import { compare, defined, toHex, toUtf8 } from "@quorate/proto";
 import { BoltDamageError } from "./errors.ts";
 import {
   BUCKET_BYTES,
@@ -139,7 +139,10 @@ export class BoltFile {
     const met = this.#listed.slice();
     let page = bucket.inline ?? this.#readPage(bucket.root, met);
     while (page.flags === Flag.branch)
-      page = this.#readPage(this.#branchEntries(page, OPEN).at(-1)!.page, met);
+      page = this.#readPage(
+        defined(this.#branchEntries(page, OPEN).at(-1), "the last branch").page,
+        met,
+      );
     if (page.flags !== Flag.leaf)
       this.#damaged(page.offset, `a page has flags ${page.flags}: neither branch nor leaf`);
     return this.#leafElements(page, OPEN).at(-1)?.key;

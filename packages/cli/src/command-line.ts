@@ -3,7 +3,7 @@
  * values name the command; an unambiguous prefix is enough ("mem li" is "member list"). All flags
  * are then read as that command's, wherever they stand.
  */
-import { CodedError } from "@quorate/proto";
+import { CodedError, defined } from "@quorate/proto";
 import { type Command, type CommandLine, commandName, flagsOf, type Program } from "./command.ts";
 import { type Flag, FlagValues, readFlags } from "./flags.ts";
 
@@ -71,7 +71,7 @@ function isRefused(path: readonly Command[], words: readonly string[], word: str
 function choicesAfter(program: Program, path: readonly Command[]): readonly Command[] {
   return path.length === 0
     ? program.groups.flatMap((group) => group.commands)
-    : (path.at(-1)!.commands ?? []);
+    : (defined(path.at(-1), "an element of path").commands ?? []);
 }
 
 /**

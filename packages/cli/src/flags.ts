@@ -6,7 +6,7 @@
  */
 
 import { parseDuration } from "@quorate/host";
-import { CodedError } from "@quorate/proto";
+import { CodedError, defined } from "@quorate/proto";
 
 /**
  * The kinds of value, as help names them. "strings" is a comma-separated list; a repeated flag
@@ -52,7 +52,7 @@ export class FlagValues {
 
   /** Checks and stores a value. Throws FlagError. @param shown the flag as messages show it */
   set(name: string, text: string, shown = `--${name}`): void {
-    const flag = this.#flags.get(name)!;
+    const flag = defined(this.#flags.get(name), "the flag");
     try {
       parsers[flag.kind](text);
     } catch (error) {
@@ -92,14 +92,14 @@ export class FlagValues {
 
   /** The value as --debug shows it. */
   text(name: string): string {
-    const flag = this.#flags.get(name)!;
+    const flag = defined(this.#flags.get(name), "the flag");
     return flag.kind === "strings"
       ? `[${this.strings(name).join(",")}]`
       : this.#last(name, flag.kind);
   }
 
   #last(name: string, kind: FlagKind): string {
-    return this.#all(name, kind).at(-1)!;
+    return defined(this.#all(name, kind).at(-1), "the value of a flag");
   }
 
   #all(name: string, kind: FlagKind): readonly string[] {

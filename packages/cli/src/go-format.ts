@@ -36,7 +36,7 @@ export function goUnquote(
     if (rest[0] === '"') return { bytes: Uint8Array.from(bytes), length: at + 1 };
     if (rest[0] === "\n") return undefined;
     if (rest[0] !== "\\") {
-      const char = String.fromCodePoint(rest.codePointAt(0)!);
+      const char = String.fromCodePoint(rest.codePointAt(0) ?? 0);
       bytes.push(...fromUtf8(char));
       at += char.length;
       continue;
@@ -48,7 +48,7 @@ export function goUnquote(
       if (hexByte !== undefined) bytes.push(Number.parseInt(hexByte, 16));
       else if (octalByte !== undefined) bytes.push(Number.parseInt(octalByte, 8));
       else {
-        const code = Number.parseInt(short ?? long!, 16);
+        const code = Number.parseInt(short ?? long, 16);
         if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
         bytes.push(...fromUtf8(String.fromCodePoint(code)));
       }

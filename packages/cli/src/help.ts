@@ -2,6 +2,7 @@
  * The texts of --help, from the declarations: description, usage, commands, flags, global flags.
  */
 
+import { defined } from "@quorate/proto";
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import type { Flag } from "./flags.ts";
 
@@ -25,7 +26,7 @@ function programHelp(program: Program): string[] {
 }
 
 function commandHelp(program: Program, path: readonly Command[]): string[] {
-  const command = path.at(-1)!;
+  const command = defined(path.at(-1), "the command");
   const lines = [
     (command.long ?? command.short).trimEnd(),
     "",
@@ -51,7 +52,11 @@ function commandHelp(program: Program, path: readonly Command[]): string[] {
 
 /** The usage line of a command, from the program's name on. */
 export function usageOf(program: Program, path: readonly Command[]): string {
-  return [program.name, ...path.slice(0, -1).map(commandName), path.at(-1)!.use].join(" ");
+  return [
+    program.name,
+    ...path.slice(0, -1).map(commandName),
+    defined(path.at(-1), "an element of path").use,
+  ].join(" ");
 }
 
 /** The paragraph about environment variables; empty if the program has none. */

@@ -3,6 +3,7 @@
  * operators. The texts do not name the endpoint: the printed error already does. A server's own
  * text passes unchanged, because tools match it.
  */
+import { defined } from "@quorate/proto";
 
 /** Patterns with the text that replaces each. */
 const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
@@ -67,7 +68,10 @@ export function reasonOf(text: string): string {
   // OpenSSL: thread, "error", number, library, function, reason, source file.
   const [thread, error, , library, , reason, file] = text.split(":", 7);
   if (/^[\dA-F]+$/.test(thread) && error === "error" && library === "SSL routines" && file) {
-    const [, words] = TLS_REASONS.find(([pattern]) => pattern.test(reason))!;
+    const [, words] = defined(
+      TLS_REASONS.find(([pattern]) => pattern.test(reason)),
+      "the reason",
+    );
     return `${words} (${reason})`;
   }
   for (const [pattern, words] of REASONS)

@@ -1,6 +1,6 @@
 /** Elections of one leader among sessions, with the keys of etcd's own clients. */
 import { check, TEXT } from "@quorate/host";
-import { Event, Event_EventType, KeyValue, type ResponseHeader } from "@quorate/proto";
+import { defined, Event, Event_EventType, KeyValue, type ResponseHeader } from "@quorate/proto";
 import { SIGNAL } from "./caller.ts";
 import type { Client } from "./client.ts";
 import { withJson } from "./json.ts";
@@ -116,9 +116,12 @@ async function* changes(
     for await (const response of watch) {
       for (const bytes of response.events) {
         const event = Event.decode(bytes);
-        const kv = KeyValue.decode(event.kv!);
+        const kv = KeyValue.decode(defined(event.kv, "the kv"));
         // A response may hold several revisions; each change carries its own.
-        const header: ResponseHeader = { ...response.header!, revision: kv.modRevision };
+        const header: ResponseHeader = {
+          ...defined(response.header, "the header"),
+          revision: kv.modRevision,
+        };
         yield withJson({ header, kv, deleted: event.type === Event_EventType.DELETE });
       }
     }

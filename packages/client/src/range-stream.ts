@@ -9,6 +9,7 @@
  */
 import { BOUND, check, OBJECT } from "@quorate/host";
 import {
+  defined,
   GrpcCode,
   KeyValue,
   KVService,
@@ -171,7 +172,7 @@ async function* pages(
     const response = await caller.call(KVService.methods.Range, page, true);
     if (header === undefined) {
       ({ header, count } = response);
-      if (revision === 0) revision = header!.revision;
+      if (revision === 0) revision = defined(header, "the header").revision;
     }
     const { kvs, more } = response;
     sent += kvs.length;

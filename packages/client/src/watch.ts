@@ -11,6 +11,7 @@
  */
 import { Backoff, CALLBACK, checkOptions, FLAG, INTEGER, type Shape } from "@quorate/host";
 import {
+  defined,
   Event,
   KeyValue,
   WatchCreateRequest,
@@ -151,7 +152,8 @@ export class Watch implements AsyncIterable<WatchResponse> {
       return;
     }
     const last = events.at(-1);
-    if (last !== undefined) this.#next = KeyValue.decode(Event.decode(last).kv!).modRevision + 1;
+    if (last !== undefined)
+      this.#next = KeyValue.decode(defined(Event.decode(last).kv, "the kv")).modRevision + 1;
     else if (revision >= this.#next) this.#next = revision + 1;
   }
 }

@@ -388,6 +388,6 @@ test("a refused certificate is the end at once, where every endpoint has one", a
     [1, 1],
   );
   // One endpoint with another certificate is enough.
-  links[1]!.behaviour = () => OK;
+  links[1].behaviour = () => OK;
   assert.equal(await new Failover(links, limits, clock, 0).call(plan), OK);
 });

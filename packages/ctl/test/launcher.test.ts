@@ -102,7 +102,7 @@ async function startWaiting(
   const ended = once(child, "close").then(() =>
     assert.fail("the launcher has ended before the probe said anything"),
   );
-  const [chunk] = (await Promise.race([once(child.stdout!, "data"), ended])) as [Buffer];
+  const [chunk] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   const { pid } = JSON.parse(chunk.toString()) as { pid: number };
   t.after(() => {
     try {
@@ -209,7 +209,7 @@ test("package.json names the bin files, and each starts an existing program", ()
     assert.match(text, /^#!\/bin\/sh\n/);
     const target = /await launch\(\s*"(\w+)",\s*"([^"]+)"/.exec(text);
     assert.equal(target?.[1], name);
-    assert.ok(existsSync(join(root, target![2])), target![2]);
+    assert.ok(existsSync(join(root, target[2])), target[2]);
   }
 });
 

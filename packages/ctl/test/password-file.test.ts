@@ -25,7 +25,7 @@ test("the file is read at each login, without its line end", () => {
     ["two\r\n", "two"],
     [" three ", " three "],
   ]) {
-    files.set("f", text!);
+    files.set("f", text);
     assert.equal(passwordFile("f", io)(), password);
   }
   const read = passwordFile("f", io);
@@ -50,7 +50,7 @@ test("a file that cannot be used is refused at the start, and changes nothing la
     assert.equal(read(), "good");
   }
   assert.equal(warnings.length, bad.length);
-  assert.match(warnings[0]!, /^Warning: cannot use the password in f: it is empty; the one from/);
+  assert.match(warnings[0], /^Warning: cannot use the password in f: it is empty; the one from/);
   assert.ok(warnings.every((text) => !text.includes("good")));
   files.set("f", "next");
   assert.equal(read(), "next");

@@ -101,7 +101,7 @@ test("without a quorum metrics are served, and clients wait; the lines come in e
         if (name === "a") lines.push(message);
       }),
     });
-  const first = start("a", urls[0]!, [
+  const first = start("a", urls[0], [
     `--listen-client-urls=${url}`,
     `--advertise-client-urls=${url}`,
     `--listen-metrics-urls=http://127.0.0.1:${metrics}`,
@@ -112,13 +112,13 @@ test("without a quorum metrics are served, and clients wait; the lines come in e
   });
   const ask = (page: string) => fetch(`http://127.0.0.1:${metrics}${page}`);
   await until("metrics are served", () => lines.includes("serving metrics"));
-  const early = answer(dial(client!, "127.0.0.1"));
+  const early = answer(dial(client, "127.0.0.1"));
   const health = await ask("/health");
   assert.equal(health.status, 503);
   assert.deepEqual(await health.json(), { health: "false", reason: "RAFT NO LEADER" });
   assert.match(await (await ask("/metrics")).text(), /^etcd_server_has_leader 0$/m);
   assert.ok(!lines.some((line) => line.startsWith("serving client traffic")), lines.join("\n"));
-  members.push(start("b", urls[1]!, []));
+  members.push(start("b", urls[1], []));
   await Promise.all(members);
   assert.match(await early, HEALTHY);
   await (await first).ready;
@@ -158,7 +158,7 @@ test("a start that fails closes the connections that wait, and frees the ports",
   // The member that it asks for the cluster closes the connection once a client waits.
   const waits = Promise.withResolvers<Promise<unknown>>();
   const other = createServer((asked) => {
-    const early = dial(client!, "127.0.0.1", () => {
+    const early = dial(client, "127.0.0.1", () => {
       waits.resolve(once(early, "close"));
       asked.destroy();
     });

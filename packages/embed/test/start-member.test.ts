@@ -91,7 +91,7 @@ test("three members in one process are a cluster, and survive the end of one", a
     await Promise.all(members.map((member) => member.ready));
     const client = connect({ endpoints: members.flatMap((member) => member.endpoints) });
     await client.put("k", "v");
-    await members[0]!.stop();
+    await members[0].stop();
     assert.equal((await client.get("k")).count, 1);
     client.close();
   } finally {
@@ -163,10 +163,10 @@ test("a member that is removed from its cluster ends, and does not start again",
   await client.memberRemove(listed.find((one) => one.name === "b")!.ID);
   await second.ended;
   await second.stop();
-  await assert.rejects(start(peers[1]!), /has been permanently removed from the cluster/);
+  await assert.rejects(start(peers[1]), /has been permanently removed from the cluster/);
   // All is closed: the directory and the addresses are free for who comes next.
   assert.ok(!existsSync(join(dir, "b.peer")));
-  await assert.rejects(start(peers[1]!), /has been permanently removed from the cluster/);
+  await assert.rejects(start(peers[1]), /has been permanently removed from the cluster/);
   client.close();
   await first.stop();
   rmSync(dir, { recursive: true });

@@ -89,7 +89,7 @@ function checkPair(
       `${keyFile} contains no private key in PEM that can be read without a passphrase (${(error as Error).message})`,
     );
   }
-  if (!certificate!.checkPrivateKey(key)) {
+  if (!certificate.checkPrivateKey(key)) {
     throw new Error(
       `${keyFile} is not the key of the certificate in ${certFile} (key values mismatch): use a certificate with its own key`,
     );

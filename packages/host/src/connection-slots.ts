@@ -116,8 +116,8 @@ export class ConnectionSlots {
     while (this.#unidentified.size >= this.#limits.maxUnidentified) {
       const [oldest] = this.#unidentified.largest()!;
       this.#displacedUnidentified++;
-      this.close(oldest!);
-      oldest!.connection.destroy();
+      this.close(oldest);
+      oldest.connection.destroy();
     }
     const deadlineMs = nowMs + this.#limits.stageTimeoutMs;
     const slot: Slot = {
@@ -192,7 +192,7 @@ export class ConnectionSlots {
   #freeSlot(identity: string): boolean {
     const largest = this.#identified.largest()!;
     const [first] = largest;
-    const isOwn = first!.group === identity || this.#identified.count(identity) + 1 >= largest.size;
+    const isOwn = first.group === identity || this.#identified.count(identity) + 1 >= largest.size;
     const group =
       isOwn && this.#identified.count(identity) > 0 ? this.#identified.of(identity) : largest;
     const idle = longestIdle(
@@ -205,7 +205,7 @@ export class ConnectionSlots {
     }
     if (isOwn) return false;
     // All are busy, and one client has more than the new one: its newest connection is closed.
-    let newest = first!;
+    let newest = first;
     for (const slot of largest) newest = slot;
     this.#leave(newest);
     return true;

@@ -35,7 +35,7 @@ export function parseDuration(text: string): number | DurationProblem {
     if (unit === "") {
       return { code: "MissingUnit", message: `time: missing unit in duration ${quoted}` };
     }
-    const unitMs = UNIT_MS[unit!];
+    const unitMs = UNIT_MS[unit];
     if (unitMs === undefined) {
       const message = `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
       return { code: "UnknownUnit", message };

@@ -129,8 +129,8 @@ export class LogOutput {
   #drop(): boolean {
     const at = this.#first + (this.#isCut ? 1 : 0);
     if (at >= this.#queue.length - 1) return false;
-    this.queueBytes -= this.#queue[at]!.length;
-    if (this.#isCut) this.#queue[at] = this.#queue[this.#first]!;
+    this.queueBytes -= this.#queue[at].length;
+    if (this.#isCut) this.#queue[at] = this.#queue[this.#first];
     this.#first++;
     this.droppedLines++;
     this.#missing++;
@@ -163,7 +163,7 @@ export class LogOutput {
     while (this.#first < this.#queue.length) {
       try {
         if (this.#missing > 0 && !this.#isCut) this.#sayMissing();
-        const line = this.#queue[this.#first]!;
+        const line = this.#queue[this.#first];
         const count = this.#target.write(line);
         this.queueBytes -= count;
         this.#isCut = count < line.length;

@@ -288,13 +288,13 @@ describe("files that are gone", () => {
     rmSync(path("key.pem"));
     for (let i = 0; i < 20; i++) await source.check();
     assert.equal(lines.length, 1, lines.join("\n"));
-    assert.match(lines[0]!, /^warn cannot use changed TLS files.*ENOENT.*cert\.pem/);
+    assert.match(lines[0], /^warn cannot use changed TLS files.*ENOENT.*cert\.pem/);
     assert.deepEqual([source.isStale, source.failedReloads], [true, 20]);
     // Another reason is another change.
     write("cert.pem", OLD.certPem);
     for (let i = 0; i < 3; i++) await source.check();
     assert.equal(lines.length, 2, lines.join("\n"));
-    assert.match(lines[1]!, /ENOENT.*key\.pem/);
+    assert.match(lines[1], /ENOENT.*key\.pem/);
     write("key.pem", OLD.keyPem);
     await source.check();
     assert.deepEqual([source.isStale, lines.length], [false, 2]);

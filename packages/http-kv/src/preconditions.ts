@@ -10,7 +10,7 @@
  * transaction.
  */
 import type { HttpHead } from "@quorate/host";
-import { Compare, Compare_CompareResult, Compare_CompareTarget } from "@quorate/proto";
+import { Compare, Compare_CompareResult, Compare_CompareTarget, defined } from "@quorate/proto";
 import { shown } from "./key-path.ts";
 import { Problem } from "./problems.ts";
 
@@ -130,7 +130,7 @@ function tagsOf(headers: ReadonlyMap<string, string>, name: string): Tags | unde
   for (let at = 0; at <= text.length; at++) {
     at = behind(BLANKS, text, at);
     TAG.lastIndex = at;
-    const [{ length }, weak, quoted, bare] = TAG.exec(text)!;
+    const [{ length }, weak, quoted, bare] = defined(TAG.exec(text), "a match");
     at = behind(BLANKS, text, at + length);
     if (at < text.length && text[at] !== ",")
       throw new Problem("bad-precondition", `${name}: ${shown(text)} is no list of tags`);

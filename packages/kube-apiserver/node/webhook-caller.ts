@@ -8,7 +8,9 @@
  *
  * The certificate must be valid for "webhook.operators.svc", as in Kubernetes.
  */
+
 import { tlsContext } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { Agent, Dispatcher } from "undici";
 import {
   MAX_WEBHOOK_RESPONSE_BYTES,
@@ -136,7 +138,7 @@ export class HttpsWebhookCaller implements WebhookCaller {
   }
 
   #closeOldest(): void {
-    const [key, agent] = this.#agents.entries().next().value!;
+    const [key, agent] = defined(this.#agents.entries().next().value, "an element of agents");
     this.#agents.delete(key);
     // Calls that are under way on it end first.
     void agent.close();

@@ -73,7 +73,7 @@ test("an API server takes client certificates of an intermediate", async (t) => 
   await member.waitReady();
   const child = endsWith(
     spawn(
-      quorate.command[0]!,
+      quorate.command[0],
       [
         ...quorate.command.slice(1),
         "apiserver",
@@ -90,7 +90,7 @@ test("an API server takes client certificates of an intermediate", async (t) => 
     t,
   );
   let log = "";
-  for (const stream of [child.stdout!, child.stderr!])
+  for (const stream of [child.stdout, child.stderr])
     stream.on("data", (piece: Buffer) => (log += piece.toString()));
   await until("the API server runs", () => {
     if (child.exitCode !== null) throw new Error(log);

@@ -1,7 +1,8 @@
 /**
  * The composition root: the parts of a member, built in the order of their dependencies. Each gets
  * its collaborators when it is made; what lies above is not known to what lies below. The one call
- * that goes up is a wake-up: the loop, which is made last, waits for the turns (loop/loop-turns.ts).
+ * that goes up is a wake-up: the loop, which is made last, waits for the turns
+ * (loop/loop-turns.ts).
  *
  *     callers      store, turns, Raft, the queues of proposals and reads
  *     peers        what comes from other members: messages, snapshots; the transport

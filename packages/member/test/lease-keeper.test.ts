@@ -450,21 +450,21 @@ test("a confirmation counts from when it was asked for: one that took longer tha
   };
   const slow = Promise.resolve(bench.keeper.renew(1n));
   await bench.run(1000);
-  asked[0]!.resolve();
+  asked[0].resolve();
   await turn();
   assert.deepEqual([asked.length, bench.counters.renewed.value], [2, 0], "it asks again");
   // While the first was on its way another member may have been elected, and have counted this
   // lease's time to its end.
-  asked[1]!.reject(new Error("no quorum"));
+  asked[1].reject(new Error("no quorum"));
   await assert.rejects(slow, { message: "no quorum" });
   // One that took a little less serves who waited for it, and nobody who comes then.
   const timely = Promise.resolve(bench.keeper.renew(1n));
   await bench.run(990);
-  asked[2]!.resolve();
+  asked[2].resolve();
   assert.equal(await timely, 10);
   const next = Promise.resolve(bench.keeper.renew(1n));
   assert.equal(asked.length, 4);
-  asked[3]!.resolve();
+  asked[3].resolve();
   assert.equal(await next, 10);
   assert.equal(bench.keeper.renew(1n), 10, "confirmed just now");
 });

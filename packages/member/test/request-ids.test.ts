@@ -15,9 +15,9 @@ function first(ids: RequestIds, count: number): bigint[] {
 
 test("two bytes of the member's id, five of the start in milliseconds, then a count", () => {
   const [id] = first(new RequestIds(MEMBER, START_MS), 1);
-  assert.equal(id! >> 48n, MEMBER & 0xffffn);
-  assert.equal((id! >> 8n) & 0xff_ffff_ffffn, BigInt(START_MS) & 0xff_ffff_ffffn);
-  assert.equal(id! & 0xffn, 1n);
+  assert.equal(id >> 48n, MEMBER & 0xffffn);
+  assert.equal((id >> 8n) & 0xff_ffff_ffffn, BigInt(START_MS) & 0xff_ffff_ffffn);
+  assert.equal(id & 0xffn, 1n);
 });
 
 test("a restarted member repeats none of its ids, even a millisecond later and after many proposals a millisecond", () => {

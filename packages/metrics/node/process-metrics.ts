@@ -213,11 +213,9 @@ function collector(registry: MetricRegistry): () => void {
   );
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const { detail, duration } = entry as unknown as {
-        readonly detail: { readonly kind: number };
-        readonly duration: number;
-      };
-      byKind.get(detail.kind)?.observe(duration / 1000);
+      if (!("detail" in entry)) continue;
+      const { kind } = entry.detail as { readonly kind: number };
+      byKind.get(kind)?.observe(entry.duration / 1000);
     }
   });
   observer.observe({ entryTypes: ["gc"] });

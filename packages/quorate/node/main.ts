@@ -19,6 +19,6 @@ export async function main(): Promise<void> {
   const args = process.argv.slice(2);
   const [name = ""] = args;
   if (!Object.hasOwn(COMMANDS, name)) return runMember();
-  const run = await COMMANDS[name]!();
+  const run = await COMMANDS[name]();
   await run(args);
 }

@@ -199,7 +199,7 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         number++;
         const { snapshot } = log.takeWrites(number);
         assert.equal(snapshot?.metadata.index, index);
-        model.writes.push({ number, entries: [], snapshot: snapshot!.metadata });
+        model.writes.push({ number, entries: [], snapshot: snapshot.metadata });
         beingApplied = [];
         model.applied = index;
         log.appliedTo(index);

@@ -139,7 +139,7 @@ const RANGES: { readonly [name in keyof ResolvedOptions]: readonly [number, numb
 export function resolveOptions(options: RpcServerOptions): ResolvedOptions {
   const names = Object.keys(RANGES) as (keyof ResolvedOptions)[];
   const resolved = names.map((name) => [name, resolve(name, options[name])]);
-  return Object.fromEntries(resolved) as unknown as ResolvedOptions;
+  return Object.fromEntries(resolved) as Record<keyof ResolvedOptions, number>;
 }
 
 function resolve(name: keyof ResolvedOptions, given: number | undefined): number {

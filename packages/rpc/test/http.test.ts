@@ -228,10 +228,10 @@ describe("plain HTTP", () => {
     const [free] = await freePorts(1);
     const address = (port: number) => ({ host: "127.0.0.1", port, secure: false });
     await assert.rejects(
-      startServer(t, { options: { listen: [address(free!), address(taken.port)] } }),
+      startServer(t, { options: { listen: [address(free), address(taken.port)] } }),
       { code: "EADDRINUSE" },
     );
-    const again = await startServer(t, { options: { listen: [address(free!)] } });
+    const again = await startServer(t, { options: { listen: [address(free)] } });
     assert.equal(again.port, free);
   });
 });

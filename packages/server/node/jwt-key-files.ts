@@ -2,6 +2,7 @@
  * The keys of users' tokens from files: PEM as etcd reads it (public keys, private keys and
  * certificates), several in one file while keys overlap, and JSON Web Key Sets.
  */
+
 import { createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
 import { escapeControls, type Pauses, pemBlocks } from "@quorate/host";
 import { type FileContents, FileSource, type FileSourceDependencies } from "@quorate/host/node";
@@ -17,6 +18,7 @@ import {
   MAX_VERIFICATION_KEYS,
   type VerificationKey,
 } from "@quorate/member";
+import { defined } from "@quorate/proto";
 
 /** Reads the keys, and follows their files. Rejects with what is wrong with them. */
 export function openJwtKeys(
@@ -46,7 +48,7 @@ export async function readJwtKeys(
   const algorithms: ReadonlySet<JwtAlgorithm> = new Set([algorithm]);
   let signing: JwtKeys["signing"];
   if (privateKeyFile !== "") {
-    const bytes = contents.get(privateKeyFile)!;
+    const bytes = defined(contents.get(privateKeyFile), "the private key");
     const key = signingKey(algorithm, bytes, privateKeyFile);
     signing = { algorithm, key };
     const check = "type" in key && key.type === "private" ? createPublicKey(key) : key;
@@ -55,14 +57,16 @@ export async function readJwtKeys(
   // For a shared secret etcd has no use for a public key.
   if (publicKeyFile !== "" && keyFamily(algorithm) !== "secret") {
     const isForeign = privateKeyFile === "" && expectsProvider(settings);
-    const bytes = contents.get(publicKeyFile)!;
+    const bytes = defined(contents.get(publicKeyFile), "the public key");
     const keys = await publicKeys(bytes, publicKeyFile, keyFamily(algorithm), pauses);
     if (signing !== undefined && !keys.some((key) => isPair(key, signing.key as KeyObject)))
       throw new Error(`the key in ${privateKeyFile} belongs to none in ${publicKeyFile}`);
     for (const key of keys) verification.push({ id: undefined, algorithms, key, isForeign });
   }
   if (jwksFile !== "")
-    verification.push(...(await jwksKeys(contents.get(jwksFile)!, jwksFile, pauses)));
+    verification.push(
+      ...(await jwksKeys(defined(contents.get(jwksFile), "the key set"), jwksFile, pauses)),
+    );
   if (verification.length > MAX_VERIFICATION_KEYS) {
     throw new Error(
       `${verification.length} keys are more than the ${MAX_VERIFICATION_KEYS} that are allowed`,

@@ -72,10 +72,10 @@ async function hashOf(world: World, member: Member): Promise<number> {
 
 async function damagedFollower(world: World): Promise<Node> {
   const [node] = followersOf(world);
-  await stop(world, node!);
-  await damage(world, node!);
-  await world.start(node!);
-  return node!;
+  await stop(world, node);
+  await damage(world, node);
+  await world.start(node);
+  return node;
 }
 
 test("equal members: nothing is raised, whatever is written and compacted meanwhile", async () => {
@@ -134,8 +134,8 @@ test("a leader that differs is named too: the majority is right", async () => {
     await world.settled(world.leader()!.member!.leadership.move(old.member!.id));
     await world.until(() => world.leader() !== undefined);
   }
-  await world.until(() => [first!, second!].every(({ member }) => member!.store.alarms.corrupt));
-  assert.deepEqual(corrupt(first!.member!), [idToHex(old.member!.id)]);
+  await world.until(() => [first, second].every(({ member }) => member!.store.alarms.corrupt));
+  assert.deepEqual(corrupt(first.member!), [idToHex(old.member!.id)]);
   await world.stopAll();
 });
 
@@ -230,14 +230,11 @@ test("after a compaction its revision is compared", async () => {
 test("a member that differs does not start with the gate InitialCorruptCheck; one that is equal does", async () => {
   const world = await started(3, ["--feature-gates", "InitialCorruptCheck=true"]);
   const [node] = followersOf(world);
-  await stop(world, node!);
-  await world.start(node!);
-  await stop(world, node!);
-  await damage(world, node!);
-  await assert.rejects(
-    world.start(node!),
-    /^Error: [0-9a-f]+ found data inconsistency with peers$/,
-  );
+  await stop(world, node);
+  await world.start(node);
+  await stop(world, node);
+  await damage(world, node);
+  await assert.rejects(world.start(node), /^Error: [0-9a-f]+ found data inconsistency with peers$/);
   await world.stopAll();
 });
 
@@ -372,14 +369,14 @@ test("--self-heal: a crash in the middle leaves a member that tries again", asyn
 test("the peer port answers etcd's question for a hash, and says what is wrong with another", async () => {
   const world = await started(3, []);
   const [asking, asked] = world.nodes;
-  const url = asked!.member!.config.advertisePeerUrls[0].text;
+  const url = asked.member!.config.advertisePeerUrls[0].text;
   const ask = async (body: string) => {
     const { status, body: answer } = await world.settled(
-      world.callPeer(asking!, url, "/members/hashkv", fromUtf8(body)),
+      world.callPeer(asking, url, "/members/hashkv", fromUtf8(body)),
     );
     return `${status} ${toUtf8(answer)}`;
   };
-  const hash = await hashOf(world, asked!.member!);
+  const hash = await hashOf(world, asked.member!);
   assert.equal(
     await ask('{"revision":0}'),
     `200 {"header":{"revision":21},"hash":${hash},"compact_revision":-1,"hash_revision":21}`,

@@ -162,9 +162,9 @@ test("changes that do not fit are refused with etcd's errors", async () => {
   await assert.rejects(update(world, leader, leader.id, []), { message: textOf("MemberBadURLs") });
   // One is down: the others may not become fewer, but the one that is down may go.
   const [down, left] = world.nodes.filter((node) => node.member !== leader);
-  world.cutOff.add(down!.member!.id);
+  world.cutOff.add(down.member!.id);
   await world.run(10);
-  await assert.rejects(remove(world, leader, left!.member!.id), {
+  await assert.rejects(remove(world, leader, left.member!.id), {
     message: textOf("Unhealthy"),
     code: 14,
   });
@@ -172,7 +172,7 @@ test("changes that do not fit are refused with etcd's errors", async () => {
     message: textOf("Unhealthy"),
     code: 14,
   });
-  await remove(world, leader, down!.member!.id);
+  await remove(world, leader, down.member!.id);
   assert.equal((await list(world, leader)).length, 2);
   await world.stopAll();
 });
@@ -232,21 +232,21 @@ test("leadership moves to the voter that is named, by the leader alone", async (
   const [one, two] = world.nodes
     .filter((node) => node.member !== leader)
     .map((node) => node.member!);
-  await assert.rejects(moveLeader(world, one!, two!.id), { message: textOf("NotLeader"), code: 9 });
+  await assert.rejects(moveLeader(world, one, two.id), { message: textOf("NotLeader"), code: 9 });
   await assert.rejects(moveLeader(world, leader, 42n), {
     message: textOf("BadLeaderTransferee"),
     code: 9,
   });
-  await moveLeader(world, leader, two!.id);
-  assert.equal(leader.leader, two!.id);
-  await world.until(() => two!.isLeader && world.leader()?.member === two);
-  world.cutOff.add(one!.id);
-  const stuck = moveLeader(world, two!, one!.id);
+  await moveLeader(world, leader, two.id);
+  assert.equal(leader.leader, two.id);
+  await world.until(() => two.isLeader && world.leader()?.member === two);
+  world.cutOff.add(one.id);
+  const stuck = moveLeader(world, two, one.id);
   await assert.rejects(stuck, {
     message: "etcdserver: request timed out, leader transfer took too long",
     code: 2,
   });
-  await world.settled(put(two!, "k", "still leads"));
+  await world.settled(put(two, "k", "still leads"));
   await world.stopAll();
 });
 

@@ -43,7 +43,7 @@ test("a log that was poisoned by one request starts, on all members, and goes on
     .filter(({ type, data }) => type === raftpb.EntryType.EntryNormal && data.length > 0)
     .map(({ data }) => InternalRaftRequest.decode(data));
   const [revoke] = requests.filter(({ leaseRevoke }) => leaseRevoke !== undefined);
-  assert.deepEqual([...revoke!.leaseRevoke!], [8], "the fixture is not poisoned any more");
+  assert.deepEqual([...revoke.leaseRevoke!], [8], "the fixture is not poisoned any more");
 
   await world.startAll();
   const members = world.nodes.map(({ member }) => member!);

@@ -75,7 +75,7 @@ class FakeCall {
 /** The parts as proto.Merge joins them. */
 function merged(parts: readonly RangeResponse[]): RangeResponse {
   const [last] = parts.slice(-1);
-  return { ...last!, kvs: parts.flatMap(({ kvs }) => kvs) };
+  return { ...last, kvs: parts.flatMap(({ kvs }) => kvs) };
 }
 
 const text = (response: RangeResponse): string =>

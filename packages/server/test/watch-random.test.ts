@@ -161,8 +161,8 @@ async function history(
         );
         // What was before may be gone by compaction at the event's own revision, and only then.
         const compact = bench.store.mvcc.compactRevision;
-        if (!watch.prevKv || event!.prev === undefined) assert.equal(text, bare);
-        else if (event!.revision > compact) assert.equal(text, `${bare}<${event!.prev}`, where);
+        if (!watch.prevKv || event.prev === undefined) assert.equal(text, bare);
+        else if (event.revision > compact) assert.equal(text, `${bare}<${event.prev}`, where);
         watch.seen.push(text);
       }
       watch.inFragment = response.fragment;

@@ -297,11 +297,11 @@ test("a negative start revision is refused as compacted", async () => {
   const [response] = call.read();
   assert.deepEqual(
     [
-      response!.watchId,
-      response!.created,
-      response!.canceled,
-      response!.compactRevision,
-      response!.cancelReason,
+      response.watchId,
+      response.created,
+      response.canceled,
+      response.compactRevision,
+      response.cancelReason,
     ],
     [-1, true, true, 0, "etcdserver: mvcc: required revision has been compacted"],
   );

@@ -5,7 +5,7 @@
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { readU64BE, writeU64BE } from "@quorate/proto";
+import { defined, readU64BE, writeU64BE } from "@quorate/proto";
 import { StoreDamageError } from "@quorate/store";
 import { readWal, WalDamageError } from "@quorate/wal";
 import { LiedSyncs } from "./lied-syncs.ts";
@@ -184,7 +184,8 @@ export class DiskFaults {
     const keys = [...(records?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
     if (keys.length === 0) return false;
     const key = keys[random.below(keys.length)];
-    const index = prefix === "mconsistent_index" ? readU64BE(records!.get(key)![1]) : 0;
+    const index =
+      prefix === "mconsistent_index" ? readU64BE(defined(records!.get(key), "the record")[1]) : 0;
     const lower = index > 1 && random.below(2) === 0 ? new Uint8Array(8) : undefined;
     if (lower !== undefined) writeU64BE(lower, index - 1 - random.below(Math.min(3, index - 1)));
     keyspaces.alter(storePath, key, lower);

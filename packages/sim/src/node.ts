@@ -5,6 +5,7 @@
 import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Member } from "@quorate/member";
+import { defined } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
 import type { ServerConfig } from "@quorate/server";
@@ -147,7 +148,9 @@ export class Node {
 
   /** Where its peers reach it. */
   get urls(): readonly string[] {
-    return this.#config.initialCluster.get(this.name)!.map(({ text }) => text);
+    return defined(this.#config.initialCluster.get(this.name), "the initial cluster").map(
+      ({ text }) => text,
+    );
   }
 
   /** Its peer URL. */
@@ -395,7 +398,7 @@ export class Node {
   crash(kind: "power" | "kill"): void {
     if (this.down) return;
     this.#deps.story.record(this.name, kind === "power" ? "loses power" : "is killed");
-    this.process!.end();
+    defined(this.process, "the process").end();
     this.member = undefined;
     this.services = undefined;
     this.machine.crash(kind, this.#random);

@@ -5,7 +5,7 @@
  */
 import type { Random } from "@quorate/host";
 import type { MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { equals, KeyValue, toLatin1 } from "@quorate/proto";
+import { defined, equals, KeyValue, toLatin1 } from "@quorate/proto";
 
 /**
  * Records of keys begin with this byte; then come eight bytes of revision, a mark, and eight more
@@ -54,7 +54,7 @@ export class Sabotage {
           ? random.below(places.length)
           : places.length - 1 - random.below(newest)
       ];
-    const kv = KeyValue.decode(records!.get(place)![1]);
+    const kv = KeyValue.decode(defined(records!.get(place), "the record")[1]);
     if (kv.value.length === 0) return false;
     const bytes = kv.value.slice();
     bytes[random.below(bytes.length)] ^= 1;

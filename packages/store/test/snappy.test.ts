@@ -19,13 +19,13 @@ class Content {
   /** A copy with an offset of two bytes. */
   copy(back: number, size: number): void {
     this.elements.push(((size - 1) << 2) | 2, back & 255, back >>> 8);
-    for (let i = 0; i < size; i++) this.plain.push(this.plain[this.plain.length - back]!);
+    for (let i = 0; i < size; i++) this.plain.push(this.plain[this.plain.length - back]);
   }
 
   /** One with an offset of a byte and three bits. */
   shortCopy(back: number, size: number): void {
     this.elements.push(((size - 4) << 2) | 1 | ((back >>> 8) << 5), back & 255);
-    for (let i = 0; i < size; i++) this.plain.push(this.plain[this.plain.length - back]!);
+    for (let i = 0; i < size; i++) this.plain.push(this.plain[this.plain.length - back]);
   }
 
   /** As stored: the length, then the elements. */

@@ -108,7 +108,7 @@ describe("a client certificate of the members' authority", () => {
       for (const path of ["/members", "/version", "/leases"])
         await assert.rejects(request(target.urls[0] + path, { dispatcher }));
       const [line] = target.logger.find("warn", "rejected connection on peer endpoint");
-      assert.match(String(line!.fields["error"]), reason);
+      assert.match(String(line.fields["error"]), reason);
       // With the id of a member that is known, too.
       target.transport.addPeer(2n, ["https://127.0.0.1:1"]);
       const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
@@ -154,7 +154,7 @@ describe("a certificate of another host", () => {
       "warn",
       "rejected stream from remote peer because of its certificate",
     );
-    assert.equal(line!.fields["remote-peer-id"], "2");
+    assert.equal(line.fields["remote-peer-id"], "2");
 
     const other = makeCertificate({ name: "app", issuer: CA, ipAddresses: ["127.0.0.2"] });
     const connect = { ca: CA.certPem, cert: other.certPem, key: other.keyPem };

@@ -4,6 +4,7 @@ import type { Member } from "@quorate/member";
 import {
   ClusterService,
   CodedError,
+  defined,
   fromUtf8,
   idToHex,
   toLatin1,
@@ -89,7 +90,11 @@ async function membersResponse(
     const added = await changed(member, rest, () =>
       caller.call(ClusterService.methods.MemberAdd, { peerURLs, isLearner: false }),
     );
-    return { status: 201, headers: json, body: `${memberJson(added.member!)}\n` };
+    return {
+      status: 201,
+      headers: json,
+      body: `${memberJson(defined(added.member, "the added member"))}\n`,
+    };
   }
   if (rest === "") throw new Refused(plainError(405, "Method Not Allowed"));
   const ID = idOf(rest);

@@ -9,6 +9,7 @@
 import type { Member } from "@quorate/member";
 import { callerOf, MEMBER_CALLER } from "@quorate/member";
 import {
+  defined,
   EMPTY,
   KVService,
   LeaseGrantRequest,
@@ -144,7 +145,11 @@ class Write implements Chainable<Written, Tail> {
       this.#isCurrent = true;
       if (isNotEmpty(plan, countsOf(response))) {
         const { path } = this.#request;
-        throw new V2Error("DirNotEmpty", pathText(path), response.header!.revision);
+        throw new V2Error(
+          "DirNotEmpty",
+          pathText(path),
+          defined(response.header, "the header").revision,
+        );
       }
       return undefined;
     }
@@ -216,7 +221,7 @@ class Write implements Chainable<Written, Tail> {
   }
 
   #written(plan: Plan, response: TxnResponse, below: readonly bigint[]): Written {
-    const index = response.header!.revision;
+    const index = defined(response.header, "the header").revision;
     const { action, path, node } = plan;
     const wallMs = this.#member.clock.wallMs();
     const before = plan.before === "response" ? previousOf(response) : plan.before;

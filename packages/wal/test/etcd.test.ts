@@ -53,7 +53,7 @@ async function startEtcd(
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const log: string[] = [];
   await new Promise<void>((resolve, reject) => {
-    createInterface({ input: child.stderr! }).on("line", (line) => {
+    createInterface({ input: child.stderr }).on("line", (line) => {
       log.push(line);
       if (/ready to serve client requests|serving client traffic/.test(line)) resolve();
     });

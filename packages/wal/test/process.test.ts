@@ -53,7 +53,7 @@ function startWriter(
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   return {
     child,
-    lines: createInterface({ input: child.stdout! })[Symbol.asyncIterator](),
+    lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](),
     exited,
   };
 }

@@ -2,6 +2,7 @@
  * The lists of docs/internals/architecture.md, between marks: a paragraph with the totals, and the
  * files in the order of their first calls, those of one package in a row.
  */
+import { defined } from "@quorate/proto";
 import { KINDS } from "./kinds.ts";
 import type { RanFile } from "./measure.ts";
 
@@ -14,7 +15,7 @@ export function sectionOf(kind: string, files: readonly RanFile[]): string {
   const sum = (of: (file: RanFile) => number): string =>
     files.reduce((total, file) => total + of(file), 0).toLocaleString("en");
   const lines = [
-    `**${kind}**: ${KINDS[kind]!.about}. ${files.length} files of ${sum((file) => file.fileLines)} lines;`,
+    `**${kind}**: ${KINDS[kind].about}. ${files.length} files of ${sum((file) => file.fileLines)} lines;`,
     `${sum((file) => file.functions.length)} functions of ${sum((file) => file.ranLines)} lines run.`,
     "",
     "```text",
@@ -22,7 +23,7 @@ export function sectionOf(kind: string, files: readonly RanFile[]): string {
   let line = "";
   let open = "";
   for (const { path } of files) {
-    const [, name, rest] = /^packages\/([\w-]+)\/(.*)$/.exec(path)!;
+    const [, name, rest] = defined(/^packages\/([\w-]+)\/(.*)$/.exec(path), "a match");
     if (name !== open) {
       if (line !== "") lines.push(line);
       line = `${name}:`;

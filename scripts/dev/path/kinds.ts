@@ -164,7 +164,7 @@ export async function openScene(name: string): Promise<Scene> {
     env: INSPECTED,
   });
   stack.defer(() => cluster.destroy());
-  const parts = await KINDS[name]!.open(cluster, stack);
+  const parts = await KINDS[name].open(cluster, stack);
   const inspector = await Inspector.open(parts.log);
   stack.defer(() => inspector.close());
   for (let i = 0; i < 3; i++) {

@@ -6,9 +6,11 @@
  * least count without one. So a timer's function drops out, and a function that both timers and
  * requests call stays.
  */
+
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { defined } from "@quorate/proto";
 import { ROOT } from "../commands.ts";
 import type { Place } from "./inspector.ts";
 import { openScene, type Scene } from "./kinds.ts";
@@ -56,7 +58,7 @@ export async function measurePath(kind: string): Promise<RanFile[]> {
   const sources = new Map(places.map(({ path }) => [path, new Source(path)]));
   const order = await scene.inspector.orderOf(
     places,
-    ({ path, start }) => sources.get(path)!.locate(start),
+    ({ path, start }) => defined(sources.get(path), "the source").locate(start),
     scene.request,
     WINDOW_MS,
   );
@@ -67,7 +69,9 @@ export async function measurePath(kind: string): Promise<RanFile[]> {
     ({ path }) => path,
   )
     .entries()
-    .map(([path, functions]) => sources.get(path)!.fileOf(functions, [...known.values()]))
+    .map(([path, functions]) =>
+      defined(sources.get(path), "the source").fileOf(functions, [...known.values()]),
+    )
     .toArray();
 }
 

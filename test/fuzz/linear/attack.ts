@@ -148,7 +148,7 @@ export class Attack {
     // In an order of the seed's, so that a part of a pass sees something of every port.
     for (let i = order.length - 1; i > 0; i--) {
       const j = random.below(i + 1);
-      [order[i], order[j]] = [order[j]!, order[i]!];
+      [order[i], order[j]] = [order[j], order[i]];
     }
     this.#slots = order;
   }
@@ -163,7 +163,7 @@ export class Attack {
     const pass = Math.floor(number / this.#slots.length);
     const random = new SeededRandom((this.#options.seed * 7_919 + number * 104_729) | 0);
     for (let i = 0; i < 5; i++) random.below(2);
-    const slot = this.#slots[index]!;
+    const slot = this.#slots[index];
     if (pass >= variantsOf(slot) * 2) return undefined;
     // In turn: the text and a breaker behind it, and the text between a head and a tail.
     const isBetween = pass % 2 === 1;
@@ -232,7 +232,7 @@ export class Attack {
     }
     const batches: Case[][] = [];
     for (const group of groups.values()) {
-      const longest = ladderOf(group[0]!).at(-1)!;
+      const longest = ladderOf(group[0]).at(-1)!;
       const size = Math.max(1, Math.min(BATCH_REQUESTS, Math.floor(BATCH_BYTES / longest)));
       for (let at = 0; at < group.length; at += size) batches.push(group.slice(at, at + size));
     }
@@ -244,11 +244,11 @@ export class Attack {
     // What is found in a slot is found once; its texts hold the server for long.
     const batch = all.filter((one) => !this.found.has(slotKey(one)));
     if (batch.length === 0) return;
-    for (const bytes of ladderOf(batch[0]!)) {
+    for (const bytes of ladderOf(batch[0])) {
       // Where a short text costs too much, a long one may take for ever.
       if (await this.#search(batch, bytes)) break;
     }
-    if (this.#batches++ % SAMPLED_BATCHES === 0) await this.#confirm(batch[0]!);
+    if (this.#batches++ % SAMPLED_BATCHES === 0) await this.#confirm(batch[0]);
   }
 
   /** What the shapes of the batch cost without a text. */
@@ -269,7 +269,7 @@ export class Attack {
     if ((await this.#spent(batch, bytes)) <= this.#allowed(batch, bytes)) return false;
     await this.#learn(batch);
     if ((await this.#spent(batch, bytes)) <= this.#allowed(batch, bytes)) return false;
-    if (batch.length === 1) return this.#confirm(batch[0]!, bytes);
+    if (batch.length === 1) return this.#confirm(batch[0], bytes);
     const middle = batch.length >> 1;
     const inFirst = await this.#search(batch.slice(0, middle), bytes);
     const inSecond = await this.#search(batch.slice(middle), bytes);
@@ -286,7 +286,7 @@ export class Attack {
       usual += kib * (this.#usual.get(slotKey(one)) ?? USUAL_MS_PER_KIB);
       leastKib = Math.min(leastKib, kib);
     }
-    const share = isHead(batch[0]!.slot) ? SUSPICIOUS_SHARE.head : SUSPICIOUS_SHARE.body;
+    const share = isHead(batch[0].slot) ? SUSPICIOUS_SHARE.head : SUSPICIOUS_SHARE.body;
     const one = Math.max(NOISE_MS, share * this.#options.limitMsPerKib * leastKib);
     return usual * USUAL_FACTOR + one;
   }
@@ -341,7 +341,7 @@ export class Attack {
       differences.push(spent - (await this.#spent([withoutText(one)], 1)));
     }
     differences.sort((a, b) => a - b);
-    return Math.max(0, differences[PAIRS >> 1]!);
+    return Math.max(0, differences[PAIRS >> 1]);
   }
 
   /** The least of three, so that the work of another request does not count. */
@@ -384,9 +384,9 @@ export class Attack {
     const victims = this.#victims;
     this.#sinceFresh += batch.length;
     this.requests += batch.length;
-    const { port } = batch[0]!.slot.shape;
+    const { port } = batch[0].slot.shape;
     const target = victims.targets.get(port)!;
-    const { protocol } = batch[0]!;
+    const { protocol } = batch[0];
     const key = `${port}|${protocol}`;
     const connections = this.#connections.get(key) ?? new Connections(target.where, protocol);
     this.#connections.set(key, connections);
@@ -397,7 +397,7 @@ export class Attack {
     const startMs = performance.now();
     const open = new Set<Case>();
     const underway = batch.map((one, i) => {
-      const { ended, giveUp } = connections.send(requests[i]!);
+      const { ended, giveUp } = connections.send(requests[i]);
       open.add(one);
       const over = ended.then((status) => {
         open.delete(one);
@@ -453,8 +453,8 @@ function withoutText(one: Case): Case {
 
 /** Single characters in the first passes, then pieces of grammars; another one in each slot. */
 function unitOf(round: number, index: number): string {
-  if (round < SINGLES.length) return SINGLES[(round + index * 7) % SINGLES.length]!;
-  return OTHERS[(round + index * 7) % OTHERS.length]!;
+  if (round < SINGLES.length) return SINGLES[(round + index * 7) % SINGLES.length];
+  return OTHERS[(round + index * 7) % OTHERS.length];
 }
 
 function isOver({ msPerKib, ms }: Worst, limitMsPerKib: number): boolean {

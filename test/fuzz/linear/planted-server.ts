@@ -16,7 +16,7 @@ function sortedSlowly(names: readonly string[]): string[] {
   const sorted: string[] = [];
   for (const name of names) {
     let at = 0;
-    while (at < sorted.length && sorted[at]! < name) at++;
+    while (at < sorted.length && sorted[at] < name) at++;
     sorted.splice(at, 0, name);
   }
   return sorted;

@@ -39,7 +39,7 @@ export function parseDifferences(text: string): KnownDifference[] {
     const [reason, what, column] = [rest.pop(), rest.pop(), rest.pop()];
     if (rest.length === 0 || !reason || !what || !column)
       throw new Error(`line ${i + 1}: not "scenario | line | column | what | reason": ${line}`);
-    const one = { scenario: scenario!, line: rest.join(SEPARATOR), column, what, reason };
+    const one = { scenario: scenario, line: rest.join(SEPARATOR), column, what, reason };
     const before = known.at(-1);
     if (before !== undefined && keyOf(before) >= keyOf(one))
       throw new Error(`line ${i + 1}: not in order, or twice: ${line}`);

@@ -105,12 +105,12 @@ export function parseScenarios(text: string): Scenario[] {
         background: word === "&",
       });
     } else if (step === undefined) fail("neither a setting nor a command line");
-    else if (word === "until" && /^\d+$/.test(tail)) step!.untilLines = Number(tail);
-    else if (word === "last" && /^\d+$/.test(tail)) step!.lastLines = Number(tail);
+    else if (word === "until" && /^\d+$/.test(tail)) step.untilLines = Number(tail);
+    else if (word === "last" && /^\d+$/.test(tail)) step.lastLines = Number(tail);
     else if (word === "<<" && tail === "") {
       const end = lines.indexOf(">>", at);
       if (end < 0) fail("this input has no end >>");
-      step!.input = lines
+      step.input = lines
         .slice(at + 1, end)
         .map((one) => `${one}\n`)
         .join("");
@@ -147,7 +147,7 @@ export function splitLine(line: string): Words {
   const env: Record<string, string> = {};
   while (/^[A-Z_][A-Z0-9_]*=/.test(words[0] ?? "")) {
     const [name, ...value] = words.shift()!.split("=");
-    env[name!] = value.join("=");
+    env[name] = value.join("=");
   }
   return { env, args: words };
 }

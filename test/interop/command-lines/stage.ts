@@ -111,11 +111,11 @@ export class Stage {
   async #lead(): Promise<void> {
     const [first] = this.#members;
     await until("the first member leads", async () => {
-      const { leader } = await first!.client.call(MaintenanceService.methods.Status, {});
-      if (leader === first!.id) return true;
+      const { leader } = await first.client.call(MaintenanceService.methods.Status, {});
+      if (leader === first.id) return true;
       const leading = this.#members.find(({ id }) => id === leader);
       await leading?.client
-        .call(MaintenanceService.methods.MoveLeader, { targetID: first!.id })
+        .call(MaintenanceService.methods.MoveLeader, { targetID: first.id })
         .catch(() => {});
       return false;
     });

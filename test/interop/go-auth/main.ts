@@ -58,7 +58,7 @@ try {
     if (line === "the watch ended") hasWatchEnded = true;
     const name = /^do (\w+)$/.exec(line)?.[1];
     if (name === undefined) continue;
-    await steps[name]!();
+    await steps[name]();
     child.stdin.write("\n");
   }
   assert.deepEqual(await closed, [0, null]);

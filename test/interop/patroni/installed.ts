@@ -72,7 +72,7 @@ export function skipWithoutPatroni(): string | false {
   if (postgresPrograms() === undefined)
     return "PostgreSQL is not installed (Debian: apt-get install postgresql)";
   try {
-    execFileSync(asMachine[0]!, [...asMachine.slice(1), "true"], { stdio: "ignore" });
+    execFileSync(asMachine[0], [...asMachine.slice(1), "true"], { stdio: "ignore" });
     return false;
   } catch {
     return "this machine lets no process have a namespace of its own (unshare)";

@@ -46,7 +46,7 @@ export class PatroniNode {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
     const log = openSync(this.#file("patroni.log"), "a", 0o644);
     const [command, ...args] = [...asMachine, PATRONI, this.#file("patroni.yml")];
-    const child = spawn(command!, args, {
+    const child = spawn(command, args, {
       cwd: this.options.dir,
       stdio: ["ignore", log, log],
       env: { PATH: process.env["PATH"], HOME: this.options.dir, PYTHONDONTWRITEBYTECODE: "1" },

@@ -14,7 +14,7 @@
 import type { Command, Invocation } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import type { Client } from "@quorate/client";
-import { idToHex, type Member } from "@quorate/proto";
+import { defined, idToHex, type Member } from "@quorate/proto";
 import { withClient } from "../connect/globals.ts";
 import { printVariables } from "./member-variables.ts";
 
@@ -114,9 +114,10 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
         `no member has the id or name ${JSON.stringify(oldText)}`,
       );
     const name = newName(replacement, members);
-    const { member, members: all } = await client.memberAdd([newUrl], { isLearner: true });
-    io.stdout(`Member ${idToHex(member!.ID)} added as learner. `);
-    printStartVariables(replacement, name, member!, all);
+    const added = await client.memberAdd([newUrl], { isLearner: true });
+    const member = defined(added.member, "the added member");
+    io.stdout(`Member ${idToHex(member.ID)} added as learner. `);
+    printStartVariables(replacement, name, member, added.members);
     return { done: false, waitsFor: "" };
   }
   const id = idToHex(added.ID);

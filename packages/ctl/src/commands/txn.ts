@@ -55,8 +55,9 @@ export function parseCompare(line: string, build: Build): Compare {
   const target = line.slice(0, open);
   const rest = line.slice(open + 1).trimStart();
   const key = goUnquote(rest);
-  const middle = key === undefined ? null : /^\)[ \t]+([^\s]*)[ \t]*/.exec(rest.slice(key.length));
-  const value = middle === null ? undefined : goUnquote(rest.slice(key!.length + middle[0].length));
+  const behind = key === undefined ? "" : rest.slice(key.length);
+  const middle = /^\)[ \t]+([^\s]*)[ \t]*/.exec(behind);
+  const value = middle === null ? undefined : goUnquote(behind.slice(middle[0].length));
   if (key === undefined || middle === null || value === undefined) {
     throw malformed(
       `; got ${target}(${quoteBytes(key?.bytes ?? new Uint8Array(0))}) ${middle?.[1] ?? ""} ""`,

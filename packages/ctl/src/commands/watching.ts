@@ -14,6 +14,7 @@ import {
 } from "@quorate/cli";
 import type { Client, ClientError, Watch } from "@quorate/client";
 import {
+  defined,
   ERRORS,
   Event,
   errorNameOf,
@@ -108,7 +109,7 @@ async function runForEvents(
 ): Promise<void> {
   for (const bytes of response.events) {
     const event = Event.decode(bytes);
-    const { key, value } = KeyValue.decode(event.kv!);
+    const { key, value } = KeyValue.decode(defined(event.kv, "the kv"));
     const { error } = await io.run(exec, {
       ...io.env,
       ETCD_WATCH_REVISION: String(response.header?.revision ?? 0),

@@ -5,6 +5,7 @@
 
 import type { Io } from "@quorate/cli";
 import type { ClientError } from "@quorate/client";
+import { defined } from "@quorate/proto";
 
 const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   [
@@ -80,7 +81,7 @@ export function usageHint(message: string): string | undefined {
   const found = usageAdvice.find(([pattern]) => pattern.test(message));
   if (found === undefined) return undefined;
   const [pattern, text] = found;
-  return text.replaceAll("$1", pattern.exec(message)![1] ?? "");
+  return text.replaceAll("$1", defined(pattern.exec(message), "a match")[1] ?? "");
 }
 
 /** A hint for a failure, or undefined. @param reason the text of the failure */

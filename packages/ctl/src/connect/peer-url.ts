@@ -9,12 +9,12 @@ function refuse(message: string): never {
 export function peerUrl(input: string): string {
   const text = input.trim();
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)?.[1];
-  const lower = scheme?.toLowerCase();
-  if (scheme === undefined || !["http", "https", "unix", "unixs"].includes(lower!)) {
+  const lower = scheme?.toLowerCase() ?? "";
+  if (scheme === undefined || !["http", "https", "unix", "unixs"].includes(lower)) {
     refuse(`URL scheme must be http, https, unix, or unixs: ${text}`);
   }
-  const normalised = lower! + text.slice(scheme.length);
-  if (lower!.startsWith("unix")) return normalised;
+  const normalised = lower + text.slice(scheme.length);
+  if (lower.startsWith("unix")) return normalised;
   const rest = /^\w+:\/\/((?:\[[^\]]*\]|[^[:/?#@][^:/?#@]*|):([0-9]+))((?:[^0-9].*)?)$/.exec(
     normalised,
   );

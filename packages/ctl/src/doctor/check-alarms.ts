@@ -1,5 +1,5 @@
 /** Raised alarms, and how to clear them. */
-import { idToHex } from "@quorate/proto";
+import { defined, idToHex } from "@quorate/proto";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, isOurs, labelOf, type MemberView, quotaUse } from "./view.ts";
 
@@ -15,7 +15,7 @@ export function checkAlarms(view: ClusterView): Finding[] {
     view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)),
   );
   return [...raised].map((text): Finding => {
-    const [, id = "0", kind] = ALARM.exec(text)!;
+    const [, id = "0", kind] = defined(ALARM.exec(text), "a match");
     return kind === "NOSPACE"
       ? noSpace(view, BigInt(id))
       : different(view, BigInt(id), kind ?? "?");

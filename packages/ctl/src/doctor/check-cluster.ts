@@ -1,6 +1,8 @@
 /** Checks membership, leadership, quorum, replication lag and versions. */
+
 import { idToHex } from "@quorate/proto";
 import { loginStep, refusedLogin } from "../observe/login.ts";
+import { hasResponded } from "../observe/responded.ts";
 import { printable, shellWord } from "../observe/text.ts";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, membersOf } from "./view.ts";
@@ -152,8 +154,8 @@ export function checkOneCluster(view: ClusterView): Finding[] {
 /** No leader, as some member sees it. */
 export function checkLeader(view: ClusterView): Finding[] {
   // A learner never campaigns, and keeps its old leader after that is gone.
-  const answering = view.members.filter(({ status }) => status !== undefined && !status.isLearner);
-  const without = answering.filter(({ status }) => status!.leader === 0n);
+  const answering = view.members.filter(hasResponded).filter(({ status }) => !status.isLearner);
+  const without = answering.filter(({ status }) => status.leader === 0n);
   if (without.length === 0) return [];
   const isAll = without.length === answering.length;
   return [
@@ -219,15 +221,15 @@ export function checkMembership(view: ClusterView): Finding[] {
 export function checkLag(view: ClusterView): Finding[] {
   const newest = Math.max(0, ...view.members.map(({ status }) => status?.raftIndex ?? 0));
   return view.members.flatMap(({ label, endpoint, status, member }): Finding[] => {
-    const lag =
-      status === undefined || member?.isLearner === true ? 0 : newest - status.raftAppliedIndex;
+    if (status === undefined || member?.isLearner === true) return [];
+    const lag = newest - status.raftAppliedIndex;
     if (lag <= MAX_LAG_ENTRIES) return [];
     return [
       {
         severity: "warning",
         check: "lag",
         member: label,
-        seen: `${lag} entries behind (it has applied ${status!.raftAppliedIndex} of ${newest})`,
+        seen: `${lag} entries behind (it has applied ${status.raftAppliedIndex} of ${newest})`,
         right: `at most ${MAX_LAG_ENTRIES} entries behind`,
         next: "check whether it catches up; if not, check its disk and network:",
         run: [ctl(view, "top --once", endpoint)],

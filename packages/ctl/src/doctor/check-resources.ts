@@ -23,15 +23,15 @@ const shownMs = (ms: number): string =>
 
 /** Clocks that differ by more than the limit, whatever the request's latency was. */
 export function checkClocks(view: ClusterView): Finding[] {
-  const off = view.members.filter(
-    ({ clock }) => clock !== undefined && distance(clock) > view.limits.clockMs,
+  const known = view.members.flatMap(({ label, clock }) =>
+    clock === undefined ? [] : [{ label, clock }],
   );
-  const known = view.members.filter(({ clock }) => clock !== undefined);
+  const off = known.filter(({ clock }) => distance(clock) > view.limits.clockMs);
   const right = `clocks within ${shownMs(view.limits.clockMs)}: certificates, logs and backups depend on them`;
   // If all members differ in the same direction, this machine's clock is wrong.
-  const signs = new Set(off.map(({ clock }) => Math.sign(clock!.lowMs)));
+  const signs = new Set(off.map(({ clock }) => Math.sign(clock.lowMs)));
   if (known.length > 1 && off.length === known.length && signs.size === 1) {
-    const leastMs = Math.min(...off.map(({ clock }) => distance(clock!)));
+    const leastMs = Math.min(...off.map(({ clock }) => distance(clock)));
     return [
       {
         severity: "warning",
@@ -48,7 +48,7 @@ export function checkClocks(view: ClusterView): Finding[] {
     severity: "warning",
     check: "clock",
     member: label,
-    seen: `its clock is at least ${shownMs(distance(clock!))} ${clock!.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
+    seen: `its clock is at least ${shownMs(distance(clock))} ${clock.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
     right,
     next: "on its machine: timedatectl status; chronyc tracking",
     run: [],

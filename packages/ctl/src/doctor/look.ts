@@ -3,6 +3,7 @@
  * certificates in TLS handshakes. All requests run concurrently, so the whole takes at most two
  * deadlines: one for the endpoints of the command line, one for the members that they list.
  */
+
 import type { Member, StatusResponse } from "@quorate/proto";
 import {
   type ClientTls,
@@ -13,6 +14,7 @@ import {
 import { labelOf, targetOf } from "../observe/listed-member.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
 import type { Prober } from "../observe/prober.ts";
+import { hasResponded } from "../observe/responded.ts";
 import { printable } from "../observe/text.ts";
 import type { Note } from "./finding.ts";
 import type { ClockOffset, MemberView } from "./view.ts";
@@ -56,9 +58,9 @@ export async function look(prober: Prober, options: LookOptions): Promise<Look> 
   );
   // The member with the highest applied index has the newest member list.
   const proxies = new Set(given.filter(isProxy));
-  const answering = given.filter((one) => one.status !== undefined && !proxies.has(one));
+  const answering = given.filter(hasResponded).filter((one) => !proxies.has(one));
   const [best] = [...answering].sort(
-    (a, b) => b.status!.raftAppliedIndex - a.status!.raftAppliedIndex,
+    (a, b) => b.status.raftAppliedIndex - a.status.raftAppliedIndex,
   );
   const listed = best?.members ?? answering.find(({ members }) => members !== undefined)?.members;
   if (listed === undefined && answering.length > 0)

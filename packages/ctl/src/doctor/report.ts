@@ -4,6 +4,7 @@ import type { Paint } from "@quorate/cli";
 import { goJson } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
 import { refusedLogin } from "../observe/login.ts";
+import { hasResponded } from "../observe/responded.ts";
 import type { Finding, Note } from "./finding.ts";
 import { type ClusterView, labelOf, membersOf } from "./view.ts";
 
@@ -54,19 +55,17 @@ export function humanReport(
 
 function summary(view: ClusterView): string {
   const members = membersOf(view.members);
-  const responding = members.filter(({ status }) => status !== undefined);
+  const responding = members.filter(hasResponded);
   const refusing = members.filter((one) => refusedLogin(one) !== undefined).length;
-  const leader = members.find(
-    ({ status }) => status !== undefined && status.leader === status.header?.memberId,
-  );
-  const named = responding.find(({ status }) => status!.leader !== 0n)?.status;
-  const versions = [...new Set(responding.map(({ status }) => status!.version))].join(", ");
+  const leader = responding.find(({ status }) => status.leader === status.header?.memberId);
+  const named = responding.find(({ status }) => status.leader !== 0n)?.status;
+  const versions = [...new Set(responding.map(({ status }) => status.version))].join(", ");
   if (members.length === 0) return "no member was examined";
   return [
     `${members.length} member${members.length === 1 ? "" : "s"}, ${responding.length} of them respond`,
     ...(refusing === 0 ? [] : [`${refusing} refuse to answer without a user's login`]),
     ...(leader !== undefined
-      ? [`${leader.label} leads in term ${leader.status!.raftTerm}`]
+      ? [`${leader.label} leads in term ${leader.status.raftTerm}`]
       : named !== undefined
         ? [`the leader, ${labelOf(view, named.leader)}, was not examined`]
         : refusing > 0

@@ -7,6 +7,7 @@ import { pemBlocks } from "@quorate/host";
 import { accessOf, endpointsOf } from "../connect/globals.ts";
 import { memberTimeoutMs } from "../observe/flags.ts";
 import { prober } from "../observe/prober.ts";
+import { hasResponded } from "../observe/responded.ts";
 import { commandMaker } from "./commands.ts";
 import { diagnose } from "./diagnose.ts";
 import { probeDisk } from "./disk.ts";
@@ -72,11 +73,11 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
  * calls.
  */
 function advisedMember(members: readonly MemberView[]): MemberView | undefined {
-  const answering = members.filter(({ status }) => status !== undefined);
+  const answering = members.filter(hasResponded);
   const leader = answering.find(
-    ({ status }) => status!.leader !== 0n && status!.leader === status!.header?.memberId,
+    ({ status }) => status.leader !== 0n && status.leader === status.header?.memberId,
   );
-  return leader ?? answering.find(({ status }) => !status!.isLearner) ?? answering[0];
+  return leader ?? answering.find(({ status }) => !status.isLearner) ?? answering[0];
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { Invocation } from "@quorate/cli";
 import { Exit, ExitCode } from "@quorate/cli";
 import { nodeDisk } from "@quorate/host/node";
-import { idToHex } from "@quorate/proto";
+import { defined, idToHex } from "@quorate/proto";
 import { parseSnapshotName } from "@quorate/wal";
 import { directoryArgument, logDirectory, reportingErrors } from "../files/data-dir.ts";
 import { type EntryType, entryTypes, shownEntry } from "./entry-types.ts";
@@ -68,7 +68,8 @@ async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput)
   const maxBytes = maxValueBytes(invocation);
   const wanted = endIndex === 0 ? entries : entries.filter(({ index }) => index < endIndex);
   out.write(`WAL entries: ${wanted.length}\n`);
-  if (wanted.length > 0) out.write(`lastIndex=${wanted.at(-1)!.index}\n`);
+  if (wanted.length > 0)
+    out.write(`lastIndex=${defined(wanted.at(-1), "an element of wanted").index}\n`);
   const command = flags.string("stream-decoder");
   out.write(
     `term\t     index\ttype\tdata${command === "" ? "" : "\tdecoder_status\tdecoded_data"}\n`,

@@ -3,7 +3,7 @@
  * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
  */
 
-import { sequenceLength, toUtf8 } from "@quorate/proto";
+import { defined, sequenceLength, toUtf8 } from "@quorate/proto";
 import { type Field, FieldType, schema } from "./schema.ts";
 import { packedVarints, type WireField, wireFields } from "./wire.ts";
 
@@ -66,7 +66,7 @@ function repeated(field: Field, { value }: WireField, maxBytes: number): string[
 function single(field: Field, values: readonly WireField[], maxBytes: number): string | undefined {
   if (field.type === FieldType.message)
     return textOf(field, join(values.map(({ value }) => value as Uint8Array)), maxBytes);
-  const { value } = values.at(-1)!;
+  const { value } = defined(values.at(-1), "an element of values");
   const isZero = typeof value === "bigint" ? value === 0n : value.length === 0;
   return isZero && !field.hasPresence ? undefined : textOf(field, value, maxBytes);
 }

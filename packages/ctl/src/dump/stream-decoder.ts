@@ -4,13 +4,14 @@
  *
  *     quorateutl dump-logs --stream-decoder "my-decoder --with flags" DIR
  */
-import { type ChildProcess, spawn } from "node:child_process";
+
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Exit, ExitCode, LineReader } from "@quorate/cli";
 
 export class StreamDecoder {
   readonly #command: string;
-  readonly #child: ChildProcess;
+  readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: LineReader;
   readonly #ended: Promise<number>;
   #stderr = "";
@@ -20,16 +21,16 @@ export class StreamDecoder {
   constructor(command: string) {
     this.#command = command;
     const [program, ...args] = command.split(" ");
-    this.#child = spawn(program!, args, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.on("error", (error) => {
       this.#failure = error;
     });
     // A program that ends early is detected by its missing line.
-    this.#child.stdin!.on("error", () => {});
-    this.#child.stderr!.on("data", (piece: Buffer) => {
+    this.#child.stdin.on("error", () => {});
+    this.#child.stderr.on("data", (piece: Buffer) => {
       this.#stderr += piece.toString();
     });
-    this.#lines = new LineReader(this.#child.stdout!);
+    this.#lines = new LineReader(this.#child.stdout);
     this.#ended = once(this.#child, "close").then(
       ([code]) => (code as number | null) ?? -1,
       () => -1,
@@ -38,7 +39,7 @@ export class StreamDecoder {
 
   /** "status\tdata" of an entry. Throws Exit if the program prints no line. */
   async decode(data: Uint8Array): Promise<string> {
-    this.#child.stdin!.write(`${Buffer.from(data).toString("hex")}\n`);
+    this.#child.stdin.write(`${Buffer.from(data).toString("hex")}\n`);
     const line = await this.#lines.next();
     if (line === undefined) {
       const code = await this.#ended;
@@ -59,7 +60,7 @@ export class StreamDecoder {
 
   /** Ends the program; returns its standard error. Throws Exit if it failed. */
   async close(): Promise<string> {
-    this.#child.stdin!.end();
+    this.#child.stdin.end();
     const code = await this.#ended;
     if (code !== 0)
       throw new Exit(

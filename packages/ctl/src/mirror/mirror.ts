@@ -11,6 +11,7 @@ import { type Client, ClientError, opDelete, opPut, pause, prefixEnd } from "@qu
 import { Backoff, type BackoffOptions } from "@quorate/host";
 import {
   concat,
+  defined,
   ERRORS,
   Event,
   Event_EventType,
@@ -176,7 +177,7 @@ export class Mirror {
     let revision = 0;
     for (const bytes of events) {
       const event = Event.decode(bytes);
-      const { key, value, modRevision } = KeyValue.decode(event.kv!);
+      const { key, value, modRevision } = KeyValue.decode(defined(event.kv, "the kv"));
       if (modRevision !== revision || ops.length >= this.#options.maxTxnOps) {
         await this.#send(ops, stop);
         ops = [];

@@ -4,7 +4,7 @@
  * judges them.
  */
 import type { IncomingMessage } from "node:http";
-import type { PeerCertificate, TLSSocket } from "node:tls";
+import type { PeerCertificate } from "node:tls";
 import type { ClientOptions } from "@quorate/client/node";
 import { tlsContext } from "@quorate/host";
 
@@ -122,28 +122,32 @@ export async function shownCertificate(
   const { connect, checkServerIdentity } = await import("node:tls");
   const { isIP } = await import("node:net");
   const { host, port } = hostAndPort(address);
-  let socket: TLSSocket | undefined;
+  const socket = connect({
+    host,
+    port,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...tlsParts(tls),
+  });
   let timer: NodeJS.Timeout | undefined;
   try {
-    const certificate = await new Promise<PeerCertificate>((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       timer = setTimeout(
         () => reject(new Error(`no TLS handshake within ${timeoutMs} ms`)),
         timeoutMs,
       );
-      socket = connect(
-        { host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...tlsParts(tls) },
-        () => resolve(socket!.getPeerCertificate()),
-      );
+      socket.once("secureConnect", resolve);
       socket.on("error", reject);
       socket.once("close", () =>
         reject(new Error("the connection was closed during the TLS handshake")),
       );
     });
-    const problem = socket!.authorizationError as unknown as string | Error | null;
+    const certificate = socket.getPeerCertificate();
+    // Node's types say Error; it is a text for most reasons.
+    const problem: unknown = socket.authorizationError;
     const code =
       problem instanceof Error
         ? ((problem as NodeJS.ErrnoException).code ?? problem.message)
-        : problem;
+        : (problem as string | null);
     const nameOf = (one: PeerCertificate["subject"] | undefined): string =>
       [one?.CN ?? "?"].flat().join(", ");
     return {
@@ -156,6 +160,6 @@ export async function shownCertificate(
     };
   } finally {
     clearTimeout(timer);
-    socket?.destroy();
+    socket.destroy();
   }
 }

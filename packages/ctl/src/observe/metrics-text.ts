@@ -24,8 +24,8 @@ export class MetricsText {
       const [, name, labels = "", number] = match;
       const value = number === "+Inf" ? Number.POSITIVE_INFINITY : Number(number);
       if (Number.isNaN(value)) continue;
-      const samples = this.#samples.get(name!);
-      if (samples === undefined) this.#samples.set(name!, [{ labels, value }]);
+      const samples = this.#samples.get(name);
+      if (samples === undefined) this.#samples.set(name, [{ labels, value }]);
       else samples.push({ labels, value });
     }
   }
@@ -60,8 +60,11 @@ export class MetricsText {
       byBound.set(bound, (byBound.get(bound) ?? 0) + sample.value);
     }
     if (byBound.size === 0) return undefined;
-    const bounds = [...byBound.keys()].sort((a, b) => a - b);
-    return { bounds, cumulative: bounds.map((bound) => byBound.get(bound)!) };
+    const sorted = [...byBound].sort(([a], [b]) => a - b);
+    return {
+      bounds: sorted.map(([bound]) => bound),
+      cumulative: sorted.map(([, count]) => count),
+    };
   }
 }
 

@@ -2,6 +2,7 @@ import { BoltDamageError } from "@quorate/bolt";
 import type { Command, Invocation } from "@quorate/cli";
 import { Exit, ExitCode, humanBytes, Progress } from "@quorate/cli";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
+import { defined } from "@quorate/proto";
 import {
   EtcdFileError,
   etcdFileStatus,
@@ -60,7 +61,7 @@ function onFile(path: string, task: () => Promise<void>): Promise<void> {
 /** Verifies the SHA-256 at the end of the file, with progress. */
 function checkFile(path: string, { io }: Invocation): void {
   const progress = new Progress(io, "checking  ");
-  const totalBytes = nodeDisk.stat(path)!.sizeBytes;
+  const totalBytes = defined(nodeDisk.stat(path), "the file").sizeBytes;
   try {
     verifyChecksum(nodeDisk, path, (bytes) => progress.update(bytes, totalBytes - 32));
   } finally {
@@ -80,7 +81,8 @@ In the simple format the line has hash, revision, keys, size and version.`,
     checkForm(invocation);
     return onFile(path, async () => {
       // A database copied from a data directory has no checksum, but can be read all the same.
-      if (hasChecksum(nodeDisk.stat(path)!.sizeBytes)) checkFile(path, invocation);
+      if (hasChecksum(defined(nodeDisk.stat(path), "the file").sizeBytes))
+        checkFile(path, invocation);
       const { hash, revision, keys, sizeBytes, version } = etcdFileStatus(nodeDisk, path);
       printReport(invocation, [
         { json: "hash", title: "hash", value: hash, shown: hash.toString(16) },

@@ -36,7 +36,7 @@ export function permissionRange(
     if (prefix && fromKey) throw refuse(exclusive);
     return { key: everything, rangeEnd: prefix || fromKey ? everything : nothing };
   }
-  const start = fromUtf8(key!);
+  const start = fromUtf8(key);
   if (end === undefined) {
     if (prefix && fromKey) throw refuse(exclusive);
     return { key: start, rangeEnd: prefix ? prefixEnd(start) : fromKey ? everything : nothing };

@@ -1,5 +1,5 @@
 /** How a watch's responses are printed. */
-import { concat, Event, Event_EventType, fromUtf8, WatchResponse } from "@quorate/proto";
+import { concat, defined, Event, Event_EventType, fromUtf8, WatchResponse } from "@quorate/proto";
 import {
   type FieldLine,
   type Form,
@@ -15,24 +15,29 @@ export function eventName(type: number): string {
   return type === Event_EventType.DELETE ? "DELETE" : "PUT";
 }
 
+function decodeEvent(bytes: Uint8Array) {
+  const { type, kv, prevKv } = Event.decode(bytes);
+  return { type, kv: defined(kv, "the kv of an event"), prevKv };
+}
+
 export const watchForm: Form<WatchResponse> = {
   simple: ({ events }, style) =>
     concat(
       events.map((bytes) => {
-        const { type, kv, prevKv } = Event.decode(bytes);
+        const { type, kv, prevKv } = decodeEvent(bytes);
         return concat([
           fromUtf8(`${eventName(type)}\n`),
-          recordLines(prevKv === undefined ? [kv!] : [prevKv, kv!], style),
+          recordLines(prevKv === undefined ? [kv] : [prevKv, kv], style),
         ]);
       }),
     ),
   fields: ({ events }, style) =>
     events.flatMap((bytes): FieldLine[] => {
-      const { type, kv, prevKv } = Event.decode(bytes);
+      const { type, kv, prevKv } = decodeEvent(bytes);
       return [
         ["Type", eventName(type)],
         ...(prevKv === undefined ? [] : recordFields("Prev", prevKv, style)),
-        ...recordFields("", kv!, style),
+        ...recordFields("", kv, style),
       ];
     }),
   // Go's client has a type of its own for this, whose members have no JSON names and are never left
@@ -40,10 +45,10 @@ export const watchForm: Form<WatchResponse> = {
   json: ({ header, events, compactRevision, canceled, created, cancelReason }) => ({
     Header: headerJson(header) ?? null,
     Events: events.map((bytes) => {
-      const { type, kv, prevKv } = Event.decode(bytes);
+      const { type, kv, prevKv } = decodeEvent(bytes);
       return {
         type: present(type),
-        kv: recordJson(kv!),
+        kv: recordJson(kv),
         prev_kv: prevKv === undefined ? undefined : recordJson(prevKv),
       };
     }),

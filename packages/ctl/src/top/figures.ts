@@ -7,11 +7,11 @@ import type { Row } from "./row.ts";
 
 /** The rate of a counter per second; undefined without two scrapes, or after a restart. */
 export function rate({ now, before }: Row, metric: string): number | undefined {
-  const later = now?.metrics.value(metric);
-  const earlier = before?.metrics.value(metric);
-  if (later === undefined || earlier === undefined || later < earlier || now!.atMs <= before!.atMs)
-    return undefined;
-  return ((later - earlier) * 1000) / (now!.atMs - before!.atMs);
+  if (now === undefined || before === undefined || now.atMs <= before.atMs) return undefined;
+  const later = now.metrics.value(metric);
+  const earlier = before.metrics.value(metric);
+  if (later === undefined || earlier === undefined || later < earlier) return undefined;
+  return ((later - earlier) * 1000) / (now.atMs - before.atMs);
 }
 
 /** The 99th percentile of a histogram in seconds, of the observations between the two scrapes. */

@@ -14,6 +14,7 @@
 import type { Paint } from "@quorate/cli";
 import { idToHex } from "@quorate/proto";
 import { refusedLogin } from "../observe/login.ts";
+import { hasResponded } from "../observe/responded.ts";
 import { shownAge, type TopColumn, type View, views } from "./columns.ts";
 import { figures } from "./figures.ts";
 import type { ScreenState } from "./keys.ts";
@@ -158,10 +159,10 @@ function scrolled(
 
 function titleLine(picture: Picture, width: number | undefined): Line {
   const { rows, wallMs } = picture;
-  const responding = rows.filter(
-    (row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined,
-  );
-  const revision = Math.max(0, ...responding.map(({ status }) => status!.header?.revision ?? 0));
+  const responding = rows
+    .filter(hasResponded)
+    .filter((row) => ageOf(row, picture).silentMs === undefined);
+  const revision = Math.max(0, ...responding.map(({ status }) => status.header?.revision ?? 0));
   const isAll = responding.length === rows.length;
   const isAsking = rows.every((row) => row.status === undefined && row.failure === undefined);
   const refusing = rows.filter((row) => refusedLogin(row) !== undefined);

@@ -1,6 +1,7 @@
 /**
  * The data of a frame: the state at one moment, with stale figures marked.
  */
+import { hasResponded, type Responded } from "../observe/responded.ts";
 import type { RowAge } from "./columns.ts";
 import { leads } from "./figures.ts";
 import type { Observer } from "./observer.ts";
@@ -62,20 +63,20 @@ export function leaderOf(
 ):
   | { readonly row: Row | undefined; readonly term: number; readonly isSilent: boolean }
   | undefined {
-  const answering = picture.rows.filter(
-    (row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined,
-  );
-  const knowing = answering.filter(({ status }) => status!.leader !== 0n);
-  const newest = knowing.reduce<Row | undefined>(
-    (a, b) => (a === undefined || b.status!.raftTerm > a.status!.raftTerm ? b : a),
+  const answering = picture.rows
+    .filter(hasResponded)
+    .filter((row) => ageOf(row, picture).silentMs === undefined);
+  const knowing = answering.filter(({ status }) => status.leader !== 0n);
+  const newest = knowing.reduce<Responded<Row> | undefined>(
+    (a, b) => (a === undefined || b.status.raftTerm > a.status.raftTerm ? b : a),
     undefined,
   );
   if (newest === undefined) return undefined;
-  const { leader, raftTerm } = newest.status!;
+  const { leader, raftTerm } = newest.status;
   const row = picture.rows.find(({ memberId }) => memberId === leader);
   return {
     row,
     term: raftTerm,
-    isSilent: row === undefined || !answering.includes(row) || !leads(row),
+    isSilent: row === undefined || !answering.some((one) => one === row) || !leads(row),
   };
 }

@@ -6,6 +6,7 @@
  *     Certificate { tbs { version, serial, algorithm, issuer, validity, subject, key,
  *                         [3] extensions }, algorithm, signature }
  */
+
 import {
   createHash,
   createPrivateKey,
@@ -17,6 +18,7 @@ import {
 } from "node:crypto";
 import { isIPv4, isIPv6 } from "node:net";
 import { promisify } from "node:util";
+import { defined } from "@quorate/proto";
 import { bitString, contextTag, element, elementsOf, objectId, Tag, time } from "./der.ts";
 
 /** A certificate and its key, as PEM. */
@@ -153,7 +155,10 @@ function issuerOf(der: Uint8Array): { name: Uint8Array; keyId: Uint8Array | unde
   for (const { content } of list) {
     const [id, ...rest] = elementsOf(content);
     if (!wanted.equals(id.whole)) continue;
-    return { name: fields[subjectAt].whole, keyId: elementsOf(rest.at(-1)!.content)[0].content };
+    return {
+      name: fields[subjectAt].whole,
+      keyId: elementsOf(defined(rest.at(-1), "an element of rest").content)[0].content,
+    };
   }
   return { name: fields[subjectAt].whole, keyId: undefined };
 }

@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "@quorate/kube-storage";
-import { CodedError, quoteText as goQuote } from "@quorate/proto";
+import { CodedError, defined, quoteText as goQuote } from "@quorate/proto";
 import { compareText } from "./go-text.ts";
 import { managerOfId } from "./managed-fields.ts";
 import { type Path, pathText } from "./path-element.ts";
@@ -45,7 +45,8 @@ function messageOf(conflicts: readonly Conflict[]): string {
   const lines: string[] = [];
   for (const manager of [...paths.keys()].sort(compareText)) {
     lines.push(`conflicts with ${managerText(manager)}:`);
-    for (const { path } of paths.get(manager)!) lines.push(`- ${pathText(path)}`);
+    for (const { path } of defined(paths.get(manager), "the path"))
+      lines.push(`- ${pathText(path)}`);
   }
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join("\n")}`;
 }

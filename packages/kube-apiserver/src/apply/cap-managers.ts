@@ -1,4 +1,5 @@
 /** Bounds the entries of an object (util/managedfields/internal/capmanagers.go). */
+import { defined } from "@quorate/proto";
 import { EMPTY_SET, FieldSetBuilder } from "./field-set.ts";
 import { compareText } from "./go-text.ts";
 import { type Managed, managerId, secondsOf, type VersionedSet } from "./managed-fields.ts";
@@ -10,19 +11,20 @@ const BUCKET = "ancient-changes";
 
 /** Merges the oldest entries of updates until there are at most MAX_UPDATE_MANAGERS. */
 export function capUpdateManagers(managed: Managed): Managed {
-  const updaters = [...managed.managers.keys()].filter((id) => !managed.managers.get(id)!.applied);
+  const updaters = [...managed.managers].flatMap(([id, { applied }]) =>
+    applied ? [] : [{ id, seconds: secondsOf(managed.times.get(id)) }],
+  );
   if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
   const managers = new Map(managed.managers);
   const times = new Map(managed.times);
-  const seconds = new Map(updaters.map((id) => [id, secondsOf(times.get(id))]));
-  updaters.sort((a, b) => seconds.get(a)! - seconds.get(b)! || compareText(a, b));
+  updaters.sort((a, b) => a.seconds - b.seconds || compareText(a.id, b.id));
   // What a bucket holds is collected in place: a union for each entry would copy it each time.
   const buckets = new Map<string, FieldSetBuilder>();
   const firstOfVersion = new Map<string, string>();
   let count = updaters.length;
-  for (const id of updaters) {
+  for (const { id } of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) break;
-    const versioned = managers.get(id)!;
+    const versioned = defined(managers.get(id), "the manager");
     const { apiVersion } = versioned;
     const first = firstOfVersion.get(apiVersion);
     if (first === undefined) {
@@ -36,10 +38,10 @@ export function capUpdateManagers(managed: Managed): Managed {
     let builder = buckets.get(bucket);
     if (builder === undefined) {
       builder = new FieldSetBuilder();
-      builder.insertAll(managers.get(bucket)!.set);
+      builder.insertAll(defined(managers.get(bucket), "the manager").set);
       buckets.set(bucket, builder);
     }
-    builder.insertAll(managers.get(other)!.set);
+    builder.insertAll(defined(managers.get(other), "the manager").set);
     managers.set(bucket, { ...versioned, set: EMPTY_SET });
     managers.delete(other);
     count--;
@@ -48,13 +50,14 @@ export function capUpdateManagers(managed: Managed): Managed {
     else times.set(bucket, time);
   }
   for (const [id, builder] of buckets) {
-    managers.set(id, { ...managers.get(id)!, set: builder.build() });
+    const bucket = defined(managers.get(id), "the bucket");
+    managers.set(id, { ...bucket, set: builder.build() });
   }
   return { managers, times };
 }
 
 function renameManager(managers: Map<string, VersionedSet>, from: string, to: string): void {
-  const versioned = managers.get(from)!;
+  const versioned = defined(managers.get(from), "the manager");
   managers.delete(from);
   managers.set(to, versioned);
 }

@@ -9,6 +9,7 @@
  * immutable: operations share unchanged parts. No node is empty except the root, so a set is empty
  * exactly if its root has no children.
  */
+import { defined } from "@quorate/proto";
 import { type Path, type PathElement, sortPathElements } from "./path-element.ts";
 
 export interface FieldSet {
@@ -154,7 +155,10 @@ export function recursiveDifferenceOf(a: FieldSet, b: FieldSet): FieldSet {
 export function sortedChildren(set: FieldSet): readonly (readonly [PathElement, FieldSet])[] {
   if (set.children === undefined) return [];
   if (set.children.size < 2) return [...set.children];
-  return sortPathElements([...set.children.keys()]).map((key) => [key, set.children!.get(key)!]);
+  return sortPathElements([...set.children.keys()]).map((key) => [
+    key,
+    defined(set.children, "the children").get(key)!,
+  ]);
 }
 
 /**

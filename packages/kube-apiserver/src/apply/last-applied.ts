@@ -82,7 +82,7 @@ function sizeOf(annotations: Readonly<Record<string, string>>): number {
 function utf8Length(text: string): number {
   let bytes = 0;
   for (const char of text) {
-    const code = char.codePointAt(0)!;
+    const code = char.codePointAt(0) ?? 0;
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
   }
   return bytes;

@@ -123,8 +123,10 @@ export function encodeManagedFields(managed: Managed): ManagedFieldsEntry[] | un
       ...(subresource && { subresource }),
     };
   });
-  const seconds = new Map(entries.map((entry) => [entry, secondsOf(entry.time)]));
-  return entries.sort((a, b) => compareEntries(a, b, seconds.get(a)! - seconds.get(b)!));
+  return entries
+    .map((entry) => ({ entry, seconds: secondsOf(entry.time) }))
+    .sort((a, b) => compareEntries(a.entry, b.entry, a.seconds - b.seconds))
+    .map(({ entry }) => entry);
 }
 
 /** @param age the difference of their times */

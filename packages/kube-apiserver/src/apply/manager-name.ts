@@ -15,7 +15,7 @@ export function managerOf(fieldManager: string, userAgent: string): string {
   let bytes = 0;
   for (const char of userAgent.split("/", 1)[0]) {
     if (!isPrintable(char)) continue;
-    const code = char.codePointAt(0)!;
+    const code = char.codePointAt(0) ?? 0;
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     if (bytes > MAX_MANAGER_BYTES) break;
     name += char;

@@ -63,7 +63,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const { clock, newUuid } = this.#dependencies;
     const { keyId, algorithm, key } = this.#keys.signing;
     const nowSeconds = Math.floor(clock.wallMs() / 1000);
-    const payload = {
+    const payload: JWTPayload = {
       aud: [...audiences],
       exp: nowSeconds + expirationSeconds,
       iat: nowSeconds,
@@ -73,9 +73,7 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       nbf: nowSeconds,
       sub: serviceAccountUsername(claims.namespace, claims.serviceaccount.name),
     };
-    return new SignJWT(payload as unknown as JWTPayload)
-      .setProtectedHeader({ alg: algorithm, kid: keyId })
-      .sign(key);
+    return new SignJWT(payload).setProtectedHeader({ alg: algorithm, kid: keyId }).sign(key);
   }
 
   async authenticateToken(

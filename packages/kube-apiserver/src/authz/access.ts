@@ -8,6 +8,7 @@
  *     served.push(...access.endpoints(kindSource));       reviews, serviceaccounts/token
  *     await access.start(servedResources);                resolves when decisions are possible
  */
+
 import type { Clock, Logger, Random } from "@quorate/host";
 import type {
   Authenticator,
@@ -23,6 +24,7 @@ import type {
   Watcher,
 } from "@quorate/kube-storage";
 import { ApiError, newUid } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { RequestAuthenticator } from "../authn/request-authenticator.ts";
 import { selfSubjectReviews, tokenReviews } from "../authn/reviews.ts";
 import type { BoundObjects } from "../authn/service-account-claims.ts";
@@ -170,7 +172,9 @@ export class Access {
     const { clock, random, logger } = this.#deps;
     this.#informers = new RbacInformers(
       this.#index,
-      (resource) => served.find(RBAC_GROUP, "v1", resource, "")!.storage as Lister & Watcher,
+      (resource) =>
+        defined(served.find(RBAC_GROUP, "v1", resource, ""), "the served resource")
+          .storage as Lister & Watcher,
       { clock, random: random.fork("rbac informers"), logger: logger.child("apiserver/rbac") },
     );
     await this.#informers.start();
@@ -204,11 +208,12 @@ export class Access {
     const { audiences, maxExpirationSeconds } = this.#options.serviceAccounts;
     const accounts: Getter = {
       get: (ctx, name, options) =>
-        (this.#served!.find("", "v1", "serviceaccounts", "")!.storage as Getter).get(
-          ctx,
-          name,
-          options,
-        ),
+        (
+          defined(
+            defined(this.#served, "the served resource").find("", "v1", "serviceaccounts", ""),
+            "the served resource",
+          ).storage as Getter
+        ).get(ctx, name, options),
     };
     const storage = tokenRequests(
       { audiences, maxExpirationSeconds },

@@ -69,10 +69,10 @@ export class RbacIndex {
       const key = subjectKey(subject, namespace);
       const grants = key === undefined ? undefined : bySubject?.get(key);
       const grant = grants?.get(`${role.kind}/${role.name}`);
-      if (grant === undefined) continue;
+      if (key === undefined || grants === undefined || grant === undefined) continue;
       grant.bindings.delete(binding.metadata.name ?? "");
-      if (grant.bindings.size === 0) grants!.delete(`${role.kind}/${role.name}`);
-      if (grants!.size === 0) bySubject!.delete(key!);
+      if (grant.bindings.size === 0) grants.delete(`${role.kind}/${role.name}`);
+      if (grants.size === 0) bySubject?.delete(key);
     }
     if (bySubject?.size === 0) this.#subjects.delete(namespace);
   }

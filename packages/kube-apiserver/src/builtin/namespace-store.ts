@@ -26,6 +26,7 @@ import {
   Store,
   withMetadata,
 } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 
 const RESOURCE = { group: "", resource: "namespaces" };
 
@@ -133,8 +134,9 @@ export class NamespaceStore implements Getter, Lister, Watcher, Creater, Updater
       return await writer.update(
         keyOf(this.#spec, "", name),
         async (existing) => {
-          await validate(existing!);
-          return { object: terminating(existing!, options, this.#parts.clock.wallMs()) };
+          const present = defined(existing, "the namespace");
+          await validate(present);
+          return { object: terminating(present, options, this.#parts.clock.wallMs()) };
         },
         false,
         options.preconditions ?? {},

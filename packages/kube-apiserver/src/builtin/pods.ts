@@ -1,6 +1,8 @@
 /** The table of pods, and how long their deletion takes (kubernetes: registry/core/pod). */
+
 import type { KubeObject } from "@quorate/kube-storage";
 import { AGE, ageSince, nameColumn, tableOf, textColumn } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { type Condition, type Container, fieldOf, hasCondition } from "./workload-fields.ts";
 
 interface ContainerState {
@@ -85,7 +87,8 @@ function containerReason(
   let failure = "";
   let running = false;
   for (const { state = {}, ready } of statuses.toReversed()) {
-    if ((state.waiting?.reason ?? "") !== "") reason = state.waiting!.reason!;
+    if ((state.waiting?.reason ?? "") !== "")
+      reason = defined(state.waiting, "the waiting").reason!;
     else if (state.terminated !== undefined) {
       reason = terminationText(state.terminated);
       if ((state.terminated.exitCode ?? 0) !== 0) failure = reason;

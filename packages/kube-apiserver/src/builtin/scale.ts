@@ -28,7 +28,7 @@ import {
   selectorOfObject,
   withMetadata,
 } from "@quorate/kube-storage";
-import { quoteText as goQuote } from "@quorate/proto";
+import { defined, quoteText as goQuote } from "@quorate/proto";
 import { createFieldManager } from "../apply/field-manager.ts";
 import type { FieldManager } from "../apply/patch-types.ts";
 
@@ -144,8 +144,9 @@ export class ScaleStore implements Getter, Updater {
       {
         preconditions: updated.preconditions,
         make: async (request, old) => {
-          const scale = await this.#made(updated, request, old!);
-          return await this.#managed(old!, this.#withReplicas(old!, scale), options);
+          const present = defined(old, "the object");
+          const scale = await this.#made(updated, request, present);
+          return await this.#managed(present, this.#withReplicas(present, scale), options);
         },
       },
       (created) => validateCreate(scaleOf(created, paths)),

@@ -1,7 +1,9 @@
 /** All controllers of a server; they run on the server that leads. */
+
 import type { Clock, Logger, Random } from "@quorate/host";
 import type { KubeObject, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
 import { fieldEquals } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { RBAC_GROUP } from "../authz/rules.ts";
 import { Informer, type InformerHandler } from "../informers/informer.ts";
 import type { LocalClient } from "../informers/local-client.ts";
@@ -106,7 +108,7 @@ export class Controllers {
 
   #informer(group: string, resource: string, handler: InformerHandler, name?: string): Informer {
     const { served } = this.#deps;
-    const { storage } = served.find(group, "v1", resource, "")!;
+    const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
     const field = name === undefined ? undefined : fieldEquals("metadata.name", name);
     return new Informer(
       { storage: storage as Lister & Watcher, field },

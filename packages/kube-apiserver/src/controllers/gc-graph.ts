@@ -2,7 +2,9 @@
  * Which object owns which (Kubernetes: pkg/controller/garbagecollector/graph*.go). Nodes are
  * objects as informers see them, and owners that no informer has shown yet ("virtual").
  */
+
 import type { KubeObject, OwnerReference } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 
 export const ORPHAN = "orphan";
 export const FOREGROUND = "foregroundDeletion";
@@ -147,7 +149,7 @@ export class OwnerGraph {
 
   /** The owner is known in another place than the reference says: only a look-up decides. */
   #isDoubtful({ uid, kind, name }: OwnerReference, { namespace }: Identity): boolean {
-    const { identity } = this.#nodes.get(uid)!;
+    const { identity } = defined(this.#nodes.get(uid), "the node");
     if (identity.kind !== kind || identity.name !== name) return true;
     return identity.namespace !== "" && identity.namespace !== namespace;
   }

@@ -6,8 +6,10 @@
  *     await runtime.start();       default namespaces and roles exist, webhooks are known
  *     await runtime.stop();
  */
+
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
 import type { ConditionEngine } from "../admission/match-conditions.ts";
@@ -143,7 +145,10 @@ export class PolicyRuntime {
 
   #makeInformers(): readonly Informer[] {
     const namespaces = this.#informer("", "namespaces", {});
-    const { storage } = this.#deps.served.find("", "v1", "namespaces", "")!;
+    const { storage } = defined(
+      this.#deps.served.find("", "v1", "namespaces", ""),
+      "the served resource",
+    );
     this.#namespaces = namespacesOf(namespaces, storage as Getter, () =>
       systemContext("", this.#stop),
     );
@@ -162,7 +167,7 @@ export class PolicyRuntime {
 
   #informer(group: string, resource: string, handler: InformerHandler): Informer {
     const { served, clock, random, logger } = this.#deps;
-    const { storage } = served.find(group, "v1", resource, "")!;
+    const { storage } = defined(served.find(group, "v1", resource, ""), "the served resource");
     return new Informer(
       { storage: storage as Lister & Watcher },
       (signal) => systemContext("", signal),

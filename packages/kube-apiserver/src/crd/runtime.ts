@@ -2,6 +2,7 @@
  * CustomResourceDefinitions as one part of an API server: the kind itself, and the resources that
  * the definitions in the store declare.
  */
+
 import type { Clock, Logger, Random } from "@quorate/host";
 import type {
   Cancellation,
@@ -16,6 +17,7 @@ import type {
   SubresourceStore,
 } from "@quorate/kube-storage";
 import { kindSource } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { ruleChecker } from "./cel/checker.ts";
@@ -82,14 +84,17 @@ export class CustomResources {
       { ...registry, storage: storages.storageFor(spec) },
     );
     const storageOf = (name: string) =>
-      this.served.find(({ subresource }) => subresource === name)!.storage;
+      defined(
+        this.served.find(({ subresource }) => subresource === name),
+        "the served resource",
+      ).storage;
     this.#controller = new DefinitionController(options, {
       definitions: storageOf("") as Store,
       status: storageOf("status") as SubresourceStore,
       custom: {
         ...registry,
         storages,
-        metadataSchema: source.schema.schema.properties!["metadata"],
+        metadataSchema: defined(source.schema.schema.properties, "the properties")["metadata"],
         scaleSource: kindSource("autoscaling", "v1", "Scale"),
         webhooks: deps.webhooks,
         storageVersionHash: deps.storageVersionHash,

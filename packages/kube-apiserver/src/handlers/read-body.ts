@@ -10,6 +10,7 @@ import {
   ApiError,
   apiVersionOf,
   badRequest,
+  kubeObjectOf,
   metaProtobuf,
   parseApiVersion,
   parseJsonInSlices,
@@ -17,7 +18,7 @@ import {
   type StatedKind,
   statedKind,
 } from "@quorate/kube-storage";
-import { toHex, toUtf8 } from "@quorate/proto";
+import { defined, toHex, toUtf8 } from "@quorate/proto";
 import type { Call } from "./call.ts";
 import { bodyEncoding, type Encoding } from "./negotiation.ts";
 
@@ -116,11 +117,8 @@ export function withKind(value: unknown, kind: GroupVersionKind, bytes: Uint8Arr
         `${JSON.stringify(name)} is registered for version ${JSON.stringify(apiVersion)}`,
     );
   // In place: a copy would lose the duplicate fields that the parser has found.
-  return Object.assign(fields, {
-    apiVersion,
-    kind: name,
-    metadata: fields["metadata"] ?? {},
-  }) as unknown as KubeObject;
+  const head = { apiVersion, kind: name, metadata: fields["metadata"] ?? {} };
+  return kubeObjectOf(Object.assign(fields, head));
 }
 
 /** The resource's decoder, whose errors name the kind. */
@@ -140,7 +138,7 @@ function readProtobuf(bytes: Uint8Array, resource: ServedResource): ReadObject {
   try {
     const { apiVersion, kind, message } = metaProtobuf.unwrap(bytes);
     const named = withKind({ apiVersion, kind }, resource.kind, bytes);
-    const decoded = resource.protobuf!.decode(message);
+    const decoded = defined(resource.protobuf, "the protobuf").decode(message);
     const { metadata = {} } = decoded;
     object = { ...decoded, apiVersion: named.apiVersion, kind: named.kind, metadata };
   } catch (error) {

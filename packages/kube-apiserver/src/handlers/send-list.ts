@@ -7,7 +7,7 @@
 import { Pauses } from "@quorate/host";
 import type { RestList, ServedResource, StoredObject } from "@quorate/kube-storage";
 import { goJson, metaProtobuf, writeYaml } from "@quorate/kube-storage";
-import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
+import { defined, fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import { MAX_AUDIT_OBJECT_CHARS } from "../audit/request-audit.ts";
 import { withoutManagedFields } from "../audit/without-managed-fields.ts";
 import { BodySink } from "./body-sink.ts";
@@ -138,7 +138,7 @@ async function auditedList(
   { target }: Negotiated,
   list: RestList,
 ): Promise<string | undefined> {
-  const omits = call.audit!.omitsManagedFields;
+  const omits = defined(call.audit, "the audit").omitsManagedFields;
   const json: Negotiated = { target, encoding: "json", pretty: false };
   const { head, field, value } = partsOf(call, deps, resource, json, list);
   let text = `${goJson(head).slice(0, -1)},"${field}":[`;

@@ -1,8 +1,8 @@
 /** Sends one object, or an error, in the form that the client accepts. */
 import type { Clock } from "@quorate/host";
 import type { ApiError, KubeObject, ServedResource, Status } from "@quorate/kube-storage";
-import { apiVersionOf } from "@quorate/kube-storage";
-import { fromUtf8 } from "@quorate/proto";
+import { apiVersionOf, kubeObjectOf } from "@quorate/kube-storage";
+import { defined, fromUtf8 } from "@quorate/proto";
 import { BodySink, type Compressor } from "./body-sink.ts";
 import type { Call } from "./call.ts";
 import { encodePlain, envelopeOf, isStatus, jsonText } from "./encode.ts";
@@ -76,9 +76,9 @@ function transformed(
   const include = includeObjectOf(call.query.first("includeObject"));
   const row = tableRow(one, resource.table!, target, include, clock.wallMs());
   const { resourceVersion } = one.metadata;
-  const columns = resource.table!.columns;
+  const columns = defined(resource.table, "the table").columns;
   const metadata = resourceVersion ? { resourceVersion } : {};
-  return tableOf(target, metadata, columns, [row]) as unknown as KubeObject;
+  return kubeObjectOf(tableOf(target, metadata, columns, [row]));
 }
 
 const STATUS_OFFER: Offer = { encodings: ["json", "yaml", "protobuf"], allows: () => false };
@@ -100,8 +100,7 @@ export async function sendError(call: Call, error: ApiError): Promise<void> {
   if (form.encoding === "json")
     call.respond(error.httpStatus, headers, jsonText(status, form.pretty));
   else if (form.encoding === "protobuf") {
-    const value = status as unknown as KubeObject;
-    call.respond(error.httpStatus, headers, envelopeOf(value, undefined));
+    call.respond(error.httpStatus, headers, envelopeOf(kubeObjectOf(status), undefined));
   } else {
     const text = await encodePlain(status, form.encoding, form.pretty);
     call.respond(error.httpStatus, headers, text);

@@ -12,6 +12,7 @@ import type {
   WatchEvent,
   WatchEventType,
 } from "@quorate/kube-storage";
+import { kubeObjectOf } from "@quorate/kube-storage";
 import { fromUtf8, putVarint, varintSize } from "@quorate/proto";
 import { envelopeOf } from "./encode.ts";
 import type { MediaTarget, Negotiated } from "./negotiation.ts";
@@ -127,7 +128,7 @@ function transformOf(
       : tableRow(object, table, target, include, nowMs());
     const value = tableOf(target, resourceVersion ? { resourceVersion } : {}, columns, [row]);
     columns = null;
-    return value as unknown as KubeObject;
+    return kubeObjectOf(value);
   };
 }
 
@@ -140,7 +141,7 @@ function protobufEncoder(resource: ServedResource, transform: Transform | undefi
       const value = transform?.(plain, type === "BOOKMARK") ?? plain;
       return protobufFrame(type, enveloped(value));
     },
-    error: (status) => protobufFrame("ERROR", enveloped(status as unknown as KubeObject)),
+    error: (status) => protobufFrame("ERROR", enveloped(kubeObjectOf(status))),
   };
 }
 

@@ -5,8 +5,10 @@
  *     response   frames one after the other, those of protobuf behind their length
  *     WebSocket  a message for each event: JSON as text, protobuf as bytes without length
  */
+
 import type { HttpExchange } from "@quorate/host";
 import { ApiError } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { isWebSocketRequest, socketProtocols } from "../authn/socket-protocols.ts";
 import type { Call } from "./call.ts";
 
@@ -95,7 +97,7 @@ class SocketOutput implements WatchOutput {
     if (this.#call.isOver) return true;
     const message = this.#isBinary ? frame.subarray(LENGTH_BYTES) : frame;
     this.#call.sentBytes += message.length;
-    if (this.#socket!.send(message, this.#isBinary)) return true;
+    if (defined(this.#socket, "the socket").send(message, this.#isBinary)) return true;
     this.#onDrain = drained;
     return false;
   }

@@ -98,7 +98,7 @@ function managerErrors(fieldManager: string): FieldError[] {
   }
   const bad = /[^\P{C}]|[^\P{Z} ]/u.exec(fieldManager);
   if (bad === null) return [];
-  const code = bad[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+  const code = (bad[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
   const what = `invalid character U+${code} (at position ${bad.index})`;
   const message = `Invalid value: ${JSON.stringify(fieldManager)}: ${what}`;
   return [{ type: "FieldValueInvalid", field, message }];

@@ -9,6 +9,7 @@
  * index of the window, from which it goes on later. A watcher that is still behind when the window
  * drops that event is terminated, and its client begins again at its latest revision.
  */
+import { defined } from "@quorate/proto";
 import type { ApiError } from "../meta/status.ts";
 import type { SelectionPredicate, Watch, WatchEvent, WatchListener } from "../storage/interface.ts";
 import { attributesMatch, selectsAll } from "../storage/predicate.ts";
@@ -179,7 +180,7 @@ export class CacheWatcher implements Watch, ScopedWatcher, Pumped, Bookmarked {
   }
 
   #send(event: WatchEvent): void {
-    this.#isPaused = !this.#listener!.event(event);
+    this.#isPaused = !defined(this.#listener, "the listener").event(event);
   }
 
   /** Ends the watch if the window has dropped an event that it has not looked at. */

@@ -2,10 +2,11 @@
  * A change in the window, with the object before and after it. The forms in which watchers see it
  * are made once and shared by all of them.
  */
+import { fromUtf8 } from "@quorate/proto";
+import type { KubeObject } from "../meta/object.ts";
 import type { WatchEvent } from "../storage/interface.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
 import type { Element } from "./object-set.ts";
-import { restamped } from "./restamped.ts";
 
 export class WindowEvent {
   readonly key: string;
@@ -69,4 +70,27 @@ export class WindowEvent {
     this.#deleted ??= { type: "DELETED", object: this.#last };
     return this.#deleted;
   }
+}
+
+/**
+ * The object with another resourceVersion. Watchers see one that leaves their selector so: with its
+ * last matching content, and the revision of the change that made it leave.
+ */
+function restamped(stored: StoredObject, resourceVersion: number): StoredObject {
+  let json: Uint8Array | undefined;
+  const object = (): KubeObject => {
+    const present = stored.object();
+    const metadata = { ...present.metadata, resourceVersion: String(resourceVersion) };
+    return { ...present, metadata };
+  };
+  return {
+    key: stored.key,
+    resourceVersion,
+    sizeBytes: stored.sizeBytes,
+    object,
+    json: () => {
+      json ??= fromUtf8(JSON.stringify(object()));
+      return json;
+    },
+  };
 }

@@ -2,9 +2,11 @@
  * What other parts need of a built-in kind: reading clients' objects, protobuf, the encoding at
  * rest and the schema, all from the tables.
  */
+
 import { Reader, toUtf8, WireError, Writer } from "@quorate/proto";
 import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
+import { kubeObjectOf } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import type { DecodedObject } from "../rest/served-resource.ts";
@@ -54,7 +56,7 @@ function makeKind(kind: GroupVersionKind, type: MessageType): BuiltinKind {
   const head = { kind: kind.kind, apiVersion: apiVersionOf(kind) };
   const decode = (value: unknown): DecodedObject => {
     const decoder = new JsonDecoder();
-    const object = { ...head, ...decoder.decode(type, value) } as unknown as KubeObject;
+    const object = kubeObjectOf({ ...head, ...decoder.decode(type, value) });
     return { object, strictErrors: decoder.strictErrors };
   };
   const protobuf = messageCodec(type, head);
@@ -91,10 +93,7 @@ export function messageCodec(type: MessageType, head: object): MessageCodec {
       return writer.finish();
     },
     decode: (bytes) =>
-      ({
-        ...head,
-        ...readMessage(new Reader(bytes, MAX_READ_WORK), type),
-      }) as unknown as KubeObject,
+      kubeObjectOf({ ...head, ...readMessage(new Reader(bytes, MAX_READ_WORK), type) }),
   };
 }
 

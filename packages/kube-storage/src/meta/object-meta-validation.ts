@@ -118,7 +118,7 @@ export function validateFieldManager(manager: string, field: string): FieldError
   // Each error quotes the whole name, so there are no more of them than a name that fits has.
   for (const character of manager.slice(0, MAX_FIELD_MANAGER_BYTES)) {
     if (!isPrintable(character)) {
-      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
       const text = `invalid character U+${code} (at position ${position})`;
       errors.push(invalidValue(field, manager.slice(0, MAX_FIELD_MANAGER_BYTES), text));
     }

@@ -63,6 +63,19 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
+/** The object as a JSON value: it came from JSON, or from protobuf of the same fields. */
+export function jsonOf(object: KubeObject): JsonObject {
+  return object as JsonObject;
+}
+
+/**
+ * A JSON object, a Status or a Table as an object. Its apiVersion, kind and metadata are what the
+ * sender wrote: a reader of untrusted ones checks their types.
+ */
+export function kubeObjectOf(value: object): KubeObject {
+  return value as KubeObject;
+}
+
 /** The same type with all fields writable, at every depth. */
 export type Mutable<T> = T extends (...args: never[]) => unknown
   ? T

@@ -4,7 +4,7 @@
  *     checks -> finalizers or a grace period? mark the object as deleted, it stays
  *            -> else admission, deletion
  */
-import { CodedError } from "@quorate/proto";
+import { CodedError, defined } from "@quorate/proto";
 import { withMetadata } from "../meta/change.ts";
 import type { KubeObject } from "../meta/object.ts";
 import type { Status } from "../meta/status.ts";
@@ -154,7 +154,7 @@ export async function deleteObject(
   const call: DeleteCall = { context, ctx, name, key, validate, options, writer };
   let present: KubeObject;
   try {
-    present = (await parts.storage.get(key, { signal: ctx.signal }))!.object();
+    present = defined(await parts.storage.get(key, { signal: ctx.signal }), "the object").object();
   } catch (error) {
     throw interpretStorageError(error, "delete", resource, name);
   }

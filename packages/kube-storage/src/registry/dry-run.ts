@@ -2,6 +2,7 @@
  * Writes that may be dry runs: those read and check as real ones, and write nothing (apiserver:
  * registry/generic/registry/dryrun.go).
  */
+import { defined } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { RequestContext } from "../rest/context.ts";
 import { StorageError } from "../storage/errors.ts";
@@ -38,7 +39,7 @@ export class RequestWriter {
   async delete(key: string, options: DeleteOptions): Promise<KubeObject> {
     const { signal } = this.#ctx;
     if (!this.dryRun) return (await this.#storage.delete(key, { ...options, signal })).object();
-    const present = (await this.#storage.get(key, { signal }))!.object();
+    const present = defined(await this.#storage.get(key, { signal }), "the object").object();
     const failed = failedPrecondition(options.preconditions, key, present);
     if (failed !== undefined) throw failed;
     await options.validate?.(present);

@@ -106,8 +106,8 @@ export class SnapshotReceiver {
 
   /**
    * The next store that arrives is not Raft's. Until its release the log gets no new beginning and
-   * no other store is taken; the one that came must not be older than LogMarks.leastIndex, where the
-   * log begins.
+   * no other store is taken; the one that came must not be older than LogMarks.leastIndex, where
+   * the log begins.
    */
   expect(): ExpectedStore {
     const { disk, config, raft } = this.#parts;

@@ -62,7 +62,7 @@ async function samePlaces(
   const [x, y] = await Promise.all(
     [a, b].map((urls) => Promise.all(urls.map((url) => resolved(url, resolveHost)))),
   );
-  return matches(x!, y!);
+  return matches(x, y);
 }
 
 /**

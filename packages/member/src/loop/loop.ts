@@ -343,8 +343,8 @@ export class MemberLoop {
         this.#guard(() => {
           if (this.#isStopped) return;
           standstill.isOn = false;
-          raft.applied(snapshot.metadata!.index);
-          proposals.succeeded(snapshot.metadata!.term);
+          raft.applied(snapshot.metadata.index);
+          proposals.succeeded(snapshot.metadata.term);
           this.#synced(this.#unsynced.push(ready));
           reads.release(raft.appliedIndex);
           turns.wake();

@@ -1,8 +1,8 @@
 /**
  * Requests on their way through Raft. Each gets an id and the identity of its caller, and waits
  * under its id until the entry that carries it has been applied here, or its time is up. Once that
- * entry is being applied, its result is certain and bounded by the work that an entry may have: then
- * it is waited for.
+ * entry is being applied, its result is certain and bounded by the work that an entry may have:
+ * then it is waited for.
  *
  * A leader that dies leaves requests that nobody will commit. Once an entry of a later term is
  * applied here, all entries of the earlier terms that ever will be are applied: the log's terms

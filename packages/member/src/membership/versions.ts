@@ -23,7 +23,7 @@ export function minorVersion(version: string): string | undefined {
 export function compareVersions(a: string, b: string): number {
   const [majorA, minorA] = a.split(".").map(Number);
   const [majorB, minorB] = b.split(".").map(Number);
-  return majorA! - majorB! || minorA! - minorB!;
+  return majorA - majorB || minorA - minorB;
 }
 
 /**
@@ -41,5 +41,5 @@ export function versionProblem(version: string): string | undefined {
 /** The version that a cluster can be downgraded to: one minor version less. */
 export function downgradeTargetOf(version: string): string {
   const [major, minor] = version.split(".").map(Number);
-  return `${major}.${minor! - 1}.0`;
+  return `${major}.${minor - 1}.0`;
 }

@@ -1,7 +1,14 @@
 /** The events of one response from upstream, made ready for many watches. */
 
 import { fragments, headerField, idField, responsePieces } from "@quorate/member";
-import { EMPTY, Event, KeyValue, type ResponseHeader, WatchResponse } from "@quorate/proto";
+import {
+  defined,
+  EMPTY,
+  Event,
+  KeyValue,
+  type ResponseHeader,
+  WatchResponse,
+} from "@quorate/proto";
 import type { Receiver } from "./receiver.ts";
 
 /** Longer responses go in fragments to a client that takes them (as etcd's members). */
@@ -62,7 +69,7 @@ export class EventBatch {
 }
 
 function revisionOf(event: Uint8Array): number {
-  return KeyValue.decode(Event.decode(event).kv!).modRevision;
+  return KeyValue.decode(defined(Event.decode(event).kv, "the kv")).modRevision;
 }
 
 function strip(bytes: Uint8Array, plain: PlainKeyValue): Uint8Array {

@@ -4,6 +4,7 @@
  */
 import type { Timer } from "@quorate/host";
 import {
+  defined,
   GrpcCode,
   KVService,
   RangeRequest,
@@ -199,7 +200,7 @@ export class IdentityWatches implements GroupOwner, WatchLinkOwner {
     });
     this.#deps.upstream.call(RANGE, read, { metadata: this.#caller.credentials }).then(
       (bytes) => {
-        const header = RangeResponse.decode(bytes).header!;
+        const header = defined(RangeResponse.decode(bytes).header, "the header");
         this.#checked(name, check, request, { header });
       },
       (error: StatusError) => this.#checkFailed(name, check, request, error),

@@ -20,19 +20,18 @@ function refusal(status: number, text: string): HttpResponse {
 }
 
 /**
- * The fields of the response to a good handshake, or the response to another one. Statuses are
+ * The sec-websocket-accept of a good handshake, or the response to another one. Statuses are
  * those of etcd's WebSocket proxy (gorilla/websocket, Upgrader.Upgrade).
  */
-function acceptFields(head: HttpHead): Record<string, string> | HttpResponse {
+function acceptKey(head: HttpHead): string | HttpResponse {
   if (!asksForWebSocket(head)) return refusal(400, "Bad Request");
   if (head.method !== "GET") return refusal(405, "Method Not Allowed");
   if (head.headers.get("sec-websocket-version") !== "13") return refusal(400, "Bad Request");
   const key = head.headers.get("sec-websocket-key") ?? "";
   if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) return refusal(400, "Bad Request");
-  const accept = createHash("sha1")
+  return createHash("sha1")
     .update(key + KEY_SUFFIX, "latin1")
     .digest("base64");
-  return { "sec-websocket-accept": accept };
 }
 
 /**
@@ -43,12 +42,12 @@ export function acceptWebSocket(
   exchange: HttpExchange,
   headers: Readonly<Record<string, string>>,
 ): ReturnType<HttpExchange["upgrade"]> {
-  const fields = acceptFields(exchange.head);
-  if (typeof fields["status"] === "number") {
-    exchange.respond(fields as unknown as HttpResponse);
+  const accept = acceptKey(exchange.head);
+  if (typeof accept !== "string") {
+    exchange.respond(accept);
     return undefined;
   }
-  const tunnel = exchange.upgrade({ ...(fields as Record<string, string>), ...headers });
+  const tunnel = exchange.upgrade({ "sec-websocket-accept": accept, ...headers });
   if (tunnel === undefined) exchange.respond(refusal(400, "Bad Request"));
   return tunnel;
 }

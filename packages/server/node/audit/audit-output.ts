@@ -6,7 +6,9 @@
  * While the target takes nothing (a full disk, a pipe without a reader) lines wait in the queue and
  * the writing is tried again; what does not fit the queue is dropped and counted.
  */
+
 import type { Clock, Logger, Timer } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { AuditSink, LineSpace } from "../../src/audit/settings.ts";
 import { type AuditTarget, openAuditTarget } from "./audit-target.ts";
 import { rotate } from "./rotation.ts";
@@ -214,7 +216,7 @@ export class AuditOutput implements AuditSink {
   /** Takes the next batch out of the queue, to be written. */
   #takeBatch(): void {
     if (this.#queue.length === 0) this.#endBatch(0);
-    const { bytes, lines } = this.#queue.shift()!;
+    const { bytes, lines } = defined(this.#queue.shift(), "an element of queue");
     this.#queueBytes -= bytes.length;
     this.#waitingLines -= lines;
     this.#rest = bytes;
@@ -226,7 +228,7 @@ export class AuditOutput implements AuditSink {
     while (this.#rest.length > 0) {
       let count: number;
       try {
-        count = await this.#target!.write(this.#rest);
+        count = await defined(this.#target, "the target").write(this.#rest);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
         this.#stalled();

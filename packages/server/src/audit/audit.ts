@@ -102,8 +102,8 @@ export class Audit {
   }
 
   /**
-   * The services, each of whose calls is logged. Health checks and reflection are not. Errors become
-   * statuses here: one promise for each call does for that and for its line.
+   * The services, each of whose calls is logged. Health checks and reflection are not. Errors
+   * become statuses here: one promise for each call does for that and for its line.
    */
   around({ unary, stream }: ServiceTable): ServiceTable {
     return {

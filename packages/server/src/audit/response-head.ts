@@ -41,7 +41,7 @@ function varint(cursor: Cursor): number {
   let value = 0;
   let scale = 1;
   while (cursor.at < cursor.bytes.length) {
-    const byte = cursor.bytes[cursor.at++]!;
+    const byte = cursor.bytes[cursor.at++];
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) return value;
     scale *= 128;
@@ -119,7 +119,7 @@ function headerRevision(cursor: Cursor): number {
   const end = enterHeader(cursor);
   if (end === undefined) return 0;
   while (cursor.at < end && cursor.at < cursor.bytes.length) {
-    const tag = cursor.bytes[cursor.at++]!;
+    const tag = cursor.bytes[cursor.at++];
     const value = varint(cursor);
     if (tag === HEADER_REVISION) return value;
   }

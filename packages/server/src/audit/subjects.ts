@@ -72,7 +72,8 @@ const SHOWN_FIELDS = [
 
 type Message = Readonly<Record<string, unknown>>;
 
-function shownFields(message: Message): (readonly [string, Shown])[] {
+function shownFields(request: object): (readonly [string, Shown])[] {
+  const message = request as Message;
   const fields: (readonly [string, Shown])[] = [];
   for (const name of SHOWN_FIELDS) {
     const value = message[name];
@@ -171,7 +172,7 @@ export function subjectOf(path: string, request: Uint8Array, isDetailed: boolean
 export function subjectOfWatch(request: WatchCreateRequest): Subject {
   return {
     accesses: [{ op: "watch", key: request.key, end: request.rangeEnd }],
-    fields: shownFields(request as unknown as Message),
+    fields: shownFields(request),
   };
 }
 
@@ -179,7 +180,7 @@ function ofRange(request: RangeRequest): Subject {
   const { key, rangeEnd } = request;
   return {
     accesses: [{ op: "get", key, end: rangeEnd }],
-    fields: shownFields(request as unknown as Message),
+    fields: shownFields(request),
   };
 }
 
@@ -187,7 +188,7 @@ function ofPut(request: PutRequest): Subject {
   const { key, value, ignoreValue } = request;
   return {
     accesses: [{ op: "put", key, end: NO_END, value: ignoreValue ? undefined : value }],
-    fields: shownFields(request as unknown as Message),
+    fields: shownFields(request),
   };
 }
 
@@ -195,7 +196,7 @@ function ofDelete(request: DeleteRangeRequest): Subject {
   const { key, rangeEnd } = request;
   return {
     accesses: [{ op: "delete", key, end: rangeEnd }],
-    fields: shownFields(request as unknown as Message),
+    fields: shownFields(request),
   };
 }
 

@@ -1,5 +1,7 @@
 /** Options without effect. */
+
 import { ConfigError } from "@quorate/member";
+import { defined } from "@quorate/proto";
 import { type OptionName, type OptionValues, options } from "./options.ts";
 import type { Settings } from "./settings.ts";
 
@@ -19,10 +21,13 @@ export function checkStages(settings: Settings, values: OptionValues): void {
 }
 
 function isDefault(name: OptionName, values: OptionValues): boolean {
-  return isValue(name, values, options.get(name)!.defaultText);
+  return isValue(name, values, defined(options.get(name), "the option").defaultText);
 }
 
 /** Whether an option has the value that a text stands for. */
 function isValue(name: OptionName, values: OptionValues, text: string): boolean {
-  return JSON.stringify(values[name]) === JSON.stringify(options.get(name)!.parse(text));
+  return (
+    JSON.stringify(values[name]) ===
+    JSON.stringify(defined(options.get(name), "the option").parse(text))
+  );
 }

@@ -4,7 +4,7 @@
  */
 
 import { ConfigError, parseBool, ValueError } from "@quorate/member";
-import { quoteText } from "@quorate/proto";
+import { defined, quoteText } from "@quorate/proto";
 import { CORE_SCHEMA, load } from "js-yaml";
 import { optionByFileKey, options } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
@@ -75,8 +75,9 @@ export function applyFile(settings: Settings, path: string, text: string): void 
     const retired = retiredFlags.get(key);
     try {
       if (option !== undefined) {
-        if (options.get(option)!.aliases.includes(key)) settings.renamed(key, option);
-        settings.set(option, options.get(option)!.fromFile(value));
+        if (defined(options.get(option), "the option").aliases.includes(key))
+          settings.renamed(key, option);
+        settings.set(option, defined(options.get(option), "the option").fromFile(value));
       } else if (gate !== undefined) {
         settings.renamed(key, `feature-gates=${gate}`);
         settings.gates.push(

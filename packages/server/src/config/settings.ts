@@ -7,7 +7,7 @@
  */
 
 import { ConfigError, parseBool, ValueError } from "@quorate/member";
-import { quoteText } from "@quorate/proto";
+import { defined, quoteText } from "@quorate/proto";
 import {
   type OptionName,
   type OptionValues,
@@ -80,7 +80,7 @@ export interface CommandLine {
 
 function isBoolFlag(name: string): boolean {
   const option = optionByFlag.get(name);
-  if (option !== undefined) return options.get(option)!.kind === "bool";
+  if (option !== undefined) return defined(options.get(option), "the option").kind === "bool";
   return name === "version" || flagsOfGates.has(name) || retiredFlags.get(name)?.bool === true;
 }
 
@@ -156,7 +156,7 @@ function assign(settings: Settings, name: string, text: string, where: string): 
     if (option !== name) settings.renamed(name, option);
     settings.set(
       option,
-      readValue(() => options.get(option)!.parse(text), text, where),
+      readValue(() => defined(options.get(option), "the option").parse(text), text, where),
     );
     return;
   }
@@ -167,7 +167,7 @@ function assign(settings: Settings, name: string, text: string, where: string): 
     settings.gates.push(`${gate}=${on}`);
     return;
   }
-  settings.retired(name, retiredFlags.get(name)!.why);
+  settings.retired(name, defined(retiredFlags.get(name), "the retired flag").why);
 }
 
 /** Sets what the flags of a command line say. */

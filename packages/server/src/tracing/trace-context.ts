@@ -30,7 +30,7 @@ export function parseTraceparent(text: string): TraceContext | undefined {
     traceHigh: BigInt(`0x${high}`),
     traceLow: BigInt(`0x${low}`),
     spanId: BigInt(`0x${span}`),
-    isSampled: (Number.parseInt(flags!, 16) & 1) === 1,
+    isSampled: (Number.parseInt(flags, 16) & 1) === 1,
   };
   return (context.traceHigh === 0n && context.traceLow === 0n) || context.spanId === 0n
     ? undefined

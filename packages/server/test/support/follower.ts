@@ -209,9 +209,9 @@ export class Follower {
       this.#where(`a watch of ${watch.from} to ${watch.to} behind ${watch.through}`),
     );
     // What was before may be gone by a compaction at the event's own revision.
-    if (!watch.prevKv || due!.previous === undefined) assert.equal(text, bare);
+    if (!watch.prevKv || due.previous === undefined) assert.equal(text, bare);
     else if (revisionOf(bytes) > this.#member!.store.mvcc.compactRevision)
-      assert.equal(text, `${bare}<${due!.previous}`, this.#where("before"));
+      assert.equal(text, `${bare}<${due.previous}`, this.#where("before"));
     this.#counts.events++;
   }
 

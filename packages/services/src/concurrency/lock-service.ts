@@ -5,6 +5,7 @@
 
 import type { Caller, Member } from "@quorate/member";
 import {
+  defined,
   EMPTY,
   errorOf,
   KeyValue,
@@ -69,7 +70,7 @@ async function lock(
   );
   const createRevision = answer.succeeded
     ? answer.header.revision
-    : kvOf(answer, 0)!.createRevision;
+    : defined(kvOf(answer, 0), "the pair").createRevision;
   const first = kvOf(answer, 1);
   if (first === undefined || first.createRevision === createRevision)
     return { header: answer.header, key, createRevision };

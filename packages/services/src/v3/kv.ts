@@ -10,6 +10,7 @@ import {
   CompactionRequest,
   CompactionResponse,
   DeleteRangeRequest,
+  defined,
   type ErrorName,
   errorOf,
   KVService,
@@ -55,7 +56,7 @@ function rangeHandler(member: Member): UnaryHandler {
     member.metrics.rangeDuration.with(success),
   );
   const encode = (response: RangeResponse): Uint8Array => {
-    response.header = member.header(response.header!.revision);
+    response.header = member.header(defined(response.header, "the header").revision);
     return RangeResponse.encode(response);
   };
   const get = (request: RangeRequest): Uint8Array => {

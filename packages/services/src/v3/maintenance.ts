@@ -1,4 +1,7 @@
-/** etcdserverpb.Maintenance, as far as it goes here: Alarm, Status, Defragment, Hash, HashKV. */
+/**
+ * etcdserverpb.Maintenance, as far as it goes here: Alarm, Status, Defragment, Hash, HashKV and
+ * MoveLeader.
+ */
 
 import type { Member } from "@quorate/member";
 import { alarmText, callerOf, SERVER_VERSION } from "@quorate/member";
@@ -15,6 +18,8 @@ import {
   HashRequest,
   HashResponse,
   MaintenanceService,
+  MoveLeaderRequest,
+  MoveLeaderResponse,
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
@@ -32,7 +37,7 @@ async function timed<T>(member: Member, duration: Histogram, work: () => Promise
 
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
-  const { Alarm, Status, Defragment, Hash, HashKV } = MaintenanceService.methods;
+  const { Alarm, Status, Defragment, Hash, HashKV, MoveLeader } = MaintenanceService.methods;
   /** A read of this member's own state. */
   const local = <T>(
     context: CallContext,
@@ -97,6 +102,16 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
             compactRevision: result.compactRevision,
             hashRevision: result.revision,
           });
+        });
+      },
+    ],
+    [
+      MoveLeader.path,
+      (bytes, context) => {
+        const { targetID } = MoveLeaderRequest.decode(bytes);
+        return member.operate(callerOf(context), { kind: "moveLeader" }, async () => {
+          await member.leadership.move(targetID);
+          return MoveLeaderResponse.encode({ header: undefined });
         });
       },
     ],

@@ -16,7 +16,6 @@ import { ClientVersions } from "./client-versions.ts";
 import { clusterService } from "./cluster.ts";
 import { downgradeService } from "./downgrade.ts";
 import { kvService } from "./kv.ts";
-import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { pageHandler } from "./pages.ts";
@@ -111,7 +110,6 @@ export function serviceTable(member: Member, outermost: Outermost = withStatuses
     ...kvService(member),
     ...maintenanceService(member),
     ...clusterService(member),
-    ...leadershipService(member),
     ...downgradeService(member),
     ...leaseService(member),
     ...lockService(member),

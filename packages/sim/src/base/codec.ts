@@ -8,6 +8,7 @@ import {
   Compare_CompareTarget as CompareTarget,
   DeleteRangeRequest,
   DeleteRangeResponse,
+  defined,
   EMPTY,
   fromLatin1,
   type InternalRaftRequest,
@@ -231,7 +232,7 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
     case "put": {
       const response = PutResponse.decode(bytes);
       return {
-        revision: response.header!.revision,
+        revision: defined(response.header, "the header").revision,
         succeeded: true,
         answers: [putAnswer(response)],
       };
@@ -239,7 +240,7 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
     case "delete": {
       const response = DeleteRangeResponse.decode(bytes);
       return {
-        revision: response.header!.revision,
+        revision: defined(response.header, "the header").revision,
         succeeded: true,
         answers: [deleteAnswer(response)],
       };
@@ -247,14 +248,14 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
     case "range": {
       const response = RangeResponse.decode(bytes);
       return {
-        revision: response.header!.revision,
+        revision: defined(response.header, "the header").revision,
         succeeded: true,
         answers: [rangeAnswer(response)],
       };
     }
     case "revoke":
       return {
-        revision: LeaseRevokeResponse.decode(bytes).header!.revision,
+        revision: defined(LeaseRevokeResponse.decode(bytes).header, "the header").revision,
         succeeded: true,
         answers: [{ kind: "revoke" }],
       };

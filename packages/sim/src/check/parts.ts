@@ -3,6 +3,7 @@
  * history is linearizable if and only if the history of each of its objects is. A key is an object;
  * operations on several keys join theirs into one.
  */
+import { defined } from "@quorate/proto";
 import type { ModelOp, ModelRange, ModelRequest } from "../base/model.ts";
 import type { Operation } from "../base/operation.ts";
 
@@ -94,7 +95,8 @@ export function partsOf(
     else part.keys.push(key);
   }
   operations.forEach((op, i) => {
-    if (firsts[i] !== undefined) parts.get(find(firsts[i]))!.operations.push(op);
+    if (firsts[i] !== undefined)
+      defined(parts.get(find(firsts[i])), "the part").operations.push(op);
   });
   const lonely = operations
     .filter((_, i) => firsts[i] === undefined)

@@ -219,7 +219,7 @@ function compare(expected: readonly WatchEvent[], came: readonly WatchEvent[]): 
     const want = expected[i];
     const have = got[i];
     if (want === undefined || (have !== undefined && have.key < want.key))
-      return `WATCH-3: ${show(have!)} was never written`;
+      return `WATCH-3: ${show(have)} was never written`;
     if (have === undefined || have.key > want.key)
       return `WATCH-2: of its revision only a part came: ${show(want)} is missing`;
     if (!same(want, have)) return `WATCH-3: ${show(have)}, expected ${show(want)}`;

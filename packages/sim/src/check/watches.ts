@@ -12,7 +12,7 @@
  *   WATCH-5 previous pairs      a watch that asks for them gets them, unless they were
  *                               compacted, and no other does
  */
-import { Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
+import { defined, Event, Event_EventType, KeyValue, type WatchResponse } from "@quorate/proto";
 import { toModelKv } from "../base/codec.ts";
 import { type ModelEvent, type ModelRange, matches } from "../base/model.ts";
 import { kvFields } from "../base/model-difference.ts";
@@ -111,7 +111,7 @@ export class WatchCheck {
 
   /** The answer to a watch's creation. */
   created(watch: Watching, response: WatchResponse): void {
-    const { revision } = response.header!;
+    const { revision } = defined(response.header, "the header");
     this.#checkRevision(watch, revision);
     if (watch.next === 0) watch.next = revision + 1;
   }
@@ -127,9 +127,9 @@ export class WatchCheck {
     if (response.fragment) return;
     const events = watch.partial.map((bytes) => Event.decode(bytes));
     watch.partial = [];
-    const { revision } = response.header!;
+    const { revision } = defined(response.header, "the header");
     this.#checkRevision(watch, revision);
-    const mains = events.map((event) => KeyValue.decode(event.kv!).modRevision);
+    const mains = events.map((event) => KeyValue.decode(defined(event.kv, "the kv")).modRevision);
     const last = mains[mains.length - 1];
     if (revision < last)
       violate(
@@ -197,7 +197,7 @@ export class WatchCheck {
 
   /** A progress notification. */
   progress(watch: Watching, response: WatchResponse): void {
-    const { revision } = response.header!;
+    const { revision } = defined(response.header, "the header");
     if (watch.next === 0) return;
     this.#checkRevision(watch, revision);
     const [missing] = this.#expected(watch, revision);

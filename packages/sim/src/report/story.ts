@@ -1,5 +1,5 @@
 /** What happened: a hash over all of it, and the last of it in words for each member. */
-import { crc32c } from "@quorate/proto";
+import { crc32c, defined } from "@quorate/proto";
 
 interface Line {
   readonly atMs: number;
@@ -79,7 +79,9 @@ export class Story {
     const parts: string[] = [];
     for (const who of [...this.#chapters.keys()].sort()) {
       parts.push(`--- ${who}`);
-      for (const { atMs, text } of this.#chapters.get(who)!.lines.slice(-count)) {
+      for (const { atMs, text } of defined(this.#chapters.get(who), "the chapter").lines.slice(
+        -count,
+      )) {
         parts.push(
           `${atMs.toFixed(3).padStart(12)} ms  ${typeof text === "string" ? text : text()}`,
         );

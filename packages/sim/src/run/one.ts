@@ -1,5 +1,7 @@
 /** One seed, in this thread: its options first, what came of it, and its hash over all events. */
+
 import { writeFileSync } from "node:fs";
+import { defined } from "@quorate/proto";
 import type { SimOptions } from "../base/options.ts";
 import { type Explains, formatHistory } from "../check/judge.ts";
 import type { RunResult } from "../result.ts";
@@ -43,11 +45,13 @@ export async function runOne(
   if (verdict?.picture !== undefined && how.pictureFile !== undefined) {
     writeFileSync(how.pictureFile, verdict.picture);
     print(
-      `a picture of the ${verdict.failing!.length} operations that fail is in ${how.pictureFile}`,
+      `a picture of the ${defined(verdict.failing, "the failing").length} operations that fail is in ${how.pictureFile}`,
     );
   }
   if (verdict?.isBounded === true)
-    print(`${verdict.failing!.length} operations fail; the search for fewer ended at its bound`);
+    print(
+      `${defined(verdict.failing, "the failing").length} operations fail; the search for fewer ended at its bound`,
+    );
   const cpuMs = (user + system) / 1000;
   const speed = (rest.simulatedMs / cpuMs).toFixed(0);
   print(

@@ -12,6 +12,7 @@
 import {
   AuthUserChangePasswordRequest,
   AuthUserDeleteRequest,
+  defined,
   type ErrorName,
   InternalRaftRequest,
   TokenRolesRequest,
@@ -133,9 +134,14 @@ export class AuthBook {
     this.counts.changes++;
     if (before.isEnabled && !after.isEnabled) this.#disabled.push(index);
     if (kind === "authUserDelete")
-      this.#invalidate(AuthUserDeleteRequest.decode(internal.authUserDelete!).name, index);
+      this.#invalidate(
+        AuthUserDeleteRequest.decode(defined(internal.authUserDelete, "the request")).name,
+        index,
+      );
     else if (kind === "authUserChangePassword") {
-      const { name } = AuthUserChangePasswordRequest.decode(internal.authUserChangePassword!);
+      const { name } = AuthUserChangePasswordRequest.decode(
+        defined(internal.authUserChangePassword, "the request"),
+      );
       this.#invalidate(name, index);
     }
     return undefined;
@@ -195,12 +201,14 @@ export function unwrapped(entry: InternalRaftRequest): {
 /** What a store has, as the model has it. */
 export function modelOf({ auth }: Pick<Store, "auth">): AuthModel {
   const users = auth.userNames().map((name): [string, ModelUser] => {
-    const { password, roles, options } = auth.user(name)!;
+    const { password, roles, options } = defined(auth.user(name), "the user");
     const noPassword = options?.noPassword ?? false;
     const createdAt = auth.createdAt(name)!;
     return [name, { hash: hashText(password), noPassword, roles, createdAt }];
   });
-  const roles = auth.roleNames().map((name) => [name, auth.role(name)!.map(toPermission)] as const);
+  const roles = auth
+    .roleNames()
+    .map((name) => [name, defined(auth.role(name), "the role").map(toPermission)] as const);
   const { isEnabled, revision, notesCreations } = auth;
   return new AuthModel(isEnabled, revision, new Map(users), new Map(roles), notesCreations);
 }

@@ -9,6 +9,7 @@
  */
 import type { Random } from "@quorate/host";
 import {
+  defined,
   Event,
   fromLatin1,
   KeyValue,
@@ -260,7 +261,7 @@ class UserWatch {
     this.#say(`${events.length} events up to ${header?.revision}`);
     if (this.#node.timesAltered > 0) return;
     for (const bytes of events) {
-      const { key, modRevision } = KeyValue.decode(Event.decode(bytes).kv!);
+      const { key, modRevision } = KeyValue.decode(defined(Event.decode(bytes).kv, "the kv"));
       this.#counts.events++;
       if (!matches(this.#range, toLatin1(key)))
         violate("AUTH-6", `${this.#who()} delivers ${JSON.stringify(toLatin1(key))}`);

@@ -2,7 +2,9 @@
  * Users and roles in a run: the administrator, logins, clients of all identities, and the judge of
  * what they are permitted.
  */
+
 import type { Random } from "@quorate/host";
+import { defined } from "@quorate/proto";
 import type { ModelOp, ModelRequest } from "../base/model.ts";
 import type { SimOptions } from "../base/options.ts";
 import type { Scheduler } from "../base/scheduler.ts";
@@ -213,7 +215,7 @@ export class Users {
     for (const user of USERS) await this.#sessions.login(user, this.#passwords.get(user));
     for (const node of [...this.#deps.nodes]) {
       if (node.refused || node.gone) continue;
-      for (let i = 0; i < EXAM_CALLS; i++) await this.#clients!.one(node);
+      for (let i = 0; i < EXAM_CALLS; i++) await defined(this.#clients, "the clients").one(node);
     }
   }
 

@@ -209,7 +209,7 @@ export class WriteTxn extends ReadView {
       const isFirst = this.#tombstones === undefined;
       this.#tombstones = new Tombstones(this.#main, sub, isFirst, this.#written);
     }
-    this.#tombstones!.push(key);
+    this.#tombstones.push(key);
   }
 
   /** Hands over the last run of deletions, which is complete. */

@@ -1,4 +1,5 @@
 /** Faults in expressions, as cel-go shows them. */
+import { defined } from "@quorate/proto";
 import type { CelFault } from "./library.ts";
 
 /**
@@ -25,7 +26,9 @@ function placeOf(expression: string, { code, range, node, summary = "" }: CelFau
   if (code === "no_such_key") return Math.max(start - 1, 0);
   if (code === "no_such_overload") {
     const left = Array.isArray(node?.args) ? (node.args[0] as { end?: number }).end : undefined;
-    return left === undefined ? start : left + /^[\s)]*/.exec(expression.slice(left))![0].length;
+    return left === undefined
+      ? start
+      : left + defined(/^[\s)]*/.exec(expression.slice(left)), "a match")[0].length;
   }
   if (code !== "no_matching_overload") return start;
   const { name } = callIn(summary);

@@ -13,6 +13,7 @@ import {
   type JsonObject,
   JsonSyntaxError,
   type KubeObject,
+  kubeObjectOf,
   parseApiVersion,
   parseJsonInSlices,
   validateAnnotations,
@@ -187,7 +188,7 @@ function checked(original: KubeObject, value: unknown, apiVersion: string, i: nu
     failure(`conversion webhook for ${shown} returned ${what} at index ${i}: ${why}`);
   const bad = "invalid converted object";
   if (!isObject(value)) throw fail(bad, "it is no object");
-  const object = value as unknown as KubeObject;
+  const object = kubeObjectOf(value);
   if (object.apiVersion !== apiVersion) {
     const got = textOf(object.apiVersion);
     throw fail(bad, `invalid groupVersion (expected ${apiVersion}, received ${got})`);

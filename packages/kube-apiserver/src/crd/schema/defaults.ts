@@ -13,25 +13,28 @@ function hasDefault(schema: Schema): boolean {
 }
 
 /** Removes nulls where the schema is neither nullable nor has a default. */
-export function dropNulls<T extends Json>(value: T, schema: Schema | undefined): T {
+export function dropNulls(value: JsonObject, schema: Schema | undefined): JsonObject;
+export function dropNulls(value: Json, schema: Schema | undefined): Json;
+export function dropNulls(value: Json, schema: Schema | undefined): Json {
   if (Array.isArray(value)) {
-    return mapItems(value, (item) => dropNulls(item, schema?.items)) as unknown as T;
+    return mapItems(value, (item) => dropNulls(item, schema?.items));
   }
   if (!isObject(value)) return value;
-  const object: JsonObject = value;
-  return mapFields(object, (field, key) => {
+  return mapFields(value, (field, key) => {
     if (field !== null && typeof field !== "object") return field;
     const below = schema && (fieldOf(schema.properties, key) ?? valueSchema(schema));
     if (field !== null) return dropNulls(field, below);
     return below !== undefined && below.nullable !== true && !hasDefault(below) ? undefined : null;
-  }) as unknown as T;
+  });
 }
 
 /** Sets defaults where a field is absent, or null without being nullable. */
-export function applyDefaults<T extends Json>(value: T, schema: Schema | undefined): T {
+export function applyDefaults(value: JsonObject, schema: Schema | undefined): JsonObject;
+export function applyDefaults(value: Json, schema: Schema | undefined): Json;
+export function applyDefaults(value: Json, schema: Schema | undefined): Json {
   if (schema === undefined || !traitsOf(schema).defaults) return value;
   if (Array.isArray(value)) {
-    return mapItems(value, (item) => defaulted(item, schema.items)) as unknown as T;
+    return mapItems(value, (item) => defaulted(item, schema.items));
   }
   if (!isObject(value)) return value;
   const complete = withMissing(value, schema);
@@ -40,7 +43,7 @@ export function applyDefaults<T extends Json>(value: T, schema: Schema | undefin
     return property === undefined
       ? defaulted(field, valueSchema(schema))
       : applyDefaults(field, property);
-  }) as unknown as T;
+  });
 }
 
 /** An item of a list or a value of a map. */

@@ -34,30 +34,37 @@ export class EmbeddedError extends TypeError {
 }
 
 /** Prunes the metadata of embedded resources. Throws EmbeddedError unless malformed ones go too. */
-export function coerceEmbedded<T extends Json>(
-  value: T,
+export function coerceEmbedded(
+  value: JsonObject,
+  schema: Schema | undefined,
+  options: CoerceOptions,
+): JsonObject;
+export function coerceEmbedded(
+  value: Json,
+  schema: Schema | undefined,
+  options: CoerceOptions,
+  path?: string,
+): Json;
+export function coerceEmbedded(
+  value: Json,
   schema: Schema | undefined,
   options: CoerceOptions,
   path = "",
-): T {
+): Json {
   if (schema === undefined || !traitsOf(schema).embedded) return value;
   if (Array.isArray(value)) {
-    const items = mapItems(value, (item, i) =>
-      coerceEmbedded(item, schema.items, options, at(path, i)),
-    );
-    return items as unknown as T;
+    return mapItems(value, (item, i) => coerceEmbedded(item, schema.items, options, at(path, i)));
   }
   if (!isObject(value)) return value;
   const embedded = schema["x-kubernetes-embedded-resource"] === true;
   const values = valueSchema(schema);
-  const object: JsonObject = value;
-  return mapFields(object, (field, key) => {
+  return mapFields(value, (field, key) => {
     const typed = embedded ? coerceTyped(field, key, path, options) : field;
     const property = fieldOf(schema.properties, key);
     if (typed === undefined) return undefined;
     if (property !== undefined) return coerceEmbedded(typed, property, options, child(path, key));
     return coerceEmbedded(typed, values, options, keyed(path, key));
-  }) as unknown as T;
+  });
 }
 
 function coerceTyped(

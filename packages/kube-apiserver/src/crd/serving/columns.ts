@@ -4,6 +4,7 @@ import type { Json, KubeObject, TableConvertor } from "@quorate/kube-storage";
 import {
   canonicalJson,
   humanDuration,
+  jsonOf,
   nameColumn,
   parseTime,
   type TableField,
@@ -39,7 +40,7 @@ function fieldOfColumn(column: PrinterColumn): TableField {
   return {
     column: { name, type, format, description, priority },
     cell: (object: KubeObject, nowMs) => {
-      const [value] = path.find(object as unknown as Json);
+      const [value] = path.find(jsonOf(object));
       return value === undefined ? null : cell(type, value, nowMs);
     },
   };

@@ -17,6 +17,7 @@ import type {
   SubresourceStore,
 } from "@quorate/kube-storage";
 import { ApiError, metaTime, parseTime, sameJson, withMetadata } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { Informer } from "../../informers/informer.ts";
 import { type NewCondition, withCondition } from "../definition/conditions.ts";
 import { CLEANUP_FINALIZER, type Crd, conditionOf, isConditionTrue } from "../definition/types.ts";
@@ -284,7 +285,7 @@ export class DefinitionController {
     );
     await this.#write(name, (old) => withCondition(old, progress, this.#now()));
     try {
-      const { instances } = this.#served.get(name)!.resource;
+      const { instances } = defined(this.#served.get(name), "the served resource").resource;
       const context = (namespace: string) => this.#deps.context(namespace, undefined);
       // Objects that were created in between are found by the second pass.
       const left =

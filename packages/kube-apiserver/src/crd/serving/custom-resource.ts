@@ -4,7 +4,6 @@
  */
 
 import type {
-  Json,
   KindSource,
   KubeObject,
   RegistryDeps,
@@ -18,6 +17,7 @@ import {
   apiVersionOf,
   forbidden,
   type GroupVersionKind,
+  jsonOf,
   newUid,
   Store,
 } from "@quorate/kube-storage";
@@ -288,7 +288,7 @@ function selectable(paths: readonly string[]) {
     selectableFields: (object: KubeObject) => {
       const fields: Record<string, string> = {};
       for (const [name, path] of parsed) {
-        const [value] = path.find(object as unknown as Json);
+        const [value] = path.find(jsonOf(object));
         fields[name] = value === undefined || value === null ? "" : textOf(value);
       }
       return fields;

@@ -4,6 +4,7 @@ import type { FieldError, Json, KubeObject, Strategy } from "@quorate/kube-stora
 import {
   apiVersionOf,
   invalidValue,
+  jsonOf,
   sameJson,
   withField,
   withMetadata,
@@ -85,10 +86,6 @@ function typeErrors({ version }: CustomRules, object: KubeObject): FieldError[] 
     errors.push(invalidValue("apiVersion", object.apiVersion, `must be ${apiVersion}`));
   }
   return errors;
-}
-
-function jsonOf(object: KubeObject): Json {
-  return object as unknown as Json;
 }
 
 /** @param old undefined for a new object */

@@ -1,7 +1,7 @@
 /** The rules for the fields that /scale reads (registry/customresource/validator.go). */
 
 import type { FieldError } from "@quorate/kube-storage";
-import { invalidValue, isObject, type Json, type KubeObject } from "@quorate/kube-storage";
+import { invalidValue, isObject, type Json, jsonOf, type KubeObject } from "@quorate/kube-storage";
 import type { ScaleSubresource } from "../definition/types.ts";
 import { fieldOf } from "../schema/edit.ts";
 import { goFloat, isInt64 } from "../validation/numbers.ts";
@@ -25,7 +25,7 @@ export function scaleErrors(
 
 /** The value at a path, and the text for one that is of another type. */
 function valueAt(object: KubeObject, path: string): Json | undefined {
-  let value: Json | undefined = object as unknown as Json;
+  let value: Json | undefined = jsonOf(object);
   for (const name of path.replace(/^\./, "").split(".")) {
     value = isObject(value) ? fieldOf(value, name) : undefined;
   }

@@ -2,7 +2,9 @@
  * The schema of one version, ready for use: reading values, and the schemas that validation, apply
  * and OpenAPI work with (apiextensions-apiserver: customresource_handler.go).
  */
-import type { GroupVersionKind, Json, KubeObject, Schema } from "@quorate/kube-storage";
+
+import type { GroupVersionKind, JsonObject, KubeObject, Schema } from "@quorate/kube-storage";
+import { jsonOf, kubeObjectOf } from "@quorate/kube-storage";
 import type { CrdVersion } from "../definition/types.ts";
 import { applyDefaults, dropNulls } from "../schema/defaults.ts";
 import { setField } from "../schema/edit.ts";
@@ -41,17 +43,17 @@ export class VersionSchema {
   read(object: KubeObject, options: CoerceOptions, defaults = true): KubeObject {
     const { apiVersion, kind, metadata } = object;
     const unknown: string[] | undefined = options.unknown === undefined ? undefined : [];
-    const meta = coerceObjectMeta((metadata ?? {}) as unknown as Json, "metadata", options);
-    let value = object as unknown as Json;
+    const meta = coerceObjectMeta((metadata ?? {}) as JsonObject, "metadata", options);
+    let value = jsonOf(object);
     if (!this.#preserves) {
       value = prune(value, this.#resource, unknown);
       value = dropNulls(value, this.schema);
     }
     value = coerceEmbedded(value, this.schema, { ...options, unknown });
     options.unknown?.push(...(unknown ?? []));
-    const typed = withMeta(value as unknown as KubeObject, apiVersion, kind, meta as never);
+    const typed = withMeta(kubeObjectOf(value), apiVersion, kind, meta as never);
     if (!defaults) return typed;
-    return applyDefaults(typed as unknown as Json, this.schema) as unknown as KubeObject;
+    return kubeObjectOf(applyDefaults(jsonOf(typed), this.schema));
   }
 }
 

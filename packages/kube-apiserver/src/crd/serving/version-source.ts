@@ -1,7 +1,7 @@
 /** Reads what clients send for one version of a custom resource. */
 
 import type { DecodedObject, KindSource, ObjectCodec } from "@quorate/kube-storage";
-import { badRequest, duplicateFieldsOf, isObject, type KubeObject } from "@quorate/kube-storage";
+import { badRequest, duplicateFieldsOf, isObject, kubeObjectOf } from "@quorate/kube-storage";
 import { EmbeddedError } from "../schema/embedded.ts";
 import { MetaTypeError } from "../schema/object-meta.ts";
 import { isTooDeep, MAX_VALUE_DEPTH, type VersionSchema } from "./version-schema.ts";
@@ -29,7 +29,7 @@ function decode(version: VersionSchema, value: unknown): DecodedObject {
   const unknown: string[] = [];
   try {
     const duplicates = duplicateFieldsOf(value);
-    const object = version.read(value as unknown as KubeObject, { dropMalformed: false, unknown });
+    const object = version.read(kubeObjectOf(value), { dropMalformed: false, unknown });
     return {
       object,
       strictErrors: [...duplicates, ...unknown.map((path) => `unknown field "${path}"`)],

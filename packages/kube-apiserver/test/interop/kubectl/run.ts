@@ -92,8 +92,8 @@ class Runner {
     const [program, args, options] = this.#shell(line);
     const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const background: Background = { child, line, stdout: "", stderr: "" };
-    child.stdout!.on("data", (data) => (background.stdout += String(data)));
-    child.stderr!.on("data", (data) => (background.stderr += String(data)));
+    child.stdout.on("data", (data) => (background.stdout += String(data)));
+    child.stderr.on("data", (data) => (background.stderr += String(data)));
     this.#background = background;
   }
 

@@ -123,7 +123,7 @@ function costOfLoop({ iterable, iterVarName, step }: Loop, variables: Variables,
 /** Values of unknown size count as one element. */
 function looped({ schema, cost }: Estimate, step: number): Estimate {
   const isCounted = schema?.type === "array" || schema?.additionalProperties !== undefined;
-  const count = isCounted ? mostElements(schema!) : 1;
+  const count = isCounted ? mostElements(schema) : 1;
   return { cost: cost + count * (step + 1), schema: undefined };
 }
 

@@ -8,6 +8,7 @@
  *
  * They are macros of the library: a context for each variable, one within the other.
  */
+import { defined } from "@quorate/proto";
 import { BudgetError, budget } from "../base/budget.ts";
 import type { CelEnvironment, CelNode } from "../library.ts";
 
@@ -203,7 +204,7 @@ function checked(kind: Kind, self: Comprehension, checker: Checker, scope: Scope
 
 function evaluated(kind: Kind, self: Comprehension, evaluator: Evaluator, scope: Scope): unknown {
   const entries = entriesOf(evaluator.run(self.range, scope));
-  const [outer, inner] = self.scopes!;
+  const [outer, inner] = defined(self.scopes, "the scopes");
   return kind.run(entries, ([key, value]) => {
     budget.charge(1);
     const within = inner.reuse(outer.reuse(scope).setIterValue(key, evaluator));
