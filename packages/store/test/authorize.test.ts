@@ -258,7 +258,9 @@ test("a transaction is refused for what is forbidden at any level of it, in any 
   const who = { username: "ann", authRevision: 1 };
   const forbidden: Partial<TxnRequest>[] = [
     { compare: [compareOf("b")] },
+    { compare: [compareOf("a", "c")] },
     { success: [rangeOf("b")] },
+    { success: [rangeOf("a", "c")] },
     { failure: [putOf("b")] },
     { success: [deleteOf("a", "c", false)] },
     { failure: [deleteOf("b", "", true)] },
@@ -445,13 +447,15 @@ test("a check among 10,000 permissions looks at a few of them", () => {
   assert.ok(compared <= 2 * Math.ceil(Math.log2(10_000)), `${compared} comparisons`);
 });
 
-function compareOf(key: string): TxnRequest["compare"][number] {
+function compareOf(key: string, end = ""): TxnRequest["compare"][number] {
   const target = { case: "version", value: 0 } as const;
-  return { result: 0, target: 0, key: fromUtf8(key), targetUnion: target, rangeEnd: EMPTY };
+  const rangeEnd = fromUtf8(end);
+  return { result: 0, target: 0, key: fromUtf8(key), targetUnion: target, rangeEnd };
 }
 
-function rangeOf(key: string): TxnRequest["success"][number] {
-  return { request: { case: "requestRange", value: { ...EMPTY_RANGE, key: fromUtf8(key) } } };
+function rangeOf(key: string, end = ""): TxnRequest["success"][number] {
+  const value = { ...EMPTY_RANGE, key: fromUtf8(key), rangeEnd: fromUtf8(end) };
+  return { request: { case: "requestRange", value } };
 }
 
 function putOf(key: string): TxnRequest["success"][number] {
