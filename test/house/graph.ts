@@ -98,8 +98,14 @@ function isEntrance(path: string, named: string): boolean {
 const NAMING =
   /^(?:package\.json|\.ci\/run|dev|scripts\/dev\/commands\.ts)$|^packages\/[\w-]+\/test\/commands\.ts$|\.sh$/;
 
-/** Code files that no entry point, main file, test, package script or shell script reaches. */
-export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
+/**
+ * Code files that no entry point, main file, test, package script or shell script reaches.
+ * @param generated generated code, whose imports are alive
+ */
+export function checkDeadFiles(
+  files: readonly SourceFile[],
+  generated: readonly SourceFile[] = [],
+): Finding[] {
   const named = files
     .filter((file) => NAMING.test(file.path))
     .map((file) => file.text)
@@ -108,6 +114,7 @@ export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
   const edges = edgesOf(importsOf(files));
   const alive = new Set<string>();
   const queue = [...code.keys()].filter((path) => isEntrance(path, named));
+  for (const { target } of importsOf(generated)) if (target !== undefined) queue.push(target);
   for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
     if (alive.has(path)) continue;
     alive.add(path);

@@ -44,8 +44,9 @@ export const repositoryRoot = join(import.meta.dirname, "../..");
 
 /**
  * Every text file of ours below `root`, generated code and dependencies left out, in path order.
+ * @param below a folder of it alone, which may be one of generated code
  */
-export function readTree(root: string = repositoryRoot): SourceFile[] {
+export function readTree(root: string = repositoryRoot, below = ""): SourceFile[] {
   const files: SourceFile[] = [];
   const walk = (dir: string): void => {
     for (const entry of readdirSync(join(root, dir), { withFileTypes: true })) {
@@ -60,7 +61,7 @@ export function readTree(root: string = repositoryRoot): SourceFile[] {
       }
     }
   };
-  walk("");
+  walk(below);
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 

@@ -42,7 +42,7 @@ export const SILENT_WATCH_MS = 95_000;
 /** A watch that ends earlier without an event counts as a failure. */
 const SHORT_WATCH_MS = 1000;
 
-/** Pauses before a watch or a list is tried again (client-go: 800 ms to 30 s; the store is near). */
+/** Pauses before a watch or a list is repeated (client-go: 800 ms to 30 s; the store is near). */
 const RETRY: BackoffOptions = { firstMs: 50, mostMs: 5000 };
 
 /** Without a failure for so long, pauses begin small again. */
