@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";
 
 test("the guide to discovery does what it says", { skip: skipGuides }, async () => {
-  const { outputs } = await runGuide("discovery.md");
+  const { outputs } = await runGuide("operate/discovery.md");
   const [, , , found, refused] = outputs.map(({ printed }) => printed);
   assert.equal(found.match(/, started, m[123], http/g)?.length, 3);
   assert.match(found, /\nOK\n/);

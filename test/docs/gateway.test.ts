@@ -9,7 +9,7 @@ const noCurl = findProgram("curl") === undefined ? "curl is not installed" : fal
 test("the guide to the JSON gateway does what it says", {
   skip: skipGuides || noCurl,
 }, async () => {
-  const { outputs } = await runGuide("gateway.md");
+  const { outputs } = await runGuide("guide/gateway.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

@@ -16,7 +16,7 @@ function skipWithoutCurl(): string | false {
 test("the guide to keys over HTTP does what it says", {
   skip: skipGuides || skipWithoutCurl(),
 }, async () => {
-  const { outputs } = await runGuide("http.md");
+  const { outputs } = await runGuide("guide/http.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

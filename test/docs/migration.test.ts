@@ -7,7 +7,7 @@ import { runGuide, skipGuides } from "./guide.ts";
 const skip = skipGuides || skipWithoutEtcd || skipWithoutEtcdctl;
 
 test("the commands of the migration guide do what it says, there and back", { skip }, async () => {
-  const { outputs } = await runGuide("migration.md");
+  const { outputs } = await runGuide("guide/migration.md");
   const all = outputs.map(({ printed }) => printed).join("");
   const hashes = [...all.matchAll(/^http:\S+, (\d+), \d+$/gm)].map((match) => match[1]);
   assert.equal(hashes.length, 4, all);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";
 
 test("the commands of the operations guide do what it says", { skip: skipGuides }, async () => {
-  const { outputs } = await runGuide("operations.md");
+  const { outputs } = await runGuide("operate/operations.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

@@ -47,7 +47,7 @@ describe("measured", () => {
     const places = [
       "/grpc/unary.ts",
       "/services/src/v3/kv.ts",
-      "/member/src/loop/raft-requests.ts",
+      "/member/src/loop/proposals.ts",
       "/wal/src/encoder.ts",
       "/requests/put.ts",
     ].map((end) => paths.findIndex((path) => path.endsWith(end)));

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";
 
 test("the page about proxies does what it says", { skip: skipGuides }, async () => {
-  const { outputs } = await runGuide("proxy.md");
+  const { outputs } = await runGuide("operate/proxy.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

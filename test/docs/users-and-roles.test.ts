@@ -16,7 +16,7 @@ function skipWithoutOpenssl(): string | false {
 test("the guide to users and roles does what it says", {
   skip: skipGuides || skipWithoutOpenssl(),
 }, async () => {
-  const { outputs } = await runGuide("users-and-roles.md");
+  const { outputs } = await runGuide("guide/users-and-roles.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { runGuide, skipGuides } from "./guide.ts";
 
 test("the guide to the v2 API does what it says", { skip: skipGuides }, async () => {
-  const { outputs } = await runGuide("v2.md");
+  const { outputs } = await runGuide("guide/v2.md");
   const [keys, waited, roles] = outputs.map(({ printed }) => printed);
   assert.match(keys, /"action":"set","node":\{"key":"\/foo","value":"bar"/);
   assert.match(keys, /"action":"compareAndSwap","node":\{"key":"\/foo","value":"baz"/);

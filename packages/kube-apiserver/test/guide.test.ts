@@ -14,7 +14,7 @@ const noKubectl = findProgram("kubectl") === undefined ? "kubectl is not install
 test("the guide to the API server does what it says", {
   skip: skipGuides || noKubectl,
 }, async () => {
-  const { outputs } = await runGuide("apiserver.md");
+  const { outputs } = await runGuide("guide/kubernetes.md");
   const printed = (part: string): string => {
     const found = outputs.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);
