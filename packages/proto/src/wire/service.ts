@@ -2,7 +2,7 @@
 import type { MessageType, ServiceDescriptor } from "./message.ts";
 
 /** A method without its service: how it streams, and its types. */
-interface Call<Q extends boolean, A extends boolean, Request, Response> {
+export interface Call<Q extends boolean, A extends boolean, Request, Response> {
   readonly requestStream: Q;
   readonly responseStream: A;
   readonly requestType: MessageType<Request>;
