@@ -57,7 +57,9 @@ function programs(): { program: string; output: string }[] {
 
 test("every link of the package's pages leads to a file of the package", () => {
   const home = join(project, "node_modules/quorate");
-  const pages = ["README.md", ...readdirSync(join(home, "docs")).map((name) => `docs/${name}`)];
+  const below = readdirSync(join(home, "docs"), { recursive: true, encoding: "utf8" });
+  const inDocs = below.filter((name) => name.endsWith(".md")).map((name) => join("docs", name));
+  const pages = ["README.md", ...inDocs];
   const links = pages.flatMap((page) =>
     linksOf(page, readFileSync(join(home, page), "utf8")).map((to) => ({ page, to })),
   );

@@ -251,7 +251,7 @@ function page({ rpcs, paths }: Answers): string {
     "The same for every path that leads to a key or a call: keys over HTTP, the API of etcd's version",
     "2 (`--enable-v2`), the JSON gateway, and pages about the member. A token is sent as",
     "`Authorization: Bearer`. `/v3/auth/disable` is called by gRPC alone, at the end. The version 2",
-    "API has the permissions that [its page](../v2.md#users-and-roles) names, for the directory `ann`.",
+    "API has the permissions that [its page](../../guide/v2.md#users-and-roles) names, for the directory `ann`.",
     "Pages that show how the member does, and no key, need no user, as in etcd; the statistics",
     "of version 2 show what the status does, and need one.",
     "",
