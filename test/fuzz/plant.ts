@@ -9,12 +9,12 @@ import { changeSource } from "@quorate/host/testing";
 const CHANGES: readonly (readonly [file: string, before: string, after: string])[] = [
   [
     "packages/member/src/entry-points.ts",
-    `const message = decoded ?? decodeRequest(kind, request, limits);
+    `message = decoded ?? decodeRequest(kind, request, this.#deps.limits);
       const refusal = this.spaceRefusal(kind, message);
-      if (refusal !== undefined) return refusal;
-      checkMessage(kind, message, limits);`,
-    "",
+      if (refusal !== undefined) return refusal;`,
+    "message = decoded as RequestOf<K>;",
   ],
+  ["packages/member/src/entry-points.ts", "checkMessage(kind, message, limits);", ""],
   [
     "packages/store/src/apply.ts",
     "error instanceof WireError ? malformation(data) : undefined",
