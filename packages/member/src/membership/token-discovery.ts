@@ -7,7 +7,7 @@
  *
  * Of more members than the size, those that registered first are the cluster.
  */
-import { type Clock, LineLimit, type Logger } from "@quorate/host";
+import { Backoff, type Clock, LineLimit, type Logger } from "@quorate/host";
 import { CodedError, idToHex } from "@quorate/proto";
 import type { DiscoveryConfig } from "../config/discovery-config.ts";
 import type { MemberConfig } from "../config/member-config.ts";
@@ -113,7 +113,7 @@ class Joining {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #lines = new LineLimit();
-  #retryMs = FIRST_RETRY_MS;
+  readonly #retries = new Backoff({ firstMs: FIRST_RETRY_MS, mostMs: LAST_RETRY_MS });
 
   constructor(registry: Registry, token: string, memberId: bigint, clock: Clock, logger: Logger) {
     this.#registry = registry;
@@ -241,16 +241,16 @@ class Joining {
     for (;;) {
       try {
         const result = await call();
-        this.#retryMs = FIRST_RETRY_MS;
+        this.#retries.reset();
         return result;
       } catch (error) {
+        const pauseMs = this.#retries.nextMs();
         this.#logger.warn("retry connecting to discovery service", {
           reason,
-          backoff: `${this.#retryMs / 1000}s`,
+          backoff: `${pauseMs / 1000}s`,
           error: (error as Error).message,
         });
-        await this.#pause(this.#retryMs);
-        this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS);
+        await this.#pause(pauseMs);
       }
     }
   }

@@ -7,6 +7,7 @@ import {
   GrpcCode,
   KVService,
   RangeRequest,
+  WatchCreateRequest,
   WatchRequest,
   WatchService,
 } from "@quorate/proto";
@@ -99,16 +100,7 @@ function watchOnce(upstream: Upstream): Promise<string | undefined> {
       message: () => end(undefined),
       ended: () => end("WATCH TIMEOUT"),
     });
-    const create = {
-      key: KEY,
-      rangeEnd: new Uint8Array(0),
-      startRevision: 0,
-      progressNotify: false,
-      filters: [],
-      prevKv: false,
-      watchId: 0,
-      fragment: false,
-    };
+    const create = WatchCreateRequest.create({ key: KEY });
     stream.send(WatchRequest.encode({ requestUnion: { case: "createRequest", value: create } }));
   });
 }
