@@ -5,12 +5,10 @@
  *       -> prepareForUpdate -> metadata that stays -> validation -> warnings -> canonicalize
  *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
  */
-
 import { CodedError } from "@quorate/proto";
-import { withMetadata } from "../meta/change.ts";
 import { invalidValue } from "../meta/field-errors.ts";
 import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import type { KubeObject, ObjectMeta } from "../meta/object.ts";
+import { type KubeObject, type ObjectMeta, withMetadata } from "../meta/object.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
 import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
