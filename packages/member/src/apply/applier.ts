@@ -10,7 +10,7 @@
  * Bound: Raft hands out no more than `maxCommittedBytesPerReady` that is not applied yet.
  */
 import type { Clock, Logger } from "@quorate/host";
-import type { Counter, Histogram } from "@quorate/metrics";
+import type { Histogram } from "@quorate/metrics";
 import { type LeaseGrantResponse, raftpb } from "@quorate/proto";
 import {
   type AppliedEntry,
@@ -22,6 +22,7 @@ import {
 import type { Corruption } from "../corruption/index.ts";
 import type { FaultHook } from "../loop/fault-points.ts";
 import type { Standstill } from "../loop/loop-turns.ts";
+import type { MalformedReport } from "../loop/malformed-report.ts";
 import type { Proposals } from "../loop/proposals.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Publication } from "../publication.ts";
@@ -290,21 +291,4 @@ class RequestMetrics {
     this.#byKind.set(kind, made);
     return made;
   }
-}
-
-/** Reports an entry of the log that does not decode: it changes nothing, on no member. */
-export type MalformedReport = (entry: raftpb.Entry, error: Error) => void;
-
-/** Counts such entries and logs each with its index. */
-export function malformedReport(counter: Counter, logger: Logger): MalformedReport {
-  return (entry, error) => {
-    counter.add();
-    logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
-    });
-  };
 }
