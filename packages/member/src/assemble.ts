@@ -137,8 +137,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
   /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
   const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
   const malformed = malformedReport(metrics.malformedEntries, logger);
-  /** What many parts need, so that each of them names only what is its own. */
-  const common = { memberId, clusterId, config, clock, logger, metrics, call, timeoutMs };
 
   // --- Callers ---
 
@@ -171,8 +169,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
     { clock, turns, raft, store, requestIds },
   );
   const lifetime = new Lifetime({ turns, proposals, reads, slices });
-  /** What almost all that follows works with. */
-  const core = { ...common, store, raft, turns, lifetime, leader, proposals, reads };
 
   // --- Peers ---
 
@@ -207,7 +203,19 @@ export function assemble(inputs: MemberInputs): MemberParts {
     logger: snapshotLogger,
   });
   const sent = new SentSnapshots({ clock, raft, turns, lifetime });
-  const port = new PeerPort({ ...core, messages, receiver, sent, departure });
+  const port = new PeerPort({
+    clusterId,
+    config,
+    logger,
+    call,
+    store,
+    raft,
+    turns,
+    messages,
+    receiver,
+    sent,
+    departure,
+  });
   const transport = deps.makeTransport({
     memberId,
     clusterId,
@@ -336,12 +344,31 @@ export function assemble(inputs: MemberInputs): MemberParts {
     },
   );
   const { authority } = auth;
-  const leases = new Leases({ ...core, keeper, slices, authority });
+  const leases = new Leases({
+    clock,
+    call,
+    timeoutMs,
+    store,
+    leader,
+    reads,
+    keeper,
+    slices,
+    authority,
+  });
 
   // --- Cluster ---
 
   const configuration = new Configuration({
-    ...core,
+    memberId,
+    clusterId,
+    clock,
+    logger,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
     transport,
     departure,
     malformed,
@@ -349,19 +376,78 @@ export function assemble(inputs: MemberInputs): MemberParts {
     remotes: state.remotes,
     disconnectDelayMs: config.electionTimeoutMs,
   });
-  const leadership = new Leadership({ ...core, electionTimeoutMs: config.electionTimeoutMs });
+  const leadership = new Leadership({
+    memberId,
+    clock,
+    logger,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    electionTimeoutMs: config.electionTimeoutMs,
+  });
   const reconfiguration = new Reconfiguration({
-    ...core,
+    memberId,
+    clock,
+    logger,
+    metrics,
+    call,
+    timeoutMs,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     strict: config.strictReconfigCheck,
     transport,
     requestIds,
     leadership,
   });
-  const versions = new VersionMonitor(core);
-  const autoPromotion = new AutoPromotion({ ...core, reconfiguration });
-  const publication = new Publication(core);
+  const versions = new VersionMonitor({
+    memberId,
+    clock,
+    logger,
+    call,
+    store,
+    lifetime,
+    leader,
+    proposals,
+  });
+  const autoPromotion = new AutoPromotion({
+    memberId,
+    clock,
+    logger,
+    store,
+    raft,
+    reconfiguration,
+  });
+  const publication = new Publication({
+    memberId,
+    clusterId,
+    config,
+    clock,
+    logger,
+    metrics,
+    store,
+    lifetime,
+    proposals,
+  });
   const corruption = new Corruption({
-    ...core,
+    memberId,
+    clusterId,
+    config,
+    clock,
+    logger,
+    call,
+    store,
+    raft,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     exchange,
     standstill,
     configuration,
@@ -411,7 +497,15 @@ export function assemble(inputs: MemberInputs): MemberParts {
     faults,
   });
   const loop = new MemberLoop({
-    ...core,
+    clock,
+    logger,
+    metrics,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     wal,
     unwritten,
     transport,
@@ -444,6 +538,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
 
   // --- The ways in ---
 
+  const asking = { memberId, clock, call, store };
   const entry: EntryPointDeps = {
     limits,
     proposals,
@@ -453,8 +548,8 @@ export function assemble(inputs: MemberInputs): MemberParts {
     watches,
     authority,
     quota: space.keeper,
-    tokenRoles: new FeatureSupport("token-roles", core),
-    userCreations: new FeatureSupport("user-creations", core),
+    tokenRoles: new FeatureSupport("token-roles", asking),
+    userCreations: new FeatureSupport("user-creations", asking),
   };
   return {
     ...inputs,
