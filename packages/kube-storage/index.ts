@@ -59,6 +59,7 @@ export {
   nameIsPathSegment,
 } from "./src/meta/names.ts";
 export {
+  inNamespace,
   isObject,
   type Json,
   type JsonObject,
@@ -70,6 +71,7 @@ export {
   type OwnerReference,
   withField,
   withMetadata,
+  withoutSystemFields,
 } from "./src/meta/object.ts";
 export {
   FOREGROUND_FINALIZER,

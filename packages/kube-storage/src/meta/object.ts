@@ -4,6 +4,7 @@
  * Objects are immutable once they are decoded: caches, watches and responses share them. Code that
  * changes one makes a copy first (`copyOf`, or a spread of the part that changes).
  */
+import { badRequest } from "./status.ts";
 
 /** A JSON value. Integers beyond 2^53 do not occur in Kubernetes' types. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -108,13 +109,30 @@ export function withField(object: KubeObject, field: string, value: unknown): Ku
   return rest as KubeObject;
 }
 
-/** A copy without the fields that only the server sets (rest.WipeObjectMetaSystemFields). */
+/**
+ * The object without the fields of a deletion and selfLink, which only the server sets
+ * (rest.WipeObjectMetaSystemFields). A new object's uid and creationTimestamp are set when it is
+ * stored.
+ */
 export function withoutSystemFields(object: KubeObject): KubeObject {
-  return withMetadata(object, {
-    uid: undefined,
-    creationTimestamp: undefined,
-    deletionTimestamp: undefined,
-    deletionGracePeriodSeconds: undefined,
-    selfLink: undefined,
-  } as Partial<ObjectMeta>);
+  const { deletionTimestamp, deletionGracePeriodSeconds, ...rest } = object.metadata;
+  const { selfLink, ...metadata } = rest as ObjectMeta & { selfLink?: string };
+  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined && !selfLink)
+    return object;
+  return { ...object, metadata };
+}
+
+/**
+ * The object with a request's namespace; "" is that of a resource without namespaces
+ * (rest.EnsureObjectNamespaceMatchesRequestNamespace).
+ * @throws ApiError 400 where it names another one
+ */
+export function inNamespace(object: KubeObject, wanted: string): KubeObject {
+  const { namespace = "" } = object.metadata;
+  if (namespace === wanted) return object;
+  if (namespace !== "" && wanted !== "")
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  return withMetadata(object, { namespace: wanted === "" ? undefined : wanted });
 }

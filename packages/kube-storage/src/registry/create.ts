@@ -7,9 +7,9 @@
 
 import type { Random } from "@quorate/host";
 import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import { type KubeObject, withMetadata, withoutSystemFields } from "../meta/object.ts";
+import { inNamespace, type KubeObject, withMetadata } from "../meta/object.ts";
 import { validateObjectMeta } from "../meta/object-meta-validation.ts";
-import { ApiError, badRequest, invalid } from "../meta/status.ts";
+import { ApiError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
 import { metaTime } from "../meta/time.ts";
 import type { RequestContext } from "../rest/context.ts";
@@ -23,28 +23,11 @@ import type { StoreContext } from "./store-context.ts";
 /** Sets uid, creationTimestamp and a generated name. */
 export function withSystemFields({ parts }: StoreContext, object: KubeObject): KubeObject {
   const { name = "", generateName: base = "" } = object.metadata;
-  return withMetadata(withoutSystemFields(object), {
+  return withMetadata(object, {
     uid: newUid(parts.random),
     creationTimestamp: metaTime(parts.clock.wallMs()),
     name: name === "" && base !== "" ? generateName(base, parts.random) : object.metadata.name,
   });
-}
-
-/** Sets the namespace of the request. Throws ApiError 400 where the object has another one. */
-export function inRequestNamespace(
-  { spec }: StoreContext,
-  ctx: RequestContext,
-  object: KubeObject,
-): KubeObject {
-  const wanted = spec.namespaced ? ctx.namespace : "";
-  const { namespace = "" } = object.metadata;
-  if (namespace === wanted) return object;
-  if (namespace !== "" && wanted !== "") {
-    throw badRequest(
-      "the namespace of the provided object does not match the namespace sent on the request",
-    );
-  }
-  return withMetadata(object, { namespace: wanted === "" ? undefined : wanted });
 }
 
 /** The object as it will be written. Throws ApiError. Warnings go to the request's context. */
@@ -55,7 +38,10 @@ export async function beforeCreate(
 ): Promise<KubeObject> {
   const { spec } = context;
   const { strategy, kind, namespaced, nameRule = nameIsDnsSubdomain } = spec;
-  const prepared = strategy.prepareForCreate(ctx, inRequestNamespace(context, ctx, created));
+  const prepared = strategy.prepareForCreate(
+    ctx,
+    inNamespace(created, namespaced ? ctx.namespace : ""),
+  );
   const name = prepared.metadata.name ?? "";
   const anyName = nameRule === nameIsPathSegment;
   const errors = [
