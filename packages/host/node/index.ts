@@ -12,7 +12,14 @@ export {
 export { nodeClock } from "./clock.ts";
 export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
-export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
+export {
+  Door,
+  type DoorAddress,
+  type DoorServant,
+  MAX_HELD_CONNECTIONS,
+  type OpenDoor,
+  openDoor,
+} from "./door.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
