@@ -320,6 +320,12 @@ const own: Group = {
           about: "the end-to-end tests, with more repetitions",
           steps: () => [{ args: ["--test", "test/e2e/*.test.ts"], env: { QUORATE_SOAK: "1" } }],
         },
+        "front-ends": {
+          about: "front-end threads that end each second for ten minutes",
+          steps: () => [
+            { args: ["--test", "test/e2e/front-ends.test.ts"], env: { QUORATE_SOAK: "1" } },
+          ],
+        },
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
         stream: {
           about: "a range that is longer than memory",

@@ -18,7 +18,7 @@ import {
   type Logger,
   type Timer,
 } from "@quorate/host";
-import type { OpenDoor } from "@quorate/host/node";
+import { type OpenDoor, threadProcessorMs } from "@quorate/host/node";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
 import { methodPaths, ringMemory, ServedFront, type ServedFrontOptions } from "../index.ts";
 import {
@@ -38,8 +38,12 @@ import {
 export const MAX_UNREAD_SOCKETS = 32;
 /** Sockets that wait for a front-end; the newest is closed beyond. */
 export const MAX_WAITING_SOCKETS = 4096;
-/** Looks without a beat between them after which a front-end is ended: a second. */
-export const MAX_SILENT_LOOKS = 4;
+/**
+ * A front-end is ended when it has had so much processor time since its last beat. One that gets no
+ * processor, because others have them all, is not to blame, and has longer.
+ */
+export const SILENT_PROCESSOR_MS = 1000;
+export const SILENT_MS = 10_000;
 /** A thread that does not serve after this long is ended. */
 const START_LIMIT_MS = 30_000;
 /** What a front-end may take longer than the grace it is given. */
@@ -127,9 +131,9 @@ export class FrontThreads {
     return [...this.#threads].filter((thread) => thread.isServing).length;
   }
 
-  /** The identifiers of the threads, for tests. */
-  get threadIds(): readonly number[] {
-    return [...this.#threads].map((thread) => thread.id);
+  /** Sockets of each front-end. */
+  get connections(): readonly number[] {
+    return [...this.#threads].map((thread) => thread.connections);
   }
 
   /** Has the connections end, and cuts them off after the grace. */
@@ -229,13 +233,14 @@ class FrontThread {
   readonly #owner: FrontThreadOwner;
   readonly #deps: FrontThreadsDeps;
   readonly #startedMs: number;
-  readonly id: number;
   isServing = false;
   report: unknown;
   #isClosing = false;
   #handed = 0;
   #beat = 0;
-  #silentLooks = 0;
+  #thread: number | undefined;
+  /** When it was first found without a beat, and what processor time it had had. */
+  #silent: { readonly sinceMs: number; readonly processorMs: number } | undefined;
   #error: string | undefined;
   readonly #over = Promise.withResolvers<void>();
 
@@ -270,7 +275,6 @@ class FrontThread {
     const { resourceLimits } = options;
     const worker = new Worker(options.url, { workerData: data, resourceLimits });
     this.#worker = worker;
-    this.id = worker.threadId;
     worker.on("message", (message: FromThread) => this.#received(message));
     worker.on("error", (error) => {
       this.#error ??= error instanceof Error ? error.message : String(error);
@@ -311,14 +315,26 @@ class FrontThread {
   }
 
   look(isLate: boolean, nowMs: number): void {
+    if (!this.isServing) {
+      if (nowMs - this.#startedMs > START_LIMIT_MS) this.#fail("it does not serve");
+      return;
+    }
+    // Also where what it has written into the memory keeps it from waking this thread.
+    this.#front.woken();
     const beat = Atomics.load(this.#status, BEAT);
-    const isSilent = this.isServing && beat === this.#beat && !isLate;
-    this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
-    this.#beat = beat;
-    if (this.#silentLooks >= MAX_SILENT_LOOKS)
-      this.#fail(`no answer for ${(MAX_SILENT_LOOKS * BEAT_PERIOD_MS) / 1000}s`);
-    else if (!this.isServing && nowMs - this.#startedMs > START_LIMIT_MS)
-      this.#fail("it does not serve");
+    if (beat !== this.#beat || isLate) {
+      this.#beat = beat;
+      this.#silent = undefined;
+      return;
+    }
+    const processorMs = this.#thread === undefined ? 0 : (threadProcessorMs(this.#thread) ?? 0);
+    this.#silent ??= { sinceMs: nowMs, processorMs };
+    const spentMs = processorMs - this.#silent.processorMs;
+    // The beat that it owes was due when the silence was found, at the latest.
+    if (spentMs + BEAT_PERIOD_MS >= SILENT_PROCESSOR_MS)
+      this.#fail(`it does not answer, and takes the processor (${Math.round(spentMs)}ms)`);
+    else if (nowMs - this.#silent.sinceMs >= SILENT_MS)
+      this.#fail(`no answer for ${SILENT_MS / 1000}s`);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -342,6 +358,7 @@ class FrontThread {
     switch (message.kind) {
       case "ready":
         this.isServing = !this.#isClosing;
+        this.#thread = message.thread;
         this.#owner.ready();
         return;
       case "report":

@@ -5,7 +5,7 @@
 import type { AddressInfo, Socket } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Clock, HttpExchangeHandler, LogFields, Logger, LogLevel } from "@quorate/host";
-import { type DoorServant, nodeClock, type OpenDoor } from "@quorate/host/node";
+import { type DoorServant, nodeClock, type OpenDoor, threadNumber } from "@quorate/host/node";
 import type { ServiceTable } from "@quorate/rpc";
 import { MemberServices } from "../index.ts";
 import {
@@ -101,7 +101,7 @@ export async function runFront(
   nodeClock.every(REPORT_PERIOD_MS, () => post({ kind: "report", report: server.report() }));
   await server.listen();
   link.woken();
-  post({ kind: "ready" });
+  post({ kind: "ready", thread: threadNumber() });
 }
 
 /** The place of a door that another thread keeps: it is served what that thread accepts. */

@@ -33,7 +33,7 @@ export type ToThread =
 export type FromThread =
   | typeof WAKE
   /** It serves. */
-  | { readonly kind: "ready" }
+  | { readonly kind: "ready"; readonly thread: number | undefined }
   | { readonly kind: "report"; readonly report: unknown }
   | {
       readonly kind: "log";

@@ -42,7 +42,7 @@ export class FrontExchange extends Exchange implements FrontCall {
   }
 
   /** Gives the request to the handler. */
-  start(): void {
+  begin(): void {
     this.serve();
   }
 

@@ -141,7 +141,7 @@ export class ServedFront implements LinkOwner {
         this.#checkNew(record.call);
         const exchange = new FrontExchange(this.#context, record.call, record.value, message);
         this.#calls.set(record.call, exchange);
-        exchange.start();
+        exchange.begin();
         return;
       }
       case ToMember.Message:

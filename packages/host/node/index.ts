@@ -38,7 +38,7 @@ export {
   type NodeLoggerOptions,
   nodeLogger,
 } from "./logger.ts";
-export { machineLimits } from "./machine.ts";
+export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";
