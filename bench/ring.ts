@@ -107,7 +107,7 @@ async function runWorker(task: Task, port: MessagePort): Promise<void> {
   let isOver = false;
   const woken = (): void => {
     do {
-      while (responses.fetch()) {
+      while (responses.readBatch()) {
         while (responses.next()) {
           answered++;
           if (!isOver) requests.write(HEAD, payload, PAYLOAD_BYTES, true);
@@ -156,7 +156,7 @@ async function measure(way: Way, inFlight: number, measureMs: number): Promise<s
   const woken = (): void => {
     wakeUps++;
     do {
-      while (requests.fetch()) {
+      while (requests.readBatch()) {
         while (requests.next()) {
           served++;
           responses.write(HEAD, payload, PAYLOAD_BYTES, true);

@@ -1,9 +1,9 @@
 /**
- * The front-ends of a member: their threads, which sockets each has, and what happens when one ends.
+ * The front-ends of a member: their threads, the sockets of each, and what happens when one ends.
  *
  *     starting --ready--> serving --closed--> ended
- *          \                 \-- error, out of memory, no beat, broken ring --> ended
- *           \-- error ---------------------------------------------------> ended --pause--> starting
+ *          \                \-- error, out of memory, no beat, broken ring --> ended
+ *           \-- error --> ended --pause--> starting
  *
  * The member's thread accepts, and hands each socket, unread, to the front-end that has the fewest.
  * A front-end gets a few at a time: the next ones when it has read from those, so that a crowd of
@@ -201,13 +201,20 @@ export class FrontThreads {
     if (next > 0) waiting.splice(0, next);
   }
 
-  /** Of the front-ends that take a socket now, the one that has the fewest. */
+  /**
+   * Of the front-ends that take a socket now, the one that has the fewest; undefined also where it
+   * would have far more than one that takes none: that one will again, or will be ended.
+   */
   #idlest(): FrontThread | undefined {
     let idlest: FrontThread | undefined;
+    let fewest = Number.POSITIVE_INFINITY;
     for (const thread of this.#threads) {
+      if (!thread.isServing) continue;
+      fewest = Math.min(fewest, thread.connections);
       if (!thread.takesSockets) continue;
       if (idlest === undefined || thread.connections < idlest.connections) idlest = thread;
     }
+    if (idlest === undefined || idlest.connections > fewest + MAX_UNREAD_SOCKETS) return undefined;
     return idlest;
   }
 
@@ -306,7 +313,7 @@ class FrontThread {
     try {
       const message: ToThread = { kind: "socket", place, socket };
       // Node's types do not have sockets among what can be transferred.
-      this.#worker.postMessage(message, [socket as unknown as ArrayBuffer]);
+      this.#worker.postMessage(message, [socket as object as ArrayBuffer]);
       this.#handed = (this.#handed + 1) | 0;
     } catch {
       // It was closed by its client meanwhile.

@@ -53,20 +53,22 @@ export function toFront(kind: number, call: number, detail = 0, value = 0): Reco
   return head;
 }
 
+/** What a call by gRPC or JSON begins with. */
+export interface CallStart {
+  readonly number: number;
+  readonly caller: FrontCaller;
+  readonly path: string;
+  readonly startedMs: number;
+  /** Until the deadline; below 0 or NaN for none. */
+  readonly leftMs: number;
+}
+
 /** A call by gRPC or JSON. */
 export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements FrontCall {
   protected readonly number: number;
   readonly #caller: FrontCaller;
 
-  /** @param leftMs until the deadline; below 0 for none */
-  constructor(
-    shared: ServedContext,
-    number: number,
-    caller: FrontCaller,
-    path: string,
-    startedMs: number,
-    leftMs: number,
-  ) {
+  constructor(shared: ServedContext, { number, caller, path, startedMs, leftMs }: CallStart) {
     super(shared, path, startedMs, leftMs >= 0 ? startedMs + leftMs : undefined);
     this.number = number;
     this.#caller = caller;

@@ -103,7 +103,7 @@ export class Link {
     const reader = this.#reader;
     try {
       for (let batches = 0; !this.#isOver; ) {
-        if (!reader.fetch()) {
+        if (!reader.readBatch()) {
           if (reader.sleep()) break;
           continue;
         }

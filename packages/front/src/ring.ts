@@ -28,6 +28,7 @@
  * count or a length that no writer of this file makes. The writer does the same with `taken`.
  */
 
+import { CodedError } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 
 const WRITTEN = 0;
@@ -43,7 +44,7 @@ export const MAX_PIECE_BYTES: number = 32 * 1024;
 /** The region of a ring: a few of the longest records, and a thousand common ones. */
 export const RING_BYTES: number = 1024 * 1024;
 const MAX_RECORD_BYTES = RECORD_BYTES + MAX_PIECE_BYTES;
-/** The reader's own memory: as large as what sockets read into, and a few of the longest records. */
+/** The reader's own memory: it has space for a few of the longest records. */
 const SLAB_BYTES: number = 128 * 1024;
 /** From this size on, a copy by the platform is faster than a loop. */
 const COPY_BYTES = 64;
@@ -51,10 +52,9 @@ const COPY_BYTES = 64;
 const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /** The memory holds what no writer of this file makes. */
-export class RingError extends Error {
+export class RingError extends CodedError<"BrokenRing"> {
   constructor(problem: string) {
-    super(`broken ring: ${problem}`);
-    this.name = "RingError";
+    super("RingError", "BrokenRing", `broken ring: ${problem}`);
   }
 }
 
@@ -208,7 +208,7 @@ export class RingReader implements RingRecord {
    * Copies what there is, as far as memory of one slab goes. False if there is nothing.
    * @throws RingError
    */
-  fetch(): boolean {
+  readBatch(): boolean {
     const ring = this.#ring;
     const written = Atomics.load(ring.words, WRITTEN) >>> 0;
     const available = (written - this.#taken) >>> 0;
@@ -227,7 +227,7 @@ export class RingReader implements RingRecord {
   }
 
   /**
-   * The next record of what was fetched: this object has its fields. False behind the last one.
+   * The next record of the batch: this object has its fields. False behind the last one.
    */
   next(): boolean {
     const at = this.#at;

@@ -4,8 +4,8 @@
  *
  *     record -> checked -> a call with its caller -> handler -> record
  *
- * Nothing in a record is trusted: a kind, method, call or length that cannot be breaks the link, and
- * all calls of the front-end are then cancelled, as for a connection that is lost.
+ * Nothing in a record is trusted: a kind, method, call or length that cannot be breaks the link.
+ * All calls of the front-end are then cancelled, as for a connection that is lost.
  */
 import type { Clock, HttpExchangeHandler, Logger } from "@quorate/host";
 import {
@@ -17,7 +17,7 @@ import {
   type StreamHandler,
   type UnaryHandler,
 } from "@quorate/rpc";
-import { type FrontCall, FrontCaller } from "./front-call.ts";
+import { type CallStart, type FrontCall, FrontCaller } from "./front-call.ts";
 import { FrontExchange } from "./front-exchange.ts";
 import { FrontStream } from "./front-stream.ts";
 import { FrontUnary } from "./front-unary.ts";
@@ -125,14 +125,14 @@ export class ServedFront implements LinkOwner {
         return;
       case ToMember.Unary: {
         const { path, handler } = of(this.#unary, record.detail);
-        const call = new FrontUnary(this.#context, ...this.#start(record, path));
+        const call = new FrontUnary(this.#context, this.#start(record, path));
         this.#calls.set(record.call, call);
         call.handle(handler, message);
         return;
       }
       case ToMember.Stream: {
         const { path, handler } = of(this.#stream, record.detail);
-        const call = new FrontStream(this.#context, ...this.#start(record, path));
+        const call = new FrontStream(this.#context, this.#start(record, path));
         this.#calls.set(record.call, call);
         call.start(handler);
         return;
@@ -174,15 +174,17 @@ export class ServedFront implements LinkOwner {
   }
 
   /** What a call of gRPC's begins with, checked. */
-  #start(
-    record: RingRecord,
-    path: string,
-  ): [call: number, caller: FrontCaller, path: string, nowMs: number, timeMs: number] {
-    this.#checkNew(record.call);
-    const caller = this.#callers[record.value];
-    // NaN and what is below 0 stand for no deadline, as NO_TIME does.
+  #start({ call, value, timeMs }: RingRecord, path: string): CallStart {
+    this.#checkNew(call);
+    const caller = this.#callers[value];
     if (caller === undefined) throw new RingError("an identity");
-    return [record.call, caller, path, this.#deps.clock.monotonicMs(), record.timeMs];
+    return {
+      number: call,
+      caller,
+      path,
+      startedMs: this.#deps.clock.monotonicMs(),
+      leftMs: timeMs,
+    };
   }
 
   #checkNew(call: number): void {

@@ -22,14 +22,18 @@ const MISCHIEF: Readonly<Record<string, () => void>> = {
   "/garbage": () => {
     const { rings } = workerData as { rings: { outbound: SharedArrayBuffer } };
     const words = new Int32Array(rings.outbound);
-    for (let i = 0; i < words.length; i++) words[i] = Math.imul(i + 1, 0x9e3779b1);
+    setInterval(() => {
+      for (let i = 0; i < words.length; i++) words[i] = Math.imul(i + 1, 0x9e3779b1);
+    }, 1);
   },
 };
 
 await runFront(async ({ services, http, doors, clock, logger }) => {
   const handler: HttpExchangeHandler = (exchange) => {
-    MISCHIEF[exchange.head.path]?.();
-    return http(exchange);
+    const mischief = MISCHIEF[exchange.head.path];
+    if (mischief === undefined) return http(exchange);
+    mischief();
+    return {};
   };
   const server = new EngineServer(
     { listen: doors.map((door) => ({ secure: false, door })) },

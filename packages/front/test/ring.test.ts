@@ -59,7 +59,7 @@ test("records come out as they went in, in order, over the end of the ring and w
       }
       if (random.below(40) > 0) continue;
       const records: { record: Sent; payload: Uint8Array }[] = [];
-      while (reader.fetch())
+      while (reader.readBatch())
         while (reader.next()) {
           const { kind, detail, call, value, timeMs, isLast, payload } = reader;
           const record = {
@@ -92,7 +92,7 @@ test("a writer that found no space is woken when the reader has taken something,
   while (write()) written++;
   assert.equal(written, Math.floor(SMALL_RING_BYTES / (RECORD_BYTES + MAX_PIECE_BYTES)));
   writer.publish();
-  assert.ok(reader.fetch());
+  assert.ok(reader.readBatch());
   assert.ok(reader.takesFromFull());
   assert.ok(!reader.takesFromFull());
   assert.ok(write());
@@ -121,7 +121,7 @@ test("whatever is in the memory, the reader returns records within it or throws 
           : random.below(words.length);
     words[word] = random.below(2) === 0 ? random.uint32() | 0 : random.below(1 << 20);
     try {
-      while (reader.fetch())
+      while (reader.readBatch())
         while (reader.next()) {
           assert.ok(reader.payload.length <= MAX_PIECE_BYTES);
           assert.ok(reader.kind <= 255 && reader.detail <= 65_535);

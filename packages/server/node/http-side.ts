@@ -1,4 +1,4 @@
-/** What a member serves over HTTP on its ports for clients and metrics, besides the JSON gateway. */
+/** What a member serves over HTTP on its ports for clients and metrics, beside the gateway. */
 import type { HttpExchangeHandler } from "@quorate/host";
 import type { HttpKvParts } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";

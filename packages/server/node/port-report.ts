@@ -31,23 +31,23 @@ interface Counts {
 /** Reports added up, number by number; all have the same numbers. */
 export function sumOf(reports: readonly PortReport[]): PortReport {
   const sum: Counts = {};
-  for (const report of reports) add(sum, report as unknown as Counts);
-  return sum as unknown as PortReport;
+  for (const report of reports) add(sum, report);
+  return sum as object as PortReport;
 }
 
 /** What remains of the report of a thread that has ended. */
 export function pastOf(report: PortReport): PortReport {
   const past: Counts = {};
-  add(past, report as unknown as Counts);
+  add(past, report);
   dropGauges(past);
-  return past as unknown as PortReport;
+  return past as object as PortReport;
 }
 
-function add(sum: Counts, counts: Counts): void {
-  for (const [name, value] of Object.entries(counts)) {
+function add(sum: Counts, counts: object): void {
+  for (const [name, value] of Object.entries(counts) as [string, unknown][]) {
     const before = sum[name];
     if (typeof value === "number") sum[name] = (typeof before === "number" ? before : 0) + value;
-    else if (value !== undefined) {
+    else if (typeof value === "object" && value !== null) {
       const inner = typeof before === "object" ? before : {};
       add(inner, value);
       sum[name] = inner;

@@ -1,6 +1,6 @@
 /**
- * The client port of a member: an engine on the member's thread, or front-end threads with an engine
- * each (--frontend-threads). Unix sockets cannot go to another thread: they stay on the member's.
+ * The client port of a member: an engine on the member's thread, or front-end threads with an
+ * engine each (--frontend-threads). Unix sockets cannot go to another thread: they stay here.
  */
 import { availableParallelism } from "node:os";
 import { FrontThreads } from "@quorate/front/node";
@@ -37,8 +37,8 @@ const METADATA_FIELDS = [
   "grpcgateway-accept",
 ];
 /**
- * Bytes of a stream that an engine on a front-end holds: the member sees in steps of half of it what
- * a slow client has taken.
+ * Bytes of a stream that an engine on a front-end holds: in steps of half of it the member sees
+ * what a slow client has taken.
  */
 const FRONT_SEND_BUDGET_BYTES: number = 128 * 1024;
 /** A thread's heap: an eighth of the memory for all of them, within these bounds. */
