@@ -15,6 +15,7 @@ import {
   KVService,
   LeaseGrantRequest,
   LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
   LeaseService,
   PutRequest,
   WatchCreateRequest,
@@ -25,7 +26,7 @@ import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { Connection } from "./connection.ts";
-import { eachField, varint } from "./streams.ts";
+import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
 export interface SoakOptions {
@@ -71,9 +72,7 @@ const patienceMs = 180_000;
 const firstId = 1_000_000;
 const mib = 2 ** 20;
 
-/** Fields of LeaseKeepAliveResponse, WatchResponse, Event and KeyValue. */
-const idField = 2;
-const ttlField = 3;
+/** Fields of WatchResponse, Event and KeyValue. */
 const createdField = 3;
 const eventsField = 11;
 const typeField = 1;
@@ -195,15 +194,10 @@ class Soak {
   }
 
   #answered(message: Buffer): void {
-    let lease = -1;
-    let ttl = 0;
-    eachField(message, 0, message.length, (field, start) => {
-      if (field === idField) lease = varint(message, start) - firstId;
-      else if (field === ttlField) ttl = varint(message, start);
-    });
+    const { ID, TTL } = LeaseKeepAliveResponse.decode(message);
     this.#renewals++;
-    if (ttl === 0) this.#refused++;
-    else this.#answeredMs[lease] = performance.now();
+    if (TTL === 0) this.#refused++;
+    else this.#answeredMs[Number(ID) - firstId] = performance.now();
   }
 
   async #openStreams(): Promise<void> {
