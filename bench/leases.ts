@@ -18,6 +18,7 @@ import {
   LeaseKeepAliveResponse,
   LeaseService,
   PutRequest,
+  toLatin1,
   WatchCreateRequest,
   WatchRequest,
   WatchService,
@@ -121,7 +122,7 @@ class Soak {
   async #open(
     member: number,
     path: string,
-    streamed?: (message: Buffer) => void,
+    streamed?: (message: Uint8Array) => void,
     done?: (ok: boolean) => void,
     failed = this.#failed,
   ): Promise<Connection> {
@@ -176,15 +177,14 @@ class Soak {
     await Promise.race([created, this.#broken.promise]);
   }
 
-  #event(bytes: Buffer, start: number, end: number): void {
+  #event(bytes: Uint8Array, start: number, end: number): void {
     let isDeleted = false;
     let lease = -1;
     eachField(bytes, start, end, (field, at, until) => {
       if (field === typeField) isDeleted = bytes[at] === 1;
       else if (field === kvField) {
         eachField(bytes, at, until, (inner, keyAt, keyEnd) => {
-          if (inner === keyField)
-            lease = Number(bytes.toString("latin1", keyAt + "lease/".length, keyEnd));
+          if (inner === keyField) lease = Number(toLatin1(bytes, keyAt + "lease/".length, keyEnd));
         });
       }
     });
@@ -193,7 +193,7 @@ class Soak {
     this.#ended++;
   }
 
-  #answered(message: Buffer): void {
+  #answered(message: Uint8Array): void {
     const { ID, TTL } = LeaseKeepAliveResponse.decode(message);
     this.#renewals++;
     if (TTL === 0) this.#refused++;

@@ -54,7 +54,7 @@ export class KeepAliveLoad implements Load {
       granting.close();
     }
     // A lease that is not known is answered without a time to live.
-    const streamed = (client: number, message: Buffer): void =>
+    const streamed = (client: number, message: Uint8Array): void =>
       events.done(client, LeaseKeepAliveResponse.decode(message).TTL > 0);
     const options = {
       paths: [LeaseService.methods.LeaseKeepAlive.path],
@@ -135,7 +135,7 @@ export class FanOutLoad implements Load {
     const arrived = (writer: number): void => {
       if (--this.#missing[writer] === 0) events.done(writer, true);
     };
-    const streamed = (_slot: number, message: Buffer): void =>
+    const streamed = (_slot: number, message: Uint8Array): void =>
       eachField(message, 0, message.length, (field, start, end) => {
         if (field === createdField && message[start] === 1 && ++created === watches) resolve();
         else if (field === canceledField && message[start] === 1)
