@@ -5,12 +5,9 @@
  *
  * A field with an empty object is in the set; with "." the field and what is below it are.
  */
-import type { JsonObject } from "@quorate/kube-storage";
+import { type JsonObject, MAX_JSON_DEPTH } from "@quorate/kube-storage";
 import { EMPTY_SET, type FieldSet, sortedChildren } from "./field-set.ts";
 import { type PathElement, parsePathElement } from "./path-element.ts";
-
-/** Deeper sets are refused. Objects are not deeper either (patch-limits.ts). */
-const MAX_DEPTH = 1000;
 
 const NOTHING: JsonObject = {};
 
@@ -26,7 +23,7 @@ export function fieldSetFromJson(json: JsonObject): FieldSet {
 function readNode(json: unknown, depth: number): FieldSet {
   if (json === null) return { member: true, children: undefined };
   if (typeof json !== "object" || Array.isArray(json)) throw new Error("expected an object");
-  if (depth > MAX_DEPTH) throw new Error("exceeded max depth");
+  if (depth > MAX_JSON_DEPTH) throw new Error("exceeded max depth");
   const children = readChildren(json as JsonObject, depth);
   const member = children === undefined || Object.hasOwn(json as JsonObject, ".");
   return { member, children };
