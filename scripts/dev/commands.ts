@@ -79,6 +79,7 @@ const GENERATORS = [
   "scripts/gen-config-docs.ts",
   "scripts/gen-pictures.ts",
   "scripts/gen-packages.ts",
+  "scripts/gen-regexes.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -201,7 +202,8 @@ const own: Group = {
       step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
     ]),
     gen: {
-      about: "writes what is generated: codecs, OpenAPI, configuration.md, packages.md, pictures",
+      about:
+        "writes what is generated: codecs, OpenAPI, pages, pictures, the list of proved expressions",
       options: {
         check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
       },
