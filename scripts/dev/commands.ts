@@ -321,6 +321,15 @@ const own: Group = {
           about: "the end-to-end tests, with more repetitions",
           steps: () => [{ args: ["--test", "test/e2e/*.test.ts"], env: { QUORATE_SOAK: "1" } }],
         },
+        packages: {
+          about: "the packages' tests, with all that a build leaves out",
+          steps: () => [
+            {
+              args: ["--test", "packages/*/test/**/*.test.ts", "test/scripts/dev.test.ts"],
+              env: { QUORATE_SOAK: "1" },
+            },
+          ],
+        },
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
         stream: {
           about: "a range that is longer than memory",
