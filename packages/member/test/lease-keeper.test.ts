@@ -17,24 +17,10 @@ import {
   LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
-import {
-  type Applied,
-  type AppliedEntry,
-  MAX_CHECKPOINT_LEASES,
-  type RequestKind,
-  Store,
-} from "@quorate/store";
+import { type Applied, type AppliedEntry, type RequestKind, Store } from "@quorate/store";
+import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
-import {
-  LeaseKeeper,
-  MAX_HURRIED_REVOKES_PER_SECOND,
-  MAX_INFLIGHT_CHECKPOINTS,
-  MAX_INFLIGHT_REVOKES,
-  MAX_LOOKS_PER_TURN,
-  MAX_REVOKES_PER_SECOND,
-  MAX_REVOKES_PER_TURN,
-  NotPrimaryError,
-} from "../src/lease/keeper.ts";
+import { LeaseKeeper, NotPrimaryError } from "../src/lease/keeper.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
 
 test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
@@ -93,7 +79,13 @@ class Bench {
   constructor(store: Store, checkpointIntervalMs?: number) {
     this.store = store;
     this.keeper = new LeaseKeeper(
-      { minTtlSeconds: 2, extendMs: 1000, confirmedForMs: 100, checkpointIntervalMs },
+      {
+        minTtlSeconds: 2,
+        extendMs: 1000,
+        confirmedForMs: 100,
+        checkpointIntervalMs,
+        bounds: LEASE_BOUNDS,
+      },
       {
         clock: this.clock,
         logger: silentLogger,
@@ -291,10 +283,10 @@ test("100,000 leases that are due at once, renewed or not, are looked at and rev
   // The time that the heap has for them comes, and they turn out to be renewed.
   await bench.run(6000, 100);
   assert.equal(bench.revokedMs.size, 0);
-  assert.ok(turns >= COUNT / MAX_LOOKS_PER_TURN - 1, `${turns} turns`);
+  assert.ok(turns >= COUNT / LEASE_BOUNDS.maxLooksPerTurn - 1, `${turns} turns`);
   await bench.run(25_000, 100);
   assert.equal(bench.revokedMs.size, COUNT);
-  assert.equal(bench.mostProposed, MAX_REVOKES_PER_TURN);
+  assert.equal(bench.mostProposed, LEASE_BOUNDS.maxRevokesPerTurn);
 });
 
 test("revocations have a rate that rises to its bound while many leases wait, and a bound on those that are awaited", async () => {
@@ -309,16 +301,18 @@ test("revocations have a rate that rises to its bound while many leases wait, an
     perSecond.push(bench.revokedMs.size - before);
   }
   assert.ok(
-    perSecond[0] > 3 * MAX_REVOKES_PER_SECOND && perSecond[0] < MAX_HURRIED_REVOKES_PER_SECOND,
+    perSecond[0] > 3 * LEASE_BOUNDS.maxRevokesPerSecond &&
+      perSecond[0] < LEASE_BOUNDS.maxHurriedRevokesPerSecond,
     `${perSecond} a second`,
   );
   assert.ok(
-    Math.abs(perSecond[1] - MAX_HURRIED_REVOKES_PER_SECOND) <= MAX_HURRIED_REVOKES_PER_SECOND / 10,
+    Math.abs(perSecond[1] - LEASE_BOUNDS.maxHurriedRevokesPerSecond) <=
+      LEASE_BOUNDS.maxHurriedRevokesPerSecond / 10,
     `${perSecond} a second`,
   );
   bench.holds = true;
   await bench.run(10_000);
-  assert.equal(bench.queue.length, MAX_INFLIGHT_REVOKES);
+  assert.equal(bench.queue.length, LEASE_BOUNDS.maxInflightRevokes);
   bench.holds = false;
   await bench.run(5000);
   assert.equal(bench.revokedMs.size, 40_000);
@@ -332,7 +326,7 @@ test("once no caller waits, the rate of revocations is the usual one again", asy
   assert.equal(bench.revokedMs.size, 2500);
   // One look, whose allowance was saved up at the usual rate.
   await bench.run(10_050);
-  assert.equal(bench.revokedMs.size - 2500, MAX_REVOKES_PER_SECOND / 2);
+  assert.equal(bench.revokedMs.size - 2500, LEASE_BOUNDS.maxRevokesPerSecond / 2);
 });
 
 test("a revocation that failed is tried again", async () => {
@@ -489,7 +483,7 @@ test("a new leader counts from what the checkpoints left, and a renewal takes th
 test("checkpoints: so many leases in an entry, so many entries awaited, and the rest follows", async () => {
   const bench = await Bench.open(300_000);
   await bench.lead();
-  const count = (MAX_INFLIGHT_CHECKPOINTS + 2) * MAX_CHECKPOINT_LEASES + 10;
+  const count = (LEASE_BOUNDS.maxInflightCheckpoints + 2) * LEASE_BOUNDS.maxCheckpointLeases + 10;
   for (let id = 1; id <= count; id++) bench.grant(BigInt(id), 1000);
   await bench.run(299_900, 100);
   assert.equal(bench.queue.length, 0);
@@ -502,7 +496,10 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   );
   assert.deepEqual(
     sizes,
-    Array.from({ length: MAX_INFLIGHT_CHECKPOINTS }, () => MAX_CHECKPOINT_LEASES),
+    Array.from(
+      { length: LEASE_BOUNDS.maxInflightCheckpoints },
+      () => LEASE_BOUNDS.maxCheckpointLeases,
+    ),
   );
   // One is lost: the remaining times in it are noted with the next, in five minutes. The others
   // free places for those that wait.
@@ -511,7 +508,7 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   await bench.run(1000);
   const noted = () =>
     [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
-  assert.equal(noted(), count - MAX_CHECKPOINT_LEASES);
+  assert.equal(noted(), count - LEASE_BOUNDS.maxCheckpointLeases);
   await bench.run(300_000, 100);
   assert.equal(noted(), count);
 });
@@ -530,7 +527,7 @@ test("a pile-up that a new leader finds is spread to less than the rate of revoc
     perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
   }
   for (const count of perSecond.values())
-    assert.ok(count <= MAX_REVOKES_PER_SECOND, `${count} in a second`);
+    assert.ok(count <= LEASE_BOUNDS.maxRevokesPerSecond, `${count} in a second`);
   assert.ok(perSecond.size >= 3);
 });
 

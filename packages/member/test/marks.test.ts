@@ -89,6 +89,7 @@ function setUp() {
       maxCatchUpBytes: 1 << 20,
       maxWalFiles: 1,
       maxSnapshotFiles: 5,
+      byteMarkEveryBytes: 1 << 20,
     },
     {
       store,

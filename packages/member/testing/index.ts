@@ -42,7 +42,7 @@ export { DiscoveryError, discoverByToken } from "../src/membership/token-discove
 export { memberMetrics } from "../src/metrics/member-metrics.ts";
 export type { MetricSources } from "../src/metrics/sources.ts";
 export { PUBLISH_RETRY_MS, Publication, type PublicationParts } from "../src/publication.ts";
-export type { AnswerLimits } from "../src/reads/answer-memory.ts";
+export { type AnswerLimits, DEFAULT_ANSWER_LIMITS } from "../src/reads/answer-memory.ts";
 export { MAX_SLICE_STEPS } from "../src/reads/shared-turns.ts";
 export { SLICE_LIMITS, type SliceLimits, Slices } from "../src/reads/slices.ts";
 export { StoreRef } from "../src/reads/store-ref.ts";
@@ -60,4 +60,4 @@ export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
 export type { StreamClient } from "../src/watch/permission.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";
-export { MAX_WATCHERS_AT_ONCE, WatchHub } from "../src/watch/watch-hub.ts";
+export { WatchHub } from "../src/watch/watch-hub.ts";

@@ -38,11 +38,7 @@ import { WatcherGroup } from "./watcher-group.ts";
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
 const EVENTS_BETWEEN_LOOKS = 8;
-/**
- * Watchers of one stream whose events are sent in a row, and how many of all before a look at the
- * time.
- */
-export const MAX_WATCHERS_AT_ONCE = 256;
+/** Watchers whose events are sent before a look at the time. */
 const WATCHERS_BETWEEN_LOOKS = 64;
 const RECHECK_MS = 2;
 
@@ -372,7 +368,7 @@ export class WatchHub implements StreamOwner {
     let watchers = 0;
     for (let i = 0; i < touched.length; i++) {
       const stream = touched[i];
-      watchers += Math.max(1, stream.flush(MAX_WATCHERS_AT_ONCE));
+      watchers += Math.max(1, stream.flush(this.limits.maxWatchersAtOnce));
       if (stream.isTouched) touched.push(stream);
       if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
       watchers = 0;

@@ -156,6 +156,8 @@ export interface SimOptions {
   readonly electionAdvance: boolean;
   /** Proposals, the log in memory and watches may take little memory. */
   readonly smallBounds: boolean;
+  /** Members do little at a time, and let little wait: batches, steps, messages in flight. */
+  readonly smallSteps: boolean;
   /** A leader that hands over may hear nothing for longer than an election timeout. */
   readonly longDeafness: boolean;
   /** Whether what reads the members' logs stops now and then. */
