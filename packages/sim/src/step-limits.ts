@@ -139,11 +139,11 @@ function drawn<T extends object>(
   seed: number,
   part: string,
   product: T,
-  small: { readonly [Bound in keyof T]?: readonly number[] },
+  small: Readonly<Record<string, readonly number[]>>,
 ): T {
   const random = new SeededRandom(BigInt(seed)).fork("bounds");
   const result = { ...product } as Record<string, number>;
-  for (const [name, choices] of Object.entries<readonly number[]>(small)) {
+  for (const [name, choices] of Object.entries(small)) {
     const own = random.fork(`${part} ${name}`);
     if (own.below(3) > 0) result[name] = choices[own.below(choices.length)];
   }
