@@ -239,7 +239,7 @@ const RECHECKS: readonly Recheck[] = [
     file: "kube-storage/src/storage/etcd-store.ts",
     place: "if («fresh.revision === state.revision») throw error;",
     becomes: "false",
-    tests: ["packages/kube-storage/test/storage/*.test.ts"],
+    tests: ["packages/kube-storage/test/storage-*.test.ts"],
   },
 ];
 

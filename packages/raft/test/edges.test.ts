@@ -13,7 +13,12 @@ const { EntryConfChange, EntryConfChangeV2, EntryNormal } = raftpb.EntryType;
 
 const message = (type: raftpb.MessageType, fields: Partial<raftpb.Message> = {}) =>
   raftpb.Message.create({ type, from: 2n, to: 1n, term: 2, ...fields });
-const entry = (index: number, term: number, type = EntryNormal, data = EMPTY) => ({
+const entry = (
+  index: number,
+  term: number,
+  type: raftpb.EntryType = EntryNormal,
+  data: Uint8Array = EMPTY,
+) => ({
   type,
   term,
   index,

@@ -336,7 +336,7 @@ test("each change is seen, counted, told to the observer, and there when the sto
   const invalidated: string[] = [];
   state.observer = {
     changed: () => told++,
-    issued: () => assert.fail("nobody logs in"),
+    authenticated: () => assert.fail("nobody logs in"),
     invalidated: (name) => invalidated.push(name),
   };
   const after = async (change: () => unknown) => {
@@ -415,6 +415,8 @@ test("names of any order come and go", () => {
   }
 });
 
+const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
+
 test("an entry's names, hashes and permissions are bounded, to the byte", () => {
   const { authRoleAdd, authRoleGrantPermission, authUserAdd, authUserChangePassword } =
     AUTH_REQUESTS;
@@ -426,24 +428,31 @@ test("an entry's names, hashes and permissions are bounded, to the byte", () => 
     hashedPassword: toBase64(new Uint8Array(hashBytes)),
   });
   const refusedEntry = (call: () => unknown, text: RegExp) => assert.throws(call, text);
-  assert.equal(authUserAdd.check(user(256, name(limits.MAX_NAME_BYTES))), undefined);
-  assert.equal(authRoleAdd.check({ name: name(limits.MAX_NAME_BYTES) }), undefined);
+  assert.equal(authUserAdd.check(user(256, name(limits.MAX_NAME_BYTES)), LIMITS), undefined);
+  assert.equal(authRoleAdd.check({ name: name(limits.MAX_NAME_BYTES) }, LIMITS), undefined);
   const long = name(limits.MAX_NAME_BYTES + 1);
-  refused("TooManyRequests", () => authUserAdd.check(user(1, long)), /bytes in a name/);
-  refused("TooManyRequests", () => authRoleAdd.check({ name: long }), /bytes in a name/);
+  refused("TooManyRequests", () => authUserAdd.check(user(1, long), LIMITS), /bytes in a name/);
+  refused("TooManyRequests", () => authRoleAdd.check({ name: long }, LIMITS), /bytes in a name/);
   for (const kind of [authUserAdd, authUserChangePassword]) {
-    assert.equal(kind.check(user(256)), undefined);
-    refusedEntry(() => kind.check(user(257)), /not base64, or too long/);
-    refusedEntry(() => kind.check({ ...user(1), hashedPassword: "%" }), /not base64, or too long/);
-    refusedEntry(() => kind.check({ ...user(1), password: "p" }), /a plain password/);
+    assert.equal(kind.check(user(256), LIMITS), undefined);
+    refusedEntry(() => kind.check(user(257), LIMITS), /not base64, or too long/);
+    refusedEntry(
+      () => kind.check({ ...user(1), hashedPassword: "%" }, LIMITS),
+      /not base64, or too long/,
+    );
+    refusedEntry(() => kind.check({ ...user(1), password: "p" }, LIMITS), /a plain password/);
   }
   const perm = (bytes: number, endBytes: number) => ({
     name: "r",
     perm: { permType: 0, key: new Uint8Array(bytes), rangeEnd: new Uint8Array(endBytes) },
   });
   const most = limits.MAX_PERMISSION_KEY_BYTES;
-  assert.equal(authRoleGrantPermission.check(perm(most, most)), undefined);
-  assert.equal(authRoleGrantPermission.check({ name: "r", perm: undefined }), undefined);
+  assert.equal(authRoleGrantPermission.check(perm(most, most), LIMITS), undefined);
+  assert.equal(authRoleGrantPermission.check({ name: "r", perm: undefined }, LIMITS), undefined);
   for (const one of [perm(most + 1, 1), perm(1, most + 1)])
-    refused("TooManyRequests", () => authRoleGrantPermission.check(one), /key of a permission/);
+    refused(
+      "TooManyRequests",
+      () => authRoleGrantPermission.check(one, LIMITS),
+      /key of a permission/,
+    );
 });
