@@ -39,13 +39,6 @@ const RECHECKS: readonly Recheck[] = [
     tests: MARKS_TESTS,
   },
   {
-    change: "leadership ends while it is confirmed for the count of leases",
-    file: KEEPER,
-    place: "if («this.#epoch !== epoch») return;\n    epoch.counting = true;",
-    becomes: "false",
-    tests: KEEPER_TESTS,
-  },
-  {
     change: "leadership ends between two slices of the count of leases",
     file: KEEPER,
     place: "if («this.#epoch !== epoch») return;\n    epoch.promoted = true;",
@@ -56,13 +49,6 @@ const RECHECKS: readonly Recheck[] = [
     change: "leadership ends within the count of leases",
     file: KEEPER,
     place: "yield;\n      if («this.#epoch !== epoch») return;",
-    becomes: "false",
-    tests: KEEPER_TESTS,
-  },
-  {
-    change: "leadership ends while a renewal waits for a confirmation",
-    file: KEEPER,
-    place: "await this.#confirmed(epoch);\n    if («this.#epoch !== epoch») throw",
     becomes: "false",
     tests: KEEPER_TESTS,
   },

@@ -161,7 +161,6 @@ export class LeaseKeeper implements LeaseObserver {
    */
   async #promote(epoch: Epoch): Promise<void> {
     const { clock, logger } = this.#deps;
-    if (this.#epoch !== epoch) return;
     epoch.counting = true;
     await this.#turns.run(MEMBER_SHARE, this.#countAll(epoch));
     if (this.#epoch !== epoch) return;
@@ -291,7 +290,6 @@ export class LeaseKeeper implements LeaseObserver {
   async #renewSlowly(epoch: Epoch, id: bigint, isConfirmed: boolean): Promise<number> {
     const { clock } = this.#deps;
     if (!isConfirmed) await this.#confirmed(epoch);
-    if (this.#epoch !== epoch) throw new NotPrimaryError();
     let mayBeGranted = true;
     for (;;) {
       const now = clock.monotonicMs();

@@ -8,7 +8,8 @@ import type { FaultKind } from "./fault-kinds.ts";
  * hurry: elections, changes of the membership and transfers, without watches and leases. Slow: five
  * minutes between distant sites, where cuts, pauses and syncs last longer than what members wait for.
  */
-export type Theme = "mixed" | "snapshots" | "leases" | "handovers" | "raft" | "slow";
+export const THEMES = ["mixed", "snapshots", "leases", "handovers", "raft", "slow"] as const;
+export type Theme = (typeof THEMES)[number];
 
 /** Of runs about snapshots: how often each fault is chosen, against the others. */
 const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
