@@ -19,38 +19,8 @@ import {
 } from "@quorate/proto";
 import { type Applied, type AppliedEntry, type RequestKind, Store } from "@quorate/store";
 import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
-import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import { LeaseKeeper, NotPrimaryError } from "../src/lease/keeper.ts";
 import { StoreRef } from "../src/reads/store-ref.ts";
-
-test("the heap returns what is due in order, whatever was moved or taken out (seed 1)", () => {
-  let state = 1;
-  const below = (n: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * n);
-  };
-  const heap = new Deadlines<Due>();
-  const model = new Set<Due>();
-  for (let i = 0; i < 20_000; i++) {
-    const some = [...model][below(Math.max(1, model.size))];
-    const kind = below(4);
-    if (kind < 2 && model.size < 40) {
-      const item = { dueMs: below(50), place: -1 };
-      heap.add(item);
-      model.add(item);
-    } else if (kind === 2 && some !== undefined) heap.move(some, below(50));
-    else if (some !== undefined) {
-      heap.remove(some);
-      heap.remove(some);
-      model.delete(some);
-    }
-    assert.equal(heap.size, model.size);
-    assert.equal(
-      heap.first()?.dueMs ?? Number.POSITIVE_INFINITY,
-      Math.min(Number.POSITIVE_INFINITY, ...[...model].map(({ dueMs }) => dueMs)),
-    );
-  }
-});
 
 /** A keeper beside a store whose log is a queue: proposals are applied when the bench says so. */
 class Bench {
@@ -580,4 +550,79 @@ test("a fleet that is gone: 5,000 leases a second end within a second of their t
   );
   assert.equal(lagsMs.length, count);
   assert.ok(lagsMs[0] >= 0 && lagsMs.at(-1)! < 1000);
+});
+
+test("a new leader that is not confirmed asks again, as long as it leads", async () => {
+  const bench = await Bench.open();
+  let asked = 0;
+  bench.confirm = () => {
+    asked++;
+    return asked < 3 ? Promise.reject(new Error("no quorum")) : Promise.resolve();
+  };
+  bench.keeper.leads(1);
+  await bench.run(90);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [1, false]);
+  await bench.run(100);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [2, false]);
+  await bench.run(100);
+  assert.deepEqual([asked, bench.keeper.isPrimary], [3, true]);
+  asked = 0;
+  bench.keeper.leads(2);
+  await turn();
+  bench.keeper.steppedDown();
+  await bench.run(1000);
+  assert.equal(asked, 1);
+});
+
+test("a counted lease is renewed without a look-up only while nothing has to be waited for", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 400);
+  bench.keeper.leads(1);
+  assert.equal(bench.keeper.counted(1n), undefined, "nothing is counted yet");
+  await turn();
+  assert.equal(bench.keeper.counted(2n), undefined, "there is no such lease");
+  assert.equal(bench.keeper.isExpiring(2n), false);
+  const lease = bench.keeper.counted(1n)!;
+  const isRenewed = () => {
+    const before = bench.counters.renewed.value;
+    const renewed = bench.keeper.renewAgain(lease);
+    assert.equal(bench.counters.renewed.value, before + (renewed ? 1 : 0));
+    if (renewed) assert.equal(bench.keeper.remainingMs(1n), 400_000);
+    return renewed;
+  };
+  assert.equal(isRenewed(), true, "confirmed just now");
+  bench.clock.advance(99);
+  assert.equal(isRenewed(), true);
+  bench.clock.advance(1);
+  assert.equal(isRenewed(), false, "a confirmation serves 100 ms");
+  assert.equal(await bench.keeper.renew(1n), 400);
+  assert.equal(isRenewed(), true);
+  bench.checkpoint(1n, 100);
+  assert.equal(isRenewed(), false, "the note must be taken back first");
+  const slow = bench.keeper.renew(1n);
+  await bench.run(20);
+  assert.equal(await slow, 400);
+  assert.equal(isRenewed(), true);
+  bench.holds = true;
+  bench.clock.advance(400_000);
+  assert.equal(await bench.keeper.remainingMs(1n), 0);
+  assert.equal(bench.keeper.isExpiring(1n), true);
+  assert.equal(isRenewed(), false, "its time is over");
+  bench.keeper.steppedDown();
+  await bench.lead();
+  assert.equal(isRenewed(), false, "another leadership");
+});
+
+test("who leads no more revokes and notes nothing, and counts from the start when it leads again", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.grant(2n, 5);
+  await bench.lead();
+  bench.keeper.steppedDown();
+  await bench.run(400_000, 100);
+  assert.deepEqual([bench.revokedMs.size, bench.store.lessor.get(1n)!.remainingSeconds], [0, 0]);
+  await bench.lead();
+  assert.equal(bench.keeper.remainingMs(2n), 6000, "its time, and an election timeout");
+  await bench.run(7000, 100);
+  assert.deepEqual([...bench.revokedMs.keys()], [2n]);
 });
