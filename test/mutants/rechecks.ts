@@ -200,14 +200,14 @@ const RECHECKS: readonly Recheck[] = [
     tests: ["packages/server/test/watch.test.ts", "packages/server/test/watch-random.test.ts"],
   },
   {
-    change: "a session expires while its lock is waited for (client)",
+    change: "the session of a client expires while it waits for a lock",
     file: "client/src/lock.ts",
     place: "if («kvs[0]?.createRevision !== entry.revision») throw",
     becomes: "false",
-    tests: ["packages/client/test/lock*.test.ts"],
+    tests: ["packages/client/test/lock.test.ts"],
   },
   {
-    change: "a session expires while its lock is waited for (service)",
+    change: "the session of a call expires while it waits for a lock",
     file: "services/src/concurrency/lock-service.ts",
     place: "if («held.kvs[0]?.createRevision !== createRevision») throw",
     becomes: "false",
