@@ -141,7 +141,7 @@ async function measureWatchers(
       };
       check();
     });
-  const streamed = (_slot: number, message: Buffer): void => {
+  const streamed = (_slot: number, message: Uint8Array): void => {
     eachField(message, 0, message.length, (field, start) => {
       if (field === 11) events++;
       else if (field === 3 && message[start] === 1) created++;
@@ -165,7 +165,7 @@ async function measureWatchers(
     }
     const page = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
     const upstream = Number(
-      /^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(page)?.[1] ?? Number.NaN,
+      /\netcd_debugging_mvcc_watcher_total (\d+)/.exec(page)?.[1] ?? Number.NaN,
     );
     const watchingBytes = residentBytes(proxy.pids) - idleBytes;
     let answered = 0;

@@ -96,7 +96,7 @@ const RECHECKS: readonly Recheck[] = [
   },
   {
     change: "a lease ends while ends are spread",
-    file: "member/src/lease/spread.ts",
+    file: KEEPER,
     place: "if («leases.get(lease.id) !== lease») continue;",
     becomes: "false",
     tests: KEEPER_TESTS,
@@ -124,7 +124,7 @@ const RECHECKS: readonly Recheck[] = [
   },
   {
     change: "a snapshot begins to be installed while an entry is finished",
-    file: "member/src/loop/standstill.ts",
+    file: "member/src/loop/loop-turns.ts",
     place: "if («this.isOn || »!this.#turns.areRunning)",
     becomes: "",
     tests: JOBS_TESTS,

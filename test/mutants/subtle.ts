@@ -135,7 +135,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "request ids repeat after a restart",
-    file: "member/src/loop/request-ids.ts",
+    file: "member/src/loop/proposals.ts",
     before: "(BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;",
     after: "(BigInt(Math.trunc(0 * startWallMs)) & 0xff_ffff_ffffn) << 8n;",
     tests: ["packages/member/test/request-ids.test.ts"],

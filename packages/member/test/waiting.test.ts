@@ -6,9 +6,8 @@ import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
 import { LOOP_BOUNDS, type LoopBounds } from "../src/loop/limits.ts";
-import { type ProposalOptions, Proposals } from "../src/loop/proposals.ts";
+import { type ProposalOptions, Proposals, RequestIds } from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
-import { RequestIds } from "../src/loop/request-ids.ts";
 import type { Timeouts } from "../src/loop/timeouts.ts";
 import type { StoreRef } from "../src/reads/store-ref.ts";
 

@@ -25,6 +25,11 @@ export {
   Passwords,
 } from "../src/identity/passwords.ts";
 export {
+  MAX_SHOWN_PASSWORDS,
+  SHOWN_PASSWORD_MS,
+  ShownPasswords,
+} from "../src/identity/shown-passwords.ts";
+export {
   indexOfToken,
   MAX_TOKENS,
   MAX_TOKENS_OF_ONE_USER,
@@ -58,6 +63,6 @@ export { Compactor } from "../src/space/compactor.ts";
 export { Defragmenter } from "../src/space/defragmenter.ts";
 export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
-export type { StreamClient } from "../src/watch/permission.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";
 export { WatchHub } from "../src/watch/watch-hub.ts";
+export type { StreamClient } from "../src/watch/watcher.ts";

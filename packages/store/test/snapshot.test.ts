@@ -301,7 +301,7 @@ test("records are written in batches of some 4 MiB, and each is told", async () 
   const sizes: number[] = [];
   const { write } = keyspace;
   keyspace.write = (batch) => {
-    sizes.push(batch.length);
+    sizes.push([...batch].length);
     return write.call(keyspace, batch);
   };
   const mebibyte = (i: number) => recordOf(`k${i}`, new Uint8Array(1 << 20));

@@ -62,7 +62,7 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     after: "const revision = this.#cache.resourceVersion;",
   },
   "a stale get": {
-    file: "latest-object.ts",
+    file: "cacher.ts",
     before: "const revision = await storage.revisionOf(key, options);",
     after: "const revision = before.stored.resourceVersion;",
   },
@@ -86,12 +86,12 @@ export const PLANTED_BUGS: Readonly<Record<string, PlantedBug>> = {
     below: "etcd",
   },
   "an exact list with one event too many": {
-    file: "snapshots.ts",
+    file: "watch-cache.ts",
     before: "for (let i = from.index - 1; i >= index; i--) {",
     after: "for (let i = from.index - 1; i > index; i--) {",
   },
   "a watcher does not see an object leave its selector": {
-    file: "window-event.ts",
+    file: "event-window.ts",
     before: "return before ? this.#asDeleted(previous) : undefined;",
     after: "return before && current === undefined ? this.#asDeleted(previous) : undefined;",
   },
