@@ -82,15 +82,13 @@ test("a refused change within a batch leaves an empty entry in its place", () =>
   const first = raft.lastIndex + 1;
   const data = raftpb.ConfChange.encode(removal(3n));
   const change = entry(0, 0, EntryConfChange, data);
-  raft.step(message(MsgProp, { term: 0, entries: [entry(0, 0), change, change, entry(0, 0)] }));
+  const none = entry(0, 0);
+  raft.step(message(MsgProp, { term: 0, entries: [none, none, none, change, change, none] }));
   assert.deepEqual(
     raft.ready().entries.map(({ index, type }) => [index - first, type]),
-    [
-      [0, EntryNormal],
-      [1, EntryConfChange],
-      [2, EntryNormal],
-      [3, EntryNormal],
-    ],
+    [EntryNormal, EntryNormal, EntryNormal, EntryConfChange, EntryNormal, EntryNormal].map(
+      (type, i) => [i, type],
+    ),
   );
 });
 
@@ -140,6 +138,32 @@ test("a candidate learns from a refused vote what is committed, and goes on", ()
   const raft = candidate();
   raft.step(message(MsgVoteResp, { term: 3, reject: true, commit: 4, logTerm: 2 }));
   assert.deepEqual([raft.role, raft.commitIndex], ["candidate", 4]);
+});
+
+test("so does a candidate before its vote", () => {
+  const raft = new Raft(testConfig(1n, { preVote: true }), newCluster(3));
+  pump(raft);
+  raft.step(message(MsgApp, { index: 3, logTerm: 1, entries: [entry(4, 2)], commit: 3 }));
+  pump(raft);
+  raft.campaign();
+  pump(raft);
+  const refusal = { term: 2, reject: true, commit: 4, logTerm: 2 };
+  raft.step(message(raftpb.MessageType.MsgPreVoteResp, refusal));
+  assert.deepEqual([raft.role, raft.commitIndex], ["pre-candidate", 4]);
+});
+
+test("a stale acknowledgement does not end a probe", () => {
+  const raft = newLeader(3);
+  const stateOf2 = () => raft.status().progress.find(({ id }) => id === 2n)!.state;
+  raft.step(message(MsgAppResp, { index: raft.lastIndex }));
+  pump(raft);
+  assert.equal(stateOf2(), "replicate");
+  raft.reportUnreachable(2n);
+  assert.equal(stateOf2(), "probe");
+  raft.step(message(MsgAppResp, { index: raft.lastIndex - 1 }));
+  assert.equal(stateOf2(), "probe");
+  raft.step(message(MsgAppResp, { index: raft.lastIndex }));
+  assert.equal(stateOf2(), "replicate");
 });
 
 test("a candidate that learns so of a change of the configuration applies it first", () => {

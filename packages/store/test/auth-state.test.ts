@@ -442,6 +442,14 @@ test("an entry's names, hashes and permissions are bounded, to the byte", () => 
     );
     refusedEntry(() => kind.check({ ...user(1), password: "p" }, LIMITS), /a plain password/);
   }
+  const { authenticate } = AUTH_REQUESTS;
+  const login = { name: "u", password: "", simpleToken: "abcXYZ" };
+  assert.equal(authenticate.check(login, LIMITS), undefined);
+  refusedEntry(() => authenticate.check({ ...login, password: "p" }, LIMITS), /a plain password/);
+  refusedEntry(
+    () => authenticate.check({ ...login, simpleToken: "a1" }, LIMITS),
+    /other characters than letters/,
+  );
   const perm = (bytes: number, endBytes: number) => ({
     name: "r",
     perm: { permType: 0, key: new Uint8Array(bytes), rangeEnd: new Uint8Array(endBytes) },
