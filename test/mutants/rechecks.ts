@@ -187,14 +187,14 @@ const RECHECKS: readonly Recheck[] = [
   },
   {
     change: "all watches of a pass leave it while history is read",
-    file: "member/src/watch/watch-hub.ts",
+    file: "member/src/watch/change-feed.ts",
     place: "this.#dropCompacted(pass, mvcc);\n        if («pass.size === 0») return;",
     becomes: "false",
     tests: ["packages/server/test/watch.test.ts", "packages/server/test/watch-slices.test.ts"],
   },
   {
     change: "a compaction passes a watch while history is read",
-    file: "member/src/watch/watch-hub.ts",
+    file: "member/src/watch/change-feed.ts",
     place: "        «this.#dropCompacted(pass, mvcc);»\n        if (pass.size === 0) return;",
     becomes: "",
     tests: ["packages/server/test/watch.test.ts", "packages/server/test/watch-random.test.ts"],

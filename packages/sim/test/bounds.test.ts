@@ -90,7 +90,8 @@ const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {
     "store MAX_LEASE_COVERAGES MAX_FORGOTTEN_KEYS MAX_KEPT_CHANGES KEPT_STEPS",
   ],
   "work on pure data between two looks at the time, with nothing that could change meanwhile": [
-    "member CALLS_BETWEEN_LOOKS EVENTS_BETWEEN_LOOKS WATCHERS_BETWEEN_LOOKS MAX_SLICE_STEPS",
+    "member CALLS_BETWEEN_LOOKS EVENTS_BETWEEN_LOOKS WATCHERS_BETWEEN_LOOKS WATCHES_BETWEEN_LOOKS",
+    "member MAX_SLICE_STEPS",
     "store STEP_COMPARES LOOK_EVERY RECORDS_OF_ONE_KEY",
   ],
   "its own test draws it, with a model beside it (mvcc-tree, mvcc-deletions, intervals)": [
