@@ -88,13 +88,6 @@ const RECHECKS: readonly Recheck[] = [
     tests: KEEPER_TESTS,
   },
   {
-    change: "leadership ends, or the lease, before a revocation is tried again",
-    file: KEEPER,
-    place: "if («this.#epoch !== epoch || »!epoch.leases.has(lease.id)) return false;",
-    becomes: "",
-    tests: KEEPER_TESTS,
-  },
-  {
     change: "a lease ends while ends are spread",
     file: KEEPER,
     place: "if («leases.get(lease.id) !== lease») continue;",

@@ -638,3 +638,20 @@ test("who leads no more revokes and notes nothing, and counts from the start whe
   await bench.run(7000, 100);
   assert.deepEqual([...bench.revokedMs.keys()], [2n]);
 });
+
+test("who leads no more in the next turn proposes no further revocations there", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  const { maxRevokesPerTurn } = LEASE_BOUNDS;
+  for (let id = 1; id <= 2 * maxRevokesPerTurn; id++) bench.grant(BigInt(id), 2);
+  await bench.run(1900);
+  bench.holds = true;
+  const ends: (() => void)[] = [];
+  bench.clock.endOfTurn = (task) => ends.push(task);
+  bench.clock.advance(200);
+  assert.equal(bench.queue.length, maxRevokesPerTurn);
+  assert.ok(ends.length > 0, "the others follow in the next turn");
+  bench.keeper.steppedDown();
+  for (const task of ends) task();
+  assert.equal(bench.queue.length, maxRevokesPerTurn);
+});
