@@ -648,7 +648,7 @@ test("who leads no more in the next turn proposes no further revocations there",
   bench.holds = true;
   const ends: (() => void)[] = [];
   bench.clock.endOfTurn = (task) => ends.push(task);
-  bench.clock.advance(200);
+  bench.clock.advance(100);
   assert.equal(bench.queue.length, maxRevokesPerTurn);
   assert.ok(ends.length > 0, "the others follow in the next turn");
   bench.keeper.steppedDown();
