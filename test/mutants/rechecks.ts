@@ -137,13 +137,6 @@ const RECHECKS: readonly Recheck[] = [
     tests: ["packages/server/test/auth-jwt.test.ts"],
   },
   {
-    change: "a user is deleted and made again while a stream goes on",
-    file: "member/src/identity/user-authority.ts",
-    place: "if (identity !== undefined && «this.isAnother(identity)») throw",
-    becomes: "false",
-    tests: ["packages/server/test/user-creations.test.ts"],
-  },
-  {
     change: "users change while a serializable read runs",
     file: "member/src/identity/user-authority.ts",
     place: "if («identity.authRevision !== auth.revision») throw",

@@ -428,6 +428,18 @@ test("a renewal whose leadership ends while a checkpoint is taken back is none",
   assert.equal(bench.counters.renewed.value, 0);
 });
 
+test("a renewal whose leadership ends while it is confirmed is none", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 10);
+  bench.confirm = () => new Promise(() => {});
+  await bench.run(200);
+  const demoted = assert.rejects(Promise.resolve(bench.keeper.renew(1n)), NotPrimaryError);
+  bench.keeper.steppedDown();
+  await demoted;
+  assert.equal(bench.counters.renewed.value, 0);
+});
+
 test("nothing is renewed while the leadership is not confirmed", async () => {
   const bench = await Bench.open();
   await bench.lead();
