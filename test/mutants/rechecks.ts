@@ -172,13 +172,6 @@ const RECHECKS: readonly Recheck[] = [
     tests: ["packages/server/test/store-exchange.test.ts"],
   },
   {
-    change: "all watches of a pass leave it while history is read",
-    file: "member/src/watch/change-feed.ts",
-    place: "this.#dropCompacted(pass, mvcc);\n        if («pass.size === 0») return;",
-    becomes: "false",
-    tests: ["packages/server/test/watch.test.ts", "packages/server/test/watch-slices.test.ts"],
-  },
-  {
     change: "a compaction passes a watch while history is read",
     file: "member/src/watch/change-feed.ts",
     place: "        «this.#dropCompacted(pass, mvcc);»\n        if (pass.size === 0) return;",
