@@ -193,13 +193,6 @@ const RECHECKS: readonly Recheck[] = [
     tests: ["packages/server/test/lock.test.ts"],
   },
   {
-    change: "the cache is filled again while a watch waits for it",
-    file: "kube-storage/src/cacher/cacher.ts",
-    place: "if (!this.#readiness.isReady || «this.#readiness.generation !== generation»)",
-    becomes: "false",
-    tests: ["packages/kube-storage/test/cacher/*.test.ts"],
-  },
-  {
     change: "an object changes while its update is made from the cache",
     file: "kube-storage/src/storage/etcd-store.ts",
     place: "if («fresh.revision === state.revision») throw error;",
