@@ -45,13 +45,13 @@ export const SOURCE_BUGS = {
       "if (count % 40 !== 39) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
   },
   "watch-skips-an-event": {
-    file: "member/src/watch/watch-hub.ts",
+    file: "member/src/watch/change-feed.ts",
     before: "if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
     after:
       "if (event.main % 50 === 7 || !watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
   },
   "watch-repeats-after-resume": {
-    file: "member/src/watch/watch-hub.ts",
+    file: "member/src/watch/change-feed.ts",
     before: "else this.#enqueue(watcher);\n  }\n\n  remove(",
     after:
       "else {\n      watcher.nextRevision = Math.max(1, watcher.nextRevision - 1);\n      this.#enqueue(watcher);\n    }\n  }\n\n  remove(",
