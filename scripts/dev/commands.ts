@@ -163,6 +163,7 @@ const bench: Group = {
     space: program("bench/space.ts", "compaction and defragmentation of a full store"),
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
+    storm: program("bench/storm.ts", "a crowd of TLS clients, and the puts of others"),
     ring: program("bench/ring.ts", "the rings between a front-end thread and the member's"),
     cacher: program("bench/cacher.ts", "the API server's watch cache by itself", { node: GC }),
   },
