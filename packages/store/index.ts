@@ -30,12 +30,12 @@ export {
 } from "./src/auth/request-operations.ts";
 export type { Alarm, Alarms } from "./src/backend/alarms.ts";
 export { MAX_PENDING_OPS } from "./src/backend/backend.ts";
+export { STORE_BOUNDS, type StoreBounds } from "./src/backend/bounds.ts";
 export { dropIncoming, installReceived, recoverDirectories } from "./src/backend/directories.ts";
 export { StoreDamageError } from "./src/backend/errors.ts";
 export type { Position } from "./src/backend/meta.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/backend/steps.ts";
 export { STORAGE_VERSION, StorageVersionError } from "./src/backend/storage-version.ts";
-export { STORE_BOUNDS, type StoreBounds } from "./src/bounds.ts";
 export { InvalidRequestError } from "./src/entry/invalid-request.ts";
 export { hasChecksum, verifyChecksum } from "./src/etcd-file/checksum.ts";
 export {

@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ManualClock } from "@quorate/host/testing";
 import type { PeerAnswer } from "@quorate/transport";
-import { LEASE_BOUNDS } from "../src/lease/bounds.ts";
-import { answerBatch, MAX_BATCH_LEASES, RETRY, RenewBatches } from "../src/lease/renew-batches.ts";
+import { LEASE_BOUNDS, MAX_BATCH_LEASES } from "../src/lease/bounds.ts";
+import { answerBatch, RETRY, RenewBatches } from "../src/lease/renew-batches.ts";
 
 const BOUNDS = {
   ...LEASE_BOUNDS,

@@ -39,7 +39,7 @@ export {
 export { MIN_RECHECK_MS, TokenEnds } from "../src/identity/token-ends.ts";
 export type { TokenUser } from "../src/identity/token-provider.ts";
 export { UserAuthority } from "../src/identity/user-authority.ts";
-export { MAX_BATCH_LEASES } from "../src/lease/renew-batches.ts";
+export { MAX_BATCH_LEASES } from "../src/lease/bounds.ts";
 export { FAULT_POINTS, type FaultPoint } from "../src/loop/fault-points.ts";
 export { MAX_WAITING_PROPOSALS } from "../src/loop/limits.ts";
 export { MAX_WAITING_CHANGES } from "../src/membership/reconfiguration.ts";

@@ -24,8 +24,10 @@ const SOURCES = "{raft,wal,store,member,services,transport}/src/**/*.ts";
 /** A number of something: times are in docs/internals/timers.md. */
 const CONSTANT = /^(?:export )?const ([A-Z][A-Z0-9_]*)(?:: number)? =\s*([^;]*);/gm;
 const NUMERIC = /^[-\d._\s*+/()<]*(?:[A-Z][A-Z0-9_]*[-\d._\s*+/()<]*)*$/;
-const BOUND =
-  /(?:^|_)(?:MAX|MIN|MOST|LEAST|FEW|SMALL|LARGE|SHORT|STEP|SLICE|BATCH|CHUNK|WINDOW|BYTES|CHARS|KEYS|RECORDS|LOOKS|LOOK_EVERY|STEPS)(?:_|$)/;
+const WORDS =
+  "MAX MIN MOST LEAST FEW SMALL LARGE SHORT STEP STEPS SLICE BATCH CHUNK WINDOW " +
+  "BYTES CHARS KEYS RECORDS LOOKS LOOK_EVERY";
+const BOUND = new RegExp(`(?:^|_)(?:${WORDS.replaceAll(" ", "|")})(?:_|$)`);
 
 /** Constants that no run draws: why, and which, by their package. */
 const NOT_DRAWN: Readonly<Record<string, readonly string[]>> = {

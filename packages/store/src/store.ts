@@ -20,6 +20,7 @@ import {
   bucketRange,
   type LiveSizes,
 } from "./backend/backend.ts";
+import type { StoreBounds } from "./backend/bounds.ts";
 import { currentDirectory } from "./backend/directories.ts";
 import { StoreDamageError } from "./backend/errors.ts";
 import { assert, violated } from "./backend/invariants.ts";
@@ -31,7 +32,6 @@ import {
   STORAGE_VERSION,
   writeStorageVersion,
 } from "./backend/storage-version.ts";
-import type { StoreBounds } from "./bounds.ts";
 import { type EtcdSnapshot, exportEtcdFile, type Sha256 } from "./etcd-file/export.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { openTables } from "./level-files/records.ts";

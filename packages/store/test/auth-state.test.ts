@@ -323,7 +323,12 @@ test("base64 is Go's", () => {
 function shown(state: AuthState): object {
   const { isEnabled, revision, permissionCount, notesCreations, userCount, roleCount } = state;
   return {
-    ...{ isEnabled, revision, permissionCount, notesCreations, userCount, roleCount },
+    isEnabled,
+    revision,
+    permissionCount,
+    notesCreations,
+    userCount,
+    roleCount,
     users: state.userNames().map((name) => [state.user(name), state.createdAt(name)]),
     roles: state.roleNames().map((name) => [name, state.role(name)]),
   };

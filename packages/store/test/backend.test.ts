@@ -8,7 +8,7 @@ import { type Keyspace, SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
 import { Backend, Bucket, MAX_PENDING_OPS } from "../src/backend/backend.ts";
-import { STORE_BOUNDS } from "../src/bounds.ts";
+import { STORE_BOUNDS } from "../src/backend/bounds.ts";
 import { HeldKeyspace } from "./held-keyspace.ts";
 
 const bytes = fromLatin1;

@@ -1,6 +1,8 @@
 /** What bounds the work on leases; docs/reference/limits.md lists it. */
 import { MAX_CHECKPOINT_LEASES } from "@quorate/store";
-import { MAX_BATCH_LEASES } from "./renew-batches.ts";
+
+/** Leases in one request that a member takes. */
+export const MAX_BATCH_LEASES = 4096;
 
 export interface LeaseBounds {
   /** Expired leases that are revoked in a second as a rule. */

@@ -9,7 +9,7 @@ import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { PeerCall } from "@quorate/transport";
 import type { LeaderView } from "../loop/leader-view.ts";
-import type { LeaseBounds } from "./bounds.ts";
+import { type LeaseBounds, MAX_BATCH_LEASES } from "./bounds.ts";
 
 export const RENEW_PATH = "/leases";
 /**
@@ -17,8 +17,6 @@ export const RENEW_PATH = "/leases";
  * revoked.
  */
 export const RETRY = -1;
-/** Leases in one request that a member takes. */
-export const MAX_BATCH_LEASES = 4096;
 const WORD_BYTES = 8;
 
 interface Waiting {

@@ -28,7 +28,7 @@ export interface LoopBounds {
   readonly maxSuccessions: number;
   /** Readys handled before the event loop gets its turn back. */
   readonly maxReadysPerTurn: number;
-  /** Of how many bytes of applied entries one has its place noted: the bounds in bytes are so exact. */
+  /** Each so many bytes of applied entries a place is noted: bounds in bytes are so exact. */
   readonly byteMarkEveryBytes: number;
   /** Snapshot files that are kept. */
   readonly maxSnapshotFiles: number;

@@ -329,8 +329,8 @@ function themed(drawn: SimOptions): SimOptions {
 }
 
 /**
- * Themes that came later, for seven seeds in twenty: from a stream of its own, so that the other seeds
- * draw what they drew before.
+ * Themes that came later, for seven seeds in twenty: from a stream of its own, so that the other
+ * seeds draw what they drew before.
  */
 function rareTheme(seed: number): Theme | undefined {
   const place = new SeededRandom(BigInt(seed)).fork("rare themes").below(20);

@@ -6,7 +6,7 @@ import type { FaultKind } from "./fault-kinds.ts";
  * up. Leases: long ones, outliving their leaders, in runs of a quarter of an hour. Handovers: short
  * leases, renewed at leaders that do not know yet that they lead no more. Raft: the log alone, in a
  * hurry: elections, changes of the membership and transfers, without watches and leases. Slow: five
- * minutes between distant sites, where cuts, pauses and syncs last longer than what members wait for.
+ * minutes between distant sites, where cuts, pauses and syncs last longer than members wait.
  */
 export const THEMES = ["mixed", "snapshots", "leases", "handovers", "raft", "slow"] as const;
 export type Theme = (typeof THEMES)[number];

@@ -18,8 +18,8 @@
  */
 import { authpb, fromUtf8, readU64BE, toUtf8, WireError, writeU64BE } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend/backend.ts";
+import { STORE_BOUNDS } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
-import { STORE_BOUNDS } from "../bounds.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
 import { SortedNames } from "./names.ts";
 import { PermissionSet } from "./permission-set.ts";

@@ -30,8 +30,8 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { STORE_BOUNDS } from "../bounds.ts";
 import type { TableFiles } from "../level-files/records.ts";
+import { STORE_BOUNDS } from "./bounds.ts";
 import { assert } from "./invariants.ts";
 
 /** The prefix byte of each bucket. */

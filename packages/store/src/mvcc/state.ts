@@ -1,10 +1,10 @@
 /** What the parts of mvcc share: the backend, the index in memory, and where the store stands. */
 import { fromUtf8 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend/backend.ts";
+import { STORE_BOUNDS, type StoreBounds } from "../backend/bounds.ts";
 import { StoreDamageError } from "../backend/errors.ts";
 import type { LiveBytes } from "../backend/live-bytes.ts";
 import { STEP_KEYS } from "../backend/steps.ts";
-import { STORE_BOUNDS, type StoreBounds } from "../bounds.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
 import { RecordCache } from "./record-cache.ts";

@@ -2,8 +2,9 @@
  * The rows of a range's response, collected in key order and returned in the requested order.
  * Memory is bounded by the limit, not by the range, and sorting runs in steps.
  */
+
+import { STORE_BOUNDS } from "../backend/bounds.ts";
 import type { Steps } from "../backend/steps.ts";
-import { STORE_BOUNDS } from "../bounds.ts";
 
 /** Maximum comparisons of one step: some 0.2 ms. */
 const STEP_COMPARES = 1024;

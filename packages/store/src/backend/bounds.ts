@@ -8,9 +8,9 @@ export interface StoreBounds {
   readonly stepBytes: number;
   /** Maximum bytes of records that are read together; one record may exceed it. */
   readonly batchBytes: number;
-  /** Up to so many records are read at once on the loop: a trip to another thread takes longer. */
+  /** So many records at most are read at once on the loop: another thread takes longer. */
   readonly syncRecords: number;
-  /** Records that are fetched together: taking them over from the other thread takes some 0.5 ms. */
+  /** Records that are fetched together: to take them over from the other thread takes 0.5 ms. */
   readonly fetchedRecords: number;
   /** Bytes of history that one turn reads, for watchers and hashes: some 2 ms of small records. */
   readonly sliceBytes: number;
