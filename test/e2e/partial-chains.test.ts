@@ -19,8 +19,9 @@ import {
   type TestCertificate,
 } from "../support/certs.ts";
 import { endsWith } from "../support/children.ts";
-import { memberUnderTest, quorate } from "../support/executables.ts";
-import { TestMember } from "../support/member.ts";
+import { startCluster, type TestCluster, tlsFlags } from "../support/cluster.ts";
+import { quorate } from "../support/executables.ts";
+import type { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
@@ -36,14 +37,15 @@ const unknown = makeLocalCertificate(root, "unknown");
 
 describe("a CA file with an intermediate certificate only", () => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-chains-"));
-  const members: TestMember[] = [];
+  let cluster: TestCluster | undefined;
+  let members: readonly TestMember[] = [];
   const ca = join(dir, "ca.pem");
   const files = (name: string, one: TestCertificate): [cert: string, key: string] => {
     writeFileSync(join(dir, `${name}.pem`), one.certPem);
     writeFileSync(join(dir, `${name}-key.pem`), one.keyPem);
     return [join(dir, `${name}.pem`), join(dir, `${name}-key.pem`)];
   };
-  const tlsFlags = (one: TestCertificate, name: string): string[] => {
+  const clientFlags = (one: TestCertificate, name: string): string[] => {
     const [cert, key] = files(name, one);
     return [`--cacert=${ca}`, `--cert=${cert}`, `--key=${key}`];
   };
@@ -51,55 +53,38 @@ describe("a CA file with an intermediate certificate only", () => {
   before(async () => {
     writeFileSync(ca, intermediate.certPem);
     const [cert, key] = files("server", server);
-    const ports = await freePorts(4);
-    const urls = [0, 1].map((i) => ({
-      client: `https://127.0.0.1:${ports[2 * i]}`,
-      peer: `https://127.0.0.1:${ports[2 * i + 1]}`,
-    }));
-    for (const [i, { client: clientUrl, peer: peerUrl }] of urls.entries()) {
-      members.push(
-        new TestMember({
-          name: `m${i}`,
-          command: memberUnderTest.command,
-          env: {},
-          clientUrl,
-          peerUrl,
-          dataDir: join(dir, `m${i}`),
-          logFile: join(dir, `m${i}.log`),
-          identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
-          flags: [
-            `--name=m${i}`,
-            `--data-dir=${join(dir, `m${i}`)}`,
-            `--listen-client-urls=${clientUrl}`,
-            `--advertise-client-urls=${clientUrl}`,
-            `--listen-peer-urls=${peerUrl}`,
-            `--initial-advertise-peer-urls=${peerUrl}`,
-            `--initial-cluster=${urls.map(({ peer }, at) => `m${at}=${peer}`).join(",")}`,
-            `--cert-file=${cert}`,
-            `--key-file=${key}`,
-            `--trusted-ca-file=${ca}`,
-            `--peer-cert-file=${cert}`,
-            `--peer-key-file=${key}`,
-            `--peer-trusted-ca-file=${ca}`,
-            "--client-cert-auth",
-            "--peer-client-cert-auth",
-          ],
-        }),
-      );
-    }
-    for (const member of members) member.start();
     // A quorum of two: they have met over their peer ports.
-    await Promise.all(members.map((member) => member.waitReady()));
+    cluster = await startCluster({
+      size: 2,
+      tls: {
+        identity: { ca: intermediate.certPem, cert: client.certPem, key: client.keyPem },
+        flagsOf: () =>
+          tlsFlags({
+            ca,
+            server: cert,
+            serverKey: key,
+            peer: cert,
+            peerKey: key,
+            peerCa: ca,
+          }),
+      },
+    });
+    members = cluster.members;
   });
   after(async () => {
-    for (const member of members) await member.kill();
+    await cluster?.destroy();
     rmSync(dir, { recursive: true, force: true });
   });
 
   const endpoints = (): string[] => members.map(({ clientUrl }) => clientUrl);
 
   test("two members meet; a client with a certificate of it is served", async () => {
-    const put = await runQuoratectl(endpoints(), [...tlsFlags(client, "client"), "put", "a", "1"]);
+    const put = await runQuoratectl(endpoints(), [
+      ...clientFlags(client, "client"),
+      "put",
+      "a",
+      "1",
+    ]);
     assert.deepEqual([put.code, put.stderr], [0, ""]);
     // After a change of the files as at the start.
     writeFileSync(ca, `${intermediate.certPem}${makeAuthority("another").certPem}`);
@@ -108,10 +93,10 @@ describe("a CA file with an intermediate certificate only", () => {
     await until("the files have been taken", () => /TLS files have changed/.test(first.log()));
     const again = await runQuoratectl(
       [first.clientUrl],
-      [...tlsFlags(client, "client"), "get", "a", "--print-value-only"],
+      [...clientFlags(client, "client"), "get", "a", "--print-value-only"],
     );
     assert.deepEqual([again.code, again.stdout], [0, "1\n"]);
-    const shown = await runQuoratectl(endpoints(), [...tlsFlags(client, "client"), "doctor"]);
+    const shown = await runQuoratectl(endpoints(), [...clientFlags(client, "client"), "doctor"]);
     assert.doesNotMatch(shown.stdout + shown.stderr, /does not verify|UNABLE_TO/);
   });
 
@@ -119,7 +104,7 @@ describe("a CA file with an intermediate certificate only", () => {
     const { code, stderr } = await runQuoratectl(endpoints(), [
       "--command-timeout=2s",
       "--dial-timeout=2s",
-      ...tlsFlags(unknown, "unknown"),
+      ...clientFlags(unknown, "unknown"),
       "get",
       "a",
     ]);
@@ -158,7 +143,7 @@ describe("a CA file with an intermediate certificate only", () => {
         return ready.test(log);
       });
       const url = `https://127.0.0.1:${port}`;
-      const flags = tlsFlags(client, "client");
+      const flags = clientFlags(client, "client");
       const put = await runQuoratectl([url], [...flags, "put", "b", "2"]);
       assert.deepEqual([put.code, put.stderr], [0, ""]);
       const page = await new Promise<number | undefined>((resolve, reject) => {
