@@ -12,7 +12,7 @@
  * installed.
  */
 import { join } from "node:path";
-import { certificateFiles } from "../certs.ts";
+import { certificateFiles, tlsFlags } from "../certs.ts";
 import { commandOf } from "./programs.ts";
 
 /** One member: its name and the ports it listens on, on 127.0.0.1. */
@@ -61,7 +61,6 @@ export const peerUrl = (member: MemberPlan): string => `https://127.0.0.1:${memb
 
 /** The flags of one member, in etcd's names. */
 export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
-  const certs = certificateFiles(certsDir(plan));
   return [
     `--name=${member.name}`,
     `--data-dir=${dataDir(plan, member)}`,
@@ -72,13 +71,6 @@ export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
     `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
     `--initial-cluster-token=${plan.token}`,
     "--initial-cluster-state=new",
-    `--cert-file=${certs.server}`,
-    `--key-file=${certs.serverKey}`,
-    `--trusted-ca-file=${certs.ca}`,
-    "--client-cert-auth",
-    `--peer-cert-file=${certs.peer}`,
-    `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.peerCa}`,
-    "--peer-client-cert-auth",
+    ...tlsFlags(certificateFiles(certsDir(plan))),
   ];
 }

@@ -5,24 +5,22 @@
  *     root -> intermediate (the CA file) -> leaf of a member, a proxy, a client
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { tlsContext } from "@quorate/host";
+import { tlsFlags } from "../../scripts/certs.ts";
 import {
   makeAuthority,
   makeCertificate,
   makeLocalCertificate,
   type TestCertificate,
 } from "../support/certs.ts";
-import { endsWith } from "../support/children.ts";
-import { startCluster, type TestCluster, tlsFlags } from "../support/cluster.ts";
-import { quorate } from "../support/executables.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { startGrpcProxy } from "../support/grpc-proxy.ts";
 import type { TestMember } from "../support/member.ts";
-import { freePorts } from "../support/ports.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
@@ -111,53 +109,32 @@ describe("a CA file with an intermediate certificate only", () => {
     assert.notEqual(code, 0, stderr);
   });
 
-  for (const [name, ready] of [["grpc-proxy", /started gRPC proxy/]] as const) {
-    test(`${name}: towards the cluster, and for its own clients`, async (t) => {
-      const [port] = await freePorts(1);
-      const [cert, key] = files("nameless", nameless);
-      const [ownCert, ownKey] = files("server", server);
-      const child = endsWith(
-        spawn(
-          quorate.command[0],
-          [
-            ...quorate.command.slice(1),
-            name,
-            "start",
-            `--endpoints=${endpoints().join(",")}`,
-            `--cacert=${ca}`,
-            `--cert=${cert}`,
-            `--key=${key}`,
-            `--cert-file=${ownCert}`,
-            `--key-file=${ownKey}`,
-            `--trusted-ca-file=${ca}`,
-            `--listen-addr=127.0.0.1:${port}`,
-          ],
-          { stdio: ["ignore", "ignore", "pipe"] },
-        ),
-        t,
-      );
-      let log = "";
-      child.stderr.on("data", (piece: Buffer) => (log += piece.toString()));
-      await until("the proxy runs", () => {
-        if (child.exitCode !== null) throw new Error(log);
-        return ready.test(log);
-      });
-      const url = `https://127.0.0.1:${port}`;
-      const flags = clientFlags(client, "client");
-      const put = await runQuoratectl([url], [...flags, "put", "b", "2"]);
-      assert.deepEqual([put.code, put.stderr], [0, ""]);
-      const page = await new Promise<number | undefined>((resolve, reject) => {
-        const [trusted, own] = [intermediate.certPem, client];
-        const options = tlsContext({ trusted, cert: own.certPem, key: own.keyPem });
-        request(`${url}/metrics`, { ...options, agent: false }, (response) => {
-          response.resume();
-          resolve(response.statusCode);
-        })
-          .on("error", reject)
-          .end();
-      });
-      // A page of a member, fetched over HTTPS.
-      assert.equal(page, 200);
+  test("grpc-proxy: towards the cluster, and for its own clients", async (t) => {
+    const [cert, key] = files("nameless", nameless);
+    const [ownCert, ownKey] = files("server", server);
+    const address = await startGrpcProxy(t, endpoints(), [
+      `--cacert=${ca}`,
+      `--cert=${cert}`,
+      `--key=${key}`,
+      `--cert-file=${ownCert}`,
+      `--key-file=${ownKey}`,
+      `--trusted-ca-file=${ca}`,
+    ]);
+    const url = `https://${address}`;
+    const flags = clientFlags(client, "client");
+    const put = await runQuoratectl([url], [...flags, "put", "b", "2"]);
+    assert.deepEqual([put.code, put.stderr], [0, ""]);
+    const page = await new Promise<number | undefined>((resolve, reject) => {
+      const [trusted, own] = [intermediate.certPem, client];
+      const options = tlsContext({ trusted, cert: own.certPem, key: own.keyPem });
+      request(`${url}/metrics`, { ...options, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on("error", reject)
+        .end();
     });
-  }
+    // A page of a member, fetched over HTTPS.
+    assert.equal(page, 200);
+  });
 });

@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CertificateFiles, writeCertificates } from "../../scripts/certs.ts";
+import { type CertificateFiles, tlsFlags, writeCertificates } from "../../scripts/certs.ts";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { type Executable, memberUnderTest } from "./executables.ts";
 import { MemberDied, TestMember } from "./member.ts";
@@ -165,7 +165,12 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
   const certs = tls === true ? await writeCertificates(join(dir, "certs")) : undefined;
   const { identity, flagsOf }: OwnTls =
-    typeof tls === "object" ? tls : { identity: identityOf(certs), flagsOf: () => tlsFlags(certs) };
+    typeof tls === "object"
+      ? tls
+      : {
+          identity: identityOf(certs),
+          flagsOf: () => (certs === undefined ? [] : tlsFlags(certs)),
+        };
   const free = options.ports === undefined ? await freePorts(2 * size) : options.ports.flat();
   const scheme = tls === false ? "http" : "https";
   const plans = Array.from({ length: size }, (_, index) => ({
@@ -214,23 +219,6 @@ function identityOf(certs: CertificateFiles | undefined): ClientIdentity {
   if (certs === undefined) return {};
   const read = (path: string): string => readFileSync(path, "utf8");
   return { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
-}
-
-/** Mutual TLS for clients and peers, in etcd's flags; none without certificates. */
-export function tlsFlags(
-  certs: Omit<CertificateFiles, "client" | "clientKey"> | undefined,
-): string[] {
-  if (certs === undefined) return [];
-  return [
-    `--cert-file=${certs.server}`,
-    `--key-file=${certs.serverKey}`,
-    `--trusted-ca-file=${certs.ca}`,
-    "--client-cert-auth",
-    `--peer-cert-file=${certs.peer}`,
-    `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.peerCa}`,
-    "--peer-client-cert-auth",
-  ];
 }
 
 /**

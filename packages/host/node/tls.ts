@@ -67,6 +67,10 @@ export interface TlsOptions {
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
+/** The TLS options of a side that only dials, and may have no certificate. */
+export type ClientTls = Omit<TlsOptions, "certPem" | "keyPem"> &
+  Partial<Pick<TlsOptions, "certPem" | "keyPem">>;
+
 /** TlsOptions with paths instead of texts. */
 export interface TlsFiles
   extends Omit<
@@ -124,9 +128,9 @@ async function revocationsOf(
 }
 
 function contextOptions(
-  options: TlsOptions,
-  certPem: string,
-  keyPem: string,
+  options: ClientTls,
+  certPem: string | undefined,
+  keyPem: string | undefined,
 ): SecureContextOptions {
   const { trustedCaPem: trusted, minVersion, maxVersion, ciphers } = options;
   return tlsContext({ trusted, cert: certPem, key: keyPem, minVersion, maxVersion, ciphers });
@@ -157,7 +161,7 @@ export function serverTlsOptions(
  * else `host`.
  */
 export function clientTlsOptions(
-  options: TlsOptions,
+  options: ClientTls,
   host: string,
   alpnProtocols: string[],
 ): ConnectionOptions {

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { connect } from "node:tls";
 import { tlsContext } from "@quorate/host";
+import { tlsFlags } from "../../../scripts/certs.ts";
 import {
   makeAuthority,
   makeCertificate,
@@ -17,7 +18,7 @@ import {
   type TestCertificate,
 } from "../../../test/support/certs.ts";
 import { endsWith } from "../../../test/support/children.ts";
-import { startCluster, tlsFlags } from "../../../test/support/cluster.ts";
+import { startCluster } from "../../../test/support/cluster.ts";
 import { quorate } from "../../../test/support/executables.ts";
 import { freePorts } from "../../../test/support/ports.ts";
 import { until } from "../../../test/support/until.ts";
