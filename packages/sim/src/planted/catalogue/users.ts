@@ -57,7 +57,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "permissions($state, $identity)?.covers($access, $key, $rangeEnd)",
     put: "permissions($state, $identity)?.covers($access, $key, EMPTY)",
     sim: USERS,
-    seed: 5,
+    seed: 11,
   },
   "old-auth-revision-accepted": {
     at: "store/src/auth/authorize.ts#keysVerdict",
@@ -94,7 +94,7 @@ export const USER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     find: "$state.observer?.invalidated($name);",
     put: "",
     sim: USERS,
-    seed: 5,
+    seed: 58,
   },
   "token-outlives-its-password": {
     at: "store/src/auth/apply-auth.ts#userChangePassword",
