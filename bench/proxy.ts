@@ -156,7 +156,7 @@ async function measureWatchers(
     }
     const page = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
     const upstream = Number(
-      /^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(page)?.[1] ?? Number.NaN,
+      /\netcd_debugging_mvcc_watcher_total (\d+)/.exec(page)?.[1] ?? Number.NaN,
     );
     const watchingBytes = residentBytes(proxy.pids) - idleBytes;
     let answered = 0;

@@ -2,7 +2,7 @@
 
 export { Cacher } from "./src/cacher/cacher.ts";
 export type { MetricSample } from "./src/cacher/cacher-metrics.ts";
-export { builtinKind, kindSource } from "./src/codec/builtin-kind.ts";
+export { builtinKind, kindSource, metaProtobuf } from "./src/codec/builtin-kind.ts";
 export { jsonKind } from "./src/codec/go-json-error.ts";
 export { canonicalJson, jsonCodec } from "./src/codec/json-codec.ts";
 export {
@@ -13,11 +13,9 @@ export {
 } from "./src/codec/json-parser.ts";
 export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
 export { fitsDepth } from "./src/codec/limits.ts";
-export { metaProtobuf } from "./src/codec/meta-protobuf.ts";
 export { canonicalQuantity, DECIMAL } from "./src/codec/quantity.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";
-export { withField, withMetadata } from "./src/meta/change.ts";
 export { sameJson, semanticEqual } from "./src/meta/equality.ts";
 export * as fieldErrors from "./src/meta/field-errors.ts";
 export {
@@ -61,6 +59,7 @@ export {
   nameIsPathSegment,
 } from "./src/meta/names.ts";
 export {
+  inNamespace,
   isObject,
   type Json,
   type JsonObject,
@@ -70,6 +69,9 @@ export {
   type ManagedFieldsEntry,
   type ObjectMeta,
   type OwnerReference,
+  withField,
+  withMetadata,
+  withoutSystemFields,
 } from "./src/meta/object.ts";
 export {
   FOREGROUND_FINALIZER,
@@ -104,21 +106,20 @@ export {
 } from "./src/meta/status-errors.ts";
 export { metaTime, microTime, parseTime } from "./src/meta/time.ts";
 export { ageSince, humanDuration } from "./src/registry/age.ts";
-export { attributesOf } from "./src/registry/attributes.ts";
-export { builtinSpec } from "./src/registry/builtin-spec.ts";
 export { ConvertedStorage } from "./src/registry/converted-storage.ts";
+export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/create.ts";
 export type { DeleteResult } from "./src/registry/delete.ts";
 export {
   DELETE_COLLECTION_PAGE_OBJECTS,
   MAX_CONCURRENT_DELETIONS,
 } from "./src/registry/delete-collection.ts";
 export { RequestWriter } from "./src/registry/dry-run.ts";
-export { MAX_NAME_ATTEMPTS, newUid } from "./src/registry/generate.ts";
 export { keepManagedTimes } from "./src/registry/keep-times.ts";
 export { keyOf } from "./src/registry/keys.ts";
 export type { KindSource } from "./src/registry/kind-source.ts";
 export { MadeObject } from "./src/registry/made-object.ts";
 export { plainStrategy, statusStrategyOf } from "./src/registry/plain-strategy.ts";
+export { attributesOf } from "./src/registry/read.ts";
 export type { RegistryDeps, ResourceParts } from "./src/registry/resource-parts.ts";
 export type {
   ResourceSpec,
@@ -126,6 +127,7 @@ export type {
   SpecStorages,
   StorageFactory,
 } from "./src/registry/resource-spec.ts";
+export { builtinSpec } from "./src/registry/resource-spec.ts";
 export { Store, SubresourceStore } from "./src/registry/store.ts";
 export type { StoreHooks, Strategy } from "./src/registry/strategy.ts";
 export {

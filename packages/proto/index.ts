@@ -8,7 +8,6 @@
  */
 export { ChunkQueue } from "./src/chunk-queue.ts";
 export { crc32c } from "./src/crc32c.ts";
-export { defined } from "./src/defined.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
 export * as authpb from "./src/gen/auth.ts";
@@ -31,6 +30,7 @@ export * as http2 from "./src/http2.ts";
 export {
   type Assert,
   assertOf,
+  defined,
   InvariantError,
   type InvariantList,
   type Violated,
@@ -64,14 +64,17 @@ export type { WatchId } from "./src/watch-id.ts";
 export * from "./src/wire/bytes.ts";
 export { CodedError } from "./src/wire/coded-error.ts";
 export { WireError } from "./src/wire/error.ts";
+export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
+export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export {
   MAX_PREFIX_BYTES,
   prefix,
+  putVarint,
   RESPONSE_RANGE_TAG,
   RESPONSES_TAG,
+  varintSize,
+  WRITER_INITIAL_BYTES,
+  WRITER_MAX_KEPT_BYTES,
+  Writer,
   writePrefix,
-} from "./src/wire/field-prefix.ts";
-export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
-export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
-export { putVarint, varintSize } from "./src/wire/varint.ts";
-export { WRITER_INITIAL_BYTES, WRITER_MAX_KEPT_BYTES, Writer } from "./src/wire/writer.ts";
+} from "./src/wire/writer.ts";

@@ -10,7 +10,6 @@ export {
 } from "./src/http/exchange-call.ts";
 export { refuseCrossSite } from "./src/http/same-site.ts";
 export { SharedAnswer } from "./src/http/shared-answer.ts";
-export { rpcObserver } from "./src/v3/observer.ts";
-export { SlowCalls } from "./src/v3/slow-calls.ts";
+export { rpcObserver, SlowCalls } from "./src/v3/observer.ts";
 export { withStandardServices } from "./src/v3/standard.ts";
 export { pageTable, serviceTable } from "./src/v3/table.ts";

@@ -91,9 +91,16 @@ export type { MvccCounts } from "./src/mvcc/state.ts";
 export { type Change, MAX_KEPT_CHANGES, WriteTxn } from "./src/mvcc/write-txn.ts";
 export { receiveSnapshot } from "./src/receive.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
-export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./src/requests/check.ts";
+export {
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  LEASE_COST_BYTES,
+  putCostBytes,
+  txnCostBytes,
+} from "./src/requests/check.ts";
 export { applyCompaction } from "./src/requests/compaction.ts";
-export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
 export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./src/requests/decode-txn.ts";
 export {
   applyDelete,

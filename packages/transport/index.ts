@@ -1,6 +1,7 @@
 /** Members talking to members: the transport's contract. The HTTP/2 implementation is in ./node. */
-export { type ChannelKind, channelKindOf } from "./src/channel-kind.ts";
 export {
+  type ChannelKind,
+  channelKindOf,
   decodeMessage,
   END_FRAME,
   FrameBatch,

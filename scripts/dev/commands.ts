@@ -79,6 +79,7 @@ const GENERATORS = [
   "scripts/gen-config-docs.ts",
   "scripts/gen-pictures.ts",
   "scripts/gen-packages.ts",
+  "scripts/gen-regexes.ts",
 ];
 const GENERATED = GENERATORS.map((file) => step(file, "--check"));
 const HOUSE = [step("--test", "test/house/*.test.ts")];
@@ -201,7 +202,8 @@ const own: Group = {
       step("node_modules/@biomejs/biome/bin/biome", "check", "--write"),
     ]),
     gen: {
-      about: "writes what is generated: codecs, OpenAPI, configuration.md, packages.md, pictures",
+      about:
+        "writes what is generated: codecs, OpenAPI, pages, pictures, the list of proved expressions",
       options: {
         check: { type: "boolean", default: false, describe: "write nothing, fail on differences" },
       },
@@ -319,6 +321,15 @@ const own: Group = {
         members: {
           about: "the end-to-end tests, with more repetitions",
           steps: () => [{ args: ["--test", "test/e2e/*.test.ts"], env: { QUORATE_SOAK: "1" } }],
+        },
+        packages: {
+          about: "the packages' tests, with all that a build leaves out",
+          steps: () => [
+            {
+              args: ["--test", "packages/*/test/**/*.test.ts", "test/scripts/dev.test.ts"],
+              env: { QUORATE_SOAK: "1" },
+            },
+          ],
         },
         leases: program("bench/leases.ts", "100,000 leases, renewed and then left to expire"),
         stream: {

@@ -1,9 +1,7 @@
-/** Command lines of the programs in bench/: help, and mistakes, reported in a line. */
+/** Command lines of the programs in bench/: mistakes are reported in a line. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-
-const programs = ["main", "profile", "watch", "space", "hold", "startup", "leases", "logins"];
 
 /** Runs a program of bench/ that has nothing to do but to read its command line. */
 function run(
@@ -17,24 +15,9 @@ function run(
   return { code: status, stdout, stderr };
 }
 
-for (const program of programs) {
-  test(`bench/${program}.ts: --help, and an option that there is not`, () => {
-    const help = run(program, "--help");
-    assert.equal(help.code, 0, help.stderr);
-    assert.match(help.stdout, /^\.\/dev [\w -]+/);
-    const wrong = run(program, "--no-such-option");
-    assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-    assert.equal(wrong.stderr, "Unknown argument: no-such-option; --help lists the options\n");
-  });
-}
-
 test("a number that is none, and a name that nothing has", () => {
   assert.equal(
     run("watch", "--rounds", "no").stderr,
-    '--rounds must be a number above 0, not "no"; --help lists the options\n',
-  );
-  assert.equal(
-    run("main", "--rounds", "no").stderr,
     '--rounds must be a number above 0, not "no"; --help lists the options\n',
   );
   assert.equal(

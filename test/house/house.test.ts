@@ -12,7 +12,7 @@ import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkFolderCycles, checkMissing } from "./graph.ts";
 import { checkConstructors, checkExportedNames } from "./names.ts";
 import { checkCasts, checkPackedLiterals } from "./packed.ts";
-import { checkRegexes } from "./regexes.ts";
+import { checkRegexes, checkSample } from "./regexes.ts";
 import { checkStaleNames } from "./stale.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
 import { checkTlsContexts } from "./tls-contexts.ts";
@@ -34,6 +34,7 @@ const rules: readonly (readonly [
   ["a package exports a name once", checkExportedNames],
   ["constructors take few parameters", checkConstructors],
   ["regular expressions are linear", checkRegexes],
+  ["expressions that are listed as proved are linear", checkSample],
   ["no literal is spread into a literal", checkPackedLiterals],
   ["values have the types that they are declared to have", checkCasts],
   ["no import cycles", checkCycles],

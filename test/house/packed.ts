@@ -56,7 +56,7 @@ const CAST: Readonly<Record<string, string>> = {
   "packages/host/node/keyspace.ts": "classic-level's types lack the methods that it has",
   "packages/kube-apiserver/src/crd/cel/engine.ts": "the library's types are looser than its values",
   "packages/metrics/node/prometheus.ts": "prom-client reads less of a metric than its types say",
-  "packages/rpc/node/websocket/receiver.ts": "ws exports its Receiver without a type",
+  "packages/rpc/node/websocket/index.ts": "ws exports its Receiver without a type",
   "scripts/dev/command-line.ts": "yargs infers the options of a table less exactly",
   "scripts/proto/descriptors.ts": "protobufjs's extension for descriptors has no types",
 };

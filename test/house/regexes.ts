@@ -5,10 +5,12 @@
  * consists of constants of the file.
  *
  * recheck is there in JavaScript only, without its Java and native builds. A proof takes between
- * one millisecond and one second, so proofs are kept in node_modules/.cache.
+ * one millisecond and one second, and all of them a minute, so regexes-proved.json names the
+ * expressions that are proved. `./dev gen` proves the new ones and adds them; each run of the rule
+ * proves some of the list again.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { checkSync } from "recheck";
 import { codeOnly, regExpLiterals } from "./scan.ts";
@@ -17,7 +19,11 @@ import { type Finding, isCode, lineAt, repositoryRoot, type SourceFile } from ".
 /** Longest time for a proof: a pattern whose automaton is so large is to be written simpler. */
 const proofTimeoutMs = 30_000;
 
-const cachePath = join(repositoryRoot, "node_modules/.cache/quorate-regexes.json");
+/** The file with the expressions that are proved, from the repository's root. */
+export const PROVED = "test/house/regexes-proved.json";
+
+/** How many expressions of the list a run proves again. */
+const SAMPLE = 5;
 
 process.env.RECHECK_SYNC_BACKEND = "pure";
 
@@ -29,27 +35,80 @@ function isChecked(path: string): boolean {
   );
 }
 
+/** What the list of proved expressions holds. */
+export interface ProvedList {
+  /** The version of recheck that proved them. */
+  readonly recheck: string;
+  /** Expressions as /source/flags, in order. */
+  readonly expressions: readonly string[];
+}
+
 /**
  * Regular expressions of shipped code that are not proved linear, and those whose pattern is known
  * only when it runs.
  */
 export function checkRegexes(files: readonly SourceFile[]): Finding[] {
-  const proofs = new Proofs();
+  const proofs = new Proofs(readProved());
   const findings: Finding[] = [];
+  for (const { where, source, flags } of expressionsOf(files)) {
+    const fault =
+      source === undefined
+        ? "a pattern that is known only when it runs: use constants of the file, or re2js"
+        : proofs.faultOf(source, flags);
+    if (fault === undefined) continue;
+    findings.push({ where, what: source === undefined ? fault : `/${source}/${flags} ${fault}` });
+  }
+  return findings;
+}
+
+/** Expressions of the list, drawn at random, that recheck does not prove now. */
+export function checkSample(): Finding[] {
+  const { expressions } = readProved();
+  const rest = [...expressions];
+  const findings: Finding[] = [];
+  for (let count = 0; count < SAMPLE && rest.length > 0; count++) {
+    const [name = ""] = rest.splice(Math.floor(Math.random() * rest.length), 1);
+    const end = name.lastIndexOf("/");
+    const fault = faultOf(name.slice(1, end), name.slice(end + 1));
+    if (fault !== undefined) findings.push({ where: PROVED, what: `${name} ${fault}` });
+  }
+  return findings;
+}
+
+/**
+ * The list of proved expressions as it should be.
+ * @param list those that need no proof again
+ */
+export function provedList(files: readonly SourceFile[], list = readProved()): ProvedList {
+  const proofs = new Proofs(list);
+  const names = new Set<string>();
+  for (const { source, flags } of expressionsOf(files))
+    if (source !== undefined && proofs.faultOf(source, flags) === undefined)
+      names.add(`/${source}/${flags}`);
+  return { recheck: versionOf("recheck"), expressions: [...names].sort() };
+}
+
+/** The list of proved expressions; empty if another version of recheck made it. */
+export function readProved(): ProvedList {
+  const list = JSON.parse(readFileSync(join(repositoryRoot, PROVED), "utf8")) as ProvedList;
+  const recheck = versionOf("recheck");
+  return list.recheck === recheck ? list : { recheck, expressions: [] };
+}
+
+interface Expression {
+  /** File and line. */
+  readonly where: string;
+  /** Undefined if it cannot be known. */
+  readonly source: string | undefined;
+  readonly flags: string;
+}
+
+function* expressionsOf(files: readonly SourceFile[]): Generator<Expression> {
   for (const file of files) {
     if (!isCode(file) || !isChecked(file.path)) continue;
-    for (const { offset, source, flags } of [...regExpLiterals(file.text), ...built(file.text)]) {
-      const fault =
-        source === undefined
-          ? "a pattern that is known only when it runs: use constants of the file, or re2js"
-          : proofs.faultOf(source, flags);
-      if (fault === undefined) continue;
-      const where = `${file.path}:${lineAt(file.text, offset)}`;
-      findings.push({ where, what: source === undefined ? fault : `/${source}/${flags} ${fault}` });
-    }
+    for (const { offset, source, flags } of [...regExpLiterals(file.text), ...built(file.text)])
+      yield { where: `${file.path}:${lineAt(file.text, offset)}`, source, flags };
   }
-  proofs.keep();
-  return findings;
 }
 
 interface Built {
@@ -103,48 +162,34 @@ function evaluated(expression: string, constants: Readonly<Record<string, unknow
   }
 }
 
-/** Answers of recheck; those that prove are kept between runs. */
+/** Answers of recheck; it is asked once for each expression that is not proved yet. */
 class Proofs {
-  readonly #prefix = `recheck ${versionOf("recheck")}: `;
-  readonly #proved: Set<string>;
-  #isChanged = false;
+  readonly #faults = new Map<string, string | undefined>();
 
-  constructor() {
-    let kept: readonly string[] = [];
-    try {
-      kept = JSON.parse(readFileSync(cachePath, "utf8"));
-    } catch {
-      // Nothing is kept yet.
-    }
-    this.#proved = new Set(kept);
+  constructor({ expressions }: ProvedList) {
+    for (const name of expressions) this.#faults.set(name, undefined);
   }
 
-  /** What is wrong with a pattern; undefined if it is linear. */
+  /** The fault of a pattern; undefined if it is linear. */
   faultOf(source: string, flags: string): string | undefined {
-    const name = `${this.#prefix}/${source}/${flags}`;
-    if (this.#proved.has(name)) return undefined;
-    const answer = checkSync(source, flags, { checker: "automaton", timeout: proofTimeoutMs });
-    if (answer.status === "vulnerable") {
-      const { complexity, attack } = answer;
-      return `is ${complexity.summary}: ${attack.pattern}`;
-    }
-    if (answer.status === "unknown") {
-      const { error } = answer;
-      return `is not proved linear: ${"message" in error ? error.message : error.kind}`;
-    }
-    this.#proved.add(name);
-    this.#isChanged = true;
-    return undefined;
+    const name = `/${source}/${flags}`;
+    if (!this.#faults.has(name)) this.#faults.set(name, faultOf(source, flags));
+    return this.#faults.get(name);
   }
+}
 
-  /** Writes the proofs for the next run. */
-  keep(): void {
-    if (!this.#isChanged) return;
-    mkdirSync(dirname(cachePath), { recursive: true });
-    const path = `${cachePath}.${process.pid}`;
-    writeFileSync(path, JSON.stringify([...this.#proved].sort(), undefined, 1));
-    renameSync(path, cachePath);
+/** The fault that recheck finds in a pattern; undefined if it proves that the pattern is linear. */
+function faultOf(source: string, flags: string): string | undefined {
+  const result = checkSync(source, flags, { checker: "automaton", timeout: proofTimeoutMs });
+  if (result.status === "vulnerable") {
+    const { complexity, attack } = result;
+    return `is ${complexity.summary}: ${attack.pattern}`;
   }
+  if (result.status === "unknown") {
+    const { error } = result;
+    return `is not proved linear: ${"message" in error ? error.message : error.kind}`;
+  }
+  return undefined;
 }
 
 function versionOf(name: string): string {

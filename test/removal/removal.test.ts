@@ -49,11 +49,9 @@ describe("without packages/kube-apiserver", { skip: REMOVED.length > 0 }, () => 
   });
 
   test("house rules, and the tests of the program's package", async () => {
-    // The proof that regular expressions are linear looks at one file at a time, for a minute.
     const printed = await run(
       process.execPath,
       "--test",
-      "--test-skip-pattern=regular expressions are linear",
       "test/house/house.test.ts",
       "packages/quorate/test/*.test.ts",
     );

@@ -1,10 +1,10 @@
 /** /metrics: the server's own, its storages', its engine's and its process's. */
 
+import type { MetricSample } from "@quorate/kube-storage";
 import { MetricRegistry } from "@quorate/metrics";
 import type { EngineServer } from "@quorate/rpc/node";
 import type { ControlPlane } from "../src/server/control-plane.ts";
 import type { Page } from "../src/server/routes.ts";
-import { sampleText } from "../src/server/sample-text.ts";
 
 type Counters = ReturnType<EngineServer["counters"]>;
 
@@ -56,4 +56,41 @@ async function load(
       return [...texts, sampleText(plane.storages.samples())].join("\n");
     },
   };
+}
+
+const HELP: Readonly<Record<string, string>> = {
+  counter: "Counts events of a watch cache.",
+  gauge: "A figure of a watch cache.",
+  histogram: "Times of a watch cache.",
+};
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(
+    ([name, value]) =>
+      `${name}="${value.replace(/[\\"\n]/g, (c) => (c === "\n" ? "\\n" : `\\${c}`))}"`,
+  );
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function linesOf({ name, type, labels, value, sum, buckets = [] }: MetricSample): string[] {
+  if (type !== "histogram") return [`${name}${labelText(labels)} ${value}`];
+  const bucket = (le: string, count: number): string =>
+    `${name}_bucket${labelText({ ...labels, le })} ${count}`;
+  return [
+    ...buckets.map(({ upTo, count }) => bucket(String(upTo), count)),
+    bucket("+Inf", value),
+    `${name}_sum${labelText(labels)} ${sum ?? 0}`,
+    `${name}_count${labelText(labels)} ${value}`,
+  ];
+}
+
+/** The samples of all caches, those of one name together. */
+function sampleText(samples: readonly MetricSample[]): string {
+  const byName = Map.groupBy(samples, ({ name }) => name);
+  const parts = [...byName].map(([name, list]) => {
+    const { type } = list[0];
+    const head = `# HELP ${name} ${HELP[type]}\n# TYPE ${name} ${type}\n`;
+    return `${head}${list.flatMap(linesOf).join("\n")}\n`;
+  });
+  return parts.join("\n");
 }

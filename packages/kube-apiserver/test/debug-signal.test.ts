@@ -10,10 +10,11 @@ import { freePorts } from "../../../test/support/ports.ts";
 const scratch = mkdtempSync(join(tmpdir(), "quorate-signal-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
+const cluster = await startCluster({ size: 1 });
+after(() => cluster.destroy());
+
 for (const [way, command] of WAYS) {
   test(`started ${way}, the API server opens no inspector`, async (t) => {
-    const cluster = await startCluster({ size: 1 });
-    t.after(() => cluster.destroy());
     const [port] = await freePorts(1);
     const running = start(t, scratch, [
       ...command("quorate.js"),

@@ -178,7 +178,7 @@ export const CACHER_BUGS: Readonly<Record<string, CacherBug>> = {
     isHunted: true,
   },
   "a stale get": {
-    at: "kube-storage/src/cacher/latest-object.ts#latestObject",
+    at: "kube-storage/src/cacher/cacher.ts#latestObject",
     find: "await $storage.revisionOf($key, $options)",
     put: "before.stored.resourceVersion",
   },
@@ -203,12 +203,12 @@ export const CACHER_BUGS: Readonly<Record<string, CacherBug>> = {
     below: "etcd",
   },
   "an exact list with one event too many": {
-    at: "kube-storage/src/cacher/snapshots.ts#Snapshots.viewAt",
+    at: "kube-storage/src/cacher/watch-cache.ts#Snapshots.viewAt",
     find: "for (let $i = $end; $i >= $index; $i--) $undo;",
     put: "for (let $i = $end; $i > $index; $i--) $undo;",
   },
   "a watcher does not see an object leave its selector": {
-    at: "kube-storage/src/cacher/window-event.ts#WindowEvent.seenBy",
+    at: "kube-storage/src/cacher/event-window.ts#WindowEvent.seenBy",
     find: "$before ? this.#asDeleted($previous) : undefined",
     put: "$before && current === undefined ? this.#asDeleted($previous) : undefined",
   },

@@ -80,5 +80,5 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "packages/kube-storage/src/schema/maps.ts": "the order of names",
   "packages/kube-storage/src/codec/wire-decode.ts":
     "built-in kinds over protobuf; attack:linear sends them",
-  "packages/kube-storage/src/storage/versioned-object.ts": "what the store holds, by JSON.parse",
+  "packages/kube-storage/src/storage/etcd-values.ts": "what the store holds, by JSON.parse",
 };

@@ -9,10 +9,10 @@ import type { KubeObject } from "../src/meta/object.ts";
 import { ApiError } from "../src/meta/status.ts";
 import { DecodedObjects } from "../src/storage/decoded-objects.ts";
 import { StorageError, type StorageErrorCode, tooLarge, tooOld } from "../src/storage/errors.ts";
+import { VersionedObject } from "../src/storage/etcd-values.ts";
 import { interpretStorageError } from "../src/storage/interpret-error.ts";
 import { rootOf } from "../src/storage/keys.ts";
 import { LeaseManager } from "../src/storage/lease-manager.ts";
-import { VersionedObject } from "../src/storage/versioned-object.ts";
 import { listOptions, POD, pod, podAttributes, predicate, where } from "../testing/example-pods.ts";
 import { memoryStorage } from "../testing/memory-storage.ts";
 

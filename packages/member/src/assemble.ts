@@ -15,17 +15,15 @@ import { Raft } from "@quorate/raft";
 import type { RequestLimits } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
-import { AppliedEntries } from "./apply/applied-entries.ts";
-import { APPLY_LIMITS, Applier } from "./apply/applier.ts";
+import { APPLY_LIMITS, AppliedEntries, Applier } from "./apply/applier.ts";
 import { Configuration } from "./apply/configuration.ts";
 import { Flusher } from "./apply/flusher.ts";
 import { LogMarks } from "./apply/log-marks.ts";
-import { Readiness } from "./apply/readiness.ts";
 import { SentSnapshots } from "./apply/sent-snapshots.ts";
 import { SnapshotInstall } from "./apply/snapshot-install.ts";
 import { SnapshotReceiver } from "./apply/snapshot-receiver.ts";
 import { SnapshotSender } from "./apply/snapshot-sender.ts";
-import { StoreExchange } from "./apply/store-exchange.ts";
+import { Readiness, StoreExchange } from "./apply/store-exchange.ts";
 import type { Bootstrapped } from "./bootstrap.ts";
 import type { MemberConfig } from "./config/member-config.ts";
 import { Corruption } from "./corruption/index.ts";
@@ -48,14 +46,12 @@ import {
   READ_RETRY_MS,
 } from "./loop/limits.ts";
 import { MemberLoop } from "./loop/loop.ts";
-import { LoopTurns } from "./loop/loop-turns.ts";
+import { LoopTurns, Standstill } from "./loop/loop-turns.ts";
 import { malformedReport } from "./loop/malformed-report.ts";
 import { PeerMessages } from "./loop/peer-messages.ts";
 import { PeerPort } from "./loop/peer-port.ts";
-import { Proposals } from "./loop/proposals.ts";
+import { Proposals, RequestIds } from "./loop/proposals.ts";
 import { firstRound, Reads } from "./loop/reads.ts";
-import { RequestIds } from "./loop/request-ids.ts";
-import { Standstill } from "./loop/standstill.ts";
 import { Timeouts } from "./loop/timeouts.ts";
 import { UnwrittenCommit } from "./loop/unwritten-commit.ts";
 import { FeatureSupport } from "./membership/features.ts";
@@ -141,8 +137,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
   /** How long a request may take (etcd: MemberConfig.ReqTimeout). */
   const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
   const malformed = malformedReport(metrics.malformedEntries, logger);
-  /** What many parts need, so that each of them names only what is its own. */
-  const common = { memberId, clusterId, config, clock, logger, metrics, call, timeoutMs };
 
   // --- Callers ---
 
@@ -175,8 +169,6 @@ export function assemble(inputs: MemberInputs): MemberParts {
     { clock, turns, raft, store, requestIds },
   );
   const lifetime = new Lifetime({ turns, proposals, reads, slices });
-  /** What almost all that follows works with. */
-  const core = { ...common, store, raft, turns, lifetime, leader, proposals, reads };
 
   // --- Peers ---
 
@@ -211,7 +203,19 @@ export function assemble(inputs: MemberInputs): MemberParts {
     logger: snapshotLogger,
   });
   const sent = new SentSnapshots({ clock, raft, turns, lifetime });
-  const port = new PeerPort({ ...core, messages, receiver, sent, departure });
+  const port = new PeerPort({
+    clusterId,
+    config,
+    logger,
+    call,
+    store,
+    raft,
+    turns,
+    messages,
+    receiver,
+    sent,
+    departure,
+  });
   const transport = deps.makeTransport({
     memberId,
     clusterId,
@@ -340,12 +344,31 @@ export function assemble(inputs: MemberInputs): MemberParts {
     },
   );
   const { authority } = auth;
-  const leases = new Leases({ ...core, keeper, slices, authority });
+  const leases = new Leases({
+    clock,
+    call,
+    timeoutMs,
+    store,
+    leader,
+    reads,
+    keeper,
+    slices,
+    authority,
+  });
 
   // --- Cluster ---
 
   const configuration = new Configuration({
-    ...core,
+    memberId,
+    clusterId,
+    clock,
+    logger,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
     transport,
     departure,
     malformed,
@@ -353,19 +376,78 @@ export function assemble(inputs: MemberInputs): MemberParts {
     remotes: state.remotes,
     disconnectDelayMs: config.electionTimeoutMs,
   });
-  const leadership = new Leadership({ ...core, electionTimeoutMs: config.electionTimeoutMs });
+  const leadership = new Leadership({
+    memberId,
+    clock,
+    logger,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    electionTimeoutMs: config.electionTimeoutMs,
+  });
   const reconfiguration = new Reconfiguration({
-    ...core,
+    memberId,
+    clock,
+    logger,
+    metrics,
+    call,
+    timeoutMs,
+    store,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     strict: config.strictReconfigCheck,
     transport,
     requestIds,
     leadership,
   });
-  const versions = new VersionMonitor(core);
-  const autoPromotion = new AutoPromotion({ ...core, reconfiguration });
-  const publication = new Publication(core);
+  const versions = new VersionMonitor({
+    memberId,
+    clock,
+    logger,
+    call,
+    store,
+    lifetime,
+    leader,
+    proposals,
+  });
+  const autoPromotion = new AutoPromotion({
+    memberId,
+    clock,
+    logger,
+    store,
+    raft,
+    reconfiguration,
+  });
+  const publication = new Publication({
+    memberId,
+    clusterId,
+    config,
+    clock,
+    logger,
+    metrics,
+    store,
+    lifetime,
+    proposals,
+  });
   const corruption = new Corruption({
-    ...core,
+    memberId,
+    clusterId,
+    config,
+    clock,
+    logger,
+    call,
+    store,
+    raft,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     exchange,
     standstill,
     configuration,
@@ -415,7 +497,15 @@ export function assemble(inputs: MemberInputs): MemberParts {
     faults,
   });
   const loop = new MemberLoop({
-    ...core,
+    clock,
+    logger,
+    metrics,
+    raft,
+    turns,
+    lifetime,
+    leader,
+    proposals,
+    reads,
     wal,
     unwritten,
     transport,
@@ -448,6 +538,7 @@ export function assemble(inputs: MemberInputs): MemberParts {
 
   // --- The ways in ---
 
+  const asking = { memberId, clock, call, store };
   const entry: EntryPointDeps = {
     limits,
     proposals,
@@ -457,8 +548,8 @@ export function assemble(inputs: MemberInputs): MemberParts {
     watches,
     authority,
     quota: space.keeper,
-    tokenRoles: new FeatureSupport("token-roles", core),
-    userCreations: new FeatureSupport("user-creations", core),
+    tokenRoles: new FeatureSupport("token-roles", asking),
+    userCreations: new FeatureSupport("user-creations", asking),
   };
   return {
     ...inputs,

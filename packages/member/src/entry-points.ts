@@ -19,7 +19,7 @@ import {
   type RequestLimits,
   type RequestOf,
 } from "@quorate/store";
-import type { Readiness } from "./apply/readiness.ts";
+import type { Readiness } from "./apply/store-exchange.ts";
 import { type Access, type Admission, type Authority, NEEDED_STORE } from "./identity/authority.ts";
 import { type Caller, type Identity, MEMBER_CALLER } from "./identity/caller.ts";
 import type { Proposals } from "./loop/proposals.ts";

@@ -1,7 +1,7 @@
 /** When a heartbeat counts as late. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HeartbeatGaps } from "../src/loop/heartbeat-gaps.ts";
+import { HeartbeatGaps } from "../src/loop/loop.ts";
 
 test("a heartbeat is late after twice the interval, for each member apart", () => {
   const gaps = new HeartbeatGaps(100);

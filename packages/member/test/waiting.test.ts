@@ -6,9 +6,13 @@ import { errorOf } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import type { AppliedEntry } from "@quorate/store";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "../src/loop/limits.ts";
-import { MAX_SUCCESSIONS, type ProposalOptions, Proposals } from "../src/loop/proposals.ts";
+import {
+  MAX_SUCCESSIONS,
+  type ProposalOptions,
+  Proposals,
+  RequestIds,
+} from "../src/loop/proposals.ts";
 import { type ReadIndexer, Reads } from "../src/loop/reads.ts";
-import { RequestIds } from "../src/loop/request-ids.ts";
 import type { Timeouts } from "../src/loop/timeouts.ts";
 import type { StoreRef } from "../src/reads/store-ref.ts";
 

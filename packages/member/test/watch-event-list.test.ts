@@ -1,8 +1,7 @@
 /** The lists of events that watches share. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WatchEvent } from "../src/watch/event.ts";
-import { EventLists } from "../src/watch/event-list.ts";
+import { EventLists, WatchEvent } from "../src/watch/event.ts";
 import { WATCH_LIMITS } from "../src/watch/limits.ts";
 
 const event = (main: number, sizeBytes = 3): WatchEvent =>

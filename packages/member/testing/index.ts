@@ -58,6 +58,6 @@ export { Compactor } from "../src/space/compactor.ts";
 export { Defragmenter } from "../src/space/defragmenter.ts";
 export { WatchEvent } from "../src/watch/event.ts";
 export type { WatchLimits } from "../src/watch/limits.ts";
-export type { StreamClient } from "../src/watch/permission.ts";
 export { RecentEvents } from "../src/watch/recent-events.ts";
 export { MAX_WATCHERS_AT_ONCE, WatchHub } from "../src/watch/watch-hub.ts";
+export type { StreamClient } from "../src/watch/watcher.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Output } from "../src/http2/output.ts";
-import { PendingSend } from "../src/http2/pending.ts";
+import { PendingSend } from "../src/http2/stream.ts";
 import { joinMessage, messageSize } from "../src/messages.ts";
 import type { PieceSource } from "../src/service.ts";
 

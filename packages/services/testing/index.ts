@@ -1,6 +1,5 @@
 /** Parts of services that the tests of other packages look at. */
 export { LocalClient } from "../src/concurrency/local-client.ts";
-export { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/v3/client-versions.ts";
 export { MAX_RECHECKED_LEASES } from "../src/v3/keep-alives.ts";
 export { PAGE_BOUNDS } from "../src/v3/pages.ts";
 export { MAX_CHUNK_REQUESTS, nextChunkKeys } from "../src/v3/range-stream.ts";
@@ -12,3 +11,4 @@ export {
   SNAPSHOT_STALL_MS,
   snapshotStreams,
 } from "../src/v3/snapshot.ts";
+export { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/v3/table.ts";

@@ -21,7 +21,7 @@ import {
 } from "@quorate/proto";
 import { Bucket, type LiveSizes } from "../src/backend/backend.ts";
 import { LIVE_BYTES } from "../src/backend/live-bytes.ts";
-import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "../src/requests/cost.ts";
+import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "../src/requests/check.ts";
 import { Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
 import { applyEntry, Log, randomLog } from "./store-log.ts";

@@ -18,13 +18,11 @@
 import type { Socket } from "node:net";
 import { Backoff, type Logger, type Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
-import type { ChannelKind } from "../src/channel-kind.ts";
-import { FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
+import { type ChannelKind, FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { Carrier } from "./carrier.ts";
+import { Carrier, MessageReader } from "./carrier.ts";
 import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
-import { MessageReader } from "./message-reader.ts";
 import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { type OutgoingStream, requestStream } from "./stream.ts";

@@ -8,7 +8,7 @@
  */
 import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
-import type { ChannelKind } from "../src/channel-kind.ts";
+import type { ChannelKind } from "../src/frames.ts";
 import { MemberDirectory } from "../src/member-directory.ts";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
 import type { Introduction } from "./headers.ts";

@@ -3,9 +3,9 @@ import type { X509Certificate } from "node:crypto";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex } from "@quorate/proto";
-import type { ChannelKind } from "../src/channel-kind.ts";
+import type { ChannelKind } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { Carrier } from "./carrier.ts";
+import { Carrier, logDamage, MessageReader } from "./carrier.ts";
 import {
   answerHeaders,
   CLUSTER_ID_ADVICE,
@@ -19,7 +19,6 @@ import {
   STREAM_PATH,
 } from "./headers.ts";
 import { fitsUrls } from "./member-certificate.ts";
-import { logDamage, MessageReader } from "./message-reader.ts";
 import type { RefusalReason, Shared } from "./options.ts";
 import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { acceptStream } from "./stream.ts";

@@ -1,5 +1,5 @@
 /** The transport over HTTP/2 and mutual TLS. */
-export type { ChannelKind } from "../src/channel-kind.ts";
+export type { ChannelKind } from "../src/frames.ts";
 export { Http2Transport } from "./http2-transport.ts";
 export type {
   Http2TransportDependencies,

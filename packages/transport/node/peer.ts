@@ -3,7 +3,7 @@
  */
 import type { ServerHttp2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
-import { type ChannelKind, channelKindOf } from "../src/channel-kind.ts";
+import { type ChannelKind, channelKindOf } from "../src/frames.ts";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
 import type { Carrier } from "./carrier.ts";
 import { Channel, type ChannelListener } from "./channel.ts";

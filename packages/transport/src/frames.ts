@@ -5,6 +5,8 @@
  *
  * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0
  * as the end. Without that mark a stream that was cut could pass for a whole one.
+ *
+ * Two streams lead to each peer, so that entries do not delay what keeps the cluster together.
  */
 import {
   alloc,
@@ -185,4 +187,20 @@ export function takeMessages(
   reader.push(chunk);
   for (let frame = reader.take(); frame !== undefined; frame = reader.take())
     taken(decodeMessage(frame), frame);
+}
+
+/**
+ * "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements),
+ * "bulk" for entries.
+ */
+export type ChannelKind = "urgent" | "bulk";
+
+/**
+ * The stream of a message. Entries, and proposals on their way to the leader, are bulk. All appends
+ * use the same stream: an append that overtakes another one is refused as a gap.
+ */
+export function channelKindOf({ type }: raftpb.Message): ChannelKind {
+  return type === raftpb.MessageType.MsgApp || type === raftpb.MessageType.MsgProp
+    ? "bulk"
+    : "urgent";
 }

@@ -9,11 +9,14 @@
  *     status ok, another key -> new seed, encrypted by the plugin
  *     no status              -> retried each 10 s; the health check "kms-providers" fails
  */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Clock, Logger, Timer } from "@quorate/host";
-import type { Untransformed, ValueTransformer } from "@quorate/kube-storage";
+import {
+  isDns1123Subdomain,
+  type Untransformed,
+  type ValueTransformer,
+} from "@quorate/kube-storage";
 import { ciphers } from "./ciphers.ts";
-import { checkEncryptedKey, checkEncryptedObject, checkKeyId, hashOf } from "./kms-checks.ts";
 import {
   decodeEncryptedObject,
   type EncryptedKey,
@@ -216,4 +219,59 @@ export class KmsProvider implements ValueTransformer {
 function idOf({ ciphertext, keyId, annotations }: EncryptedKey, source: number): string {
   const object = { data: new Uint8Array(0), ciphertext, keyId, annotations, source };
   return Buffer.from(encodeEncryptedObject(object)).toString("latin1");
+}
+
+export const MAX_KEY_ID_BYTES = 1024;
+export const MAX_ENCRYPTED_KEY_BYTES = 1024;
+export const MAX_ANNOTATION_BYTES: number = 32 * 1024;
+
+/** Throws Error for a key id that is empty or too long. */
+function checkKeyId(keyId: string): void {
+  const size = Buffer.byteLength(keyId);
+  if (size === 0) throw new Error("keyID is empty");
+  if (size > MAX_KEY_ID_BYTES)
+    throw new Error(`keyID is ${size} bytes, which exceeds the max size of ${MAX_KEY_ID_BYTES}`);
+}
+
+/** Throws Error for a key that a plugin may not return. */
+function checkEncryptedKey({ ciphertext, keyId, annotations }: EncryptedKey): void {
+  const why = "failed to validate encrypted DEK source: encrypted DEK source is";
+  const { length } = ciphertext;
+  if (length === 0) throw new Error(`${why} empty`);
+  if (length > MAX_ENCRYPTED_KEY_BYTES)
+    throw new Error(
+      `${why} ${length} bytes, which exceeds the max size of ${MAX_ENCRYPTED_KEY_BYTES}`,
+    );
+  try {
+    checkKeyId(keyId);
+  } catch (error) {
+    throw new Error(`failed to validate key id: ${(error as Error).message}`);
+  }
+  let size = 0;
+  for (const [key, value] of annotations) {
+    size += Buffer.byteLength(key) + value.length;
+    // A fully qualified name has at least two labels.
+    if (isDns1123Subdomain(key).length > 0 || !key.includes("."))
+      throw new Error(
+        `failed to validate annotations: ${JSON.stringify(key)} is no fully qualified domain name`,
+      );
+  }
+  if (size > MAX_ANNOTATION_BYTES)
+    throw new Error(
+      `failed to validate annotations: total size of annotations is ${size}, which exceeds the max size of ${MAX_ANNOTATION_BYTES}`,
+    );
+}
+
+/** Throws Error for a stored value that none of our servers and none of Kubernetes' wrote. */
+function checkEncryptedObject(object: EncryptedObject): void {
+  const { source, data } = object;
+  if (source !== KeySource.AesGcmKey && source !== KeySource.HkdfSeed)
+    throw new Error(`unknown encryptedDEKSourceType: ${source}`);
+  if (data.length === 0) throw new Error("encrypted data is empty");
+  checkEncryptedKey(object);
+}
+
+/** A key id for logs; it may be a secret of its operator. */
+function hashOf(keyId: string): string {
+  return keyId === "" ? "" : `sha256:${createHash("sha256").update(keyId).digest("hex")}`;
 }

@@ -3,11 +3,17 @@
  * namespace; a namespace that is being deleted takes no new objects; some are never deleted.
  */
 import type { Clock } from "@quorate/host";
-import type { KubeObject } from "@quorate/kube-storage";
-import { ApiError, forbidden, notFound } from "@quorate/kube-storage";
+import {
+  ApiError,
+  forbidden,
+  type Getter,
+  type KubeObject,
+  notFound,
+  type RequestContext,
+} from "@quorate/kube-storage";
+import type { Informer } from "../informers/informer.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import { type AdmissionPlugin, admissionForbidden } from "./chain.ts";
-import type { Namespaces } from "./namespaces.ts";
 
 const IMMORTAL = new Set(["default", "kube-system", "kube-public"]);
 /** For so long after a deletion the cached namespace is not relied on, of so many namespaces. */
@@ -79,4 +85,34 @@ function remember(deletedAtMs: Map<string, number>, name: string, nowMs: number)
 function phaseOf(namespace: KubeObject | undefined): string {
   const status = namespace?.["status"] as { readonly phase?: string } | undefined;
   return status?.phase ?? "";
+}
+
+export interface Namespaces {
+  /** From memory; undefined where there is none, or not yet. */
+  cached(name: string): KubeObject | undefined;
+  /** From the store; undefined where there is none. Rejects with ApiError. */
+  live(name: string): Promise<KubeObject | undefined>;
+}
+
+/**
+ * Namespaces as admission sees them: from an informer, and from the store where that is behind.
+ *
+ * @param context of reads, with a user that may read namespaces
+ */
+export function namespacesOf(
+  informer: Informer,
+  storage: Getter,
+  context: () => RequestContext,
+): Namespaces {
+  return {
+    cached: (name) => informer.get("", name),
+    async live(name) {
+      try {
+        return (await storage.get(context(), name, { resourceVersion: "" })).object();
+      } catch (error) {
+        if (error instanceof ApiError && error.httpStatus === 404) return undefined;
+        throw error;
+      }
+    },
+  };
 }

@@ -2,15 +2,17 @@
  * Whether a webhook is called for a request, and with which version of the object (apiserver:
  * pkg/admission/plugin/webhook/generic/webhook.go, predicates).
  */
-import type {
-  GroupVersionResource,
-  KubeObject,
-  ServedResource,
-  ServedResources,
+import {
+  forbidden,
+  type GroupVersionResource,
+  internalError,
+  type KubeObject,
+  notFound,
+  type ServedResource,
+  type ServedResources,
 } from "@quorate/kube-storage";
-import { forbidden, internalError, notFound } from "@quorate/kube-storage";
 import type { AdmissionAttributes } from "./admission.ts";
-import type { Namespaces } from "./namespaces.ts";
+import type { Namespaces } from "./namespace-lifecycle.ts";
 import type { Invocation, Webhook, WebhookRule } from "./webhook-config.ts";
 import { reviewRequest } from "./webhook-review.ts";
 

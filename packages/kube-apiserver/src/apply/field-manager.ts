@@ -8,18 +8,29 @@
  *             upgrade from client-side apply
  */
 import { type Clock, Pauses } from "@quorate/host";
-import type {
-  GroupVersionKind,
-  JsonObject,
-  KubeObject,
-  ManagedFieldsEntry,
-  ObjectSchema,
+import {
+  ApiError,
+  apiVersionOf,
+  badRequest,
+  type GroupVersionKind,
+  type JsonObject,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectSchema,
+  parseApiVersion,
 } from "@quorate/kube-storage";
-import { ApiError, apiVersionOf, badRequest, parseApiVersion } from "@quorate/kube-storage";
+import { defined } from "@quorate/proto";
 import { ConflictsError, conflictError } from "./apply-conflict.ts";
-import { capUpdateManagers } from "./cap-managers.ts";
-import { differenceOf, fieldSetOf, isEmptySet, unionOf } from "./field-set.ts";
-import { fieldSetFromJson } from "./fields-v1.ts";
+import {
+  differenceOf,
+  EMPTY_SET,
+  FieldSetBuilder,
+  fieldSetFromJson,
+  fieldSetOf,
+  isEmptySet,
+  unionOf,
+} from "./field-set.ts";
+import { compareText } from "./go-text.ts";
 import { allowedConflicts, withLastApplied } from "./last-applied.ts";
 import {
   decodeManagedFields,
@@ -27,6 +38,7 @@ import {
   type Managed,
   managerId,
   NOTHING_MANAGED,
+  secondsOf,
   type VersionedSet,
 } from "./managed-fields.ts";
 import { checkDepth } from "./patch-limits.ts";
@@ -351,4 +363,65 @@ function toApiError(error: unknown): never {
   if (error instanceof ConflictsError) throw conflictError(error.conflicts);
   if (error instanceof TypedError) throw new ApiError(500, "", error.message);
   throw error;
+}
+
+/**
+ * Bound of an object's entries of writes other than apply. Beyond it, the oldest are merged into
+ * one per version (util/managedfields/internal/capmanagers.go).
+ */
+const MAX_UPDATE_MANAGERS = 10;
+
+const BUCKET = "ancient-changes";
+
+/** Merges the oldest entries of updates until there are at most MAX_UPDATE_MANAGERS. */
+function capUpdateManagers(managed: Managed): Managed {
+  const updaters = [...managed.managers].flatMap(([id, { applied }]) =>
+    applied ? [] : [{ id, seconds: secondsOf(managed.times.get(id)) }],
+  );
+  if (updaters.length <= MAX_UPDATE_MANAGERS) return managed;
+  const managers = new Map(managed.managers);
+  const times = new Map(managed.times);
+  updaters.sort((a, b) => a.seconds - b.seconds || compareText(a.id, b.id));
+  // What a bucket holds is collected in place: a union for each entry would copy it each time.
+  const buckets = new Map<string, FieldSetBuilder>();
+  const firstOfVersion = new Map<string, string>();
+  let count = updaters.length;
+  for (const { id } of updaters) {
+    if (count <= MAX_UPDATE_MANAGERS) break;
+    const versioned = defined(managers.get(id), "the manager");
+    const { apiVersion } = versioned;
+    const first = firstOfVersion.get(apiVersion);
+    if (first === undefined) {
+      firstOfVersion.set(apiVersion, id);
+      continue;
+    }
+    const bucket = managerId({ manager: BUCKET, operation: "Update", apiVersion });
+    // Where the bucket is the later one of both, Kubernetes loses what it held.
+    const other = id === bucket ? first : id;
+    if (!managers.has(bucket)) renameManager(managers, first, bucket);
+    let builder = buckets.get(bucket);
+    if (builder === undefined) {
+      builder = new FieldSetBuilder();
+      builder.insertAll(defined(managers.get(bucket), "the manager").set);
+      buckets.set(bucket, builder);
+    }
+    builder.insertAll(defined(managers.get(other), "the manager").set);
+    managers.set(bucket, { ...versioned, set: EMPTY_SET });
+    managers.delete(other);
+    count--;
+    const time = times.get(id);
+    if (time === undefined) times.delete(bucket);
+    else times.set(bucket, time);
+  }
+  for (const [id, builder] of buckets) {
+    const bucket = defined(managers.get(id), "the bucket");
+    managers.set(id, { ...bucket, set: builder.build() });
+  }
+  return { managers, times };
+}
+
+function renameManager(managers: Map<string, VersionedSet>, from: string, to: string): void {
+  const versioned = defined(managers.get(from), "the manager");
+  managers.delete(from);
+  managers.set(to, versioned);
 }

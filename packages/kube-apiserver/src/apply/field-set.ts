@@ -9,8 +9,10 @@
  * immutable: operations share unchanged parts. No node is empty except the root, so a set is empty
  * exactly if its root has no children.
  */
+
+import type { JsonObject } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
-import { type Path, type PathElement, sortPathElements } from "./path-element.ts";
+import { type Path, type PathElement, parsePathElement, sortPathElements } from "./path-element.ts";
 
 export interface FieldSet {
   /** Whether the path that leads here is in the set. False at the root. */
@@ -174,4 +176,55 @@ export function pathsOf(set: FieldSet): Path[] {
   };
   visit(set, []);
   return paths;
+}
+
+/** Deeper sets are refused. Objects are not deeper either (patch-limits.ts). */
+const MAX_DEPTH = 1000;
+
+const NOTHING: JsonObject = {};
+
+/**
+ * Field sets as JSON (metav1.FieldsV1):
+ *
+ *     {"f:spec": {".": {}, "f:replicas": {}}}
+ *
+ * A field with an empty object is in the set; with "." the field and what is below it are.
+ *
+ * Reads a set. Unknown kinds of steps are skipped.
+ * @throws Error for malformed ones
+ */
+export function fieldSetFromJson(json: JsonObject): FieldSet {
+  const children = readChildren(json, 0);
+  return children === undefined ? EMPTY_SET : { member: false, children };
+}
+
+function readNode(json: unknown, depth: number): FieldSet {
+  if (json === null) return { member: true, children: undefined };
+  if (typeof json !== "object" || Array.isArray(json)) throw new Error("expected an object");
+  if (depth > MAX_DEPTH) throw new Error("exceeded max depth");
+  const children = readChildren(json as JsonObject, depth);
+  const member = children === undefined || Object.hasOwn(json as JsonObject, ".");
+  return { member, children };
+}
+
+function readChildren(json: JsonObject, depth: number): Map<PathElement, FieldSet> | undefined {
+  let children: Map<PathElement, FieldSet> | undefined;
+  for (const key of Object.keys(json)) {
+    if (key === ".") continue;
+    const element = parsePathElement(key);
+    if (element === undefined) continue;
+    children ??= new Map();
+    children.set(element, readNode(json[key], depth + 1));
+  }
+  return children;
+}
+
+/** Writes a set, in Go's order of fields. */
+export function fieldSetToJson(set: FieldSet): JsonObject {
+  const json: Record<string, JsonObject> = {};
+  if (set.member) json["."] = NOTHING;
+  for (const [element, child] of sortedChildren(set)) {
+    json[element] = child.children === undefined ? NOTHING : fieldSetToJson(child);
+  }
+  return json;
 }

@@ -5,11 +5,9 @@
  * identifier of an applier leaves out the version, so that it stays the same manager when it
  * applies in another version.
  */
-
 import type { ManagedFieldsEntry } from "@quorate/kube-storage";
 import { quoteText as goQuote } from "@quorate/proto";
-import type { FieldSet } from "./field-set.ts";
-import { fieldSetFromJson, fieldSetToJson } from "./fields-v1.ts";
+import { type FieldSet, fieldSetFromJson, fieldSetToJson } from "./field-set.ts";
 import { compareText, goJson } from "./go-text.ts";
 
 /** What one manager owns, in one version. */

@@ -27,7 +27,7 @@ export interface FieldManager {
    * Never rejects because of the object: if it does not fit its schema, the result has no
    * managedFields.
    * @param old undefined for a create
-   * @param manager the option fieldManager, or the one from the User-Agent (manager-name.ts)
+   * @param manager the option fieldManager, or the one from the User-Agent (write-options.ts)
    */
   update(
     old: KubeObject | undefined,

@@ -2,15 +2,14 @@
  * Who owns what after a write (structured-merge-diff: merge/update.go). One updater serves one
  * request: it remembers the conversions that the request needed.
  */
-
 import type { Pauses } from "@quorate/host";
-import type { KubeObject } from "@quorate/kube-storage";
-import { sameJson } from "@quorate/kube-storage";
+import { type KubeObject, sameJson } from "@quorate/kube-storage";
 import { ConflictsError } from "./apply-conflict.ts";
 import {
   differenceOf,
   EMPTY_SET,
   type FieldSet,
+  FieldSetBuilder,
   intersectionOf,
   isEmptySet,
   pathsOf,
@@ -19,10 +18,10 @@ import {
 } from "./field-set.ts";
 import { compareText } from "./go-text.ts";
 import type { Managers, VersionedSet } from "./managed-fields.ts";
+import { fieldNameOf, type Path, type PathElement } from "./path-element.ts";
 import { type Comparison, compareTyped } from "./typed-compare.ts";
 import { fieldSetOfValue, removeItems, withNamedFields } from "./typed-fields.ts";
 import { mergeTyped } from "./typed-merge.ts";
-import { reconcileFieldSet } from "./typed-reconcile.ts";
 import type { TypeAtom } from "./typed-schema.ts";
 import { TypedError } from "./typed-value.ts";
 
@@ -274,4 +273,47 @@ function conflictsOf(sets: ReadonlyMap<string, FieldSet>): ConflictsError {
   return new ConflictsError(
     managers.flatMap((manager) => pathsOf(sets.get(manager)!).map((path) => ({ manager, path }))),
   );
+}
+
+/**
+ * Brings field sets that were written under an older schema up to the present one
+ * (structured-merge-diff: typed/reconcile_schema.go): where a list or map became atomic, who owned
+ * something in it now owns it as a whole. Returns the same set if nothing changed.
+ */
+function reconcileFieldSet(type: TypeAtom, set: FieldSet): FieldSet {
+  const atoms: Path[] = [];
+  visit(type, set, [], atoms);
+  if (atoms.length === 0) return set;
+  const changed = new FieldSetBuilder();
+  for (const path of atoms) changed.insert(path);
+  const paths = changed.build();
+  return unionOf(recursiveDifferenceOf(set, paths), paths);
+}
+
+function visit(type: TypeAtom, set: FieldSet, path: PathElement[], atoms: Path[]): void {
+  if (set.children === undefined) return;
+  const { map, list } = type;
+  if (map !== undefined) {
+    if (map.free) return;
+    if (map.atomic) {
+      atoms.push([...path]);
+      return;
+    }
+  } else if (type.scalar !== undefined || list === undefined) {
+    return;
+  } else if (list.atomic) {
+    atoms.push([...path]);
+    return;
+  }
+  for (const [element, child] of set.children) {
+    const name = fieldNameOf(element);
+    const below =
+      map === undefined
+        ? list?.item
+        : ((name === undefined ? undefined : map.fields.get(name)) ?? map.element);
+    if (below === undefined) continue;
+    path.push(element);
+    visit(below, child, path, atoms);
+    path.pop();
+  }
 }

@@ -6,7 +6,7 @@
  *     Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.TOKEN, json.k8s.io
  */
 import type { HttpHead } from "@quorate/host";
-import { fromBase64Url } from "./base64-url.ts";
+import { toUtf8, writeFromBase64 } from "@quorate/proto";
 
 const TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
@@ -39,4 +39,17 @@ export function socketProtocols({ headers }: HttpHead): SocketProtocols {
   if (token === undefined) throw new Error("invalid base64.bearer.authorization token encoding");
   if (token !== "" && chosen === "") throw new Error("missing additional subprotocol");
   return { token: token === "" ? undefined : token, chosen };
+}
+
+/**
+ * Base64 for URLs without padding (RFC 4648, section 5). The text; undefined for a malformed
+ * encoding or bytes that are no UTF-8.
+ */
+export function fromBase64Url(encoded: string): string | undefined {
+  if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1) return undefined;
+  const plain = encoded.replaceAll("-", "+").replaceAll("_", "/");
+  const padded = plain.padEnd(Math.ceil(plain.length / 4) * 4, "=");
+  const space = new Uint8Array(padded.length);
+  const text = toUtf8(space.subarray(0, writeFromBase64(space, padded, 0)));
+  return text.includes("\ufffd") ? undefined : text;
 }

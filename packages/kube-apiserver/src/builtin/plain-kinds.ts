@@ -3,22 +3,21 @@
  * metadata, /status and /scale. Nothing here starts containers; controllers and their tests use
  * these kinds.
  */
-
-import type {
-  GroupVersionKind,
-  KindSource,
-  KubeObject,
-  ResourceSpec,
-  Strategy,
-} from "@quorate/kube-storage";
 import {
   builtinSpec,
   DEFAULT_TABLE,
+  type GroupVersionKind,
+  type KindSource,
+  type KubeObject,
   NAME_AND_AGE,
   nameIsDns1035Label,
   nameIsPathSegment,
   plainStrategy,
+  type ResourceSpec,
+  type Strategy,
+  semanticEqual,
   statusStrategyOf,
+  withMetadata,
 } from "@quorate/kube-storage";
 import {
   claimTable,
@@ -33,9 +32,8 @@ import {
   storageClassTable,
   volumeTable,
 } from "./cluster-tables.ts";
-import { templateGenerations } from "./daemonsets.ts";
-import { pendingPods } from "./pod-status.ts";
 import { podGraceSeconds, podTable } from "./pods.ts";
+import { fieldOf } from "./workload-fields.ts";
 import {
   cronJobTable,
   daemonSetTable,
@@ -332,4 +330,78 @@ export function plainKinds(sourceOf: (kind: GroupVersionKind) => KindSource): Re
   return KINDS.map((plain) =>
     specOf(plain, sourceOf({ group: plain.group, version: "v1", kind: plain.kind })),
   );
+}
+
+type Quantities = Readonly<Record<string, string>>;
+
+interface PodContainer {
+  readonly resources?: { readonly limits?: Quantities; readonly requests?: Quantities };
+}
+
+const COUNTED = ["cpu", "memory"] as const;
+
+/** The quantity, or undefined for none and for zero. Decoding has made it canonical. */
+function amount(quantities: Quantities | undefined, name: string): string | undefined {
+  const quantity = quantities?.[name];
+  return quantity === "0" ? undefined : quantity;
+}
+
+/**
+ * The status that a new pod begins with: its phase, and its class of service, which follows from
+ * what its containers ask for (kubernetes: registry/core/pod/strategy.go, apis/core/v1/helper/qos).
+ * Guaranteed: each limit is there and requested. BestEffort: there is neither. Else Burstable.
+ */
+export function qosClassOf(pod: KubeObject): string {
+  const containers = [
+    ...fieldOf<readonly PodContainer[]>(pod, "spec", "containers", []),
+    ...fieldOf<readonly PodContainer[]>(pod, "spec", "initContainers", []),
+  ];
+  let isAny = false;
+  let areAllGuaranteed = true;
+  for (const { resources } of containers) {
+    for (const name of COUNTED) {
+      const limit = amount(resources?.limits, name);
+      const request = amount(resources?.requests, name);
+      if (limit !== undefined || request !== undefined) isAny = true;
+      if (limit === undefined || limit !== request) areAllGuaranteed = false;
+    }
+  }
+  if (!isAny) return "BestEffort";
+  return areAllGuaranteed ? "Guaranteed" : "Burstable";
+}
+
+/** The strategy, with the first status of a pod. */
+function pendingPods(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    prepareForCreate(ctx, object) {
+      const prepared = strategy.prepareForCreate(ctx, object);
+      return { ...prepared, status: { phase: "Pending", qosClass: qosClassOf(prepared) } };
+    },
+  };
+}
+
+const ANNOTATION = "deprecated.daemonset.template.generation";
+
+function withCount(object: KubeObject, count: number): KubeObject {
+  const annotations = { ...object.metadata.annotations, [ANNOTATION]: String(count) };
+  return withMetadata(object, { annotations });
+}
+
+/**
+ * DaemonSets count the changes of their template in an annotation (registry/apps/daemonset). The
+ * strategy, with the annotation kept by the server.
+ */
+function templateGenerations(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    prepareForCreate: (ctx, object) => withCount(strategy.prepareForCreate(ctx, object), 1),
+    prepareForUpdate(ctx, object, old) {
+      const before = Number(old.metadata.annotations?.[ANNOTATION] ?? "0");
+      const template = (of: KubeObject): unknown => fieldOf(of, "spec", "template", undefined);
+      const same = semanticEqual(template(object), template(old));
+      const prepared = strategy.prepareForUpdate(ctx, object, old);
+      return withCount(prepared, same ? before : before + 1);
+    },
+  };
 }

@@ -1,19 +1,20 @@
 /** Secrets (kubernetes: registry/core/secret, apis/core/validation). */
-
-import type { FieldError, KindSource, KubeObject, ResourceSpec } from "@quorate/kube-storage";
 import {
   AGE,
   builtinSpec,
+  type FieldError,
   invalidValue,
   isConfigMapKey,
+  type KindSource,
+  type KubeObject,
   nameColumn,
   plainStrategy,
+  type ResourceSpec,
   required,
   tableOf,
   textColumn,
   tooLong,
 } from "@quorate/kube-storage";
-import { validateImmutable } from "./configmaps.ts";
 import {
   base64Bytes,
   bytesOf,
@@ -21,7 +22,8 @@ import {
   encodedText,
   jsonObjectProblem,
   MAX_DATA_BYTES,
-} from "./data.ts";
+  validateImmutable,
+} from "./configmaps.ts";
 import { validateCoreFinalizers } from "./finalizer-names.ts";
 
 /** Checks that a certificate and a key belong together; undefined where they do. */

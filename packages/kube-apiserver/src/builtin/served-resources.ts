@@ -1,14 +1,17 @@
 /** The endpoints of a resource: its own, and those of its subresources. */
-import type {
-  GroupVersionKind,
-  KindSource,
-  KubeObject,
-  ResourceParts,
-  ResourceSpec,
-  RestStorage,
-  ServedResource,
+import {
+  type GroupVersionKind,
+  type KindSource,
+  type KubeObject,
+  type ResourceParts,
+  type ResourceSpec,
+  type RestStorage,
+  type ServedResource,
+  type SpecStorages,
+  Store,
+  SubresourceStore,
 } from "@quorate/kube-storage";
-import { storagesOf } from "./storages.ts";
+import { ScaleStore } from "./scale.ts";
 
 const SCALE: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
@@ -74,4 +77,15 @@ export function servedResourcesOf(
     served(spec, serving, "", main),
     ...Object.entries(subresources).map(([name, storage]) => served(spec, serving, name, storage)),
   ];
+}
+
+/** Builds the storages of a resource from its declaration. */
+export function storagesOf(spec: ResourceSpec, parts: ResourceParts): SpecStorages {
+  const subresources: Record<string, RestStorage> = {};
+  if (spec.statusStrategy !== undefined) {
+    subresources["status"] = new SubresourceStore(spec, parts, spec.statusStrategy);
+  }
+  if (spec.scale !== undefined) subresources["scale"] = new ScaleStore(spec, parts, spec.scale);
+  const storages = { main: new Store(spec, parts), subresources };
+  return spec.customize?.(storages, parts) ?? storages;
 }

@@ -6,21 +6,22 @@
  *     await runtime.start();       default namespaces and roles exist, webhooks are known
  *     await runtime.stop();
  */
-
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import type { Getter, Lister, ServedResources, Watcher } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { Admission } from "../admission/admission.ts";
 import { admissionChain } from "../admission/chain.ts";
 import type { ConditionEngine } from "../admission/match-conditions.ts";
-import { mutatingWebhooks } from "../admission/mutating-webhooks.ts";
-import { namespaceLifecycle } from "../admission/namespace-lifecycle.ts";
-import { type Namespaces, namespacesOf } from "../admission/namespaces.ts";
+import {
+  type Namespaces,
+  namespaceLifecycle,
+  namespacesOf,
+} from "../admission/namespace-lifecycle.ts";
 import { ownerReferencesPermission } from "../admission/owner-references.ts";
-import { validatingWebhooks } from "../admission/validating-webhooks.ts";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { WebhookList } from "../admission/webhook-config.ts";
 import { ADMISSION_GROUP, WEBHOOK_RESOURCES } from "../admission/webhook-kinds.ts";
+import { mutatingWebhooks, validatingWebhooks } from "../admission/webhooks.ts";
 import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { reconcileDefaultPolicy } from "../authz/bootstrap.ts";

@@ -2,29 +2,34 @@
  * CustomResourceDefinitions as one part of an API server: the kind itself, and the resources that
  * the definitions in the store declare.
  */
-
 import type { Clock, Logger, Random } from "@quorate/host";
-import type {
-  Cancellation,
-  GroupVersionKind,
-  Json,
-  RequestContext,
-  ResourceSpec,
-  Schema,
-  ServedResource,
-  StorageInterface,
-  Store,
-  SubresourceStore,
+import {
+  type Cancellation,
+  DEFAULT_TABLE,
+  type GroupVersionKind,
+  type Json,
+  jsonCodec,
+  type KindSource,
+  kindSource,
+  type ObjectCodec,
+  type RequestContext,
+  type ResourceSpec,
+  type Schema,
+  type ServedResource,
+  type StorageInterface,
+  type Store,
+  type SubresourceStore,
 } from "@quorate/kube-storage";
-import { kindSource } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../builtin/served-resources.ts";
 import { ruleChecker } from "./cel/checker.ts";
 import { loadCel } from "./cel/engine.ts";
 import { RuleEvaluator } from "./cel/evaluation.ts";
-import { customResourceDefinitions } from "./definition/resource.ts";
-import { CRD_GROUP, CRD_KIND, type Crd } from "./definition/types.ts";
+import { CrdStore } from "./definition/store.ts";
+import { fromStored, toStored } from "./definition/stored-form.ts";
+import { crdStatusStrategy, crdStrategy, type LoadRules } from "./definition/strategy.ts";
+import { CRD_GROUP, CRD_KIND, CRD_RESOURCE, type Crd } from "./definition/types.ts";
 import { traitsOf } from "./schema/traits.ts";
 import { DefinitionController, type DefinitionOptions } from "./serving/controller.ts";
 import type { RuleEvaluation } from "./serving/custom-strategy.ts";
@@ -146,4 +151,41 @@ async function rulesFor(schema: Schema, clock: Clock): Promise<RuleEvaluation | 
     evaluator ??= new RuleEvaluator(schema, await loadCel(), pauseOf(clock));
     return await evaluator.evaluate(object, old);
   };
+}
+
+/** As kube-apiserver stores definitions: JSON in the form of v1beta1. */
+export const crdCodec: ObjectCodec = {
+  encode: (object) => jsonCodec.encode(toStored(object as Crd)),
+  decode: (bytes) => fromStored(jsonCodec.decode(bytes)),
+};
+
+/**
+ * @param source of the kind, for its OpenAPI schema
+ * @param pause lets other work run
+ */
+function customResourceDefinitions(
+  source: Pick<KindSource, "schema">,
+  loadRules: LoadRules,
+  pause: () => Promise<void>,
+): ResourceSpec {
+  const spec: ResourceSpec = {
+    kind: CRD_KIND,
+    resource: CRD_RESOURCE.resource,
+    singular: "customresourcedefinition",
+    shortNames: ["crd", "crds"],
+    categories: ["api-extensions"],
+    namespaced: false,
+    storagePrefix: `${CRD_GROUP}/${CRD_RESOURCE.resource}`,
+    codec: crdCodec,
+    get schema() {
+      return source.schema;
+    },
+    strategy: crdStrategy(loadRules, pause),
+    statusStrategy: crdStatusStrategy(),
+    table: DEFAULT_TABLE,
+    selectableFieldNames: [],
+    returnsDeletedObject: false,
+    customize: (storages, parts) => ({ ...storages, main: new CrdStore(spec, parts) }),
+  };
+  return spec;
 }

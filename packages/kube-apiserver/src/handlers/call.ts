@@ -12,14 +12,18 @@ import {
   type HttpExchangeListener,
   type HttpHead,
 } from "@quorate/host";
-import { ANONYMOUS, badRequest, serviceUnavailable, type UserInfo } from "@quorate/kube-storage";
+import {
+  ANONYMOUS,
+  badRequest,
+  type Cancellation,
+  serviceUnavailable,
+  type UserInfo,
+} from "@quorate/kube-storage";
 import { EMPTY, fromUtf8 } from "@quorate/proto";
 import type { RequestAudit } from "../audit/request-audit.ts";
-import { Canceller } from "./canceller.ts";
 import type { Query } from "./query.ts";
 import { bodyTooLarge } from "./statuses.ts";
 import type { Target } from "./target.ts";
-import { Warnings } from "./warnings.ts";
 
 /** The longest body of a request (apiserver: MaxRequestBodyBytes). */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -250,4 +254,99 @@ export function joined(pieces: readonly Uint8Array[], sizeBytes: number): Uint8A
     at += piece.length;
   }
   return all;
+}
+
+/** A Cancellation that its owner triggers. */
+export class Canceller implements Cancellation {
+  readonly #listeners = new Set<() => void>();
+  #reason: unknown;
+  #isAborted = false;
+
+  get aborted(): boolean {
+    return this.#isAborted;
+  }
+
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  /** Cancels with the error that pending calls reject with; a second call does nothing. */
+  abort(reason: unknown): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#reason = reason;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+
+  /** Rejects when the call is cancelled; else settles as `work` does. */
+  race<T>(work: Promise<T>): Promise<T> {
+    if (this.#isAborted) {
+      work.catch(() => {});
+      return Promise.reject(this.#reason);
+    }
+    return new Promise((resolve, reject) => {
+      const aborted = (): void => reject(this.#reason);
+      this.#listeners.add(aborted);
+      const done = (): void => void this.#listeners.delete(aborted);
+      work.then(
+        (value) => {
+          done();
+          resolve(value);
+        },
+        (error) => {
+          done();
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+/**
+ * Characters of all warnings of a response (apiserver: pkg/endpoints/filters/warning.go); above it
+ * each is cut to MAX_ITEM_CHARS.
+ */
+const MAX_TOTAL_CHARS = 4 * 1024;
+const MAX_ITEM_CHARS = 256;
+
+/** Warnings in their order, each once. */
+export class Warnings {
+  readonly #texts = new Set<string>();
+
+  add(text: string): void {
+    if (text !== "" && this.#texts.size < MAX_TOTAL_CHARS) this.#texts.add(text);
+  }
+
+  /** The value of the header; undefined without warnings. */
+  get header(): string | undefined {
+    if (this.#texts.size === 0) return undefined;
+    const texts = [...this.#texts];
+    const isLong = texts.reduce((sum, text) => sum + text.length, 0) > MAX_TOTAL_CHARS;
+    const items: string[] = [];
+    let written = 0;
+    for (const text of texts) {
+      const item = isLong ? text.slice(0, MAX_ITEM_CHARS) : text;
+      if (written + item.length > MAX_TOTAL_CHARS) break;
+      written += item.length;
+      items.push(`299 - ${quoted(item)}`);
+    }
+    return items.join(", ");
+  }
+}
+
+/** A quoted-string; control characters, which headers cannot hold, become spaces. */
+function quoted(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it removes
+  const printable = text.replace(/[\u0000-\u001f\u007f]/g, " ");
+  return `"${printable.replace(/[\\"]/g, "\\$&")}"`;
 }

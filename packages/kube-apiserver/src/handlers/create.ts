@@ -1,11 +1,13 @@
 /** POST: creates an object, or a subresource of a named one (apiserver: handlers/create.go). */
-import type { KubeObject, ObjectMeta, ValidateObject, WriteOptions } from "@quorate/kube-storage";
+
+import type { KubeObject, ValidateObject, WriteOptions } from "@quorate/kube-storage";
+import { inNamespace, withoutSystemFields } from "@quorate/kube-storage";
 import { readObject } from "./read-body.ts";
 import {
   admissionAttributes,
   dedupedOwners,
   type HandlerDeps,
-  inNamespace,
+  namespaceFor,
   type ResourceCall,
   reportStrictErrors,
 } from "./resource-call.ts";
@@ -18,7 +20,7 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   call.audit?.request(read.object, read.sizeBytes);
-  let object = inNamespace(withoutSystemFields(read.object), ctx.namespace, resource);
+  let object = inNamespace(withoutSystemFields(read.object), namespaceFor(resource, ctx));
   object = dedupedOwners(object, ctx, false);
   const { target } = given;
   const name = target.name || (object.metadata.name ?? "");
@@ -34,15 +36,6 @@ export async function create(given: ResourceCall, deps: HandlerDeps): Promise<vo
     deps.admission.validate(admissionAttributes(given, "CREATE", it, undefined, admitted, named));
   const created = await stored(given, object, validate, options);
   await sendObject(call, deps, resource, form, 201, { object: () => created });
-}
-
-/** Fields that the server sets alone (rest.WipeObjectMetaSystemFields). */
-function withoutSystemFields(object: KubeObject): KubeObject {
-  const { deletionTimestamp, deletionGracePeriodSeconds, ...rest } = object.metadata;
-  const { selfLink, ...metadata } = rest as ObjectMeta & { selfLink?: string };
-  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined && !selfLink)
-    return object;
-  return { ...object, metadata };
 }
 
 async function managed(

@@ -10,6 +10,7 @@ import {
   ApiError,
   badRequest,
   conflict,
+  inNamespace,
   invalid,
   jsonKind,
   notFound,
@@ -20,7 +21,7 @@ import { parseText } from "./read-body.ts";
 import {
   checkName,
   type HandlerDeps,
-  inNamespace,
+  namespaceFor,
   type ResourceCall,
   resourceOf,
 } from "./resource-call.ts";
@@ -65,7 +66,7 @@ export async function patch(given: ResourceCall, deps: HandlerDeps): Promise<voi
       const made = isApply
         ? await applied(given, deps, manager, options, sent, old)
         : await patched(given, deps, manager, options, sent, old);
-      const object = inNamespace(made, ctx.namespace, resource);
+      const object = inNamespace(made, namespaceFor(resource, ctx));
       checkName(object, target.name);
       return mutatedUpdate(given, deps, options, object, old);
     },

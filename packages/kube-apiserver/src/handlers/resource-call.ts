@@ -98,27 +98,6 @@ export function admissionAttributes(
   };
 }
 
-/**
- * The object with the request's namespace. Throws ApiError 400 where it names another one
- * (rest.EnsureObjectNamespaceMatchesRequestNamespace).
- */
-export function inNamespace(
-  object: KubeObject,
-  namespace: string,
-  { namespaced }: ServedResource,
-): KubeObject {
-  const expected = namespaced ? namespace : "";
-  const own = object.metadata.namespace ?? "";
-  if (own === expected) return object;
-  if (own !== "" && expected !== "")
-    throw badRequest(
-      `the namespace of the provided object does not match the namespace sent on the request`,
-    );
-  const { namespace: _, ...metadata } = object.metadata;
-  if (expected === "" && own !== "") return { ...object, metadata };
-  return { ...object, metadata: { ...metadata, namespace: expected } };
-}
-
 /** Throws ApiError 400 where the object's name is not the one in the path. */
 export function checkName(object: KubeObject, name: string): void {
   const own = object.metadata.name ?? "";
@@ -174,6 +153,11 @@ export function dedupedOwners(
       `requests; duplicate UID(s) observed: ${duplicates.join(", ")}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...kept.values()] } };
+}
+
+/** The namespace that an object of a request is in; "" for a resource without namespaces. */
+export function namespaceFor({ namespaced }: ServedResource, ctx: RequestContext): string {
+  return namespaced ? ctx.namespace : "";
 }
 
 /** A failure that is not the client's becomes 500, with its reason in the log. */

@@ -8,6 +8,7 @@ import type {
   ValidateUpdate,
   WriteOptions,
 } from "@quorate/kube-storage";
+import { inNamespace } from "@quorate/kube-storage";
 import { forbiddenError } from "../authn/forbidden.ts";
 import { readObject } from "./read-body.ts";
 import {
@@ -15,7 +16,7 @@ import {
   checkName,
   dedupedOwners,
   type HandlerDeps,
-  inNamespace,
+  namespaceFor,
   type ResourceCall,
   reportStrictErrors,
 } from "./resource-call.ts";
@@ -29,7 +30,7 @@ export async function update(given: ResourceCall, deps: HandlerDeps): Promise<vo
   const read = await readObject(call, resource, deps.clock);
   reportStrictErrors(ctx, resource, read.strictErrors, options.fieldValidation);
   call.audit?.request(read.object, read.sizeBytes);
-  const sent = dedupedOwners(inNamespace(read.object, ctx.namespace, resource), ctx, false);
+  const sent = dedupedOwners(inNamespace(read.object, namespaceFor(resource, ctx)), ctx, false);
   checkName(sent, target.name);
   const manager = deps.fieldManagerOf(resource);
   const updated: UpdatedObject = {

@@ -2,15 +2,16 @@
  * Options of writes from the query, and of deletions from the body as well (apimachinery:
  * apis/meta/v1/validation).
  */
-
-import type {
-  DeletionPropagation,
-  Preconditions,
-  RestDeleteOptions,
-  WriteOptions,
+import {
+  badRequest,
+  type DeletionPropagation,
+  type FieldError,
+  invalid,
+  type Preconditions,
+  type RestDeleteOptions,
+  type WriteOptions,
 } from "@quorate/kube-storage";
-import { badRequest, type FieldError, invalid } from "@quorate/kube-storage";
-import { managerOf } from "../apply/manager-name.ts";
+import { isPrintable } from "@quorate/proto";
 import { integer, notSupported } from "./list-options.ts";
 import type { Query } from "./query.ts";
 
@@ -199,4 +200,26 @@ function bodyFields(body: unknown): DeleteBody {
   if (typeof preconditions !== "object") return wrong("preconditions");
   for (const value of Object.values(preconditions)) if (!isText(value)) wrong("preconditions");
   return { ...fields, preconditions };
+}
+
+/** Bytes of a manager's name (apimachinery: meta/v1/validation). */
+export const MAX_MANAGER_BYTES = 128;
+
+/**
+ * @param fieldManager the option; "" if it is absent
+ * @param userAgent the header; "" if it is absent. Its part before the first slash counts.
+ * @returns at most MAX_MANAGER_BYTES bytes; "" stands for "unknown"
+ */
+export function managerOf(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== "") return fieldManager;
+  let name = "";
+  let bytes = 0;
+  for (const char of userAgent.split("/", 1)[0]) {
+    if (!isPrintable(char)) continue;
+    const code = char.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    if (bytes > MAX_MANAGER_BYTES) break;
+    name += char;
+  }
+  return name;
 }

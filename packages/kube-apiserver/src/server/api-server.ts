@@ -7,9 +7,16 @@
  *
  * It knows no sockets, files or timers but the clock's; node/ has those.
  */
-import type { HttpExchange, HttpExchangeHandler } from "@quorate/host";
-import type { Authenticator, ServedResources, UserInfo } from "@quorate/kube-storage";
-import { badRequest, internalError, newUid, unauthorized } from "@quorate/kube-storage";
+import type { Clock, HttpExchange, HttpExchangeHandler, Timer } from "@quorate/host";
+import {
+  type Authenticator,
+  badRequest,
+  internalError,
+  newUid,
+  type ServedResources,
+  type UserInfo,
+  unauthorized,
+} from "@quorate/kube-storage";
 import { type Auditor, attemptedMethods, NO_USER } from "../audit/auditor.ts";
 import { forbiddenError } from "../authn/forbidden.ts";
 import { impersonatedUser } from "../authn/impersonation.ts";
@@ -20,13 +27,11 @@ import { apiErrorOf, type HandlerDeps, WRITE_TIMEOUT_MS } from "../handlers/reso
 import { sendError } from "../handlers/send-object.ts";
 import { requestTimeout, unreadablePath } from "../handlers/statuses.ts";
 import { attributesOf, Target } from "../handlers/target.ts";
-import { ApiMetrics } from "./api-metrics.ts";
+import { ApiMetrics, WatchTable } from "./api-metrics.ts";
 import { Discovery } from "./discovery.ts";
 import { parseDurationMs } from "./durations.ts";
-import { WatchTable } from "./open-watches.ts";
 import { levelOf, PriorityLevels } from "./priority-levels.ts";
 import { type DocumentParts, Documents } from "./routes.ts";
-import { SharedTimeouts } from "./shared-timeouts.ts";
 
 const MAX_AUDIT_ID_CHARS = 64;
 
@@ -243,4 +248,61 @@ export class ApiServer {
  */
 function timedOut(call: Call): void {
   if (!call.hasResponse) call.canceller.abort(requestTimeout());
+}
+
+/** The timer looks so often, so that an idle server soon has none. */
+const LOOK_MS = 1000;
+
+interface Entry {
+  readonly dueMs: number;
+  readonly task: () => void;
+}
+
+/**
+ * Timeouts of one length for many requests, with one timer: a timer for each request costs more
+ * than its authorization, and almost none ever fires.
+ */
+export class SharedTimeouts {
+  readonly #clock: Pick<Clock, "monotonicMs" | "after">;
+  readonly #delayMs: number;
+  /** In the order in which they are due. */
+  readonly #entries = new Set<Entry>();
+  #timer: Timer | undefined;
+
+  /** @param delayMs of all timeouts */
+  constructor(clock: Pick<Clock, "monotonicMs" | "after">, delayMs: number) {
+    this.#clock = clock;
+    this.#delayMs = delayMs;
+  }
+
+  /** Timeouts that wait. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /**
+   * Calls `task` after the delay, unless the function that it returns was called before. The tasks
+   * must not throw.
+   */
+  add(task: () => void): () => void {
+    const entry = { dueMs: this.#clock.monotonicMs() + this.#delayMs, task };
+    this.#entries.add(entry);
+    this.#timer ??= this.#clock.after(Math.min(this.#delayMs, LOOK_MS), this.#look);
+    return () => {
+      this.#entries.delete(entry);
+    };
+  }
+
+  readonly #look = (): void => {
+    this.#timer = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    for (const entry of this.#entries) {
+      if (entry.dueMs > nowMs) {
+        this.#timer = this.#clock.after(Math.min(entry.dueMs - nowMs, LOOK_MS), this.#look);
+        return;
+      }
+      this.#entries.delete(entry);
+      entry.task();
+    }
+  };
 }

@@ -6,16 +6,29 @@
  * It knows no sockets and no files; node/ opens those.
  */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type {
-  ClusterClient,
-  GroupVersionKind,
-  ResourceSpec,
-  ValueTransformer,
+import {
+  apiVersionOf,
+  type ClusterClient,
+  type GroupVersionKind,
+  type KubeObject,
+  kindSource,
+  type ObjectSchema,
+  parseApiVersion,
+  parseFieldSelector,
+  parseLabelSelector,
+  type ResourceSpec,
+  rootOf,
+  type Schema,
+  type ServedResource,
+  type ServedResources,
+  type ValueTransformer,
 } from "@quorate/kube-storage";
-import { kindSource, parseFieldSelector, parseLabelSelector, rootOf } from "@quorate/kube-storage";
 import type { WebhookCaller } from "../admission/webhook-caller.ts";
 import { webhookResources } from "../admission/webhook-kinds.ts";
 import { applyPatch } from "../apply/apply-patch.ts";
+import { createFieldManager } from "../apply/field-manager.ts";
+import type { FieldManager } from "../apply/patch-types.ts";
+import { type Fields, isMap } from "../apply/typed-value.ts";
 import type { Auditor } from "../audit/auditor.ts";
 import type { Sha256Hex } from "../authn/token-cache.ts";
 import { Access, type AccessOptions } from "../authz/access.ts";
@@ -29,7 +42,6 @@ import { OpenApiDocuments } from "../openapi/openapi-documents.ts";
 import type { TypedResource } from "../typed/define-resource.ts";
 import { ApiServer, type ApiServerOptions } from "./api-server.ts";
 import { builtinServed, builtinSpecs, storedAsJson, typedServed } from "./builtin-resources.ts";
-import { FieldManagers } from "./field-managers.ts";
 import type { HealthCheck } from "./health.ts";
 import { openApiPages } from "./openapi-pages.ts";
 import { ResourceStorages } from "./resource-storages.ts";
@@ -232,4 +244,83 @@ export class ControlPlane {
       readyz: [...live, storage("etcd-readiness"), policy, shutdown],
     };
   }
+}
+
+/** The field managers of served resources, made at their first write. */
+class FieldManagers {
+  readonly #resources: ServedResources;
+  readonly #clock: Pick<Clock, "turns">;
+  readonly #made = new WeakMap<ServedResource, FieldManager>();
+
+  /** @param clock for pauses in long writes */
+  constructor(resources: ServedResources, clock: Pick<Clock, "turns">) {
+    this.#resources = resources;
+    this.#clock = clock;
+  }
+
+  of(resource: ServedResource): FieldManager {
+    const known = this.#made.get(resource);
+    if (known !== undefined) return known;
+    const { kind, schema, resetFields } = resource;
+    const manager = createFieldManager({
+      kind,
+      schema,
+      resetFields,
+      clock: this.#clock,
+      empty: emptyObject(resource),
+      setDefaults: (object) => resource.decode(object).object,
+      versions: {
+        schemaOf: (version) => this.#inVersion(resource, version)?.schema,
+        convert: async (object: KubeObject, version: string) => {
+          const other = this.#inVersion(resource, version);
+          return other === undefined ? object : (await other.convert([object]))[0];
+        },
+      },
+    });
+    this.#made.set(resource, manager);
+    return manager;
+  }
+
+  /** The same resource in another version, where that is served. */
+  #inVersion({ resource, subresource }: ServedResource, apiVersion: string) {
+    const parsed = parseApiVersion(apiVersion);
+    return parsed && this.#resources.find(parsed.group, parsed.version, resource, subresource);
+  }
+}
+
+/** What a create of a built-in kind is compared with; undefined for other kinds. */
+function emptyObject(resource: ServedResource): KubeObject | undefined {
+  const { kind, schema } = resource;
+  if (!resource.strategicMerge || schema === undefined) return undefined;
+  const { object } = resource.decode({ apiVersion: apiVersionOf(kind), kind: kind.kind });
+  return emptyObjectOf(kind, schema, object);
+}
+
+/**
+ * The object that a create of a built-in kind is compared with. Go's structs have fields that are
+ * always there, such as "spec": {}. Who creates the object does not own them, only what is in them.
+ *
+ * @param schema of a built-in kind; the fields that are always there have defaults in it
+ * @param decoded the kind's object without fields, decoded and so defaulted
+ */
+function emptyObjectOf(
+  kind: GroupVersionKind,
+  schema: ObjectSchema,
+  decoded: KubeObject,
+): KubeObject {
+  const fields = emptyFields(schema.schema, decoded);
+  return { ...fields, apiVersion: apiVersionOf(kind), kind: kind.kind } as KubeObject;
+}
+
+/** Keeps empty structs, zero values and null; drops what a default of the kind set. */
+function emptyFields(schema: Schema, decoded: Fields): Fields {
+  const empty: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(decoded)) {
+    const field = schema.properties?.[name];
+    if (field === undefined) continue;
+    if (value === null) empty[name] = null;
+    else if (isMap(field.default)) empty[name] = isMap(value) ? emptyFields(field, value) : {};
+    else if (field.default !== undefined) empty[name] = field.default;
+  }
+  return empty;
 }

@@ -6,7 +6,7 @@ import { Turns } from "@quorate/host";
 import { ApiError, type KubeObject, keepManagedTimes } from "@quorate/kube-storage";
 import { createFieldManager } from "../../src/apply/field-manager.ts";
 import { managedFieldsProblem } from "../../src/apply/managed-fields.ts";
-import { MAX_MANAGER_BYTES, managerOf } from "../../src/apply/manager-name.ts";
+import { MAX_MANAGER_BYTES, managerOf } from "../../src/handlers/write-options.ts";
 import { THINGS } from "./support/thing.ts";
 
 const THING = THINGS[0].v1;

@@ -4,7 +4,9 @@ import { test } from "node:test";
 import {
   differenceOf,
   type FieldSet,
+  fieldSetFromJson,
   fieldSetOf,
+  fieldSetToJson,
   hasPath,
   intersectionOf,
   isEmptySet,
@@ -12,7 +14,6 @@ import {
   recursiveDifferenceOf,
   unionOf,
 } from "../../src/apply/field-set.ts";
-import { fieldSetFromJson, fieldSetToJson } from "../../src/apply/fields-v1.ts";
 import { pathText } from "../../src/apply/path-element.ts";
 import { Dice, randomFieldsV1 } from "./support/random-values.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { nodeClock } from "@quorate/host/node";
 import { ANONYMOUS } from "@quorate/kube-storage";
 import { until } from "../../../../test/support/until.ts";
-import { Auditor } from "../../src/audit/auditor.ts";
+import { Auditor, MAX_CLAIMED_ADDRESSES, sourceIps } from "../../src/audit/auditor.ts";
 import { parseAuditPolicy } from "../../src/audit/policy-file.ts";
 import {
   MAX_ANNOTATION_CHARS,
@@ -11,7 +11,6 @@ import {
   MAX_AUDIT_OBJECT_CHARS,
   RequestAudit,
 } from "../../src/audit/request-audit.ts";
-import { MAX_CLAIMED_ADDRESSES, sourceIps } from "../../src/audit/source-ips.ts";
 import { withoutManagedFields } from "../../src/audit/without-managed-fields.ts";
 import { ApiWorld, CONFIG_MAPS } from "../support/api-world.ts";
 

@@ -2,9 +2,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import type { FieldError, Json, Schema } from "@quorate/kube-storage";
-import { nameIsDnsSubdomain, validateObjectMeta } from "@quorate/kube-storage";
-import { withDefaults } from "../../src/crd/definition/defaults.ts";
+import {
+  type FieldError,
+  type Json,
+  nameIsDnsSubdomain,
+  type Schema,
+  validateObjectMeta,
+} from "@quorate/kube-storage";
+import { withDefaults } from "../../src/crd/definition/strategy.ts";
 import type { Crd } from "../../src/crd/definition/types.ts";
 import { crdErrors } from "../../src/crd/definition/validate.ts";
 import { applyDefaults, dropNulls } from "../../src/crd/schema/defaults.ts";

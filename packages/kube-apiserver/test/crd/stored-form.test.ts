@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import type { KubeObject } from "@quorate/kube-storage";
-import { crdCodec } from "../../src/crd/definition/resource.ts";
+import { crdCodec } from "../../src/crd/runtime.ts";
 import { CrdWorld, conditionStatus, until } from "../support/crd-world.ts";
 import { definition } from "./cases.ts";
 

@@ -1,4 +1,7 @@
-/** Each form of path with each method, as three users, has kube-apiserver 1.36's stored answer. */
+/**
+ * Each form of path with each method has kube-apiserver 1.36's stored answer: in a build as one of
+ * three users, another one in the next run; with QUORATE_SOAK as all three.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startApiServer } from "@quorate/kube-apiserver/node";
@@ -8,15 +11,21 @@ import { keptAnswers, routeDifferences } from "./routes/kept.ts";
 import { routePaths } from "./routes/paths.ts";
 import { routeAnswers, USERS } from "./routes/play.ts";
 
-test("Paths and methods have kube-apiserver's answers", async () => {
+const ALL = process.env["QUORATE_SOAK"] === "1";
+
+test("Paths and methods have kube-apiserver's answers", async (t) => {
   await using api = await startApiServer();
-  const ours = await routeAnswers(accessOf(api.kubeconfig));
+  const users = Object.keys(USERS).length;
+  const turn = ALL ? undefined : Math.floor(Math.random() * users);
+  t.diagnostic(`turn ${turn}`);
+  const ours = await routeAnswers(accessOf(api.kubeconfig), "", turn);
   const kept = keptAnswers();
-  assert.equal(ours.length, routePaths().length * Object.keys(USERS).length);
-  assert.equal(ours.length, kept.length);
+  assert.equal(kept.length, routePaths().length * users);
+  assert.equal(ours.length, ALL ? kept.length : routePaths().length);
   const used = new Set<string>();
   assert.deepEqual(routeDifferences(ours, kept, used), []);
-  assert.deepEqual([...used].sort(), accepted.map(({ why }) => why).sort(), "one is no more");
+  if (ALL)
+    assert.deepEqual([...used].sort(), accepted.map(({ why }) => why).sort(), "one is no more");
 });
 
 test("A path that answers otherwise is found", () => {

@@ -4,17 +4,15 @@ import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { concat, fromUtf8, toUtf8 } from "@quorate/proto";
 import {
-  MAX_ANNOTATION_BYTES,
-  MAX_ENCRYPTED_KEY_BYTES,
-  MAX_KEY_ID_BYTES,
-} from "../../node/encryption/kms-checks.ts";
-import {
   type EncryptedKey,
   encodeEncryptedObject,
   MAX_ANNOTATIONS,
 } from "../../node/encryption/kms-messages.ts";
 import {
   KmsProvider,
+  MAX_ANNOTATION_BYTES,
+  MAX_ENCRYPTED_KEY_BYTES,
+  MAX_KEY_ID_BYTES,
   MAX_KEYS,
   RETRY_PERIOD_MS,
   SEED_LIFE_MS,

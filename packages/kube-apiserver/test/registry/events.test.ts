@@ -1,12 +1,16 @@
 /** Events in both API groups, over one storage. Texts are kube-apiserver's. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubeObject, WatchEvent } from "@quorate/kube-storage";
-import { ConvertedStorage, kindSource, parseFieldSelector } from "@quorate/kube-storage";
+import {
+  ConvertedStorage,
+  type KubeObject,
+  kindSource,
+  parseFieldSelector,
+  type WatchEvent,
+} from "@quorate/kube-storage";
 import { toCoreEvent, toEventsEvent } from "../../src/builtin/event-fields.ts";
 import { coreEvents, groupEvents } from "../../src/builtin/events.ts";
-import { servedResourcesOf } from "../../src/builtin/served-resources.ts";
-import { storagesOf } from "../../src/builtin/storages.ts";
+import { servedResourcesOf, storagesOf } from "../../src/builtin/served-resources.ts";
 import {
   DELETE,
   failure,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { qosClassOf } from "../../src/builtin/pod-status.ts";
+import { qosClassOf } from "../../src/builtin/plain-kinds.ts";
 
 type Resources = { limits?: Record<string, string>; requests?: Record<string, string> };
 

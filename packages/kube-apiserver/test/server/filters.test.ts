@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
 import { until } from "../../../../test/support/until.ts";
-import { Canceller } from "../../src/handlers/canceller.ts";
+import { Canceller } from "../../src/handlers/call.ts";
 import { Query } from "../../src/handlers/query.ts";
 import { Target } from "../../src/handlers/target.ts";
-import { WatchTable } from "../../src/server/open-watches.ts";
+import { WatchTable } from "../../src/server/api-metrics.ts";
 import {
   levelOf,
   MAX_WAIT_MS,

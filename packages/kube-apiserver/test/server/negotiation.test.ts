@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { acceptsGzip } from "../../src/handlers/body-sink.ts";
+import { Warnings } from "../../src/handlers/call.ts";
 import {
   bodyEncoding,
   negotiate,
   type Offer,
   wantsPretty,
 } from "../../src/handlers/negotiation.ts";
-import { Warnings } from "../../src/handlers/warnings.ts";
 import { parseDurationMs } from "../../src/server/durations.ts";
 import { compareVersions } from "../../src/server/resource-table.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Timer } from "@quorate/host";
-import { SharedTimeouts } from "../../src/server/shared-timeouts.ts";
+import { SharedTimeouts } from "../../src/server/api-server.ts";
 
 /** A clock that moves when the test says so. */
 function manualClock() {

@@ -10,8 +10,7 @@ import { parse } from "yaml";
 import { until } from "../../../../test/support/until.ts";
 import { type RunningApiServer, startApiServer } from "../../node/start.ts";
 import { MAX_CLIENT_MESSAGE_BYTES } from "../../node/watch-sockets.ts";
-import { fromBase64Url } from "../../src/authn/base64-url.ts";
-import { socketProtocols } from "../../src/authn/socket-protocols.ts";
+import { fromBase64Url, socketProtocols } from "../../src/authn/socket-protocols.ts";
 
 const TOKEN = "secret-tökén";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

@@ -1,24 +1,27 @@
 /** A resource's store over memory, for tests of strategies and of the store itself. */
 import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import type {
-  EtcdStore,
-  GroupVersionKind,
-  KindSource,
-  KubeObject,
-  RequestContext,
-  ResourceParts,
-  ResourceSpec,
-  RestDeleteOptions,
-  RestListOptions,
-  RestStorage,
-  UpdatedObject,
-  WriteOptions,
+import {
+  ANONYMOUS,
+  ApiError,
+  attributesOf,
+  type EtcdStore,
+  EVERYTHING,
+  type GroupVersionKind,
+  jsonCodec,
+  type KindSource,
+  type KubeObject,
+  type RequestContext,
+  type ResourceParts,
+  type ResourceSpec,
+  type RestDeleteOptions,
+  type RestListOptions,
+  type RestStorage,
+  type UpdatedObject,
+  type WriteOptions,
 } from "@quorate/kube-storage";
-import { ANONYMOUS, ApiError, attributesOf, EVERYTHING, jsonCodec } from "@quorate/kube-storage";
-import type { MemoryCluster } from "@quorate/kube-storage/testing";
-import { memoryStorage } from "@quorate/kube-storage/testing";
-import { storagesOf } from "../../src/builtin/storages.ts";
+import { type MemoryCluster, memoryStorage } from "@quorate/kube-storage/testing";
+import { storagesOf } from "../../src/builtin/served-resources.ts";
 
 /** 2026-01-02T03:04:05Z. */
 export const START_MS = Date.UTC(2026, 0, 2, 3, 4, 5);

@@ -15,12 +15,12 @@ import type { SelectionPredicate, Watch, WatchEvent, WatchListener } from "../st
 import { attributesMatch, selectsAll } from "../storage/predicate.ts";
 import type { Bookmarked, BookmarkSchedule } from "./bookmark-schedule.ts";
 import type { CacherMetrics } from "./cacher-metrics.ts";
+import type { WindowEvent } from "./event-window.ts";
 import type { Element } from "./object-set.ts";
 import type { Pumped, PumpQueue } from "./pump-queue.ts";
 import type { Cursor } from "./sorted-view.ts";
 import type { WatchCache } from "./watch-cache.ts";
 import type { ScopedWatcher, WatchScope } from "./watchers.ts";
-import type { WindowEvent } from "./window-event.ts";
 
 /** Objects or events that a watcher looks at before the next one's turn. */
 const PUMP_STEPS = 64;

@@ -39,10 +39,8 @@ import type { StoredObject } from "../storage/stored-object.ts";
 import { BookmarkSchedule } from "./bookmark-schedule.ts";
 import { CacheWatcher, EndedWatch } from "./cache-watcher.ts";
 import { CacherMetrics } from "./cacher-metrics.ts";
-import { CatchUp } from "./catch-up.ts";
 import { ConsistencyChecker } from "./consistency-checker.ts";
 import { DEFAULT_WINDOW_LIMITS, type WindowLimits } from "./event-window.ts";
-import { latestObject } from "./latest-object.ts";
 import { type Listed, listFound, listView } from "./list-page.ts";
 import { type ListRoute, listRoute } from "./list-route.ts";
 import { ProgressRequester } from "./progress-requester.ts";
@@ -387,4 +385,65 @@ export class Cacher implements StorageInterface {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof StorageError && error.code === "TooLargeResourceVersion";
+}
+
+/**
+ * The time between the list that fills a cache and the moment from which it is served: a list of
+ * some time ago is followed by the changes since.
+ */
+class CatchUp {
+  readonly #progress: ProgressRequester;
+  readonly #done: () => void;
+  /** The revision to be reached; undefined while none is. */
+  #target: number | undefined;
+
+  /** @param progress is asked for, because the latest change may be another resource's */
+  constructor(progress: ProgressRequester, done: () => void) {
+    this.#progress = progress;
+    this.#done = done;
+  }
+
+  /** The cache has been filled as of `revision`, and is served from `target` on. */
+  begin(target: number, revision: number): void {
+    this.cancel();
+    this.#target = target;
+    this.#progress.add();
+    this.reached(revision);
+  }
+
+  reached(revision: number): void {
+    if (this.#target === undefined || revision < this.#target) return;
+    this.cancel();
+    this.#done();
+  }
+
+  cancel(): void {
+    if (this.#target === undefined) return;
+    this.#target = undefined;
+    this.#progress.remove();
+  }
+}
+
+/**
+ * The present object: the one of the cache where its revision is the present one, or where a change
+ * has arrived since that was asked; its value is not read again then. Else the store's.
+ * @param whole the key as the cache has it
+ */
+async function latestObject(
+  cache: Pick<WatchCache, "get">,
+  storage: StorageInterface,
+  key: string,
+  whole: string,
+  options: GetOptions,
+): Promise<StoredObject | undefined> {
+  const before = cache.get(whole);
+  if (before === undefined || storage.revisionOf === undefined) return storage.get(key, options);
+  const revision = await storage.revisionOf(key, options);
+  const element = cache.get(whole);
+  if (revision > 0 && element !== undefined) {
+    const { resourceVersion } = element.stored;
+    const isNewer = element !== before && resourceVersion > revision;
+    if (resourceVersion === revision || isNewer) return element.stored;
+  }
+  return storage.get(key, options);
 }

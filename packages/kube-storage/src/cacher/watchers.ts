@@ -10,8 +10,8 @@
  */
 import type { ApiError } from "../meta/status.ts";
 import type { SelectionPredicate } from "../storage/interface.ts";
+import type { WindowEvent } from "./event-window.ts";
 import type { Element } from "./object-set.ts";
-import type { WindowEvent } from "./window-event.ts";
 
 export type WatchScope = string;
 

@@ -2,20 +2,24 @@
  * What other parts need of a built-in kind: reading clients' objects, protobuf, the encoding at
  * rest and the schema, all from the tables.
  */
-
 import { Reader, toUtf8, WireError, Writer } from "@quorate/proto";
 import { apiVersionOf, type GroupVersionKind } from "../meta/kinds.ts";
-import type { KubeObject } from "../meta/object.ts";
-import { kubeObjectOf } from "../meta/object.ts";
+import { type KubeObject, kubeObjectOf } from "../meta/object.ts";
 import { badRequest } from "../meta/status.ts";
 import type { KindSource } from "../registry/kind-source.ts";
 import type { DecodedObject } from "../rest/served-resource.ts";
 import { builtinSchema } from "../schema/builtin-schema.ts";
 import type { MutableObject } from "../schema/maps.ts";
-import { kindType, type MessageType } from "../schema/message-type.ts";
+import { kindType, type MessageType, messageType } from "../schema/message-type.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
-import { isEnvelope, type MessageCodec, protobufCodec } from "./envelope.ts";
+import {
+  isEnvelope,
+  type MessageCodec,
+  protobufCodec,
+  unwrapEnvelope,
+  wrapEnvelope,
+} from "./envelope.ts";
 import { TypedJsonError } from "./go-json-error.ts";
 import { JsonDecoder } from "./json-decode.ts";
 import { MAX_READ_WORK } from "./limits.ts";
@@ -114,3 +118,34 @@ function storageCodec(binary: ObjectCodec, fromJson: (value: unknown) => KubeObj
     },
   };
 }
+
+type MetaMessage = "Status" | "ListMeta" | "PartialObjectMetadata" | "DeleteOptions";
+
+const codecs = new Map<MetaMessage, MessageCodec>();
+
+function codecOf(name: MetaMessage): MessageCodec {
+  let codec = codecs.get(name);
+  if (codec === undefined) {
+    const type = messageType(`meta.${name}`);
+    if (type === undefined) throw new RangeError(`no type ${name}`);
+    codec = messageCodec(type, {});
+    codecs.set(name, codec);
+  }
+  return codec;
+}
+
+/**
+ * Protobuf of meta/v1's types that handlers send and receive, and the envelope around objects.
+ * Messages are without envelope. decode throws WireError, unwrap TypeError, for bad bytes.
+ */
+export const metaProtobuf = {
+  encode: (name: MetaMessage, value: unknown): Uint8Array =>
+    codecOf(name).encode(value as KubeObject),
+  decode: (name: MetaMessage, bytes: Uint8Array): unknown => codecOf(name).decode(bytes),
+  wrap: (apiVersion: string, kind: string, message: Uint8Array): Uint8Array =>
+    wrapEnvelope({ apiVersion, kind, raw: message }),
+  unwrap(bytes: Uint8Array): { apiVersion: string; kind: string; message: Uint8Array } {
+    const { apiVersion, kind, raw } = unwrapEnvelope(bytes);
+    return { apiVersion, kind, message: raw };
+  },
+};

@@ -4,6 +4,7 @@
  * Objects are immutable once they are decoded: caches, watches and responses share them. Code that
  * changes one makes a copy first (`copyOf`, or a spread of the part that changes).
  */
+import { badRequest } from "./status.ts";
 
 /** A JSON value. Integers beyond 2^53 do not occur in Kubernetes' types. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -86,4 +87,52 @@ export type Mutable<T> = T extends (...args: never[]) => unknown
 /** A deep copy that may be changed. Objects are JSON values, so there is nothing else to copy. */
 export function copyOf<T>(value: T): Mutable<T> {
   return JSON.parse(JSON.stringify(value)) as Mutable<T>;
+}
+
+/**
+ * A copy with these fields of metadata set; those that are undefined are removed. The rest is
+ * shared.
+ */
+export function withMetadata(object: KubeObject, changes: Partial<ObjectMeta>): KubeObject {
+  const metadata: Record<string, unknown> = { ...object.metadata };
+  for (const [field, value] of Object.entries(changes)) {
+    if (value === undefined) delete metadata[field];
+    else metadata[field] = value;
+  }
+  return { ...object, metadata };
+}
+
+/** A copy with one top-level field set; removed where the value is undefined. */
+export function withField(object: KubeObject, field: string, value: unknown): KubeObject {
+  if (value !== undefined) return { ...object, [field]: value };
+  const { [field]: _, ...rest } = object;
+  return rest as KubeObject;
+}
+
+/**
+ * The object without the fields of a deletion and selfLink, which only the server sets
+ * (rest.WipeObjectMetaSystemFields). A new object's uid and creationTimestamp are set when it is
+ * stored.
+ */
+export function withoutSystemFields(object: KubeObject): KubeObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds, ...rest } = object.metadata;
+  const { selfLink, ...metadata } = rest as ObjectMeta & { selfLink?: string };
+  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined && !selfLink)
+    return object;
+  return { ...object, metadata };
+}
+
+/**
+ * The object with a request's namespace; "" is that of a resource without namespaces
+ * (rest.EnsureObjectNamespaceMatchesRequestNamespace).
+ * @throws ApiError 400 where it names another one
+ */
+export function inNamespace(object: KubeObject, wanted: string): KubeObject {
+  const { namespace = "" } = object.metadata;
+  if (namespace === wanted) return object;
+  if (namespace !== "" && wanted !== "")
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  return withMetadata(object, { namespace: wanted === "" ? undefined : wanted });
 }

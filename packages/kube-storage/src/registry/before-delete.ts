@@ -1,7 +1,7 @@
 /** Checks of a deletion, and its grace period (apiserver: registry/rest/delete.go BeforeDelete). */
-import { withMetadata } from "../meta/change.ts";
+
 import { invalidValue, notSupported } from "../meta/field-errors.ts";
-import type { KubeObject } from "../meta/object.ts";
+import { type KubeObject, withMetadata } from "../meta/object.ts";
 import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { metaTime, parseTime } from "../meta/time.ts";
 import type { RestDeleteOptions } from "../rest/interfaces.ts";

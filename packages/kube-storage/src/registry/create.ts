@@ -4,11 +4,12 @@
  *     system fields, name -> beginCreate -> namespace -> prepareForCreate -> validation
  *       -> warnings -> canonicalize -> admission -> write -> afterCreate
  */
-import { withMetadata, withoutSystemFields } from "../meta/change.ts";
+
+import type { Random } from "@quorate/host";
 import { nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import type { KubeObject } from "../meta/object.ts";
+import { inNamespace, type KubeObject, withMetadata } from "../meta/object.ts";
 import { validateObjectMeta } from "../meta/object-meta-validation.ts";
-import { ApiError, badRequest, invalid } from "../meta/status.ts";
+import { ApiError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
 import { metaTime } from "../meta/time.ts";
 import type { RequestContext } from "../rest/context.ts";
@@ -16,35 +17,17 @@ import type { ValidateObject, WriteOptions } from "../rest/interfaces.ts";
 import { StorageError } from "../storage/errors.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { generateName, MAX_NAME_ATTEMPTS, newUid } from "./generate.ts";
 import { keyOf } from "./keys.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Sets uid, creationTimestamp and a generated name. */
 export function withSystemFields({ parts }: StoreContext, object: KubeObject): KubeObject {
   const { name = "", generateName: base = "" } = object.metadata;
-  return withMetadata(withoutSystemFields(object), {
+  return withMetadata(object, {
     uid: newUid(parts.random),
     creationTimestamp: metaTime(parts.clock.wallMs()),
     name: name === "" && base !== "" ? generateName(base, parts.random) : object.metadata.name,
   });
-}
-
-/** Sets the namespace of the request. Throws ApiError 400 where the object has another one. */
-export function inRequestNamespace(
-  { spec }: StoreContext,
-  ctx: RequestContext,
-  object: KubeObject,
-): KubeObject {
-  const wanted = spec.namespaced ? ctx.namespace : "";
-  const { namespace = "" } = object.metadata;
-  if (namespace === wanted) return object;
-  if (namespace !== "" && wanted !== "") {
-    throw badRequest(
-      "the namespace of the provided object does not match the namespace sent on the request",
-    );
-  }
-  return withMetadata(object, { namespace: wanted === "" ? undefined : wanted });
 }
 
 /** The object as it will be written. Throws ApiError. Warnings go to the request's context. */
@@ -55,7 +38,10 @@ export async function beforeCreate(
 ): Promise<KubeObject> {
   const { spec } = context;
   const { strategy, kind, namespaced, nameRule = nameIsDnsSubdomain } = spec;
-  const prepared = strategy.prepareForCreate(ctx, inRequestNamespace(context, ctx, created));
+  const prepared = strategy.prepareForCreate(
+    ctx,
+    inNamespace(created, namespaced ? ctx.namespace : ""),
+  );
   const name = prepared.metadata.name ?? "";
   const anyName = nameRule === nameIsPathSegment;
   const errors = [
@@ -142,4 +128,45 @@ export async function createObject(
       if (!taken || attempt >= attempts) throw error;
     }
   }
+}
+
+const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH = 5;
+/**
+ * A longer base of a name made from metadata.generateName is cut, so that the name is a DNS label
+ * (apiserver: storage/names/generate.go).
+ */
+const MAX_NAME_BASE_LENGTH = 63 - SUFFIX_LENGTH;
+/** How often a create with generateName tries another name. */
+export const MAX_NAME_ATTEMPTS = 8;
+
+/** The base with five random characters. */
+function generateName(base: string, random: Random): string {
+  let name = base.slice(0, MAX_NAME_BASE_LENGTH);
+  for (let drawn = 0; drawn < SUFFIX_LENGTH; drawn++) {
+    name += ALPHABET[random.below(ALPHABET.length)];
+  }
+  return name;
+}
+
+/** Bytes as two hexadecimal digits; each request has a uid, so they are looked up. */
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, "0"),
+);
+
+function hexHigh(value: number): string {
+  return HEX[value >>> 24] + HEX[(value >>> 16) & 255];
+}
+
+function hexLow(value: number): string {
+  return HEX[(value >>> 8) & 255] + HEX[value & 255];
+}
+
+/** A random uid (RFC 9562, version 4). Not for secrets. */
+export function newUid(random: Random): string {
+  const high = (random.uint32() & 0xffff0fff) | 0x4000;
+  const low = (random.uint32() & 0x3fffffff) | 0x80000000;
+  const [first, last] = [random.uint32(), random.uint32()];
+  const start = `${hexHigh(first)}${hexLow(first)}-${hexHigh(high)}-${hexLow(high)}`;
+  return `${start}-${hexHigh(low)}-${hexLow(low)}${hexHigh(last)}${hexLow(last)}`;
 }

@@ -5,8 +5,8 @@
  *            -> else admission, deletion
  */
 import { CodedError, defined } from "@quorate/proto";
-import { withMetadata } from "../meta/change.ts";
-import type { KubeObject } from "../meta/object.ts";
+import { type KubeObject, withMetadata } from "../meta/object.ts";
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from "../meta/object-meta-validation.ts";
 import type { Status } from "../meta/status.ts";
 import { metaTime, parseTime } from "../meta/time.ts";
 import type { RequestContext } from "../rest/context.ts";
@@ -15,7 +15,6 @@ import { StorageError } from "../storage/errors.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import { planDeletion } from "./before-delete.ts";
 import { RequestWriter } from "./dry-run.ts";
-import { finalizersForDeletion } from "./finalizers.ts";
 import { keyOf } from "./keys.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -175,4 +174,50 @@ export async function deleteObject(
     return { result: marked.object, deletedNow: true };
   }
   return await remove(call, marked);
+}
+
+type Dependents = "orphan" | "foreground" | "background";
+
+/** What a deletion wants for dependents: its options first, then the object, then its kind. */
+function wantedFor(
+  { spec }: StoreContext,
+  object: KubeObject,
+  options: RestDeleteOptions,
+): Dependents {
+  const policy = spec.garbageCollection ?? "background";
+  if (policy === "unsupported") return "background";
+  if (options.orphanDependents !== undefined) {
+    return options.orphanDependents ? "orphan" : "background";
+  }
+  if (options.propagationPolicy === "Orphan") return "orphan";
+  if (options.propagationPolicy === "Foreground") return "foreground";
+  if (options.propagationPolicy === "Background") return "background";
+  for (const finalizer of object.metadata.finalizers ?? []) {
+    if (finalizer === ORPHAN_FINALIZER) return "orphan";
+    if (finalizer === FOREGROUND_FINALIZER) return "foreground";
+  }
+  return policy;
+}
+
+/**
+ * Finalizers by which the garbage collector deletes or orphans dependents (apiserver:
+ * registry/generic/registry/store.go, deletionFinalizersForGarbageCollection). The finalizers that
+ * the deletion has to set; undefined where they stay as they are.
+ */
+function finalizersForDeletion(
+  context: StoreContext,
+  object: KubeObject,
+  options: RestDeleteOptions,
+): readonly string[] | undefined {
+  if (!context.parts.collectsGarbage) return undefined;
+  const present = object.metadata.finalizers ?? [];
+  const wanted = present.filter(
+    (name) => name !== ORPHAN_FINALIZER && name !== FOREGROUND_FINALIZER,
+  );
+  const dependents = wantedFor(context, object, options);
+  if (dependents === "orphan") wanted.push(ORPHAN_FINALIZER);
+  if (dependents === "foreground") wanted.push(FOREGROUND_FINALIZER);
+  const set = new Set(wanted);
+  const same = present.every((name) => set.has(name)) && set.size === new Set(present).size;
+  return same ? undefined : wanted;
 }

@@ -2,10 +2,10 @@
  * The strategy of kinds without rules of their own: metadata, and the division into spec and
  * status. Other strategies are this one with some members replaced.
  */
-import { withField, withMetadata } from "../meta/change.ts";
+
 import { semanticEqual } from "../meta/equality.ts";
 import type { GroupVersionKind } from "../meta/kinds.ts";
-import type { KubeObject } from "../meta/object.ts";
+import { type KubeObject, withField, withMetadata } from "../meta/object.ts";
 import type { Strategy } from "./strategy.ts";
 
 const NO_ERRORS = () => [];

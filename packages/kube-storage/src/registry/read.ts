@@ -1,12 +1,16 @@
 /** Gets, lists and watches objects (apiserver: registry/generic/registry/store.go). */
+
+import { quoteText as goQuote } from "@quorate/proto";
 import { isDns1123Label } from "../meta/names.ts";
+import type { Selector } from "../meta/selectors.ts";
+import { badRequest } from "../meta/status.ts";
 import type { RequestContext } from "../rest/context.ts";
 import type { RestGetOptions, RestList, RestListOptions } from "../rest/interfaces.ts";
-import type { ListOptions, Watch } from "../storage/interface.ts";
+import type { AttributesOf, ListOptions, Watch } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
 import type { StoredObject } from "../storage/stored-object.ts";
-import { checkSelectableFields } from "./attributes.ts";
 import { keyOf, keyRootOf } from "./keys.ts";
+import type { ResourceSpec } from "./resource-spec.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Gets one object. Throws ApiError. */
@@ -98,5 +102,38 @@ export async function watchObjects(
     });
   } catch (error) {
     throw interpretStorageError(error, "watch", context.resource, "");
+  }
+}
+
+const NO_LABELS: Readonly<Record<string, string>> = {};
+
+/** The attributes of a resource's objects, for its storage. */
+export function attributesOf(
+  spec: Pick<ResourceSpec, "namespaced" | "selectableFields">,
+): AttributesOf {
+  return (object) => {
+    const { name = "", namespace = "", labels = NO_LABELS } = object.metadata;
+    const own = spec.selectableFields?.(object);
+    const fields: Record<string, string> = { ...own, "metadata.name": name };
+    if (spec.namespaced) fields["metadata.namespace"] = namespace;
+    return { labels, fields };
+  };
+}
+
+/**
+ * Checks that the resource can be selected by these fields; throws ApiError 400 otherwise
+ * (apimachinery: runtime/conversion.go, DefaultMetaV1FieldSelectorConversion).
+ */
+function checkSelectableFields(spec: ResourceSpec, selector: Selector): void {
+  const own = spec.selectableFieldNames;
+  for (const field of selector.attributes ?? []) {
+    if (field === "metadata.name") continue;
+    if (own === undefined) {
+      if (field === "metadata.namespace") continue;
+      const text = `${goQuote(field)} is not a known field selector: only `;
+      throw badRequest(`${text}"metadata.name", "metadata.namespace"`);
+    }
+    if (field === "metadata.namespace" && spec.namespaced) continue;
+    if (!own.includes(field)) throw badRequest(`field label not supported: ${field}`);
   }
 }

@@ -6,6 +6,7 @@ import type { RestStorage, TableConvertor } from "../rest/interfaces.ts";
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { ObjectCodec } from "../storage/codec.ts";
 import type { StorageInterface } from "../storage/interface.ts";
+import type { KindSource } from "./kind-source.ts";
 import type { ResourceParts } from "./resource-parts.ts";
 import type { StoreHooks, Strategy } from "./strategy.ts";
 
@@ -75,4 +76,36 @@ export interface ResourceSpec {
 /** Makes the storage of a resource: a Cacher over an EtcdStore. Held until the resource goes. */
 export interface StorageFactory {
   storageFor(spec: ResourceSpec): StorageInterface;
+}
+
+/** What most built-in resources have in common; each may be given. */
+type Usual = "singular" | "shortNames" | "categories" | "namespaced" | "storagePrefix";
+/** What the kind decides. */
+type OfKind = "kind" | "codec" | "schema" | "resource";
+
+/**
+ * The declaration of a built-in resource: what follows from its kind and its plural. A namespaced
+ * resource without short names, stored below its plural, unless `own` says otherwise. The schema is
+ * made when it is first read: a start needs few of them.
+ * @param resource the plural
+ */
+export function builtinSpec(
+  source: KindSource,
+  resource: string,
+  own: Omit<ResourceSpec, Usual | OfKind> & Partial<Pick<ResourceSpec, Usual>>,
+): ResourceSpec {
+  return {
+    kind: source.kind,
+    resource,
+    singular: resource.slice(0, -1),
+    shortNames: [],
+    categories: [],
+    namespaced: true,
+    storagePrefix: resource,
+    codec: source.codec,
+    ...own,
+    get schema() {
+      return source.schema;
+    },
+  };
 }

@@ -5,12 +5,16 @@
  *       -> prepareForUpdate -> metadata that stays -> validation -> warnings -> canonicalize
  *       -> admission -> write, or deletion where the last finalizer went -> afterUpdate
  */
-
 import { CodedError } from "@quorate/proto";
-import { withMetadata } from "../meta/change.ts";
 import { invalidValue } from "../meta/field-errors.ts";
 import { type NameRule, nameIsDnsSubdomain, nameIsPathSegment } from "../meta/names.ts";
-import type { KubeObject, ObjectMeta } from "../meta/object.ts";
+import {
+  inNamespace,
+  type KubeObject,
+  type ObjectMeta,
+  withMetadata,
+  withoutSystemFields,
+} from "../meta/object.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "../meta/object-meta-validation.ts";
 import { conflict, type FieldError, invalid } from "../meta/status.ts";
 import { generateNameConflict } from "../meta/status-errors.ts";
@@ -24,7 +28,7 @@ import type {
 import { StorageError } from "../storage/errors.ts";
 import type { Preconditions, Updated } from "../storage/interface.ts";
 import { interpretStorageError } from "../storage/interpret-error.ts";
-import { beforeCreate, inRequestNamespace, withSystemFields } from "./create.ts";
+import { beforeCreate, withSystemFields } from "./create.ts";
 import { RequestWriter } from "./dry-run.ts";
 import { keepManagedTimes } from "./keep-times.ts";
 import { keyOf } from "./keys.ts";
@@ -95,7 +99,7 @@ async function beforeUpdate(
 ): Promise<KubeObject> {
   const { spec, updateStrategy: strategy } = context;
   const { nameRule = nameIsDnsSubdomain, kind, namespaced } = spec;
-  const placed = withMetadata(inRequestNamespace(context, ctx, object), {
+  const placed = withMetadata(inNamespace(object, namespaced ? ctx.namespace : ""), {
     generation: old.metadata.generation,
   });
   const prepared = withKeptMetadata(strategy.prepareForUpdate(ctx, placed, old), old);
@@ -136,7 +140,7 @@ function deletesNow({ spec }: StoreContext, object: KubeObject, old: KubeObject)
 
 async function makeCreated(call: UpdateCall, object: KubeObject): Promise<Updated> {
   const { context, ctx, validateCreate } = call;
-  const filled = withSystemFields(context, object);
+  const filled = withSystemFields(context, withoutSystemFields(object));
   const finish = await context.spec.hooks?.beginCreate?.(ctx, filled);
   try {
     const ready = await beforeCreate(context, ctx, filled);

@@ -8,7 +8,7 @@
  *     delete   if mod(key) = N then delete else get
  */
 import { type Clock, Pauses } from "@quorate/host";
-import { fromUtf8 } from "@quorate/proto";
+import { equals, fromUtf8 } from "@quorate/proto";
 import type { GroupVersionKind } from "../meta/kinds.ts";
 import type { KubeObject } from "../meta/object.ts";
 import { throwIfAborted, unlessAborted } from "./abandoned.ts";
@@ -45,7 +45,6 @@ import { checkedKey } from "./keys.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { minimumRevision } from "./list-options.ts";
 import { failedPrecondition } from "./preconditions.ts";
-import { isUnchanged, NO_OBJECT, type PresentState } from "./present-state.ts";
 import type { StoredObject } from "./stored-object.ts";
 import { objectVersioner } from "./versioner.ts";
 
@@ -383,4 +382,35 @@ export class EtcdStore implements StorageInterface {
 
 function tooManyConflicts(storeKey: string): Error {
   return requestTimeout(storeKey, `${MAX_ATTEMPTS} attempts met a conflict`);
+}
+
+/** The present object of an update or deletion, as far as it is known. */
+interface PresentState {
+  /** 0 where there is none. */
+  readonly revision: number;
+  /** The encoded object; made when it is wanted. */
+  data(): Uint8Array | undefined;
+  /** Length of `data`, where it is known without that. */
+  readonly dataBytes: number | undefined;
+  readonly object: KubeObject | undefined;
+  readonly stale: boolean;
+  /** Read from the cluster by this call, not from a cache. */
+  readonly isCurrent: boolean;
+}
+
+/** There is none, and the caller wants to know. */
+const NO_OBJECT: PresentState = {
+  revision: 0,
+  data: () => undefined,
+  dataBytes: undefined,
+  object: undefined,
+  stale: false,
+  isCurrent: true,
+};
+
+/** Most changes change the length too, and then the present object is not encoded again. */
+function isUnchanged(state: PresentState, data: Uint8Array): boolean {
+  if (state.dataBytes !== undefined && state.dataBytes !== data.length) return false;
+  const present = state.data();
+  return present !== undefined && equals(present, data);
 }

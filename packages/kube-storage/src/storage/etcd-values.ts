@@ -2,9 +2,11 @@
 import { fromUtf8, toUtf8, utf8Length } from "@quorate/proto";
 import type { KubeObject } from "../meta/object.ts";
 import type { ClusterRecord } from "./cluster-client.ts";
-import type { ValueTransformer } from "./codec.ts";
+import type { ObjectCodec, ValueTransformer } from "./codec.ts";
+import type { DecodedObjects, Droppable } from "./decoded-objects.ts";
 import { corruptObject, internalStorageError, textOf } from "./errors.ts";
-import { type ObjectForms, VersionedObject } from "./versioned-object.ts";
+import type { StoredObject } from "./stored-object.ts";
+import { objectVersioner } from "./versioner.ts";
 
 /** A record as read. */
 export interface ReadValue {
@@ -124,4 +126,64 @@ export function endOfPrefix(prefix: string): Uint8Array {
   const end = fromUtf8(prefix);
   end[end.length - 1]++;
   return end;
+}
+
+/** What all objects of a storage share. */
+interface ObjectForms {
+  readonly codec: ObjectCodec;
+  readonly decoded: DecodedObjects;
+}
+
+/**
+ * A stored object whose forms are made when they are wanted:
+ *
+ *     stored bytes --decode--> object --JSON.stringify--> JSON text
+ *
+ * The stored bytes go when there is JSON, from which the object can be made too. The object goes
+ * when others are newer (DecodedObjects).
+ */
+export class VersionedObject implements StoredObject, Droppable {
+  readonly key: string;
+  readonly resourceVersion: number;
+  readonly sizeBytes: number;
+  readonly #forms: ObjectForms;
+  /** Of the store before there is JSON. */
+  #bytes: Uint8Array;
+  #isJson = false;
+  #object: KubeObject | undefined;
+
+  /** @param bytes as stored, without encryption; kept */
+  constructor(key: string, resourceVersion: number, bytes: Uint8Array, forms: ObjectForms) {
+    this.key = key;
+    this.resourceVersion = resourceVersion;
+    this.sizeBytes = bytes.length;
+    this.#bytes = bytes;
+    this.#forms = forms;
+  }
+
+  /** Throws TypeError where the stored bytes are no object. */
+  object(): KubeObject {
+    if (this.#object === undefined) {
+      this.#object = this.#isJson
+        ? (JSON.parse(toUtf8(this.#bytes)) as KubeObject)
+        : objectVersioner.withResourceVersion(
+            this.#forms.codec.decode(this.#bytes),
+            this.resourceVersion,
+          );
+      this.#forms.decoded.add(this, this.#bytes.length);
+    }
+    return this.#object;
+  }
+
+  json(): Uint8Array {
+    if (!this.#isJson) {
+      this.#bytes = fromUtf8(JSON.stringify(this.object()));
+      this.#isJson = true;
+    }
+    return this.#bytes;
+  }
+
+  dropDecoded(): void {
+    this.#object = undefined;
+  }
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_WINDOW_LIMITS, EventWindow } from "../../src/cacher/event-window.ts";
-import { WindowEvent } from "../../src/cacher/window-event.ts";
+import { DEFAULT_WINDOW_LIMITS, EventWindow, WindowEvent } from "../../src/cacher/event-window.ts";
 import { stored, widget } from "./support/object.ts";
 
 const KEY = "/widgets/a/one";

@@ -7,8 +7,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { fromUtf8 } from "@quorate/proto";
-import { kindSource } from "../../src/codec/builtin-kind.ts";
-import { metaProtobuf } from "../../src/codec/meta-protobuf.ts";
+import { kindSource, metaProtobuf } from "../../src/codec/builtin-kind.ts";
 
 interface Written {
   readonly group: string;

@@ -9,15 +9,25 @@
  *
  * Bound: Raft hands out no more than `maxCommittedBytesPerReady` that is not applied yet.
  */
-import type { Clock } from "@quorate/host";
-import { raftpb } from "@quorate/proto";
-import { type AppliedEntry, isSteps, type Steps } from "@quorate/store";
+import type { Clock, Logger } from "@quorate/host";
+import type { Histogram } from "@quorate/metrics";
+import { type LeaseGrantResponse, raftpb } from "@quorate/proto";
+import {
+  type AppliedEntry,
+  InvalidRequestError,
+  isSteps,
+  type RequestKind,
+  type Steps,
+} from "@quorate/store";
+import type { Corruption } from "../corruption/index.ts";
 import type { FaultHook } from "../loop/fault-points.ts";
+import type { Standstill } from "../loop/loop-turns.ts";
+import type { MalformedReport } from "../loop/malformed-report.ts";
 import type { Proposals } from "../loop/proposals.ts";
-import type { Standstill } from "../loop/standstill.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { Publication } from "../publication.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import type { Space } from "../space/index.ts";
-import type { AppliedEntries } from "./applied-entries.ts";
 import type { Configuration } from "./configuration.ts";
 import type { Flusher } from "./flusher.ts";
 import type { LogMarks } from "./log-marks.ts";
@@ -168,5 +178,117 @@ export class Applier {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#parts.applied.applied(entry, applied, this.#beganMs, nowMs);
     return nowMs;
+  }
+}
+
+interface AppliedEntriesParts {
+  readonly metrics: MemberMetrics;
+  readonly logger: Logger;
+  /** An entry that takes longer is logged. */
+  readonly warningMs: number;
+  readonly malformed: MalformedReport;
+  readonly proposals: Proposals;
+  readonly space: Space;
+  readonly publication: Publication;
+  readonly corruption: Corruption;
+}
+
+/**
+ * What follows from an applied entry, besides its effect on the store: the caller who waits for it
+ * gets its result, other parts of the member are notified of what concerns them, and what took long
+ * or did not decode is logged and counted.
+ */
+export class AppliedEntries {
+  readonly #parts: AppliedEntriesParts;
+  readonly #requestMetrics: RequestMetrics;
+
+  constructor(parts: AppliedEntriesParts) {
+    this.#parts = parts;
+    this.#requestMetrics = new RequestMetrics(parts.metrics);
+  }
+
+  /** An entry's request was applied, which took from `startMs` to `nowMs`. */
+  applied(entry: raftpb.Entry, applied: AppliedEntry, startMs: number, nowMs: number): void {
+    const { requestId, kind, error } = applied;
+    const tookMs = nowMs - startMs;
+    this.#requestMetrics.applied(applied, tookMs);
+    if (tookMs > this.#parts.warningMs) this.#tookLong(kind, tookMs);
+    if (error instanceof InvalidRequestError) this.#parts.malformed(entry, error);
+    if (error === undefined && kind !== undefined) this.#succeeded(kind);
+    if (requestId === 0n) return;
+    const proposedMs = this.#parts.proposals.settle(requestId, applied);
+    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
+  }
+
+  /** A request of this kind was applied without an error. */
+  #succeeded(kind: RequestKind): void {
+    const { space, publication, corruption } = this.#parts;
+    if (kind === "compaction") space.compactionScheduled();
+    else if (kind === "clusterVersionSet") publication.versionMayBeKnown();
+    else if (kind === "alarm") {
+      space.alarmsChanged();
+      corruption.alarmsChanged();
+    }
+  }
+
+  #tookLong(kind: RequestKind | undefined, tookMs: number): void {
+    const { metrics, logger, warningMs } = this.#parts;
+    metrics.slowApply.add(1);
+    logger.warn("apply request took too long", {
+      took: `${tookMs.toFixed(1)}ms`,
+      "expected-duration": `${warningMs}ms`,
+      request: kind ?? "",
+    });
+  }
+}
+
+/** The histograms of one kind. */
+interface KindHistograms {
+  readonly applied: readonly [failed: Histogram, succeeded: Histogram];
+  readonly answered: Histogram;
+}
+
+/**
+ * Results and durations of requests, under etcd's names for their kinds. The look-up is its own:
+ * this is on the way of every request.
+ */
+class RequestMetrics {
+  readonly #metrics: MemberMetrics;
+  readonly #byKind = new Map<RequestKind, KindHistograms>();
+
+  constructor(metrics: MemberMetrics) {
+    this.#metrics = metrics;
+  }
+
+  /** A request was applied on this member. */
+  applied({ kind, error, response }: AppliedEntry, durationMs: number): void {
+    if (kind === undefined) return;
+    // As in etcd, that a compaction came late is no failure.
+    this.#of(kind).applied[error === undefined || error.code === "Compacted" ? 1 : 0].observe(
+      durationMs / 1000,
+    );
+    if (error !== undefined) return;
+    if (kind === "leaseGrant") {
+      this.#metrics.leasesGranted.add();
+      this.#metrics.leaseTtls.observe((response as LeaseGrantResponse).TTL);
+    } else if (kind === "leaseRevoke") this.#metrics.leasesRevoked.add();
+  }
+
+  /** A request that was proposed here has its result, be it an error of the store. */
+  answered({ kind }: AppliedEntry, durationMs: number): void {
+    if (kind !== undefined) this.#of(kind).answered.observe(durationMs / 1000);
+  }
+
+  #of(kind: RequestKind): KindHistograms {
+    const known = this.#byKind.get(kind);
+    if (known !== undefined) return known;
+    const { applyDuration, requestDuration } = this.#metrics;
+    const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+    const made: KindHistograms = {
+      applied: [applyDuration.with("v3", name, "false"), applyDuration.with("v3", name, "true")],
+      answered: requestDuration.with(name, "true"),
+    };
+    this.#byKind.set(kind, made);
+    return made;
   }
 }

@@ -5,9 +5,7 @@
  *     POST /members/store-to/MEMBER-ID (hexadecimal)   the leader streams its store to that member
  *                                                      as it does for one that is far behind
  */
-
-import type { HttpHandler } from "@quorate/host";
-import { type Clock, plainError } from "@quorate/host";
+import { type Clock, type HttpHandler, plainError } from "@quorate/host";
 import { idFromHex, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
 import { NONE_AWAITED } from "@quorate/store";
@@ -18,7 +16,7 @@ import type { SnapshotReceiver } from "../apply/snapshot-receiver.ts";
 import type { StoreExchange } from "../apply/store-exchange.ts";
 import type { LeaderView } from "../loop/leader-view.ts";
 import type { Lifetime } from "../loop/lifetime.ts";
-import type { Standstill } from "../loop/standstill.ts";
+import type { Standstill } from "../loop/loop-turns.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 
 export const STORE_TO_PATH = "/members/store-to/";

@@ -26,6 +26,7 @@ import {
   type Lease,
   type LeaseObserver,
   MAX_CHECKPOINT_LEASES,
+  mergeSort,
   STEP_KEYS,
   type Steps,
 } from "@quorate/store";
@@ -35,9 +36,8 @@ import type { Reads } from "../loop/reads.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines, type Due } from "./deadlines.ts";
 import type { CountedLease, Epoch, LeaseTime } from "./epoch.ts";
-import { spread } from "./spread.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 export const LEASE_CHECKPOINT_INTERVAL_MS: number = 5 * 60_000;
@@ -550,4 +550,46 @@ function wake(lease: LeaseTime): void {
   const { waiters } = lease;
   lease.waiters = undefined;
   if (waiters !== undefined) for (const waiter of waiters) waiter();
+}
+
+/** A lease whose expiry can be put off; `dueMs` is never later than `expiryMs`. */
+interface Expiring extends Due {
+  readonly id: bigint;
+  expiryMs: number;
+}
+
+/**
+ * Puts expiries off, in steps: leases that were all extended at one moment would all expire at one,
+ * so those beyond what a second's revocations allow get later, each by a little more than the one
+ * before (etcd: lessor.Promote). Leases that are revoked between two steps are passed over; those
+ * that come meanwhile stay where they are.
+ * @param perSecond leases that may expire in one second
+ */
+function* spread<T extends Expiring>(
+  leases: ReadonlyMap<bigint, T>,
+  expiries: Deadlines<T>,
+  perSecond: number,
+): Steps<void> {
+  const sorted = yield* mergeSort([...leases.values()], (a, b) => a.expiryMs - b.expiryMs);
+  let baseMs = sorted[0].expiryMs;
+  let nextMs = baseMs + 1000;
+  let expires = 0;
+  let looks = 0;
+  for (const lease of sorted) {
+    if (++looks % STEP_KEYS === 0) yield;
+    const { expiryMs } = lease;
+    if (leases.get(lease.id) !== lease) continue;
+    if (expiryMs > nextMs) {
+      baseMs = expiryMs;
+      nextMs = baseMs + 1000;
+      expires = 1;
+      continue;
+    }
+    expires++;
+    if (expires <= perSecond) continue;
+    const delayMs = (1000 * expires) / perSecond - (expiryMs - baseMs);
+    nextMs = baseMs + delayMs;
+    lease.expiryMs = expiryMs + delayMs;
+    expiries.move(lease, lease.expiryMs);
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * The turns of a member's loop. Whoever has given Raft or its queues something to do wakes the
  * loop, which then runs once at the end of the event loop's turn: all that arrived together is one
- * batch.
+ * batch. At times the loop stands still.
  */
 import type { Clock } from "@quorate/host";
 
@@ -41,4 +41,57 @@ export class LoopTurns {
     this.#isSet = false;
     this.#turn?.();
   };
+}
+
+/**
+ * Times in which nothing is written, sent or applied, while Raft goes on hearing its peers: a
+ * received store is put in the place of this one, or a commit has to be durable before anybody
+ * hears of it.
+ */
+export class Standstill {
+  readonly #turns: LoopTurns;
+  /** True while the loop stands. */
+  isOn = false;
+  /** True while an entry is begun and not finished; the applier says so. */
+  isInEntry = false;
+  /** Ends the wait for the end of the entry that is being applied. */
+  #entryEnded: (() => void) | undefined;
+
+  constructor(turns: LoopTurns) {
+    this.#turns = turns;
+  }
+
+  /** True while no further entry may begin: the end of the present one is waited for. */
+  get holdsEntries(): boolean {
+    return this.#entryEnded !== undefined;
+  }
+
+  /** No entry is being applied any more: it is finished or given up, or the member ends. */
+  entryEnded(): void {
+    this.#entryEnded?.();
+  }
+
+  /**
+   * Runs `task` while the loop stands. An entry that is being applied is finished before. Rejects
+   * while a snapshot is being installed, or the commit of a removal saved.
+   */
+  async run(task: () => Promise<void>): Promise<void> {
+    if (this.#entryEnded !== undefined)
+      throw new Error("the member is about to stand still already");
+    if (this.isInEntry && !this.isOn && this.#turns.areRunning) {
+      await new Promise<void>((resolve) => {
+        this.#entryEnded = resolve;
+      });
+      this.#entryEnded = undefined;
+    }
+    if (this.isOn || !this.#turns.areRunning)
+      throw new Error("the member is installing a snapshot, saving a commit, or ending");
+    this.isOn = true;
+    try {
+      await task();
+    } finally {
+      this.isOn = false;
+      this.#turns.wake();
+    }
+  }
 }

@@ -27,15 +27,12 @@ import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { VersionMonitor } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { FaultHook } from "./fault-points.ts";
-import { HeartbeatGaps } from "./heartbeat-gaps.ts";
 import type { LeaderView } from "./leader-view.ts";
 import type { Lifetime } from "./lifetime.ts";
-import type { LoopTurns } from "./loop-turns.ts";
+import type { LoopTurns, Standstill } from "./loop-turns.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
-import type { Standstill } from "./standstill.ts";
 import type { Timeouts } from "./timeouts.ts";
-import { type Unsynced, UnsyncedReadys } from "./unsynced-readys.ts";
 import type { UnwrittenCommit } from "./unwritten-commit.ts";
 
 /** Readys handled before the event loop gets its turn back. */
@@ -380,5 +377,69 @@ export class MemberLoop {
     if (this.#isStopped) return;
     this.stop();
     this.#parts.lifetime.end(error);
+  }
+}
+
+/** A Ready whose persistence is under way. */
+interface Unsynced {
+  readonly number: number;
+  /** To send when it and all before it are durable. */
+  readonly messages: readonly raftpb.Message[];
+  durable: boolean;
+  /** Of the last entry that it writes; undefined if there is none. */
+  readonly lastIndex: number | undefined;
+}
+
+/**
+ * Readys whose persistence is under way, oldest first. Raft bounds the queue: it has a Ready only
+ * for what fits into its windows.
+ */
+class UnsyncedReadys {
+  readonly #steps: Unsynced[] = [];
+
+  /** The last index of the oldest one that has entries and is not durable; undefined: none. */
+  get oldestIndex(): number | undefined {
+    return this.#steps.find((step) => step.lastIndex !== undefined && !step.durable)?.lastIndex;
+  }
+
+  push({ number, messagesAfterSync, entries }: Ready): Unsynced {
+    const lastIndex = entries.at(-1)?.index;
+    const step = { number, messages: messagesAfterSync, durable: false, lastIndex };
+    this.#steps.push(step);
+    return step;
+  }
+
+  /** Removes and returns the oldest one if it is durable. */
+  takeDurable(): Unsynced | undefined {
+    return this.#steps[0]?.durable === true ? this.#steps.shift() : undefined;
+  }
+}
+
+/**
+ * Whether a leader's heartbeats leave on time (etcd: pkg/contention, server/etcdserver/raft.go):
+ * the time between two that are sent to the same member, whatever causes them. A late tick does no
+ * harm where a round of reads has sent heartbeats meanwhile, and none where there is no follower.
+ */
+export class HeartbeatGaps {
+  readonly #mostMs: number;
+  /** When a heartbeat was sent last, by member. */
+  readonly #sentMs = new Map<bigint, number>();
+
+  /** @param intervalMs between two heartbeats; as in etcd, twice that is late */
+  constructor(intervalMs: number) {
+    this.#mostMs = 2 * intervalMs;
+  }
+
+  /** Notes a heartbeat that leaves. Returns by how many ms it is late; undefined if it is not. */
+  sent(to: bigint, nowMs: number): number | undefined {
+    const last = this.#sentMs.get(to);
+    this.#sentMs.set(to, nowMs);
+    if (last === undefined || nowMs - last <= this.#mostMs) return undefined;
+    return nowMs - last - this.#mostMs;
+  }
+
+  /** Forgets all: another leader begins, or the members are others. */
+  reset(): void {
+    this.#sentMs.clear();
   }
 }

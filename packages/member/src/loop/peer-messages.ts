@@ -25,7 +25,7 @@ import type { LoopTurns } from "./loop-turns.ts";
 const { MsgProp, MsgSnap } = raftpb.MessageType;
 const { EntryConfChange, EntryNormal } = raftpb.EntryType;
 
-/** The bits of a request's id above this are the low bits of its proposer's id (request-ids.ts). */
+/** The bits of a request's id above this are the low bits of its proposer's id (proposals.ts). */
 const PROPOSER_SHIFT = 48n;
 const PROPOSER_MASK = 0xffffn;
 

@@ -30,7 +30,6 @@ import { type Identity, memberIdentity } from "../identity/caller.ts";
 import type { StoreRef } from "../reads/store-ref.ts";
 import { MAX_APPLY_GAP_ENTRIES, MAX_PREFERRED_GAP_ENTRIES } from "./limits.ts";
 import type { LoopTurns } from "./loop-turns.ts";
-import type { RequestIds } from "./request-ids.ts";
 import type { Timeouts } from "./timeouts.ts";
 
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
@@ -382,4 +381,38 @@ function payloadOf(
   const roles = identity?.roles;
   if (roles === undefined) return InternalRaftRequest.encode({ header, [kind]: request });
   return encodeWithRoles(header, roles, InternalRaftRequest.encode({ [kind]: request }));
+}
+
+/**
+ * Ids for proposals, unique in the cluster while they matter: 2 bytes of the member's id, 5 bytes
+ * of its start time in milliseconds, 1 byte and carry of count (the layout of etcd's pkg/idutil).
+ */
+/** Lease ids that a server chooses are positive int64. */
+const MAX_LEASE_ID = 2n ** 63n - 1n;
+
+export class RequestIds {
+  readonly #prefix: bigint;
+  #suffix: bigint;
+
+  /**
+   * @param startWallMs wall time at which this run of the member began, so that a restarted member
+   * does not repeat its ids.
+   */
+  constructor(memberId: bigint, startWallMs: number) {
+    this.#prefix = (memberId & 0xffffn) << 48n;
+    this.#suffix = (BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;
+  }
+
+  /**
+   * An id for a lease whose client has none in mind: a positive int64 (etcd:
+   * EtcdServer.LeaseGrant).
+   */
+  nextLeaseId(): bigint {
+    return this.next() & MAX_LEASE_ID;
+  }
+
+  next(): bigint {
+    this.#suffix = (this.#suffix + 1n) & 0xffff_ffff_ffffn;
+    return this.#prefix | this.#suffix;
+  }
 }

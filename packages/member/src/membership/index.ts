@@ -1,12 +1,12 @@
 /** What a member does for its place in the cluster and for the cluster itself. */
 import type { AskMembers } from "@quorate/transport";
 
-export { askMembers } from "./ask-members.ts";
 export { AutoPromotion } from "./auto-promotion.ts";
 export { Departure, type Removal } from "./departure.ts";
 export { Leadership } from "./leadership.ts";
 export { quorumOf } from "./quorum-checks.ts";
 export { Reconfiguration } from "./reconfiguration.ts";
+export { askMembers } from "./remote-cluster.ts";
 export { VersionMonitor } from "./version-monitor.ts";
 
 /** What the links to other members need of this one. */

@@ -23,15 +23,14 @@ import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, KeyRange, Mvcc, Steps } from "@quorate/store";
 import type { Lifetime } from "../loop/lifetime.ts";
 import { ClientBudget } from "./client-budget.ts";
-import { WatchEvent } from "./event.ts";
-import { EventLists } from "./event-list.ts";
+import { EventLists, WatchEvent } from "./event.ts";
 import { KeyIntervals } from "./key-intervals.ts";
 import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
-import type { StreamClient } from "./permission.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { headerField } from "./responses.ts";
 import { type StreamOwner, type StreamWatcher, WatchStream } from "./watch-stream.ts";
+import type { StreamClient } from "./watcher.ts";
 import { WatcherGroup } from "./watcher-group.ts";
 
 /** gRPC's share of a message, which etcd allows on top of the request limit. */

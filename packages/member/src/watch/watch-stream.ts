@@ -15,12 +15,10 @@ import {
 import type { Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { ClientBudget } from "./client-budget.ts";
-import type { WatchEvent } from "./event.ts";
-import type { EventList, EventLists } from "./event-list.ts";
+import type { EventList, EventLists, WatchEvent } from "./event.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
-import { checkPermission, mayTake, type StreamClient } from "./permission.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
-import { Watcher } from "./watcher.ts";
+import { checkPermission, mayTake, type StreamClient, Watcher } from "./watcher.ts";
 
 /** What a response and a queue cost beside events, and an event beside its bytes. */
 const RESPONSE_BYTES = 64;

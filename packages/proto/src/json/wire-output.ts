@@ -5,7 +5,7 @@
  */
 import { alloc } from "../wire/bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "../wire/int64.ts";
-import { putVarint, varintSize } from "../wire/varint.ts";
+import { putVarint, varintSize } from "../wire/writer.ts";
 
 const TWO_32 = 0x1_0000_0000;
 const FIRST_BYTES = 4096;

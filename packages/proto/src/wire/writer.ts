@@ -5,7 +5,6 @@
  */
 import { alloc, writeUtf8 } from "./bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
-import { putVarint } from "./varint.ts";
 
 const TWO_32 = 0x1_0000_0000;
 /** Size of a new writer's buffer. */
@@ -192,3 +191,47 @@ export class Writer {
  * The writer that MessageType.encode() uses; encoding never calls back into another encode().
  */
 export const sharedWriter: Writer = new Writer();
+
+/**
+ * Bytes of the varint of a safe integer of 0 or more: seven bits a byte, the lowest first, the top
+ * bit set on all but the last.
+ */
+export function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 128)) size++;
+  return size;
+}
+
+/**
+ * Writes a safe integer of 0 or more at `at`, where `bytes` must have space for it.
+ * @returns the offset behind it
+ */
+export function putVarint(bytes: Uint8Array, at: number, value: number): number {
+  let rest = value;
+  let end = at;
+  // Shifts take 32 bits, so larger values lose their first groups by division.
+  for (; rest > 0xffff_ffff; rest = Math.floor(rest / 128)) bytes[end++] = (rest % 128) | 0x80;
+  for (; rest > 0x7f; rest >>>= 7) bytes[end++] = (rest & 0x7f) | 0x80;
+  bytes[end++] = rest;
+  return end;
+}
+
+/** A tag and a length of up to 2^35. */
+export const MAX_PREFIX_BYTES = 6;
+
+/** ResponseOp.response_range and TxnResponse.responses. */
+export const RESPONSE_RANGE_TAG = 0x0a;
+export const RESPONSES_TAG = 0x1a;
+
+/** The prefix of a field with a length: its tag, of one byte here, and the length as a varint. */
+export function prefix(tag: number, length: number): Uint8Array {
+  const bytes = alloc(MAX_PREFIX_BYTES);
+  return bytes.subarray(0, writePrefix(bytes, 0, tag, length));
+}
+
+/** Writes the prefix of a field at `at`; returns where it ends. */
+export function writePrefix(bytes: Uint8Array, at: number, tag: number, length: number): number {
+  bytes[at] = tag;
+  // The length of a message in a message may be 2^31 and more, which is refused only afterwards.
+  return putVarint(bytes, at + 1, length);
+}

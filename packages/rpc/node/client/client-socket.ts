@@ -7,8 +7,7 @@ import type { Clock } from "@quorate/host";
 import { ClientConnection } from "../../src/client/client-connection.ts";
 import type { ClientLimits } from "../../src/client/client-limits.ts";
 import type { ClientConnectionOwner } from "../../src/client/client-state.ts";
-import { type Flushable, Flusher } from "../engine/flusher.ts";
-import { writeTogether } from "../gather.ts";
+import { type Flushable, Flusher, writeTogether } from "../engine/flusher.ts";
 
 /** Why a connection ended whose server broke a rule. */
 export const PROTOCOL_ERROR = "protocol error";

@@ -12,9 +12,8 @@ import {
 import type { Http2Limits } from "../../src/http2/limits.ts";
 import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
-import { writeTogether } from "../gather.ts";
 import type { ServedSocket } from "./accepted.ts";
-import { type Flushable, Flusher } from "./flusher.ts";
+import { type Flushable, Flusher, writeTogether } from "./flusher.ts";
 
 /** How long a client may take to close its side after the server closed its own. */
 export const LINGER_MS = 1000;

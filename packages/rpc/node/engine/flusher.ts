@@ -1,3 +1,5 @@
+import type { Writable } from "node:stream";
+
 /**
  * Batches writes: everything that one callback of the event loop and its promises produce leaves
  * with one write per connection. process.nextTick runs after the promise reactions and before the
@@ -50,5 +52,15 @@ export class Flusher {
   /** Calls flush() in the next turn of the loop, after the other connections. */
   addLater(one: Flushable): void {
     setImmediate(() => one.flush());
+  }
+}
+
+/** Writes the chunks with one system call. */
+export function writeTogether(target: Writable, chunks: readonly Uint8Array[]): void {
+  if (chunks.length === 1) target.write(chunks[0]);
+  else if (chunks.length > 1) {
+    target.cork();
+    for (const chunk of chunks) target.write(chunk);
+    target.uncork();
   }
 }

@@ -6,10 +6,9 @@ import type { Socket } from "node:net";
 import { Http1Connection, type Http1Owner } from "../../src/http1/connection.ts";
 import type { Http1Shared } from "../../src/http1/shared.ts";
 import type { Peer } from "../../src/http2/peer.ts";
-import { writeTogether } from "../gather.ts";
 import type { ServedSocket } from "./accepted.ts";
 import { LINGER_MS, type SocketContext } from "./engine-socket.ts";
-import type { Flushable } from "./flusher.ts";
+import { type Flushable, writeTogether } from "./flusher.ts";
 
 const NOTHING = new Uint8Array(0);
 /** With more connections whole responses are written at the end of the turn. */

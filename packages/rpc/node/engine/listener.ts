@@ -35,10 +35,10 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import { PREFACE } from "../../src/http2/constants.ts";
 import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
-import { readFirstByte, readFirstBytes } from "./first-bytes.ts";
 
 /**
  * A quarter of the slots is for connections in their handshakes, but at most this many: each may
@@ -303,4 +303,57 @@ export class Listener implements AcceptedOwner {
     if (isHttp2) this.#owner.serveHttp2(one, socket, this);
     else this.#owner.serveHttp1(one, socket, this);
   }
+}
+
+/**
+ * The prefix of HTTP/2's fixed preface (RFC 9113 section 3.4) that distinguishes it from every
+ * HTTP/1 request.
+ */
+const DISTINCT_BYTES = 14;
+
+/** The type of a TLS record that belongs to a handshake (RFC 8446 section 5.1); no byte of text. */
+const TLS_HANDSHAKE = 0x16;
+
+/**
+ * Calls `decided` once the first bytes show the protocol; the socket then still has all of its
+ * bytes to read.
+ */
+function readFirstBytes(socket: Socket, decided: (isHttp2: boolean) => void): void {
+  peek(
+    socket,
+    (seen) => {
+      const length = Math.min(seen.length, DISTINCT_BYTES);
+      const matches = seen.toString("latin1", 0, length) === PREFACE.slice(0, length);
+      return matches && length < DISTINCT_BYTES ? undefined : matches;
+    },
+    decided,
+  );
+}
+
+/** The same, for whether the connection begins with a TLS handshake. */
+function readFirstByte(socket: Socket, decided: (isTls: boolean) => void): void {
+  peek(socket, (seen) => seen[0] === TLS_HANDSHAKE, decided);
+}
+
+/** Reads until `decide` returns what the first bytes, at least one, stand for. */
+function peek(
+  socket: Socket,
+  decide: (seen: Buffer) => boolean | undefined,
+  decided: (result: boolean) => void,
+): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const look = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    const result = decide(seen);
+    if (result === undefined) return;
+    socket.off("readable", look);
+    socket.off("end", ended);
+    socket.unshift(seen);
+    decided(result);
+  };
+  const ended = () => socket.destroy();
+  socket.on("readable", look);
+  socket.on("end", ended);
 }

@@ -7,10 +7,10 @@
  * The server closes behind its close frame; the engine then waits a moment for the client to do the
  * same.
  */
+
+import type { Writable } from "node:stream";
 import type { HttpExchange, HttpTunnel } from "@quorate/host";
-import { closePayload, frameHeader, MAX_CONTROL_BYTES, Opcode } from "./frames.ts";
 import { acceptWebSocket } from "./handshake.ts";
-import { closeCodeOf, type FrameReceiver, openReceiver } from "./receiver.ts";
 
 export { asksForWebSocket } from "./handshake.ts";
 
@@ -208,4 +208,77 @@ class TunnelWebSocket implements ServerWebSocket {
   #readOn(): void {
     if (!this.#isPaused && !this.#isStalled) this.#tunnel.resume();
   }
+}
+
+interface ReceiverLimits {
+  /** Longest message, of one or more frames. */
+  readonly maxPayload: number;
+  /** Most frames of one message. */
+  readonly maxFragments: number;
+  /** Most chunks of an incomplete frame. */
+  readonly maxBufferedChunks: number;
+}
+
+/** Emits message(bytes, isBinary), ping(bytes), pong(bytes), conclude(code, reason) and error. */
+type FrameReceiver = Writable;
+
+interface ReceiverClass {
+  new (options: ReceiverLimits & { readonly isServer: true }): FrameReceiver;
+}
+
+let loading: Promise<ReceiverClass> | undefined;
+
+/**
+ * The frame parser of the library ws, loaded with the first WebSocket: it takes some milliseconds
+ * that a member without WebSockets does not need.
+ */
+async function openReceiver(limits: ReceiverLimits): Promise<FrameReceiver> {
+  loading ??= import("ws").then((ws) => (ws as unknown as { Receiver: ReceiverClass }).Receiver);
+  const Receiver = await loading;
+  return new Receiver({ ...limits, isServer: true });
+}
+
+/** Close codes (RFC 6455 section 7.4.1) for the errors of the parser; others are 1002. */
+const CLOSE_CODES: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: 1007,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: 1008,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 1009,
+  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: 1009,
+};
+
+function closeCodeOf(error: Error & { code?: string }): number {
+  return CLOSE_CODES[error.code ?? ""] ?? 1002;
+}
+
+/** Frames that a server sends (RFC 6455 section 5.2): whole messages, without a mask. */
+const Opcode = { Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
+type Opcode = (typeof Opcode)[keyof typeof Opcode];
+
+/** Most bytes of a control frame's payload (section 5.5). */
+const MAX_CONTROL_BYTES = 125;
+
+/** The header of a frame with so many bytes of payload. */
+function frameHeader(opcode: Opcode, sizeBytes: number): Buffer {
+  if (sizeBytes <= MAX_CONTROL_BYTES) return Buffer.of(0x80 | opcode, sizeBytes);
+  if (sizeBytes < 0x1_0000) {
+    const header = Buffer.allocUnsafe(4);
+    header[0] = 0x80 | opcode;
+    header[1] = 126;
+    header.writeUInt16BE(sizeBytes, 2);
+    return header;
+  }
+  const header = Buffer.alloc(10);
+  header[0] = 0x80 | opcode;
+  header[1] = 127;
+  header.writeUIntBE(sizeBytes, 4, 6);
+  return header;
+}
+
+/** The payload of a close frame (section 5.5.1); the reason is cut to fit. */
+function closePayload(code: number, reason: string): Buffer {
+  const text = Buffer.from(reason).subarray(0, MAX_CONTROL_BYTES - 2);
+  const payload = Buffer.allocUnsafe(2 + text.length);
+  payload.writeUInt16BE(code, 0);
+  payload.set(text, 2);
+  return payload;
 }

@@ -24,7 +24,6 @@ import { writeHeaders, writePing, writeSettings, writeWindowUpdate } from "../ht
 import { ClientCall, type ClientCallEvents } from "./client-call.ts";
 import { ClientFrames } from "./client-frames.ts";
 import type { ClientLimits } from "./client-limits.ts";
-import { ClientPings } from "./client-pings.ts";
 import { type ClientConnectionOwner, ClientState } from "./client-state.ts";
 import { encodeTimeout } from "./response-head.ts";
 
@@ -199,5 +198,40 @@ export class ClientConnection {
     if (timeoutMs !== undefined)
       own.push({ name: "grpc-timeout", value: encodeTimeout(timeoutMs) });
     return concat([head, encoder.encode({ fields: own, constant: false })]);
+  }
+}
+
+/** Pings of a client on a silent connection (grpc-go: keepalive.ClientParameters). */
+class ClientPings {
+  readonly #limits: ClientLimits;
+  #lastReadMs: number;
+  #pingedMs: number | undefined;
+
+  constructor(limits: ClientLimits, nowMs: number) {
+    this.#limits = limits;
+    this.#lastReadMs = nowMs;
+  }
+
+  /** The monotonic time at which the last bytes came, or the connection began. */
+  get lastReadMs(): number {
+    return this.#lastReadMs;
+  }
+
+  /** Bytes have come: whatever they are, the server lives. */
+  read(nowMs: number): void {
+    this.#lastReadMs = nowMs;
+    this.#pingedMs = undefined;
+  }
+
+  /** What is due now: a ping, or to give the server up. */
+  due(nowMs: number, openCalls: number): "ping" | "lost" | undefined {
+    const { keepAliveTimeMs, keepAliveTimeoutMs, pingsWhenIdle } = this.#limits;
+    if (keepAliveTimeMs === 0) return undefined;
+    if (this.#pingedMs !== undefined)
+      return nowMs - this.#pingedMs >= keepAliveTimeoutMs ? "lost" : undefined;
+    if (openCalls === 0 && !pingsWhenIdle) return undefined;
+    if (nowMs - this.#lastReadMs < keepAliveTimeMs) return undefined;
+    this.#pingedMs = nowMs;
+    return "ping";
   }
 }

@@ -13,7 +13,6 @@ import type { ByteBudget } from "../http2/byte-budget.ts";
 import { Output } from "../http2/output.ts";
 import { clientOf, type Peer } from "../http2/peer.ts";
 import type { CarriedTunnel, Carrier } from "./carrier.ts";
-import { CountedBytes } from "./counted-bytes.ts";
 import { Http1Exchange } from "./exchange.ts";
 import type { Http1Head } from "./head.ts";
 import { BODY_END, Http1Reader } from "./reader.ts";
@@ -396,5 +395,24 @@ export class Http1Connection implements Carrier {
     if (on === this.#isReading) return;
     this.#isReading = on;
     this.#owner.read(on);
+  }
+}
+
+/** Bytes of one kind that a connection counts in a budget, as one figure that rises and falls. */
+class CountedBytes {
+  sizeBytes = 0;
+  readonly #budget: ByteBudget;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Counts so many bytes from now on. Returns false, and changes nothing, without a budget. */
+  set(sizeBytes: number): boolean {
+    const more = sizeBytes - this.sizeBytes;
+    if (more > 0 && !this.#budget.take(more)) return false;
+    if (more < 0) this.#budget.give(-more);
+    this.sizeBytes = sizeBytes;
+    return true;
   }
 }

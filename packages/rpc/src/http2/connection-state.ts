@@ -3,20 +3,17 @@
  * in which a stream or the whole connection ends. Methods that return a boolean return false once
  * the connection is ending, so that a handler can return their result.
  */
-import { AbuseBudgets } from "./abuse-budgets.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { ErrorCode } from "./constants.ts";
 import type { EngineCounters } from "./counters.ts";
 import { writeGoAway, writeRstStream } from "./frames.ts";
 import type { HeaderBlock } from "./header-block.ts";
-import { KeepAlive } from "./keep-alive.ts";
 import type { Http2Limits } from "./limits.ts";
 import { Output } from "./output.ts";
 import { clientOf, type Peer } from "./peer.ts";
 import { Sender, type SenderOwner } from "./sender.ts";
 import type { Http2Shared } from "./shared.ts";
-import type { Http2Stream } from "./stream.ts";
-import { StreamTable } from "./stream-table.ts";
+import { type Http2Stream, StreamTable } from "./stream.ts";
 
 /** The owner of the socket, as its connection sees it. */
 export interface ConnectionOwner {
@@ -237,5 +234,138 @@ export class ConnectionState implements SenderOwner {
     this.counters.largestHolderCuts++;
     const reason = "the server is out of buffer memory, and this connection holds the most";
     this.end(ErrorCode.EnhanceYourCalm, reason);
+  }
+}
+
+/** Idle frames that one frame with content makes good. */
+const REFILL_PER_PROGRESS = 2;
+
+/**
+ * Budgets for what costs a client less than it costs the server: frames that move nothing (empty
+ * DATA, SETTINGS, PING, PRIORITY and so on; CVE-2019-9512, -9515 and -9518) and streams that end in
+ * a reset (CVE-2023-44487). Each is a token bucket. Work that gets done refills them, so a client
+ * that receives responses does not run out.
+ */
+class AbuseBudgets {
+  readonly #idleFrames: TokenBucket;
+  readonly #resets: TokenBucket;
+
+  constructor(limits: Http2Limits, nowMs: number) {
+    const { maxIdleFramesBurst, maxIdleFramesPerSecond, maxResetsBurst, maxResetsPerSecond } =
+      limits;
+    this.#idleFrames = new TokenBucket(maxIdleFramesBurst, maxIdleFramesPerSecond, nowMs);
+    this.#resets = new TokenBucket(maxResetsBurst, maxResetsPerSecond, nowMs);
+  }
+
+  /** Charges `count` idle frames; false when the budget is used up. */
+  chargeIdle(count: number, nowMs: number): boolean {
+    return this.#idleFrames.take(count, nowMs);
+  }
+
+  /** Charges a reset stream; false when the budget is used up. */
+  chargeReset(nowMs: number): boolean {
+    return this.#resets.take(1, nowMs);
+  }
+
+  /** A frame with content was sent. */
+  progressed(): void {
+    this.#idleFrames.give(REFILL_PER_PROGRESS);
+  }
+
+  /** A response was sent to its end. */
+  responded(): void {
+    this.#resets.give(1);
+  }
+}
+
+/** A token bucket: a burst, and then a rate per second. It is refilled only when it runs out. */
+export class TokenBucket {
+  readonly #burst: number;
+  readonly #perMs: number;
+  #tokens: number;
+  #filledMs: number;
+
+  constructor(burst: number, perSecond: number, nowMs: number) {
+    this.#burst = burst;
+    this.#perMs = perSecond / 1000;
+    this.#tokens = burst;
+    this.#filledMs = nowMs;
+  }
+
+  /** Takes `count` tokens; false if there are fewer. */
+  take(count: number, nowMs: number): boolean {
+    if (this.#tokens < count) {
+      this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
+      this.#filledMs = nowMs;
+      if (this.#tokens < count) return false;
+    }
+    this.#tokens -= count;
+    return true;
+  }
+
+  /** Returns tokens, up to the burst. */
+  give(count: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + count);
+  }
+}
+
+/** As in grpc-go: the third ping that comes too early ends the connection. */
+const MAX_STRIKES = 2;
+/** As in grpc-go: the minimum time between pings of a client without open calls. */
+const IDLE_PERIOD_MS = 2 * 60 * 60 * 1000;
+
+/**
+ * Pings in both directions: grpc-go's policy against clients that ping too often, and the server's
+ * own pings to silent clients.
+ */
+class KeepAlive {
+  readonly #minTimeMs: number;
+  readonly #intervalMs: number;
+  readonly #timeoutMs: number;
+  #strikes = 0;
+  #lastPingMs = Number.NEGATIVE_INFINITY;
+  #lastReadMs: number;
+  #pingedMs: number | undefined = undefined;
+  /**
+   * Set when a frame with content is sent; it resets the count of early pings, because a client may
+   * ping while it receives.
+   */
+  sent = false;
+
+  constructor(limits: Http2Limits, nowMs: number) {
+    this.#minTimeMs = limits.keepAliveMinTimeMs;
+    this.#intervalMs = limits.keepAliveTimeoutMs > 0 ? limits.keepAliveIntervalMs : 0;
+    this.#timeoutMs = limits.keepAliveTimeoutMs;
+    this.#lastReadMs = nowMs;
+  }
+
+  /** The client has pinged. False if that is one ping too many. */
+  pinged(nowMs: number, openStreams: number): boolean {
+    const lastMs = this.#lastPingMs;
+    this.#lastPingMs = nowMs;
+    if (this.#minTimeMs === 0) return true;
+    if (this.sent) {
+      this.sent = false;
+      this.#strikes = 0;
+      return true;
+    }
+    if (lastMs + (openStreams === 0 ? IDLE_PERIOD_MS : this.#minTimeMs) > nowMs) this.#strikes++;
+    return this.#strikes <= MAX_STRIKES;
+  }
+
+  /** Bytes have arrived. */
+  read(nowMs: number): void {
+    this.#lastReadMs = nowMs;
+    this.#pingedMs = undefined;
+  }
+
+  /** The action that is due: send a ping, or give up on a client that did not acknowledge one. */
+  due(nowMs: number): "ping" | "lost" | undefined {
+    if (this.#intervalMs === 0) return undefined;
+    if (this.#pingedMs !== undefined)
+      return nowMs - this.#pingedMs >= this.#timeoutMs ? "lost" : undefined;
+    if (nowMs - this.#lastReadMs < this.#intervalMs) return undefined;
+    this.#pingedMs = nowMs;
+    return "ping";
   }
 }

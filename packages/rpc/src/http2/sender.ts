@@ -7,9 +7,7 @@ import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from 
 import { FieldEncoder, type FieldList } from "./field-encoder.ts";
 import { writeDataHeader, writeHeaders } from "./frames.ts";
 import type { Output } from "./output.ts";
-import { PendingSend, type SendPiece } from "./pending.ts";
-import type { Http2Stream } from "./stream.ts";
-import { StreamQueue } from "./stream-queue.ts";
+import { type Http2Stream, PendingSend, type SendPiece } from "./stream.ts";
 
 /**
  * A frame that the client's window makes shorter than this does not count as progress, or windows
@@ -257,5 +255,39 @@ export class Sender {
   #ended(stream: Http2Stream): void {
     stream.localEnded = true;
     this.#owner.localEnded(stream);
+  }
+}
+
+const MIN_FORGOTTEN = 64;
+
+/** A queue of streams that take turns. */
+class StreamQueue {
+  #streams: (Http2Stream | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#streams.length - this.#head;
+  }
+
+  /** Appends a stream, if it is not in the queue. */
+  push(stream: Http2Stream): void {
+    if (stream.queued) return;
+    stream.queued = true;
+    this.#streams.push(stream);
+  }
+
+  shift(): Http2Stream | undefined {
+    if (this.#head === this.#streams.length) return undefined;
+    const stream = this.#streams[this.#head]!;
+    this.#streams[this.#head++] = undefined;
+    stream.queued = false;
+    if (this.#head === this.#streams.length) {
+      this.#streams.length = 0;
+      this.#head = 0;
+    } else if (this.#head >= MIN_FORGOTTEN && this.#head * 2 > this.#streams.length) {
+      this.#streams.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return stream;
   }
 }

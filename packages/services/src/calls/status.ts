@@ -1,5 +1,5 @@
-/** From etcd's errors to gRPC's, in one place. */
-import { EtcdError, GrpcCode, WireError } from "@quorate/proto";
+/** From results of the member to those of gRPC: etcd's errors become statuses, in one place. */
+import { EtcdError, GrpcCode, type ResponseHeader, WireError } from "@quorate/proto";
 import { StatusError, type UnaryHandler } from "@quorate/rpc";
 import { InvalidRequestError } from "@quorate/store";
 
@@ -37,4 +37,23 @@ export function withStatuses(handler: UnaryHandler): UnaryHandler {
 /** What a method of etcd's API that this version does not offer answers, in grpc-go's words. */
 export function unimplemented(methodName: string): StatusError {
   return new StatusError(GrpcCode.Unimplemented, `method ${methodName} not implemented`);
+}
+
+/** The result of a request whose responses have a header. */
+interface Result<T> {
+  readonly error: Error | undefined;
+  readonly response: T | undefined;
+}
+
+/**
+ * The response with this member's header, in which the store has put the revision alone.
+ * @throws EtcdError, InvalidRequestError: the error that the request came to
+ */
+export function completed<T extends { header: ResponseHeader | undefined }>(
+  member: { header(revision: number): ResponseHeader },
+  { error, response }: Result<T>,
+): T & { header: ResponseHeader } {
+  if (response === undefined) throw error;
+  const header = member.header(response.header?.revision ?? 0);
+  return Object.assign(response, { header });
 }

@@ -2,9 +2,7 @@
  * What a service of this member needs of the others: the calls that Go's concurrency package makes
  * of its client.
  */
-
-import type { Member } from "@quorate/member";
-import { asMembersOwn, type Caller, pinned, uncancelled } from "@quorate/member";
+import { asMembersOwn, type Caller, type Member, pinned, uncancelled } from "@quorate/member";
 import {
   Compare_CompareResult,
   Compare_CompareTarget,
@@ -23,7 +21,7 @@ import {
 } from "@quorate/proto";
 import { joinMessage, LOCAL_CALL, type MessageBytes, type StreamCall } from "@quorate/rpc";
 import { rangeInto } from "@quorate/store";
-import { completed } from "../calls/completed.ts";
+import { completed } from "../calls/status.ts";
 
 /** An event of a watch. */
 export interface KeyEvent {

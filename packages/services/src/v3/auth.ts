@@ -2,9 +2,13 @@
  * etcdserverpb.Auth (etcd: server/etcdserver/v3_server.go). Every call goes through the log, those
  * that only read too. Passwords are hashed and checked before, so that none is in the log.
  */
-
-import type { Member } from "@quorate/member";
-import { type Caller, callerOf, NO_PASSWORD_TEXT, TOO_MANY_FAILURES } from "@quorate/member";
+import {
+  type Caller,
+  callerOf,
+  type Member,
+  NO_PASSWORD_TEXT,
+  TOO_MANY_FAILURES,
+} from "@quorate/member";
 import {
   AuthenticateRequest,
   AuthenticateResponse,
@@ -21,7 +25,7 @@ import {
 } from "@quorate/proto";
 import { type CallContext, StatusError, type UnaryHandler } from "@quorate/rpc";
 import { isBase64, type RequestKind, ROOT } from "@quorate/store";
-import { completed } from "../calls/completed.ts";
+import { completed } from "../calls/status.ts";
 
 /** Logins are tried so often while users and roles change under them. */
 const MAX_LOGIN_ROUNDS = 8;

@@ -1,10 +1,25 @@
-/** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
-
-import type { Member } from "@quorate/member";
-import { callerOf, checkedUrls, countUrls } from "@quorate/member";
+/**
+ * etcdserverpb.Cluster: the members, changes of them, and the call of Maintenance that lowers the
+ * cluster's version (etcd: EtcdServer.Downgrade). There is no earlier release to go back to, so
+ * orders are checked and refused as etcd's are, but none can be given.
+ */
+import {
+  type Caller,
+  callerOf,
+  checkedUrls,
+  countUrls,
+  downgradeTargetOf,
+  type Member,
+  majorMinor,
+  minorVersion,
+} from "@quorate/member";
 import {
   ClusterService,
+  DowngradeRequest,
+  DowngradeRequest_DowngradeAction,
+  DowngradeResponse,
   errorOf,
+  MaintenanceService,
   MemberAddRequest,
   MemberAddResponse,
   MemberListRequest,
@@ -112,6 +127,53 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
         const { linearizable } = MemberListRequest.decode(bytes);
         const read = { access: { kind: "memberList" }, linearizable, run: answer } as const;
         return MemberListResponse.encode(await member.read(callerOf(context), read));
+      },
+    ],
+  ]);
+}
+
+/** The cluster's version, if it can be lowered to the requested one. Rejects with EtcdError. */
+async function checkedDowngrade(member: Member, caller: Caller, version: string): Promise<string> {
+  const target = minorVersion(version);
+  if (target === undefined) throw errorOf("WrongDowngradeVersionFormat");
+  return member.read(caller, {
+    access: { kind: "downgrade" },
+    linearizable: true,
+    run: () => {
+      const current = member.store.membership.clusterVersion;
+      if (current === undefined) throw errorOf("ClusterVersionUnavailable");
+      if (target !== downgradeTargetOf(current)) throw errorOf("InvalidDowngradeTargetVersion");
+      return current;
+    },
+  });
+}
+
+/** The handler of Downgrade, by path. */
+export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandler> {
+  return new Map<string, UnaryHandler>([
+    [
+      MaintenanceService.methods.Downgrade.path,
+      async (bytes, context) => {
+        const caller = callerOf(context);
+        const { action, version } = DowngradeRequest.decode(bytes);
+        switch (action) {
+          case DowngradeRequest_DowngradeAction.VALIDATE:
+            return DowngradeResponse.encode({
+              header: member.header(member.store.mvcc.currentRevision),
+              version: majorMinor(await checkedDowngrade(member, caller, version)),
+            });
+          case DowngradeRequest_DowngradeAction.ENABLE:
+            await checkedDowngrade(member, caller, version);
+            throw errorOf("InvalidDowngradeTargetVersion");
+          case DowngradeRequest_DowngradeAction.CANCEL:
+            // As in etcd, taking back what was never ordered is no error.
+            return DowngradeResponse.encode({
+              header: member.header(member.store.mvcc.currentRevision),
+              version: majorMinor(member.store.membership.clusterVersion ?? ""),
+            });
+          default:
+            throw new Error("etcdserver: unknown method");
+        }
       },
     ],
   ]);

@@ -2,9 +2,14 @@
  * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as
  * the client sent them.
  */
-
-import type { Member, SliceTask } from "@quorate/member";
-import { type Caller, callerOf, pinned, SharedTurns } from "@quorate/member";
+import {
+  type Caller,
+  callerOf,
+  type Member,
+  pinned,
+  SharedTurns,
+  type SliceTask,
+} from "@quorate/member";
 import type { Histogram } from "@quorate/metrics";
 import {
   CompactionRequest,
@@ -36,7 +41,7 @@ import {
   readTxn,
   type Steps,
 } from "@quorate/store";
-import { completed } from "../calls/completed.ts";
+import { completed } from "../calls/status.ts";
 import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
 import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 

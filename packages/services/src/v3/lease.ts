@@ -2,9 +2,7 @@
  * etcdserverpb.Lease. Grants and revocations go through Raft; keep-alives do not: the leader
  * answers them, from whichever member they come.
  */
-
-import type { Member, SliceTask } from "@quorate/member";
-import { type Caller, callerOf } from "@quorate/member";
+import { type Caller, callerOf, type Member, type SliceTask } from "@quorate/member";
 import {
   LeaseGrantRequest,
   LeaseGrantResponse,
@@ -17,7 +15,7 @@ import {
 } from "@quorate/proto";
 import type { StreamHandler, UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import { STEP_KEYS, type Steps } from "@quorate/store";
-import { completed } from "../calls/completed.ts";
+import { completed } from "../calls/status.ts";
 import { EncodedHeader, KeepAlives } from "./keep-alives.ts";
 import { messageOf } from "./range-answer.ts";
 

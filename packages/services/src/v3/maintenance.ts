@@ -2,9 +2,7 @@
  * etcdserverpb.Maintenance, as far as it goes here: Alarm, Status, Defragment, Hash, HashKV and
  * MoveLeader.
  */
-
-import type { Member } from "@quorate/member";
-import { alarmText, callerOf, SERVER_VERSION } from "@quorate/member";
+import { alarmText, callerOf, type Member, SERVER_VERSION } from "@quorate/member";
 import type { Histogram } from "@quorate/metrics";
 import {
   AlarmRequest,
@@ -25,7 +23,7 @@ import {
 } from "@quorate/proto";
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
-import { completed } from "../calls/completed.ts";
+import { completed } from "../calls/status.ts";
 
 /** What `work` comes to; how long it took is observed if it did not fail. */
 async function timed<T>(member: Member, duration: Histogram, work: () => Promise<T>): Promise<T> {

@@ -1,10 +1,12 @@
-/** Counts calls under the names of grpc-ecosystem's Go metrics, which etcd's dashboards use. */
-import type { Clock } from "@quorate/host";
+/**
+ * Observes calls: counts them under the names of grpc-ecosystem's Go metrics, which etcd's
+ * dashboards use, and logs those that take long.
+ */
+import { type Clock, formatDurationMs, type Logger } from "@quorate/host";
 import type { MemberMetrics } from "@quorate/member";
 import type { Counter, Histogram } from "@quorate/metrics";
 import { GrpcCode, KVService, services } from "@quorate/proto";
 import type { RpcObserver } from "@quorate/rpc";
-import type { SlowCalls } from "./slow-calls.ts";
 
 /** Go's names of the codes, by code. */
 const CODE_NAMES: readonly string[] = Object.keys(GrpcCode);
@@ -91,4 +93,52 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
       methods.get(path)?.sent.add();
     },
   };
+}
+
+/**
+ * Lines in one second; an overloaded member must not be slowed down further by a line for each
+ * call. What is left out is counted.
+ */
+const MAX_LINES_A_SECOND = 10;
+
+/** Calls with one answer that take long are logged, as etcd logs them: "request stats". */
+export class SlowCalls {
+  readonly #limitMs: number;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #windowStartMs = Number.NEGATIVE_INFINITY;
+  #lines = 0;
+  #leftOut = 0;
+
+  /** @param limitMs calls that take longer are logged. */
+  constructor(limitMs: number, clock: Clock, logger: Logger) {
+    this.#limitMs = limitMs;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** A call has ended now. `startedMs` is of the clock's monotonic time. */
+  ended(path: string, code: string, startedMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    const tookMs = nowMs - startedMs;
+    if (tookMs <= this.#limitMs) return;
+    if (nowMs - this.#windowStartMs >= 1000) {
+      this.#windowStartMs = nowMs;
+      this.#lines = 0;
+    }
+    if (this.#lines === MAX_LINES_A_SECOND) {
+      this.#leftOut++;
+      return;
+    }
+    this.#lines++;
+    this.#logger.warn("request stats", {
+      "start time": new Date(this.#clock.wallMs() - tookMs).toISOString(),
+      "time spent": formatDurationMs(tookMs),
+      "expected-duration": formatDurationMs(this.#limitMs),
+      "response type": path,
+      code,
+      ...(this.#leftOut === 0 ? {} : { "left-out": this.#leftOut }),
+    });
+    this.#leftOut = 0;
+  }
 }

@@ -3,25 +3,27 @@
  * a client that asks for a leader gets none without one (metadata "hasleader"), a learner answers
  * only what etcd's learners answer, calls are counted by client version.
  */
-
-import type { Member } from "@quorate/member";
-import { RPC_RULES } from "@quorate/member";
-import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
-import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { type Access, callerOf, type Member, RPC_RULES, type RpcRule } from "@quorate/member";
+import type { Counter, Family } from "@quorate/metrics";
+import { AuthService, errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
+import type {
+  CallContext,
+  ServiceTable,
+  StreamHandler,
+  UnaryHandler,
+  UnaryResponse,
+} from "@quorate/rpc";
 import { unimplemented, withStatuses } from "../calls/status.ts";
 import { electionService, electionStreams } from "../concurrency/election-service.ts";
 import { lockService } from "../concurrency/lock-service.ts";
 import { authService } from "./auth.ts";
-import { ClientVersions } from "./client-versions.ts";
-import { clusterService } from "./cluster.ts";
-import { downgradeService } from "./downgrade.ts";
+import { clusterService, downgradeService } from "./cluster.ts";
 import { kvService } from "./kv.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { pageHandler } from "./pages.ts";
 import { rangeStreams } from "./range-stream.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
-import { admitByRule, ruled, ruleOf } from "./rpc-rules.ts";
 import { snapshotStreams } from "./snapshot.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
@@ -148,4 +150,113 @@ export function serviceTable(member: Member, outermost: Outermost = withStatuses
     }
   }
   return { unary: unaries, stream: streams };
+}
+
+/** Accesses that need what the rules are named by. */
+const ROOT_ACCESS: Access = { kind: "defragment" };
+const USER_ACCESS: Access = { kind: "status" };
+const AUTH_PATHS = `/${AuthService.typeName}/`;
+
+/** @throws EtcdError for a method that has no rule */
+function ruleOf(path: string): RpcRule {
+  const row = RPC_RULES.get(path);
+  if (row === undefined) throw errorOf("PermissionDenied");
+  return row.rule;
+}
+
+/**
+ * Permits a call by its method's rule.
+ * @throws EtcdError UserEmpty, UserNotFound, PermissionDenied, InvalidAuthToken
+ */
+function admitByRule(member: Member, context: CallContext): void | Promise<void> {
+  const { authority } = member.auth;
+  if (!authority.isEnforced) return;
+  const rule = ruleOf(context.path);
+  if (rule === "open" || rule === "keys") return;
+  const access = rule === "root" ? ROOT_ACCESS : USER_ACCESS;
+  const admission = authority.admit(callerOf(context), access);
+  if (admission instanceof Promise) return admission.then(() => {});
+}
+
+/**
+ * A handler behind its method's rule, while users and roles are enforced. Permission for keys is
+ * decided in the handler's way into the member.
+ */
+function ruled(member: Member, handler: UnaryHandler): UnaryHandler {
+  return (request, context) => {
+    if (!member.auth.authority.isEnforced) return handler(request, context);
+    if (context.path.startsWith(AUTH_PATHS)) return ruledAuth(member, handler, request, context);
+    const admitted = admitByRule(member, context);
+    return admitted instanceof Promise
+      ? admitted.then(() => handler(request, context))
+      : handler(request, context);
+  };
+}
+
+/** A call of the Auth service sees the changes of users and roles before it. */
+async function ruledAuth(
+  member: Member,
+  handler: UnaryHandler,
+  request: Uint8Array,
+  context: CallContext,
+): Promise<UnaryResponse> {
+  if (ruleOf(context.path) === "root") await member.permit(callerOf(context), ROOT_ACCESS);
+  return handler(request, context);
+}
+
+/** Versions that have a label of their own. */
+export const MAX_CLIENT_VERSIONS = 32;
+/** As long as a version with a pre-release and a build may reasonably be. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,31}$/;
+
+type CallKind = "unary" | "stream";
+
+/**
+ * The version that clients say they have (metadata "client-api-version"), as a label of a metric.
+ * A client may send any text: one that is not a version, or that comes when many versions are
+ * known already, counts as "other".
+ */
+export class ClientVersions {
+  readonly #requests: Family<Counter>;
+  /** The counters of the last version. */
+  #unary: Counter | undefined;
+  #stream: Counter | undefined;
+  readonly #known = new Set<string>();
+  /** The last one asked for: most calls come from clients of one version. */
+  #last: string | undefined;
+  #lastLabel = "unknown";
+
+  /** @param requests counts calls by kind and version */
+  constructor(requests: Family<Counter>) {
+    this.#requests = requests;
+  }
+
+  /** The counter of a call. */
+  counted(kind: CallKind, context: Pick<CallContext, "metadata">): Counter {
+    const version = context.metadata("client-api-version");
+    const before = this.#lastLabel;
+    const label = this.label(version);
+    if (label !== before) {
+      this.#unary = undefined;
+      this.#stream = undefined;
+    }
+    if (kind === "unary") return (this.#unary ??= this.#requests.with(kind, label));
+    return (this.#stream ??= this.#requests.with(kind, label));
+  }
+
+  /** The label for what a client said; "unknown" if it said nothing. */
+  label(version: string | undefined): string {
+    if (version === this.#last) return this.#lastLabel;
+    this.#lastLabel = this.#find(version);
+    this.#last = version;
+    return this.#lastLabel;
+  }
+
+  #find(version: string | undefined): string {
+    if (version === undefined) return "unknown";
+    if (this.#known.has(version)) return version;
+    if (this.#known.size >= MAX_CLIENT_VERSIONS || !VERSION.test(version)) return "other";
+    this.#known.add(version);
+    return version;
+  }
 }

@@ -84,7 +84,7 @@ export function placeOf(source: string, { at, find, put }: SourceBug): Omit<Sour
   const [match] = matches;
   if (match === undefined || matches.length > 1)
     throw new Error(`packages/${at} has ${matches.length} places of the shape: ${find}`);
-  const text = put.replace(VARIABLE, (name) => {
+  const text = put.trim().replace(VARIABLE, (name) => {
     const bound = match.bound.get(name);
     if (bound === undefined) throw new Error(`${name} is in no pattern: ${find}`);
     return bound;

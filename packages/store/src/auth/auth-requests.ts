@@ -24,8 +24,8 @@ import {
   utf8Length,
 } from "@quorate/proto";
 import type { Steps } from "../backend/steps.ts";
-import { headerAt } from "../entry/header.ts";
 import { InvalidRequestError } from "../entry/invalid-request.ts";
+import { headerAt } from "../mvcc/revision.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import * as apply from "./apply-auth.ts";
 import type { AuthState } from "./auth-state.ts";

@@ -11,10 +11,11 @@
  * The progress of the walk differs between members and has no visible effect: no read and no hash
  * covers the records that it drops.
  */
+
+import type { KeyspaceWrite } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import { Bucket } from "../backend/backend.ts";
-import { DroppedRecords } from "./dropped-records.ts";
-import { encodeRevision } from "./revision.ts";
+import { Bucket, type BulkRecords, prefixed } from "../backend/backend.ts";
+import { encodeRevision, REVISION_BYTES, TOMBSTONE_BYTES } from "./revision.ts";
 import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } from "./state.ts";
 
 /** Keys that one step visits for each record that it may drop: most keys have nothing to drop. */
@@ -149,5 +150,34 @@ export class Compaction {
       if (left > 0) this.#pins.set(compactRevision, left);
       else this.#pins.delete(compactRevision);
     };
+  }
+}
+
+/** Numbers of one record: main, and sub with the kind of record. */
+const STRIDE = 2;
+
+/**
+ * Records that a step of a compaction deletes. Only their revisions are kept; the keys are encoded
+ * when the batch is written. A map of them, which no read needs, grew in pauses of the event loop.
+ */
+class DroppedRecords implements BulkRecords {
+  readonly #revisions: number[] = [];
+  sizeBytes = 0;
+
+  get count(): number {
+    return this.#revisions.length / STRIDE;
+  }
+
+  push(main: number, sub: number, tombstone: boolean): void {
+    this.#revisions.push(main, sub * 2 + (tombstone ? 1 : 0));
+    this.sizeBytes += tombstone ? TOMBSTONE_BYTES : REVISION_BYTES;
+  }
+
+  *[Symbol.iterator](): Generator<KeyspaceWrite> {
+    for (let i = 0; i < this.#revisions.length; i += STRIDE) {
+      const packed = this.#revisions[i + 1];
+      const revision = encodeRevision(this.#revisions[i], Math.floor(packed / 2), packed % 2 === 1);
+      yield { key: prefixed(Bucket.key, revision), value: undefined };
+    }
   }
 }

@@ -9,7 +9,7 @@
  *
  * Byte order is the order of changes.
  */
-import { alloc, readU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
+import { alloc, type ResponseHeader, readU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
 
 /** Length of a revision key, and of the records that hold a revision. */
 export const REVISION_BYTES = 17;
@@ -57,4 +57,9 @@ export function decodeRevision(bytes: Uint8Array): Revision | undefined {
  */
 export function compareRevisions(aMain: number, aSub: number, bMain: number, bSub: number): number {
   return aMain !== bMain ? aMain - bMain : aSub - bSub;
+}
+
+/** The store's part of a response header; the member adds itself and the term. */
+export function headerAt(revision: number): ResponseHeader {
+  return { clusterId: 0n, memberId: 0n, revision, raftTerm: 0 };
 }

@@ -1,6 +1,7 @@
 /**
- * The checks that do not depend on the state, made before a request is proposed or read. Each
- * function returns the name of the error, undefined for a valid request.
+ * The checks that do not depend on the state, made before a request is proposed or read, and the
+ * bytes that a request may add to the store. Each check returns the name of the error, undefined
+ * for a valid request.
  */
 import {
   type DeleteRangeRequest,
@@ -13,7 +14,6 @@ import {
   type TxnRequest,
   toLatin1,
 } from "@quorate/proto";
-import { DeletedKeys } from "./deleted-keys.ts";
 
 const SORT_ORDERS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortOrder));
 const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortTarget));
@@ -122,4 +122,84 @@ function changedBy(ops: readonly RequestOp[]): Changed | undefined {
     puts.add(key);
   }
   return { puts, deletes };
+}
+
+/** Bytes of a key besides its name and value. */
+const KEY_OVERHEAD_BYTES = 256;
+/** Bytes of a lease. */
+export const LEASE_COST_BYTES = 64;
+
+/** What a put may add to the store, as the space quota estimates it (etcd: storage/quota.go). */
+export function putCostBytes(request: PutRequest): number {
+  return KEY_OVERHEAD_BYTES + request.key.length + request.value.length;
+}
+
+/** The larger of its two lists, because the comparisons decide only when it is applied. */
+export function txnCostBytes(request: TxnRequest): number {
+  return Math.max(listCostBytes(request.success), listCostBytes(request.failure));
+}
+
+function listCostBytes(ops: readonly RequestOp[]): number {
+  let bytes = 0;
+  for (const { request: op } of ops) {
+    if (op?.case === "requestPut") bytes += putCostBytes(op.value);
+    else if (op?.case === "requestTxn") bytes += txnCostBytes(op.value);
+  }
+  return bytes;
+}
+
+interface Interval {
+  readonly from: string;
+  /** Excluded. */
+  readonly to: string;
+}
+
+/** A set of key intervals with a test for a key. Sorted at the first test after an addition. */
+class DeletedKeys {
+  #intervals: Interval[] = [];
+  #sorted = true;
+
+  /** Adds one key (no rangeEnd), or those from `key` (included) to `rangeEnd` (excluded). */
+  add(key: string, rangeEnd: string): void {
+    const to = rangeEnd === "" ? `${key}\0` : rangeEnd;
+    // Also ignores a range without an upper bound ("\0"), like etcd's check.
+    if (to <= key) return;
+    this.#intervals.push({ from: key, to });
+    this.#sorted = false;
+  }
+
+  addAll(other: DeletedKeys): void {
+    if (other.#intervals.length === 0) return;
+    this.#intervals = this.#intervals.concat(other.#intervals);
+    this.#sorted = false;
+  }
+
+  /** True if an interval covers the key. */
+  has(key: string): boolean {
+    if (this.#intervals.length === 0) return false;
+    if (!this.#sorted) this.#sort();
+    const intervals = this.#intervals;
+    let low = 0;
+    let high = intervals.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (intervals[middle].from <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && key < intervals[low - 1].to;
+  }
+
+  /** Sorts the intervals and merges those that overlap. */
+  #sort(): void {
+    const joined: Interval[] = [];
+    for (const next of this.#intervals.sort((a, b) =>
+      a.from < b.from ? -1 : a.from > b.from ? 1 : 0,
+    )) {
+      const last = joined.at(-1);
+      if (last === undefined || next.from > last.to) joined.push(next);
+      else if (next.to > last.to) joined[joined.length - 1] = { from: last.from, to: next.to };
+    }
+    this.#intervals = joined;
+    this.#sorted = true;
+  }
 }

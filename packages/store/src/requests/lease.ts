@@ -8,9 +8,9 @@ import type {
   LeaseRevokeResponse,
 } from "@quorate/proto";
 import type { Steps } from "../backend/steps.ts";
-import { headerAt } from "../entry/header.ts";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Mvcc } from "../mvcc/index.ts";
+import { headerAt } from "../mvcc/revision.ts";
 
 /** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
 export function applyLeaseGrant(

@@ -24,7 +24,6 @@ import {
   RangeRequest_SortTarget as Target,
 } from "@quorate/proto";
 import { runSteps, STEP_KEYS, type Steps } from "../backend/steps.ts";
-import { headerAt } from "../entry/header.ts";
 import {
   isLatest,
   type KeyIndex,
@@ -35,6 +34,7 @@ import {
   type ReadView,
   type VisitKey,
 } from "../mvcc/index.ts";
+import { headerAt } from "../mvcc/revision.ts";
 import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
 /** Reads the applied state, without a pause. @throws EtcdError FutureRev, Compacted */

@@ -26,9 +26,16 @@ import { InvalidRequestError } from "../entry/invalid-request.ts";
 import { MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
 import type { ReadView } from "../mvcc/read-view.ts";
 import { applyAlarm } from "./alarm.ts";
-import { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
+import {
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  LEASE_COST_BYTES,
+  putCostBytes,
+  txnCostBytes,
+} from "./check.ts";
 import { applyCompaction } from "./compaction.ts";
-import { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./cost.ts";
 import { decodeTxn } from "./decode-txn.ts";
 import { applyDelete, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 import { isShortTxn } from "./kinds.ts";

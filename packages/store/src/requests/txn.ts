@@ -24,7 +24,6 @@ import {
   toLatin1,
 } from "@quorate/proto";
 import { runSteps, type Steps } from "../backend/steps.ts";
-import { headerAt } from "../entry/header.ts";
 import {
   inRange,
   type KeyRange,
@@ -34,6 +33,7 @@ import {
   type ReadView,
   type WriteTxn,
 } from "../mvcc/index.ts";
+import { headerAt } from "../mvcc/revision.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
 import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";

@@ -1,14 +1,27 @@
 /** The strategies of definitions (apiextensions-apiserver: registry/customresourcedefinition). */
-
-import type { FieldError, Json, KubeObject, Schema, Strategy } from "@quorate/kube-storage";
-import { sameJson, withMetadata } from "@quorate/kube-storage";
+import {
+  type FieldError,
+  type Json,
+  type KubeObject,
+  type Schema,
+  type Strategy,
+  sameJson,
+  withMetadata,
+} from "@quorate/kube-storage";
 import { effectiveFormat } from "../validation/formats.ts";
 import { loadPatterns } from "../validation/patterns.ts";
 import { withStatus } from "./conditions.ts";
-import { withDefaults } from "./defaults.ts";
 import { type RawSchema, someSchema } from "./raw-schema.ts";
 import type { RuleChecker } from "./schema-rules.ts";
-import { CRD_KIND, type Crd, type CrdStatus, storageVersionOf } from "./types.ts";
+import {
+  CRD_KIND,
+  type Crd,
+  type CrdConversion,
+  type CrdNames,
+  type CrdSpec,
+  type CrdStatus,
+  storageVersionOf,
+} from "./types.ts";
 import { type CrdRules, crdErrors, crdUpdateErrors, statusErrors } from "./validate.ts";
 
 /** What compiles the rules of definitions (x-kubernetes-validations), and evaluates them. */
@@ -118,4 +131,47 @@ function unknownFormats(crd: Crd): string[] {
     });
   }
   return formats;
+}
+
+const DEFAULT_PORT = 443;
+
+/** The definition with its defaults; the same object where it has them. */
+export function withDefaults(crd: Crd): Crd {
+  const spec = specWithDefaults(crd.spec ?? {});
+  let result: Crd = spec === crd.spec ? crd : { ...crd, spec };
+  if ((crd.status?.storedVersions?.length ?? 0) === 0) {
+    const storage = spec.versions?.find((version) => version.storage === true)?.name;
+    if (storage !== undefined) {
+      result = { ...result, status: { ...crd.status, storedVersions: [storage] } };
+    }
+  }
+  return result;
+}
+
+function specWithDefaults(spec: CrdSpec): CrdSpec {
+  const names = namesWithDefaults(spec.names ?? {});
+  const conversion = conversionWithDefaults(spec.conversion);
+  if (names === spec.names && conversion === spec.conversion) return spec;
+  return { ...spec, names, conversion };
+}
+
+function namesWithDefaults(names: CrdNames): CrdNames {
+  const { kind = "", singular = "", listKind = "" } = names;
+  if (kind === "" || (singular !== "" && listKind !== "")) return names;
+  return {
+    ...names,
+    singular: singular === "" ? kind.toLowerCase() : singular,
+    listKind: listKind === "" ? `${kind}List` : listKind,
+  };
+}
+
+function conversionWithDefaults(conversion: CrdConversion | undefined): CrdConversion {
+  if (conversion === undefined || conversion === null) return { strategy: "None" };
+  const config = conversion.webhook?.clientConfig;
+  if (config?.service === undefined || config.service.port !== undefined) return conversion;
+  const service = { ...config.service, port: DEFAULT_PORT };
+  return {
+    ...conversion,
+    webhook: { ...conversion.webhook, clientConfig: { ...config, service } },
+  };
 }

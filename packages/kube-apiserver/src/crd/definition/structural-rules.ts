@@ -3,13 +3,16 @@
  * types, properties and extensions stand outside of allOf, anyOf, oneOf and not, and each field
  * that those name is specified outside, too.
  */
-
-import type { FieldError } from "@quorate/kube-storage";
-import { fieldForbidden, invalidValue, required, sameJson } from "@quorate/kube-storage";
+import {
+  type FieldError,
+  fieldForbidden,
+  invalidValue,
+  required,
+  sameJson,
+} from "@quorate/kube-storage";
 import { fieldOf } from "../schema/edit.ts";
 import { at, child, keyed } from "../schema/paths.ts";
 import { PatternError, type Patterns } from "../validation/patterns.ts";
-import { completenessErrors } from "./completeness.ts";
 import { itemsOf, type RawSchema, valuesOf } from "./raw-schema.ts";
 
 type Level = "root" | "item" | "field";
@@ -221,4 +224,55 @@ function restrictsMetadata(metadata: RawSchema): boolean {
 function isSet(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value !== undefined && value !== null && value !== false && value !== "";
+}
+
+/**
+ * Each field that allOf, anyOf, oneOf or not restricts is specified outside of them, too
+ * (apiextensions-apiserver: pkg/apiserver/schema/complete.go).
+ *
+ * @param path of the schema, a whole resource's
+ */
+function completenessErrors(schema: RawSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  restrictions(schema, schema, path, path, errors);
+  return errors;
+}
+
+/** The alternatives of `values`, which restrict what `schema` specifies. */
+function restrictions(
+  values: RawSchema,
+  schema: RawSchema,
+  path: string,
+  valuesPath: string,
+  to: FieldError[],
+): void {
+  if (values.not !== undefined) nested(values.not, schema, path, child(valuesPath, "not"), to);
+  for (const name of ["allOf", "anyOf", "oneOf"] as const) {
+    for (const [i, one] of (values[name] ?? []).entries()) {
+      nested(one, schema, path, at(child(valuesPath, name), i), to);
+    }
+  }
+}
+
+function nested(
+  values: RawSchema,
+  schema: RawSchema | undefined,
+  path: string,
+  valuesPath: string,
+  to: FieldError[],
+): void {
+  if (schema === undefined) {
+    to.push(required(path, `because it is defined in ${valuesPath}`));
+    return;
+  }
+  restrictions(values, schema, path, valuesPath, to);
+  const items = itemsOf(values);
+  if (items !== undefined) {
+    nested(items, itemsOf(schema), child(path, "items"), child(valuesPath, "items"), to);
+  }
+  for (const [key, property] of Object.entries(values.properties ?? {})) {
+    const where = keyed(child(path, "properties"), key);
+    const valuesWhere = keyed(child(valuesPath, "properties"), key);
+    nested(property, fieldOf(schema.properties, key), where, valuesWhere, to);
+  }
 }

@@ -2,24 +2,25 @@
  * What one definition serves: for each served version the resource, /status and /scale, over one
  * storage that all versions share.
  */
-
-import type {
-  KindSource,
-  KubeObject,
-  RegistryDeps,
-  ResourceSpec,
-  Schema,
-  ServedResource,
-  StorageFactory,
-  StorageInterface,
-} from "@quorate/kube-storage";
 import {
   apiVersionOf,
   forbidden,
   type GroupVersionKind,
+  jsonCodec,
   jsonOf,
+  type KindSource,
+  type KubeObject,
   newUid,
+  type ObjectCodec,
+  parseApiVersion,
+  type RegistryDeps,
+  type ResourceSpec,
+  type Schema,
+  type ServedResource,
+  type StorageFactory,
+  type StorageInterface,
   Store,
+  withMetadata,
 } from "@quorate/kube-storage";
 import type { WebhookCaller } from "../../admission/webhook-caller.ts";
 import { servedResourcesOf } from "../../builtin/served-resources.ts";
@@ -42,7 +43,6 @@ import {
 import { deprecationWarning } from "./deprecation.ts";
 import { JsonPath } from "./json-path.ts";
 import { loadSchemaPatterns } from "./schema-patterns.ts";
-import { storedCodec } from "./stored-codec.ts";
 import { VersionSchema } from "./version-schema.ts";
 import { versionSource } from "./version-source.ts";
 
@@ -292,6 +292,30 @@ function selectable(paths: readonly string[]) {
         fields[name] = value === undefined || value === null ? "" : textOf(value);
       }
       return fields;
+    },
+  };
+}
+
+/**
+ * How custom resources are stored: JSON in the storage version. Objects that an earlier storage
+ * version left are read as they are and converted later, because a webhook may be needed.
+ *
+ * @param versions all versions of the definition, by name
+ */
+function storedCodec(versions: ReadonlyMap<string, VersionSchema>): ObjectCodec {
+  return {
+    encode: jsonCodec.encode,
+    decode(bytes) {
+      const object = jsonCodec.decode(bytes);
+      const { version = "" } = parseApiVersion(object.apiVersion) ?? {};
+      const known = versions.get(version);
+      if (known === undefined) {
+        const why = "request to convert CR from an invalid group/version";
+        throw new TypeError(`${why}: ${object.apiVersion}`);
+      }
+      const read = known.read(object, { dropMalformed: true });
+      // Very old objects have no generation.
+      return (read.metadata.generation ?? 0) === 0 ? withMetadata(read, { generation: 1 }) : read;
     },
   };
 }

@@ -1,21 +1,26 @@
 /** The strategies of custom resources (apiextensions-apiserver: registry/customresource). */
-
-import type { FieldError, Json, KubeObject, Strategy } from "@quorate/kube-storage";
 import {
   apiVersionOf,
+  type FieldError,
   invalidValue,
+  isObject,
+  isQualifiedName,
+  type Json,
   jsonOf,
+  type KubeObject,
+  type Strategy,
   sameJson,
   withField,
   withMetadata,
 } from "@quorate/kube-storage";
-import type { Subresources } from "../definition/types.ts";
+import { quoteText as goQuote } from "@quorate/proto";
+import type { ScaleSubresource, Subresources } from "../definition/types.ts";
+import { fieldOf } from "../schema/edit.ts";
 import { validateEmbedded } from "../schema/embedded.ts";
 import { validateListTypes } from "../schema/list-types.ts";
+import { goFloat, isInt64 } from "../validation/numbers.ts";
 import type { Patterns } from "../validation/patterns.ts";
 import { Validation } from "../validation/validate-value.ts";
-import { finalizerWarnings } from "./finalizer-warnings.ts";
-import { scaleErrors } from "./scale-rules.ts";
 import type { VersionSchema } from "./version-schema.ts";
 
 /** Checks an object against the rules of its schema (x-kubernetes-validations). */
@@ -157,4 +162,83 @@ async function ruleErrors(
   if (errors.some(({ type }) => BLOCKING.has(type)))
     return [invalidValue("<nil>", null, NOT_CHECKED)];
   return await rules(value, old);
+}
+
+const STANDARD: ReadonlySet<string> = new Set(["orphan", "foregroundDeletion", "kubernetes"]);
+
+/**
+ * Warnings for finalizers whose names another program may use, too.
+ *
+ * @param old undefined for a new object; only added finalizers are judged
+ */
+function finalizerWarnings(object: KubeObject, old: KubeObject | undefined): string[] {
+  const present = new Set(old?.metadata.finalizers ?? []);
+  const added = (object.metadata.finalizers ?? []).filter((name) => !present.has(name));
+  return [...new Set(added)].sort().flatMap(warningsFor);
+}
+
+function warningsFor(name: string): string[] {
+  const start = `metadata.finalizers: ${goQuote(name)}: `;
+  const warnings = isQualifiedName(name).map((text) => start + text);
+  if (name.includes("/") || STANDARD.has(name)) return warnings;
+  const path = name.includes(".") ? " including a path (/)" : "";
+  const reason = "to avoid accidental conflicts with other finalizer writers";
+  return [...warnings, `${start}prefer a domain-qualified finalizer name${path} ${reason}`];
+}
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/**
+ * The rules for the fields that /scale reads (registry/customresource/validator.go).
+ *
+ * @param statusOnly for changes of the status
+ */
+function scaleErrors(
+  object: KubeObject,
+  scale: ScaleSubresource | undefined,
+  statusOnly: boolean,
+): FieldError[] {
+  if (scale === undefined) return [];
+  const { specReplicasPath = "", statusReplicasPath = "", labelSelectorPath } = scale;
+  return [
+    ...(statusOnly ? [] : replicasErrors(object, specReplicasPath)),
+    ...replicasErrors(object, statusReplicasPath),
+    ...(labelSelectorPath === undefined ? [] : selectorErrors(object, labelSelectorPath)),
+  ];
+}
+
+/** The value at a path, and the text for one that is of another type. */
+function valueAt(object: KubeObject, path: string): Json | undefined {
+  let value: Json | undefined = jsonOf(object);
+  for (const name of path.replace(/^\./, "").split(".")) {
+    value = isObject(value) ? fieldOf(value, name) : undefined;
+  }
+  return value;
+}
+
+function wrongType(path: string, value: Json, wanted: string): string {
+  const shown = typeof value === "object" ? "map[string]interface {}" : goType(value);
+  return `${path} accessor error: ${String(value)} is of the type ${shown}, expected ${wanted}`;
+}
+
+function goType(value: Json): string {
+  if (typeof value === "number") return isInt64(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+function replicasErrors(object: KubeObject, path: string): FieldError[] {
+  const value = valueAt(object, path);
+  if (value === undefined) return [];
+  if (typeof value !== "number" || !isInt64(value)) {
+    return [invalidValue(path, 0, wrongType(path, value, "int64"))];
+  }
+  if (value < 0) return [invalidValue(path, value, "should be a non-negative integer")];
+  if (value <= MAX_INT32) return [];
+  return [invalidValue(path, value, `should be less than or equal to ${goFloat(MAX_INT32)}`)];
+}
+
+function selectorErrors(object: KubeObject, path: string): FieldError[] {
+  const value = valueAt(object, path);
+  if (value === undefined || typeof value === "string") return [];
+  return [invalidValue(path, "", wrongType(path, value, "string"))];
 }

@@ -7,7 +7,6 @@
  */
 import { isObject, type Json } from "@quorate/kube-storage";
 import { fieldOf } from "../schema/edit.ts";
-import { type Filter, isKept, parseFilter, unquoted } from "./json-path-filter.ts";
 
 type Step =
   | { readonly type: "field"; readonly name: string }
@@ -166,4 +165,66 @@ function splitUnion(text: string): string[] {
 function parseOperand(text: string): (value: Json) => Json | undefined {
   const path = new JsonPath(text);
   return (value) => path.find(value)[0];
+}
+
+/** An operand's value for one candidate. */
+type Operand = (value: Json) => Json | undefined;
+
+interface Filter {
+  readonly left: Operand;
+  /** "" asks only whether the left operand is there. */
+  readonly operator: string;
+  readonly right: Operand;
+}
+
+const COMPARISON = /^((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"=!<>])*)(==|!=|<=|>=|<|>)(.*)$/s;
+
+/**
+ * The filters of JSON paths: @.type=="Ready", @.port>80, @.name.
+ *
+ * @param path reads an operand that is a path
+ */
+function parseFilter(text: string, path: (text: string) => Operand): Filter {
+  const parts = COMPARISON.exec(text);
+  if (parts === null) return { left: operand(text, path), operator: "", right: () => undefined };
+  return { left: operand(parts[1], path), operator: parts[2], right: operand(parts[3], path) };
+}
+
+/** The text between quotes, without its escapes; undefined if it does not stand between them. */
+function unquoted(text: string): string | undefined {
+  const quote = text[0];
+  if (text.length < 2 || (quote !== "'" && quote !== '"') || !text.endsWith(quote))
+    return undefined;
+  return text.slice(1, -1).replace(/\\(.)/g, "$1");
+}
+
+function operand(text: string, path: (text: string) => Operand): Operand {
+  const trimmed = text.trim();
+  const value = unquoted(trimmed);
+  if (value !== undefined) return () => value;
+  if (/^-?\d+(\.\d+)?$/.test(trimmed)) return () => Number(trimmed);
+  if (trimmed === "true" || trimmed === "false") return () => trimmed === "true";
+  return path(trimmed);
+}
+
+function isKept({ left, operator, right }: Filter, value: Json): boolean {
+  const a = left(value);
+  if (a === undefined) return false;
+  if (operator === "") return true;
+  const b = right(value);
+  if (b === undefined || b === null || a === null || typeof a !== typeof b) return false;
+  switch (operator) {
+    case "==":
+      return a === b;
+    case "!=":
+      return a !== b;
+    case "<":
+      return a < b;
+    case "<=":
+      return a <= b;
+    case ">":
+      return a > b;
+    default:
+      return a >= b;
+  }
 }

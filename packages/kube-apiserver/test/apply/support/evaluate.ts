@@ -2,7 +2,7 @@
 import { ApiError, type KubeObject } from "@quorate/kube-storage";
 import { applyPatch } from "../../../src/apply/apply-patch.ts";
 import { createFieldManager } from "../../../src/apply/field-manager.ts";
-import { fieldSetFromJson, fieldSetToJson } from "../../../src/apply/fields-v1.ts";
+import { fieldSetFromJson, fieldSetToJson } from "../../../src/apply/field-set.ts";
 import type { PatchType } from "../../../src/apply/patch-types.ts";
 import { type HistoryCase, RESET, type Step } from "./histories.ts";
 import { STRATEGIC, THINGS } from "./thing.ts";

@@ -22,12 +22,23 @@ const MAX_MESSAGE_CHARS = 160;
 /** Requests at a time. */
 const WIDTH = 6;
 
-/** @param only paths that contain it */
-export async function routeAnswers(access: ApiAccess, only = ""): Promise<RouteAnswers[]> {
+/**
+ * @param only paths that contain it
+ * @param turn 0, 1 or 2: one user a path, the next one for the next path; undefined: all three
+ */
+export async function routeAnswers(
+  access: ApiAccess,
+  only = "",
+  turn?: number,
+): Promise<RouteAnswers[]> {
   await prepare(access);
+  const users = Object.keys(USERS);
   const rows = routePaths()
     .filter((path) => path.includes(only))
-    .flatMap((path) => Object.keys(USERS).map((user) => ({ path, user })));
+    .flatMap((path, at) => {
+      const asked = turn === undefined ? users : [users[(at + turn) % users.length]];
+      return asked.map((user) => ({ path, user }));
+    });
   const found: RouteAnswers[] = new Array(rows.length);
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** Random histories of the Cacher have no problem, and find the bugs that are planted for them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { editOf } from "@quorate/sim";
+import { problemsOf } from "../../../../../test/mutants/quick.ts";
 import { plantedRows } from "../../../../../test/support/planted-rows.ts";
 import { CACHER_BUGS } from "../../mutants.ts";
 import { hunt } from "./hunt.ts";
@@ -36,7 +36,8 @@ test("each planted bug has a row in the docs, and each row is one", () =>
   ));
 
 test("each planted bug has its place in the source", () => {
-  for (const bug of Object.values(CACHER_BUGS)) editOf(bug);
+  const bugs = Object.entries(CACHER_BUGS).map(([name, bug]) => ({ ...bug, name }));
+  assert.deepEqual(problemsOf(bugs), []);
 });
 
 for (const [name, bug] of Object.entries(CACHER_BUGS)) {

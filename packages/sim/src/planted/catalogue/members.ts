@@ -258,7 +258,7 @@ export const MEMBER_BUGS: Readonly<Record<string, CatalogueBug>> = {
     tests: ["packages/server/test/lease*.test.ts"],
   },
   "request ids repeat after a restart": {
-    at: "member/src/loop/request-ids.ts#RequestIds.constructor",
+    at: "member/src/loop/proposals.ts#RequestIds.constructor",
     find: "Math.trunc($startWallMs)",
     put: "0",
     tests: ["packages/member/test/request-ids.test.ts"],

@@ -3,9 +3,7 @@
  * object that the one before left. Those with reinvocationPolicy IfNeeded are called a second time
  * when a later one changed the object (apiserver: mutating/{dispatcher,reinvocationcontext}.go).
  */
-
-import type { KubeObject } from "@quorate/kube-storage";
-import { ApiError, internalError, semanticEqual } from "@quorate/kube-storage";
+import { ApiError, internalError, type KubeObject, semanticEqual } from "@quorate/kube-storage";
 import type { ApplyPatch } from "../apply/patch-types.ts";
 import type { AdmissionAttributes } from "./admission.ts";
 import type { AdmissionPlugin } from "./chain.ts";
@@ -136,4 +134,33 @@ async function decoded(
     if (error instanceof ApiError) throw internalError(error.message);
     throw error;
   }
+}
+
+/** Annotation of the audit log: a webhook that failed was ignored. */
+const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/";
+
+/**
+ * The plug-in ValidatingAdmissionWebhook: all webhooks that match are called at the same time.
+ */
+export function validatingWebhooks(
+  webhooks: WebhookList,
+  deps: DispatchDependencies & MatchDependencies,
+): AdmissionPlugin {
+  return {
+    async validate(attributes) {
+      if (webhooks.all.length === 0 || isExempt(attributes)) return;
+      const invocations: Invocation[] = [];
+      for (const webhook of webhooks.all) {
+        const invocation = await invocationOf(webhook, attributes, deps);
+        if (invocation !== undefined) invocations.push(invocation);
+      }
+      const calls = invocations.map(async (one, at) => {
+        if ((await dispatch(one, attributes, false, deps)) === undefined)
+          attributes.annotate?.(`${FAILED_OPEN}round_0_index_${at}`, one.webhook.spec.name);
+      });
+      // All end before the first failure is reported, so that none outlives the request.
+      const failures = await Promise.allSettled(calls);
+      for (const failure of failures) if (failure.status === "rejected") throw failure.reason;
+    },
+  };
 }
