@@ -68,8 +68,10 @@ export interface TlsOptions {
 }
 
 /** The TLS options of a side that only dials, and may have no certificate. */
-export type ClientTls = Omit<TlsOptions, "certPem" | "keyPem"> &
-  Partial<Pick<TlsOptions, "certPem" | "keyPem">>;
+export interface ClientTls extends Omit<TlsOptions, "certPem" | "keyPem"> {
+  readonly certPem: string | undefined;
+  readonly keyPem: string | undefined;
+}
 
 /** TlsOptions with paths instead of texts. */
 export interface TlsFiles
