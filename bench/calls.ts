@@ -1,5 +1,7 @@
 /** Loads of unary calls: what is called, with which keys, over how many connections. */
 import {
+  AuthenticateRequest,
+  AuthService,
   Compare,
   Compare_CompareResult,
   Compare_CompareTarget,
@@ -37,7 +39,7 @@ export interface Step {
 
 const { Put, Range, Txn } = KVService.methods;
 /** The methods that unary loads call, by their place in a connection's list. */
-const paths = [Put.path, Range.path, Txn.path];
+const paths = [Put.path, Range.path, Txn.path, AuthService.methods.Authenticate.path];
 
 /** In an encoded request with the key first: after its tag and its length. */
 const firstKeyAt = 2;
@@ -93,6 +95,15 @@ export function txnTemplate(value: Uint8Array): Template {
     path: 2,
     message,
     patchAt: [first, Buffer.from(message).indexOf(anyKey, first + keyBytes)],
+  };
+}
+
+/** A login; the name that is written over its own has as many bytes. */
+export function loginTemplate(name: string, password: string): Template {
+  return {
+    path: 3,
+    message: AuthenticateRequest.encode({ name, password }).slice(),
+    patchAt: [firstKeyAt],
   };
 }
 

@@ -8,21 +8,51 @@
  */
 import * as net from "node:net";
 import * as tls from "node:tls";
-import type { ClientIdentity } from "../scripts/cluster/health.ts";
+import { concat, fromLatin1, http2, readU32BE } from "@quorate/proto";
 import {
-  connectionWindowBytes,
-  flags,
-  frameHeaderBytes,
-  frameType,
-  grpcPrefixBytes,
-  HeaderBlocks,
-  pingAck,
-  preface,
-  settingsAck,
-  streamWindowBytes,
-  windowUpdate,
-  writeFrameHeader,
-} from "./wire.ts";
+  constantFields,
+  FieldEncoder,
+  type FieldList,
+  FrameSplitter,
+  Indexing,
+} from "@quorate/rpc";
+import type { ClientIdentity } from "../scripts/cluster/health.ts";
+
+const { Flag, FRAME_HEADER_BYTES, FrameType, frame, putFrameHeader, Setting, windowUpdateFrame } =
+  http2;
+const grpcPrefixBytes = 5;
+/** The windows are large, so that updates are rare. */
+const streamWindowBytes = 64 * 1024 * 1024;
+const connectionWindowBytes = 256 * 1024 * 1024;
+
+/** What a client says first. */
+function preface(): Uint8Array {
+  return concat([
+    fromLatin1(http2.PREFACE),
+    http2.settingsFrame([Setting.EnablePush, 0], [Setting.InitialWindowSize, streamWindowBytes]),
+    windowUpdateFrame(0, connectionWindowBytes - http2.DEFAULT_WINDOW_BYTES),
+  ]);
+}
+
+/** The fields of each request to a path; the second time, most are a byte each. */
+function requestFields(
+  path: string,
+  authority: string,
+  scheme: "http" | "https",
+  more: ConnectionOptions["headers"] = [],
+): FieldList {
+  const indexing = Indexing.Add;
+  return constantFields(
+    { name: ":method", value: "POST" },
+    { name: ":scheme", value: scheme },
+    { name: ":path", value: path, indexing },
+    { name: ":authority", value: authority, indexing },
+    { name: "content-type", value: "application/grpc", indexing },
+    { name: "te", value: "trailers", indexing },
+    { name: "user-agent", value: "quorate-bench/1", indexing },
+    ...more.map(([name, value]) => ({ name, value, indexing })),
+  );
+}
 
 /** A request that serves for many: `patch` bytes overwrite the message at each of `patchAt`. */
 export interface Template {
@@ -50,7 +80,7 @@ export interface ConnectionOptions {
     message: Buffer | undefined,
   ) => void;
   /** Called for each message of a stream; valid only during the call back. */
-  readonly streamed?: ((slot: number, message: Buffer) => void) | undefined;
+  readonly streamed?: ((slot: number, message: Uint8Array) => void) | undefined;
   /** Hears of the end of the connection, or of a stream. */
   readonly failed: (error: Error) => void;
   readonly keepsMessages?: boolean | undefined;
@@ -58,7 +88,6 @@ export interface ConnectionOptions {
 
 const readBufferBytes = 256 * 1024;
 const slabBytes = 256 * 1024;
-const nothing = Buffer.alloc(0);
 const noPatch = Buffer.alloc(0);
 
 /** An open call. */
@@ -76,14 +105,16 @@ interface Call {
 
 export class Connection {
   readonly #socket: net.Socket;
-  readonly #blocks: HeaderBlocks;
+  readonly #splitter: FrameSplitter;
+  readonly #encoder = new FieldEncoder();
+  /** By the places of the paths. */
+  readonly #heads: readonly FieldList[];
   readonly #options: ConnectionOptions;
   #closed = false;
   #nextStream = 1;
   readonly #calls = new Map<number, Call>();
-  #rest: Buffer = nothing;
   #receivedBytes = 0;
-  #sendWindowBytes = 65_535;
+  #sendWindowBytes = http2.DEFAULT_WINDOW_BYTES;
   #slab = Buffer.allocUnsafeSlow(slabBytes);
   #slabStart = 0;
   #slabEnd = 0;
@@ -116,11 +147,8 @@ export class Connection {
         plain.once("error", reject);
       }
     });
-    connection = new Connection(
-      socket,
-      new HeaderBlocks(options.paths, host, scheme, options.headers),
-      options,
-    );
+    const heads = options.paths.map((path) => requestFields(path, host, scheme, options.headers));
+    connection = new Connection(socket, heads, options);
     socket.on("error", (error) => connection.#fail(error));
     socket.on("close", () => connection.#fail(new Error(`connection to ${host} closed`)));
     socket.setNoDelay(true);
@@ -128,16 +156,23 @@ export class Connection {
     return connection;
   }
 
-  private constructor(socket: net.Socket, blocks: HeaderBlocks, options: ConnectionOptions) {
+  private constructor(socket: net.Socket, heads: readonly FieldList[], options: ConnectionOptions) {
     this.#socket = socket;
-    this.#blocks = blocks;
+    this.#heads = heads;
     this.#options = options;
+    this.#splitter = new FrameSplitter({
+      frame: (bytes, start, length, type, flags, stream) => {
+        this.#frame(bytes, start, start + length, type, flags, stream);
+        return true;
+      },
+      frameTooLong: (length) => this.#fail(new Error(`a frame of ${length} bytes`)),
+    });
   }
 
   /** Appends a unary call to this turn's write, which `flush` sends. */
   call(slot: number, template: Template, patch: Uint8Array = noPatch): void {
     const stream = this.#open(slot, template.path, false, template.message.length);
-    this.#data(stream, template.message, patch, template.patchAt, flags.EndStream);
+    this.#data(stream, template.message, patch, template.patchAt, Flag.EndStream);
   }
 
   /** Opens a stream; returns its id for `send`. */
@@ -147,7 +182,7 @@ export class Connection {
 
   /** Appends a message of an open stream to this turn's write. */
   send(stream: number, message: Uint8Array): void {
-    this.#reserve(frameHeaderBytes + grpcPrefixBytes + message.length);
+    this.#reserve(FRAME_HEADER_BYTES + grpcPrefixBytes + message.length);
     this.#data(stream, message, noPatch, [], 0);
   }
 
@@ -170,14 +205,14 @@ export class Connection {
   }
 
   #open(slot: number, path: number, isStream: boolean, messageBytes: number): number {
-    const block = this.#blocks.take(path);
-    this.#reserve(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
+    const block = this.#encoder.encode(this.#heads[path]);
+    this.#reserve(2 * FRAME_HEADER_BYTES + block.length + grpcPrefixBytes + messageBytes);
     const stream = this.#nextStream;
     this.#nextStream += 2;
     const at = this.#slabEnd;
-    writeFrameHeader(this.#slab, at, block.length, frameType.Headers, flags.EndHeaders, stream);
-    this.#slab.set(block, at + frameHeaderBytes);
-    this.#slabEnd = at + frameHeaderBytes + block.length;
+    putFrameHeader(this.#slab, at, block.length, FrameType.Headers, Flag.EndHeaders, stream);
+    this.#slab.set(block, at + FRAME_HEADER_BYTES);
+    this.#slabEnd = at + FRAME_HEADER_BYTES + block.length;
     this.#calls.set(stream, {
       slot,
       isStream,
@@ -201,12 +236,12 @@ export class Connection {
     message: Uint8Array,
     patch: Uint8Array,
     patchAt: readonly number[],
-    flagBits: number,
+    flags: number,
   ): void {
     const slab = this.#slab;
     const bodyBytes = grpcPrefixBytes + message.length;
-    writeFrameHeader(slab, this.#slabEnd, bodyBytes, frameType.Data, flagBits, stream);
-    const at = this.#slabEnd + frameHeaderBytes;
+    putFrameHeader(slab, this.#slabEnd, bodyBytes, FrameType.Data, flags, stream);
+    const at = this.#slabEnd + FRAME_HEADER_BYTES;
     slab[at] = 0;
     slab.writeUInt32BE(message.length, at + 1);
     slab.set(message, at + grpcPrefixBytes);
@@ -218,46 +253,29 @@ export class Connection {
   }
 
   #receive(chunk: Buffer): void {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    let at = 0;
-    while (bytes.length - at >= frameHeaderBytes) {
-      const length = (bytes[at] << 16) | (bytes[at + 1] << 8) | bytes[at + 2];
-      const end = at + frameHeaderBytes + length;
-      if (end > bytes.length) break;
-      this.#frame(
-        bytes,
-        at,
-        end,
-        bytes[at + 3],
-        bytes[at + 4],
-        bytes.readUInt32BE(at + 5) & 0x7fff_ffff,
-      );
-      at = end;
-    }
-    // The chunk's memory is used again for the next read.
-    this.#rest = at === bytes.length ? nothing : Buffer.from(bytes.subarray(at));
+    // The chunk's memory is used again for the next read: the splitter copies what is not whole.
+    this.#splitter.push(chunk, 0);
     if (this.#receivedBytes > connectionWindowBytes / 4) {
-      this.#socket.write(windowUpdate(0, this.#receivedBytes));
+      this.#socket.write(windowUpdateFrame(0, this.#receivedBytes));
       this.#receivedBytes = 0;
     }
     this.flush();
   }
 
   #frame(
-    bytes: Buffer,
-    at: number,
+    bytes: Uint8Array,
+    payload: number,
     end: number,
     type: number,
-    flagBits: number,
+    flags: number,
     stream: number,
   ): void {
-    const payload = at + frameHeaderBytes;
-    if (type === frameType.Data) {
+    if (type === FrameType.Data) {
       this.#receivedBytes += end - payload;
-      if (flagBits & flags.Padded) throw new Error("padded frames are not read");
+      if (flags & Flag.Padded) throw new Error("padded frames are not read");
       const call = this.#calls.get(stream);
       if (call === undefined) return;
-      const isLast = (flagBits & flags.EndStream) !== 0;
+      const isLast = (flags & Flag.EndStream) !== 0;
       if (call.isStream) this.#streamed(stream, call, bytes.subarray(payload, end));
       else if (end > payload) {
         if (call.firstByte < 0) call.firstByte = bytes[payload];
@@ -266,35 +284,36 @@ export class Connection {
           call.pieces.push(Buffer.from(bytes.subarray(payload, end)));
       }
       if (isLast) this.#finish(stream);
-    } else if (type === frameType.Headers) {
-      if (flagBits & flags.EndStream) this.#finish(stream);
-    } else if (type === frameType.Settings) {
-      if (!(flagBits & flags.Ack)) this.#socket.write(settingsAck());
-    } else if (type === frameType.Ping) {
-      if (!(flagBits & flags.Ack)) this.#socket.write(pingAck(bytes.subarray(payload, end)));
-    } else if (type === frameType.WindowUpdate) {
-      if (stream === 0) this.#sendWindowBytes += bytes.readUInt32BE(payload) & 0x7fff_ffff;
-    } else if (type === frameType.RstStream) {
+    } else if (type === FrameType.Headers) {
+      if (flags & Flag.EndStream) this.#finish(stream);
+    } else if (type === FrameType.Settings) {
+      if (!(flags & Flag.Ack)) this.#socket.write(frame(FrameType.Settings, Flag.Ack, 0));
+    } else if (type === FrameType.Ping) {
+      if (!(flags & Flag.Ack))
+        this.#socket.write(frame(FrameType.Ping, Flag.Ack, 0, bytes.subarray(payload, end)));
+    } else if (type === FrameType.WindowUpdate) {
+      if (stream === 0) this.#sendWindowBytes += readU32BE(bytes, payload) & http2.MAX_WINDOW_BYTES;
+    } else if (type === FrameType.RstStream) {
       const call = this.#calls.get(stream);
       if (call !== undefined) call.firstByte = -1;
       this.#finish(stream);
-    } else if (type === frameType.GoAway) {
-      this.#fail(new Error(`the server says goodbye, error ${bytes.readUInt32BE(payload + 4)}`));
+    } else if (type === FrameType.GoAway) {
+      this.#fail(new Error(`the server says goodbye, error ${readU32BE(bytes, payload + 4)}`));
     }
   }
 
   /** Hands on the whole messages in what a stream has brought. */
-  #streamed(stream: number, call: Call, chunk: Buffer): void {
+  #streamed(stream: number, call: Call, chunk: Uint8Array): void {
     call.unreturnedBytes += chunk.length;
     if (call.unreturnedBytes > streamWindowBytes / 4) {
-      this.#socket.write(windowUpdate(stream, call.unreturnedBytes));
+      this.#socket.write(windowUpdateFrame(stream, call.unreturnedBytes));
       call.unreturnedBytes = 0;
     }
     const before = call.pieces[0];
     const bytes = before === undefined ? chunk : Buffer.concat([before, chunk]);
     let at = 0;
     while (bytes.length - at >= grpcPrefixBytes) {
-      const end = at + grpcPrefixBytes + bytes.readUInt32BE(at + 1);
+      const end = at + grpcPrefixBytes + readU32BE(bytes, at + 1);
       if (end > bytes.length) break;
       this.#options.streamed?.(call.slot, bytes.subarray(at + grpcPrefixBytes, end));
       at = end;

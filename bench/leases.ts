@@ -15,8 +15,10 @@ import {
   KVService,
   LeaseGrantRequest,
   LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
   LeaseService,
   PutRequest,
+  toLatin1,
   WatchCreateRequest,
   WatchRequest,
   WatchService,
@@ -25,7 +27,7 @@ import { positive, readArguments } from "../scripts/dev/command-line.ts";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { Connection } from "./connection.ts";
-import { eachField, varint } from "./streams.ts";
+import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
 export interface SoakOptions {
@@ -71,9 +73,7 @@ const patienceMs = 180_000;
 const firstId = 1_000_000;
 const mib = 2 ** 20;
 
-/** Fields of LeaseKeepAliveResponse, WatchResponse, Event and KeyValue. */
-const idField = 2;
-const ttlField = 3;
+/** Fields of WatchResponse, Event and KeyValue. */
 const createdField = 3;
 const eventsField = 11;
 const typeField = 1;
@@ -122,7 +122,7 @@ class Soak {
   async #open(
     member: number,
     path: string,
-    streamed?: (message: Buffer) => void,
+    streamed?: (message: Uint8Array) => void,
     done?: (ok: boolean) => void,
     failed = this.#failed,
   ): Promise<Connection> {
@@ -177,15 +177,14 @@ class Soak {
     await Promise.race([created, this.#broken.promise]);
   }
 
-  #event(bytes: Buffer, start: number, end: number): void {
+  #event(bytes: Uint8Array, start: number, end: number): void {
     let isDeleted = false;
     let lease = -1;
     eachField(bytes, start, end, (field, at, until) => {
       if (field === typeField) isDeleted = bytes[at] === 1;
       else if (field === kvField) {
         eachField(bytes, at, until, (inner, keyAt, keyEnd) => {
-          if (inner === keyField)
-            lease = Number(bytes.toString("latin1", keyAt + "lease/".length, keyEnd));
+          if (inner === keyField) lease = Number(toLatin1(bytes, keyAt + "lease/".length, keyEnd));
         });
       }
     });
@@ -194,16 +193,11 @@ class Soak {
     this.#ended++;
   }
 
-  #answered(message: Buffer): void {
-    let lease = -1;
-    let ttl = 0;
-    eachField(message, 0, message.length, (field, start) => {
-      if (field === idField) lease = varint(message, start) - firstId;
-      else if (field === ttlField) ttl = varint(message, start);
-    });
+  #answered(message: Uint8Array): void {
+    const { ID, TTL } = LeaseKeepAliveResponse.decode(message);
     this.#renewals++;
-    if (ttl === 0) this.#refused++;
-    else this.#answeredMs[lease] = performance.now();
+    if (TTL === 0) this.#refused++;
+    else this.#answeredMs[Number(ID) - firstId] = performance.now();
   }
 
   async #openStreams(): Promise<void> {

@@ -1,15 +1,19 @@
 /**
  * ./dev bench logins: how much a stream of logins delays other clients' puts. One member of ours
  * and of etcd's in turn, puts at a fixed rate with a token, and in every second round logins at
- * another, for each cost of a password's hash.
+ * another, for each cost of a password's hash. On one busy processor, puts left out:
+ *
+ *   taskset -c 0 ./dev bench logins --puts 0 --costs 10 --busy 2
  */
-import { AuthService, GrpcCode } from "@quorate/proto";
-import { count, readArguments } from "../scripts/dev/command-line.ts";
+import { spawn } from "node:child_process";
+import { fromUtf8 } from "@quorate/proto";
+import { count, positive, readArguments } from "../scripts/dev/command-line.ts";
 import { AuthClient, enableAuth, PASSWORD } from "../test/support/auth.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
+import { loginTemplate, type Target, UnaryLoad } from "./calls.ts";
 import { comparison, inTurn, programsOf } from "./comparison.ts";
-import { runCount } from "./load.ts";
+import { runCount, runLoad } from "./load.ts";
 import { type PacedResult, runPaced } from "./paced.ts";
 import { align, median } from "./report.ts";
 import { ground, preparation, rows } from "./rows.ts";
@@ -22,7 +26,7 @@ const { values: args } = readArguments(help, {
     type: "string",
     default: "10000",
     requiresArg: true,
-    describe: "puts a second, 10000 by default",
+    describe: "puts a second, 10000 by default; 0: none, and logins one after the other",
   },
   logins: {
     type: "string",
@@ -30,115 +34,130 @@ const { values: args } = readArguments(help, {
     requiresArg: true,
     describe: "logins a second, 200 by default",
   },
+  users: {
+    type: "string",
+    default: "1",
+    requiresArg: true,
+    describe: "users that log in in turn, 1 by default",
+  },
   costs: {
     type: "string",
     default: "4,10",
     requiresArg: true,
     describe: `costs of a password's hash, "4,10" by default`,
   },
+  busy: {
+    type: "string",
+    default: "0",
+    requiresArg: true,
+    describe: "processes beside it that do nothing but compute, 0 by default",
+  },
 });
 
 const WARM_UP_MS = 1500;
-const USER = "ann";
+/** The user that puts. */
+const WRITER = "writer";
 /** Logins that may be open at once; more are not sent. */
 const MAX_OPEN_LOGINS = 400;
 const LOGIN_CONNECTIONS = 8;
+const putsPerS = args.puts === "0" ? 0 : count("puts", args.puts);
+const userNames: readonly string[] = Array.from({ length: count("users", args.users) }, (_, i) =>
+  String(i).padStart(6, "0"),
+);
 
-interface Logins {
-  stop(): Promise<{ readonly succeeded: number; readonly failed: number }>;
-}
-
-/** Logs in so many times a second until it is stopped. */
-function startLogins(cluster: TestCluster, perS: number): Logins {
-  const { Authenticate } = AuthService.methods;
-  const clients = Array.from(
-    { length: LOGIN_CONNECTIONS },
-    () => new AuthClient(cluster.members[0].clientAddress, cluster.identity),
-  );
-  const open = new Set<Promise<void>>();
-  let [succeeded, failed, next] = [0, 0, 0];
-  const startMs = performance.now();
-  const timer = setInterval(() => {
-    const due = ((performance.now() - startMs) * perS) / 1000;
-    for (; next < due; next++) {
-      if (open.size >= MAX_OPEN_LOGINS) continue;
-      const client = clients[next % clients.length];
-      const login = client
-        .try(Authenticate, { name: USER, password: PASSWORD })
-        .then(({ code }) => {
-          if (code === GrpcCode.OK) succeeded++;
-          else failed++;
-        });
-      open.add(login);
-      void login.finally(() => open.delete(login));
-    }
-  }, 5);
-  return {
-    async stop() {
-      clearInterval(timer);
-      const sofar = { succeeded, failed };
-      for (const client of clients) client.close();
-      await Promise.allSettled(open);
-      return sofar;
-    },
-  };
-}
-
-interface Figure extends PacedResult {
+/** Milliseconds; of what there was none, NaN. */
+interface Figure {
   readonly program: string;
   readonly cost: string;
-  readonly hasLogins: boolean;
+  readonly logins: "no" | "yes";
+  readonly putP50: number;
+  readonly putP99: number;
+  readonly putP999: number;
+  readonly missed: number;
   readonly loginsPerS: number;
+  readonly loginP50: number;
+  readonly loginP99: number;
+}
+
+const COLUMNS = [
+  "putP50",
+  "putP99",
+  "putP999",
+  "missed",
+  "loginsPerS",
+  "loginP50",
+  "loginP99",
+] as const;
+
+/** Logins of all users in turn. */
+function loginLoad(target: Target, clients: number): UnaryLoad {
+  const template = loginTemplate(userNames[0], PASSWORD);
+  const steps = userNames.map((name) => ({ template, key: fromUtf8(name), revisions: 0 as const }));
+  let next = 0;
+  const connections = Math.min(clients, LOGIN_CONNECTIONS);
+  return new UnaryLoad(target, clients, connections, () => steps[next++ % steps.length]);
+}
+
+async function addUsers(cluster: TestCluster): Promise<Target> {
+  const client = new AuthClient(cluster.members[0].clientAddress, cluster.identity);
+  const target = { urls: cluster.endpoints, identity: cluster.identity };
+  try {
+    const users = Object.fromEntries(userNames.map((name) => [name, []]));
+    await enableAuth(client, { ...users, [WRITER]: [["\0", "\0", "readwrite"]] });
+    return { ...target, token: await client.login(WRITER) };
+  } finally {
+    client.close();
+  }
 }
 
 async function measure(program: Executable, cost: string, figures: Figure[]): Promise<void> {
   const flags = [`--bcrypt-cost=${cost}`];
   const cluster = await startCluster({ executable: program, size: 1, flags });
-  const client = new AuthClient(cluster.members[0].clientAddress, cluster.identity);
-  const durationMs = count("seconds", args.seconds) * 1000;
+  const seconds = positive("seconds", args.seconds);
+  const times = { warmUpMs: WARM_UP_MS, durationMs: seconds * 1000 };
+  const note = (puts?: PacedResult, logins?: Pick<PacedResult, "answered" | "p50Ms" | "p99Ms">) => {
+    const figure: Figure = {
+      program: program.name,
+      cost,
+      logins: logins === undefined ? "no" : "yes",
+      putP50: puts?.p50Ms ?? Number.NaN,
+      putP99: puts?.p99Ms ?? Number.NaN,
+      putP999: puts?.p999Ms ?? Number.NaN,
+      missed: puts?.missed ?? Number.NaN,
+      loginsPerS: (logins?.answered ?? Number.NaN) / seconds,
+      loginP50: logins?.p50Ms ?? Number.NaN,
+      loginP99: logins?.p99Ms ?? Number.NaN,
+    };
+    figures.push(figure);
+    console.error(
+      COLUMNS.reduce((line, name) => `${line} ${name} ${figure[name].toFixed(1)}`, figure.program),
+    );
+  };
   try {
-    await enableAuth(client, { [USER]: [["\0", "\0", "readwrite"]] });
-    const target = { urls: cluster.endpoints, identity: cluster.identity };
-    const withToken = { ...target, token: await client.login(USER) };
+    const withToken = await addUsers(cluster);
+    const anonymous = { ...withToken, token: undefined };
+    if (putsPerS === 0) return note(undefined, await runLoad(loginLoad(anonymous, 1), times));
     const ready = ground(withToken, cluster.endpoints[0], 10_000, 256, 1);
     const { load, count: calls } = preparation(ready);
     await runCount(load, calls);
     const row = rows.find((one) => one.name.startsWith("put random, 1000"))!;
-    for (const hasLogins of [false, true]) {
-      const startMs = performance.now();
-      const logins = hasLogins ? startLogins(cluster, count("logins", args.logins)) : undefined;
-      const ratePerS = count("puts", args.puts);
-      const result = await runPaced(row.load(ready), {
-        ratePerS,
-        warmUpMs: WARM_UP_MS,
-        durationMs,
-      });
-      const seconds = (performance.now() - startMs) / 1000;
-      const done = await logins?.stop();
-      const loginsPerS = (done?.succeeded ?? 0) / seconds;
-      figures.push({ ...result, program: program.name, cost, hasLogins, loginsPerS });
-      console.error(
-        `${program.name}, cost ${cost}, ${hasLogins ? `${loginsPerS.toFixed(0)} logins/s (${done!.failed} failed)` : "no logins"}: ` +
-          `p50 ${result.p50Ms.toFixed(1)}, p99 ${result.p99Ms.toFixed(1)}, p99.9 ${result.p999Ms.toFixed(1)} ms, ` +
-          `${result.missed} missed, ${result.failed} failed`,
-      );
-    }
+    const puts = () => runPaced(row.load(ready), { ...times, ratePerS: putsPerS });
+    note(await puts());
+    const logins = { ...times, ratePerS: count("logins", args.logins) };
+    note(...(await Promise.all([puts(), runPaced(loginLoad(anonymous, MAX_OPEN_LOGINS), logins)])));
   } catch (error) {
     console.error(cluster.logTails());
     throw error;
   } finally {
-    client.close();
     await cluster.destroy();
   }
 }
-
-const COLUMNS = ["p50Ms", "p99Ms", "p999Ms", "longestMs", "loginsPerS", "missed"] as const;
 
 function table(figures: readonly Figure[]): string {
   const lines = [["program", "cost", "logins", ...COLUMNS]];
   const groups = Map.groupBy(
     figures,
-    ({ program, cost, hasLogins }) => `${program}\t${cost}\t${hasLogins ? "yes" : "no"}`,
+    ({ program, cost, logins }) => `${program}\t${cost}\t${logins}`,
   );
   for (const [name, own] of groups) {
     const cells = COLUMNS.map((column) => median(own.map((one) => one[column])).toFixed(1));
@@ -149,9 +168,16 @@ function table(figures: readonly Figure[]): string {
 
 const figures: Figure[] = [];
 const programs = programsOf(args.only);
-for (let round = 0; round < count("rounds", args.rounds); round++) {
-  for (const cost of args.costs.split(",")) {
-    for (const program of inTurn(programs, round)) await measure(program, cost, figures);
+const busy = Array.from({ length: Number(args.busy) }, () =>
+  spawn(process.execPath, ["--eval", "for (;;);"]),
+);
+try {
+  for (let round = 0; round < count("rounds", args.rounds); round++) {
+    for (const cost of args.costs.split(",")) {
+      for (const program of inTurn(programs, round)) await measure(program, cost, figures);
+    }
   }
+} finally {
+  for (const process of busy) process.kill();
 }
 console.log(table(figures));

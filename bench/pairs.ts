@@ -5,10 +5,11 @@
  *
  *     git worktree add /tmp/base COMMIT && (cd /tmp/base && npm ci)
  *     ./dev bench pairs --base /tmp/base --rows "put random;mixed"
+ *     ./dev bench pairs --flags=--frontend-threads=2
  *
  * For each row the median over the pairs of bursts: calls a second and processor time a call, of
  * both, and the ratios of this version to the base. Processor time is what other programs disturb
- * least.
+ * least. "main us" is that of the members' main threads.
  */
 import { join, resolve } from "node:path";
 import { count, positive, readArguments, refuse } from "../scripts/dev/command-line.ts";
@@ -17,7 +18,7 @@ import { leaderUrl } from "./calls.ts";
 import { runCount, runLoad } from "./load.ts";
 import { align, median } from "./report.ts";
 import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
-import { cpuSeconds } from "./usage.ts";
+import { cpuSeconds, mainThreadSeconds } from "./usage.ts";
 
 const help = `./dev bench pairs --base DIR [OPTIONS]: this version beside the one in DIR`;
 
@@ -26,7 +27,19 @@ const { values: args } = readArguments(help, {
     type: "string",
     default: "",
     requiresArg: true,
-    describe: "a checkout of the other version, with its dependencies",
+    describe: "a checkout of the other version, with its dependencies (default: this one)",
+  },
+  "base-flags": {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: "flags of the base's members, parted by blanks",
+  },
+  flags: {
+    type: "string",
+    default: "",
+    requiresArg: true,
+    describe: "flags of this version's members",
   },
   rows: {
     type: "string",
@@ -50,7 +63,13 @@ const { values: args } = readArguments(help, {
   tls: { type: "boolean", default: false, describe: "mutual TLS" },
   size: { type: "string", default: "1", requiresArg: true, describe: "members of each" },
 });
-if (args.base === "") refuse("--base is missing");
+const OWN = join(import.meta.dirname, "..");
+const flagsOf = (text: string) => text.split(" ").filter((flag) => flag !== "");
+/** The versions, and the flags of their members. */
+const versions = [
+  { root: args.base === "" ? OWN : args.base, flags: flagsOf(args["base-flags"]) },
+  { root: OWN, flags: flagsOf(args.flags) },
+];
 const pairs = count("pairs", args.pairs);
 const starts = count("starts", args.starts);
 const durationMs = 1000 * positive("seconds", args.seconds);
@@ -76,12 +95,13 @@ interface Side {
 interface Burst {
   readonly ratePerS: number;
   readonly cpuUs: number;
+  readonly mainUs: number;
 }
 
-async function start(root: string): Promise<Side> {
+async function start({ root, flags }: (typeof versions)[number]): Promise<Side> {
   const command = [process.execPath, join(resolve(root), "bin/quorate.js")];
   const executable = { name: "quorate", command } as const;
-  const cluster = await startCluster({ executable, size, tls: args.tls });
+  const cluster = await startCluster({ executable, size, tls: args.tls, flags });
   const target = { urls: cluster.endpoints, identity: cluster.identity };
   const ready = ground(target, await leaderUrl(cluster), KEYS, VALUE_BYTES, KEYS);
   const { load, count: total } = preparation(ready);
@@ -91,17 +111,21 @@ async function start(root: string): Promise<Side> {
 
 async function burst({ ready, pids }: Side, row: Row, warmUpMs: number): Promise<Burst> {
   let cpuS = 0;
+  let mainS = 0;
   const result = await runLoad(row.load(ready), {
     warmUpMs,
     durationMs,
     onPhase: (phase) => {
-      cpuS = phase === "measure" ? cpuSeconds(pids) : cpuSeconds(pids) - cpuS;
+      const sign = phase === "measure" ? -1 : 1;
+      cpuS += sign * cpuSeconds(pids);
+      mainS += sign * mainThreadSeconds(pids);
     },
   });
   if (result.failed > 0) throw new Error(`${row.name}: ${result.failed} calls failed`);
   return {
     ratePerS: (1000 * result.answered) / result.elapsedMs,
     cpuUs: (1e6 * cpuS) / result.answered,
+    mainUs: (1e6 * mainS) / result.answered,
   };
 }
 
@@ -133,6 +157,8 @@ function lineOf(name: string, found: readonly Pair[]): string[] {
     middle((one) => one.base.cpuUs).toFixed(1),
     middle((one) => one.own.cpuUs).toFixed(1),
     middle((one) => one.own.cpuUs / one.base.cpuUs).toFixed(2),
+    middle((one) => one.base.mainUs).toFixed(1),
+    middle((one) => one.own.mainUs).toFixed(1),
   ];
 }
 
@@ -140,8 +166,8 @@ const found = new Map<string, Pair[]>(chosen.map(({ name }) => [name, []]));
 for (let round = 0; round < starts; round++) {
   const sides: Side[] = [];
   try {
-    const roots = [args.base, join(import.meta.dirname, "..")];
-    for (const root of round % 2 === 0 ? roots : roots.toReversed()) sides.push(await start(root));
+    for (const version of round % 2 === 0 ? versions : versions.toReversed())
+      sides.push(await start(version));
     const [base, own] = round % 2 === 0 ? sides : sides.toReversed();
     for (const row of chosen) {
       const some = await measure(base, own, row);
@@ -152,5 +178,9 @@ for (let round = 0; round < starts; round++) {
     for (const { cluster } of sides) await cluster.destroy();
   }
 }
-const head = ["load", "base, a second", "now", "ratio", "base, CPU us", "now", "ratio"];
+const head = [
+  ...["load", "base, a second", "now", "ratio"],
+  ...["base, CPU us", "now", "ratio"],
+  ...["base, main us", "now"],
+];
 console.log(align([head, ...[...found].map(([name, some]) => lineOf(name, some))], [0]));

@@ -132,7 +132,7 @@ async function measureWatchers(
       };
       check();
     });
-  const streamed = (_slot: number, message: Buffer): void => {
+  const streamed = (_slot: number, message: Uint8Array): void => {
     eachField(message, 0, message.length, (field, start) => {
       if (field === 11) events++;
       else if (field === 3 && message[start] === 1) created++;

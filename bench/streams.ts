@@ -10,8 +10,10 @@
 import {
   KVService,
   LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
   LeaseService,
   PutRequest,
+  Reader,
   WatchCreateRequest,
   WatchRequest,
   WatchService,
@@ -51,10 +53,9 @@ export class KeepAliveLoad implements Load {
     } finally {
       granting.close();
     }
-    // The answer's time to live is the third field; a lease that is not known is answered with
-    // none.
-    const streamed = (client: number, message: Buffer): void =>
-      events.done(client, ttlOf(message) > 0);
+    // A lease that is not known is answered without a time to live.
+    const streamed = (client: number, message: Uint8Array): void =>
+      events.done(client, LeaseKeepAliveResponse.decode(message).TTL > 0);
     const options = {
       paths: [LeaseService.methods.LeaseKeepAlive.path],
       identity,
@@ -85,15 +86,6 @@ export class KeepAliveLoad implements Load {
   #of(client: number): Connection {
     return this.#connections[client % this.#connections.length];
   }
-}
-
-/** Field 3 of a LeaseKeepAliveResponse. */
-function ttlOf(message: Uint8Array): number {
-  let ttl = 0;
-  eachField(message, 0, message.length, (field, start) => {
-    if (field === 3) ttl = varint(message, start);
-  });
-  return ttl;
 }
 
 export interface FanOutOptions {
@@ -143,7 +135,7 @@ export class FanOutLoad implements Load {
     const arrived = (writer: number): void => {
       if (--this.#missing[writer] === 0) events.done(writer, true);
     };
-    const streamed = (_slot: number, message: Buffer): void =>
+    const streamed = (_slot: number, message: Uint8Array): void =>
       eachField(message, 0, message.length, (field, start, end) => {
         if (field === createdField && message[start] === 1 && ++created === watches) resolve();
         else if (field === canceledField && message[start] === 1)
@@ -230,35 +222,13 @@ export function eachField(
   end: number,
   visit: (field: number, start: number, end: number) => void,
 ): void {
-  let at = start;
-  while (at < end) {
-    const tag = varint(bytes, at);
-    at += varintBytes(bytes, at);
-    if ((tag & 7) === 0) {
-      const next = at + varintBytes(bytes, at);
-      visit(tag >>> 3, at, next);
-      at = next;
-    } else if ((tag & 7) === 2) {
-      const length = varint(bytes, at);
-      at += varintBytes(bytes, at);
-      visit(tag >>> 3, at, at + length);
-      at += length;
-    } else throw new Error(`wire type ${tag & 7} in an answer`);
+  const reader = new Reader(bytes);
+  reader.reset(bytes, start, end);
+  while (reader.pos < end) {
+    const tag = reader.tag();
+    let at = reader.pos;
+    if ((tag & 7) === 2) at = reader.content();
+    else reader.skip(tag, {});
+    visit(tag >>> 3, at, reader.pos);
   }
-}
-
-/** The value of a varint that is below 2^53. */
-export function varint(bytes: Uint8Array, at: number): number {
-  let value = 0;
-  for (let factor = 1; ; factor *= 128) {
-    const byte = bytes[at++];
-    value += (byte & 0x7f) * factor;
-    if (byte < 0x80) return value;
-  }
-}
-
-function varintBytes(bytes: Uint8Array, at: number): number {
-  let end = at;
-  while (bytes[end] >= 0x80) end++;
-  return end - at + 1;
 }

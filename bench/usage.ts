@@ -18,6 +18,14 @@ export function cpuSeconds(pids: readonly number[]): number {
   });
 }
 
+/** CPU seconds that the processes' main threads have used in their lives. */
+export function mainThreadSeconds(pids: readonly number[]): number {
+  return sum(pids, (pid) => {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1").split(" ");
+    return Number(nanoseconds) / 1e9;
+  });
+}
+
 /** Resident memory of the processes, bytes. */
 export function residentBytes(pids: readonly number[]): number {
   return sum(pids, (pid) => statusBytes(pid, "VmRSS"));

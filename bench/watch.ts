@@ -118,7 +118,7 @@ async function measure(executable: Executable, one: Case, round: number): Promis
     let created = 0;
     let counted = 0;
     let reached: () => void = () => {};
-    const streamed = (_slot: number, message: Buffer): void => {
+    const streamed = (_slot: number, message: Uint8Array): void => {
       eachField(message, 0, message.length, (field, start) => {
         if (field === eventsField) counted++;
         else if (field === createdField && message[start] === 1) created++;

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Makes, checks and rotates a directory of certificates, also under a running cluster:
-# scripts/certs.sh --help
+# Makes, checks and rotates a directory of certificates, also under a running cluster.
 set -euo pipefail
 caller=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"

@@ -1,6 +1,7 @@
 # Sourced by the other scripts: goes to the repository's root, installs dependencies where they are
 # missing or older than the lock file, and puts the pinned Node first on PATH. Needs npm (and so any
 # Node from 20 on), nothing else.
+script=$(realpath -- "$0")
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 quorate_install() {
@@ -12,6 +13,15 @@ quorate_install() {
   if [ node_modules/.package-lock.json -nt package-lock.json ] && [ -x node_modules/.bin/node ]; then
     return
   fi
+  case ${1:-} in
+    --help | -h)
+      # The script's own head; its program has more to say, and cannot run yet.
+      sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$script"
+      echo
+      echo "The dependencies are not installed yet. Once they are, --help lists the options."
+      exit 0
+      ;;
+  esac
   if ! command -v npm >/dev/null; then
     echo "npm is not on PATH: install Node 20 or newer, which brings it" >&2
     exit 1
@@ -25,6 +35,6 @@ quorate_install() {
   touch node_modules/.package-lock.json
 }
 
-quorate_install
+quorate_install "$@"
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH

@@ -12,7 +12,7 @@ export {
   parseJsonInSlices,
 } from "./src/codec/json-parser.ts";
 export { type StatedKind, statedKind } from "./src/codec/kind-of.ts";
-export { fitsDepth } from "./src/codec/limits.ts";
+export { fitsDepth, MAX_JSON_DEPTH } from "./src/codec/limits.ts";
 export { canonicalQuantity, DECIMAL } from "./src/codec/quantity.ts";
 export { parseYaml, writeYaml } from "./src/codec/yaml.ts";
 export type { Cancellation } from "./src/meta/cancellation.ts";

@@ -26,7 +26,7 @@ export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
 export { GrpcCode } from "./src/grpc-code.ts";
-export * as http2 from "./src/http2.ts";
+export * as http2 from "./src/http2/http2.ts";
 export {
   type Assert,
   assertOf,

@@ -37,6 +37,8 @@ const startLimitMs = 60_000;
 const stopLimitMs = 30_000;
 const pollMs = 100;
 const logTailLines = 20;
+/** Why a learner is not healthy; etcd's words, too. */
+const LEARNER_TEXT = "rpc not supported for learner";
 
 /**
  * The process id of a running member, or undefined. A pid file can outlive its process, and the
@@ -70,8 +72,13 @@ export async function startCluster(
   }
   if (!(await portsAreFree(missing, say)) || !(await ensureCertificates(plan, missing, say)))
     return false;
-  for (const member of missing)
-    say(`starting ${member.name} (pid ${spawnMember(plan, member)}, log ${logFile(plan, member)})`);
+  // Beside members that run, one without data joins their cluster, as after `member add`. For one
+  // with data the flag says nothing.
+  const runsAny = plan.members.some((member) => runningPid(plan, member) !== undefined);
+  for (const member of missing) {
+    const pid = spawnMember(plan, member, runsAny ? "existing" : "new");
+    say(`starting ${member.name} (pid ${pid}, log ${logFile(plan, member)})`);
+  }
   return waitHealthy(plan, say, members);
 }
 
@@ -110,14 +117,14 @@ async function ensureCertificates(
   return true;
 }
 
-function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
+function spawnMember(plan: ClusterPlan, member: MemberPlan, state: "new" | "existing"): number {
   for (const dir of ["data", "logs", "pids"]) {
     mkdirSync(join(plan.dir, dir), { recursive: true, mode: 0o700 });
     chmodSync(join(plan.dir, dir), 0o700);
   }
   const log = openSync(logFile(plan, member), "a", 0o600);
   const [program, ...first] = plan.command;
-  const flags = memberFlags(plan, member);
+  const flags = memberFlags(plan, member, state);
   const env = withoutShadowed(flags);
   const child = spawn(program, [...first, ...flags], {
     detached: true,
@@ -177,6 +184,9 @@ async function waitHealthy(
           say(
             `${member.name} is healthy after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
           );
+        } else if (trouble.includes(LEARNER_TEXT)) {
+          waiting.delete(member);
+          say(`${member.name} runs as a learner; "quoratectl member promote ID" makes it a voter`);
         } else waiting.set(member, trouble);
       }
       if (waiting.size === 0) return true;

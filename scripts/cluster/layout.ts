@@ -59,8 +59,16 @@ export const pidFile = (plan: ClusterPlan, member: MemberPlan): string =>
 export const clientUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.clientPort}`;
 export const peerUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.peerPort}`;
 
-/** The flags of one member, in etcd's names. */
-export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
+/**
+ * The flags of one member, in etcd's names.
+ * @param state of the cluster, for a member without data: it makes one with the others, or joins
+ *   the one that they are
+ */
+export function memberFlags(
+  plan: ClusterPlan,
+  member: MemberPlan,
+  state: "new" | "existing",
+): string[] {
   return [
     `--name=${member.name}`,
     `--data-dir=${dataDir(plan, member)}`,
@@ -70,7 +78,7 @@ export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
     `--initial-advertise-peer-urls=${peerUrl(member)}`,
     `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
     `--initial-cluster-token=${plan.token}`,
-    "--initial-cluster-state=new",
+    `--initial-cluster-state=${state}`,
     ...tlsFlags(certificateFiles(certsDir(plan))),
   ];
 }

@@ -163,6 +163,7 @@ const bench: Group = {
     space: program("bench/space.ts", "compaction and defragmentation of a full store"),
     startup: program("bench/startup.ts", "the start of the command-line tools"),
     json: program("bench/json.ts", "processor time of the JSON mapping"),
+    ring: program("bench/ring.ts", "the rings between a front-end thread and the member's"),
     cacher: program("bench/cacher.ts", "the API server's watch cache by itself", { node: GC }),
   },
 };
@@ -321,6 +322,12 @@ const own: Group = {
         members: {
           about: "the end-to-end tests, with more repetitions",
           steps: () => [{ args: ["--test", "test/e2e/*.test.ts"], env: { QUORATE_SOAK: "1" } }],
+        },
+        "front-ends": {
+          about: "front-end threads that end each second for ten minutes",
+          steps: () => [
+            { args: ["--test", "test/e2e/front-ends.test.ts"], env: { QUORATE_SOAK: "1" } },
+          ],
         },
         packages: {
           about: "the packages' tests, with all that a build leaves out",

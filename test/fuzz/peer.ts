@@ -6,7 +6,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { idToHex } from "@quorate/proto";
+import { http2, idToHex } from "@quorate/proto";
 
 /** The member that a peer pretends to be, and the member that it connects to. */
 export interface PeerIdentity {
@@ -17,27 +17,7 @@ export interface PeerIdentity {
   readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
 }
 
-const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-function plainFields(fields: Readonly<Record<string, string>>): Buffer {
-  return Buffer.concat(
-    Object.entries(fields).flatMap(([name, value]) => [
-      Buffer.of(0, name.length),
-      Buffer.from(name),
-      Buffer.of(value.length),
-      Buffer.from(value),
-    ]),
-  );
-}
+const { encodePlainFields, Flag, frame, FrameType } = http2;
 
 function headersOf({ from, to, clusterId }: PeerIdentity): Record<string, string> {
   return {
@@ -95,16 +75,18 @@ export class PeerStream {
       ":authority": "peer",
       ":path": `/raft/stream/${kind}`,
     };
-    const head = plainFields({
-      ...request,
-      "content-type": "application/octet-stream",
-      ...headersOf(identity),
-    });
+    const head = encodePlainFields(
+      Object.entries({
+        ...request,
+        "content-type": "application/octet-stream",
+        ...headersOf(identity),
+      }),
+    );
     socket.write(
       Buffer.concat([
-        Buffer.from(PREFACE, "latin1"),
-        frame(4, 0, 0, Buffer.alloc(0)),
-        frame(1, 4, 1, head),
+        Buffer.from(http2.PREFACE, "latin1"),
+        frame(FrameType.Settings, 0, 0),
+        frame(FrameType.Headers, Flag.EndHeaders, 1, head),
       ]),
     );
     return new PeerStream(socket);
@@ -121,7 +103,7 @@ export class PeerStream {
   sendRaw(bytes: Uint8Array): boolean {
     if (this.isClosed) return false;
     for (let at = 0; at < Math.max(bytes.length, 1); at += 16_000)
-      this.#socket.write(frame(0, 0, 1, bytes.subarray(at, at + 16_000)));
+      this.#socket.write(frame(FrameType.Data, 0, 1, bytes.subarray(at, at + 16_000)));
     return true;
   }
 

@@ -17,13 +17,14 @@ const allowed: Readonly<Record<string, string>> = {
   store: "proto host raft(t) bolt",
   transport: "proto host raft(t)",
   rpc: "proto host metrics",
+  front: "proto host rpc",
   member: "proto host metrics raft rpc wal store transport",
   services: "proto host metrics rpc store member",
   "http-kv": "proto host rpc store member services",
   v2: "proto host metrics rpc store member services http-kv",
   client: "proto host rpc",
   // The client is for discovery, which is another cluster.
-  server: "proto host metrics raft rpc store transport member services http-kv v2 client",
+  server: "proto host metrics raft rpc front store transport member services http-kv v2 client",
   // A member, and the client, in the process of a program.
   embed: "proto host client member server",
   backup: "proto host wal bolt store client(t)",

@@ -343,6 +343,23 @@ test("a member that dies while starting is reported with its last words", async 
   );
 });
 
+test("beside members that run, one without data joins their cluster; a learner is no trouble", async () => {
+  rmSync(join(plan.dir, "logs"), { recursive: true, force: true });
+  const lastHello = (): string | undefined =>
+    readFileSync(join(plan.dir, "logs/m1.log"), "utf8").trimEnd().split("\n").at(-1);
+  assert.equal(await startCluster(plan, say), true);
+  assert.equal(lastHello(), "m1 says hello to a cluster that is new");
+  await stopCluster(plan, () => {}, [plan.members[1]]);
+  process.env["FAKE_MEMBER_LEARNS"] = "m1";
+  try {
+    assert.equal(await startCluster(plan, say), true);
+  } finally {
+    delete process.env["FAKE_MEMBER_LEARNS"];
+  }
+  assert.equal(lastHello(), "m1 says hello to a cluster that is existing");
+  assert.match(words(), /m1 runs as a learner; "quoratectl member promote ID" makes it a voter$/);
+});
+
 test("variables of the caller that a flag would shadow are not handed to members; others are", async () => {
   const variables = {
     ETCD_DATA_DIR: "/elsewhere",
@@ -358,7 +375,7 @@ test("variables of the caller that a flag would shadow are not handed to members
   }
   assert.match(
     readFileSync(join(plan.dir, "logs/m1.log"), "utf8"),
-    /^m1 says hello\nvariable ETCD_LOG_LEVEL\n$/,
+    /^m1 says hello to a cluster that is new\nvariable ETCD_LOG_LEVEL\n$/,
   );
   words();
 });
@@ -406,7 +423,7 @@ test("what the system refuses is one line with the path and what to do", () => {
 
 test("the real plan is the documented one", () => {
   const real = localCluster("/repository/.quorate");
-  assert.deepEqual(memberFlags(real, real.members[1]).slice(0, 9), [
+  assert.deepEqual(memberFlags(real, real.members[1], "new").slice(0, 9), [
     "--name=infra1",
     "--data-dir=/repository/.quorate/data/infra1",
     "--listen-client-urls=https://127.0.0.1:4379",

@@ -9,7 +9,9 @@ const flags = new Map(
   process.argv.slice(2).map((flag) => flag.replace(/^--/, "").split("=") as [string, string]),
 );
 const url = new URL(flags.get("listen-client-urls")!);
-console.log(`${flags.get("name")} says hello`);
+console.log(
+  `${flags.get("name")} says hello to a cluster that is ${flags.get("initial-cluster-state")}`,
+);
 for (const name of Object.keys(process.env).filter((one) => one.startsWith("ETCD_")))
   console.log(`variable ${name}`);
 if (process.env["FAKE_MEMBER_DIES"] === flags.get("name")) {
@@ -25,6 +27,13 @@ createServer(
     requestCert: true,
     rejectUnauthorized: true,
   },
-  (_request, response) => response.end('{"health":"true","reason":""}'),
+  (_request, response) => {
+    if (process.env["FAKE_MEMBER_LEARNS"] !== flags.get("name"))
+      return response.end('{"health":"true","reason":""}');
+    response.statusCode = 503;
+    response.end(
+      '{"health":"false","reason":"RANGE ERROR:etcdserver: rpc not supported for learner"}',
+    );
+  },
 ).listen(Number(url.port), url.hostname);
 process.on("SIGTERM", () => process.exit(0));

@@ -27,10 +27,15 @@ export type EarlyConnections = "hold" | "refuse";
 
 /** Takes connections. */
 export interface DoorServant {
+  /** Connections are handed over unread, as another thread is to read them. */
+  readonly takesUnread?: boolean;
   accept(socket: Socket): void;
   /** A connection could not be accepted. */
   failed(error: Error): void;
 }
+
+/** A door that is open, as a server sees it. */
+export type OpenDoor = Pick<Door, "bound" | "serve" | "close">;
 
 /** Connections that wait at one door. */
 export const MAX_HELD_CONNECTIONS = 1024;
@@ -129,9 +134,11 @@ export class Door {
   }
 
   #handOver(socket: Socket, servant: DoorServant): void {
-    // What Node sets on a connection that does not begin paused.
-    (socket as { readableFlowing: boolean | null }).readableFlowing = null;
-    socket.read(0);
+    if (servant.takesUnread !== true) {
+      // What Node sets on a connection that does not begin paused.
+      (socket as { readableFlowing: boolean | null }).readableFlowing = null;
+      socket.read(0);
+    }
     servant.accept(socket);
   }
 }

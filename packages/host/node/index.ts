@@ -12,7 +12,14 @@ export {
 export { nodeClock } from "./clock.ts";
 export { type Revocations, readRevocations } from "./crl.ts";
 export { nodeDisk, unsyncedNodeDisk } from "./disk.ts";
-export { Door, type DoorAddress, MAX_HELD_CONNECTIONS, openDoor } from "./door.ts";
+export {
+  Door,
+  type DoorAddress,
+  type DoorServant,
+  MAX_HELD_CONNECTIONS,
+  type OpenDoor,
+  openDoor,
+} from "./door.ts";
 export {
   FILE_RELOAD_PERIOD_MS,
   type FileContents,
@@ -31,7 +38,7 @@ export {
   type NodeLoggerOptions,
   nodeLogger,
 } from "./logger.ts";
-export { machineLimits } from "./machine.ts";
+export { machineLimits, threadNumber, threadProcessorMs } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";
 export { type HttpContext, type HttpPeer, serveHttp1, serveHttp2 } from "./plain-http.ts";

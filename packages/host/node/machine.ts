@@ -1,5 +1,5 @@
 /** The resources of the machine that this process may use. */
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { totalmem } from "node:os";
 
 /**
@@ -14,6 +14,28 @@ export function machineLimits(): { readonly memoryBytes: number; readonly openFi
     memoryBytes: constrained > 0 && constrained < total ? constrained : total,
     openFiles: openFilesLimit(),
   };
+}
+
+/** The number by which the system knows the calling thread; undefined where it does not say. */
+export function threadNumber(): number | undefined {
+  try {
+    return Number(readlinkSync("/proc/thread-self").split("/").at(-1));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Milliseconds of processor time that a thread of this process has had; undefined where the system
+ * does not say, or the thread has ended.
+ */
+export function threadProcessorMs(thread: number): number | undefined {
+  try {
+    const [nanoseconds] = readFileSync(`/proc/self/task/${thread}/schedstat`, "latin1").split(" ");
+    return Number(nanoseconds) / 1e6;
+  } catch {
+    return undefined;
+  }
 }
 
 function openFilesLimit(): number {

@@ -39,7 +39,7 @@ export function replacementSteps(member: DamagedMember, salvage = ""): string {
   return (
     `with other members: "quoratectl member replace ${old} NEW-PEER-URL" against them, which needs no data of this one; or, to keep ` +
     `its peer URL, "quoratectl member remove ${id ?? "ID"}", ${aside}, "quoratectl member add ${name} ` +
-    `--learner --peer-urls=${peerUrls}" and a start with what that prints. Without other members: ${aside}, then ` +
+    `--learner --peer-urls=${peerUrls}" and a start with what that prints and --auto-promote. Without other members: ${aside}, then ` +
     `"quorateutl backup restore BACKUP ${target}" or "quorateutl snapshot restore FILE ${target}", and start it as before` +
     (salvage === "" ? "" : `. ${salvage}`)
   );

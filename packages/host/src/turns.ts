@@ -38,7 +38,7 @@ export interface TurnClock {
 
 /** The budget of one thread. Each Clock has one. */
 export class Turns {
-  readonly #clock: TurnClock;
+  readonly clock: TurnClock;
   #spentMs = 0;
   /** What the slices of this turn would have taken if each had got its share. */
   #wantedMs = 0;
@@ -47,17 +47,12 @@ export class Turns {
   #isEndSet = false;
 
   constructor(clock: TurnClock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   /** Resolves at the end of the present turn, when the input that waits has been read. */
   next(): Promise<void> {
-    return new Promise((resolve) => this.#clock.endOfTurn(resolve));
-  }
-
-  /** Calls `task` then. */
-  atEnd(task: () => void): void {
-    this.#clock.endOfTurn(task);
+    return new Promise((resolve) => this.clock.endOfTurn(resolve));
   }
 
   /**
@@ -66,9 +61,9 @@ export class Turns {
    */
   begin(shareMs: number = SLICE_MS): Slice {
     const wantedMs = Math.min(shareMs, TURN_MS);
-    const startMs = this.#clock.monotonicMs();
+    const startMs = this.clock.monotonicMs();
     const endMs = startMs + Math.min(wantedMs * this.#part, TURN_MS - this.#spentMs);
-    return new Slice(this, this.#clock, startMs, endMs, wantedMs);
+    return new Slice(this, startMs, endMs, wantedMs);
   }
 
   /** Counts time against the present turn. `wantedMs`: what the work would have taken. */
@@ -77,7 +72,7 @@ export class Turns {
     this.#wantedMs += wantedMs;
     if (this.#isEndSet || this.#spentMs < NOTED_MS) return;
     this.#isEndSet = true;
-    this.#clock.endOfTurn(() => {
+    this.clock.endOfTurn(() => {
       this.#isEndSet = false;
       this.#part = Math.min(1, TURN_MS / this.#wantedMs);
       this.#spentMs = 0;
@@ -89,14 +84,12 @@ export class Turns {
 /** One stretch of work within a turn. */
 export class Slice {
   readonly #turns: Turns;
-  readonly #clock: TurnClock;
   readonly #startMs: number;
   readonly #endMs: number;
   readonly #wantedMs: number;
 
-  constructor(turns: Turns, clock: TurnClock, startMs: number, endMs: number, wantedMs: number) {
+  constructor(turns: Turns, startMs: number, endMs: number, wantedMs: number) {
     this.#turns = turns;
-    this.#clock = clock;
     this.#startMs = startMs;
     this.#endMs = endMs;
     this.#wantedMs = wantedMs;
@@ -104,12 +97,12 @@ export class Slice {
 
   /** True once the time is used. It reads the clock, so ask after some 0.1 ms of work. */
   get isOver(): boolean {
-    return this.#clock.monotonicMs() >= this.#endMs;
+    return this.#turns.clock.monotonicMs() >= this.#endMs;
   }
 
   /** Counts the slice. Call once, when its work stops. */
   end(): void {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#turns.clock.monotonicMs();
     const tookMs = nowMs - this.#startMs;
     this.#turns.spent(tookMs, nowMs >= this.#endMs ? Math.max(tookMs, this.#wantedMs) : tookMs);
   }
@@ -163,7 +156,7 @@ export class TurnWork {
   plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    this.#turns.atEnd(() => {
+    this.#turns.clock.endOfTurn(() => {
       this.#isPlanned = false;
       if (this.#slice()) this.plan();
     });

@@ -25,6 +25,11 @@ export {
   Passwords,
 } from "../src/identity/passwords.ts";
 export {
+  MAX_SHOWN_PASSWORDS,
+  SHOWN_PASSWORD_MS,
+  ShownPasswords,
+} from "../src/identity/shown-passwords.ts";
+export {
   indexOfToken,
   MAX_TOKENS,
   MAX_TOKENS_OF_ONE_USER,

@@ -1,5 +1,5 @@
 /** The options of an RpcServer, with etcd's defaults where etcd has the option. */
-import type { Door, TlsOptions, TlsSource } from "@quorate/host/node";
+import type { OpenDoor, TlsOptions, TlsSource } from "@quorate/host/node";
 
 /** An address to listen on: a host and port (0 for a free one), or the path of a unix socket. */
 export interface ListenAddress {
@@ -23,7 +23,7 @@ export interface ListenAddress {
    */
   readonly maxConnections?: number | undefined;
   /** The address, where it was opened before; the server closes it. */
-  readonly door?: Door | undefined;
+  readonly door?: OpenDoor | undefined;
 }
 
 /** An address that a server listens on. */

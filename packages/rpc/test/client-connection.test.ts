@@ -13,7 +13,7 @@ import {
   type Status,
 } from "@quorate/rpc";
 
-const { FrameType, Flag, ErrorCode, Setting } = http2;
+const { FrameType, Flag, ErrorCode, frame, Setting, words: u32 } = http2;
 const START: CallStart = { path: "/s/m", metadata: [], timeoutMs: undefined };
 
 interface Frame {
@@ -21,21 +21,6 @@ interface Frame {
   readonly flags: number;
   readonly streamId: number;
   readonly payload: Uint8Array;
-}
-
-function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(9 + payload.length);
-  writeU32BE(bytes, payload.length * 256 + type, 0);
-  bytes[4] = flags;
-  writeU32BE(bytes, streamId, 5);
-  bytes.set(payload, 9);
-  return bytes;
-}
-
-function u32(...values: number[]): Uint8Array {
-  const bytes = new Uint8Array(4 * values.length);
-  values.forEach((value, i) => void writeU32BE(bytes, value, 4 * i));
-  return bytes;
 }
 
 function message(payload: Uint8Array, flag = 0): Uint8Array {

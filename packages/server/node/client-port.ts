@@ -33,18 +33,26 @@ export interface Served {
   readonly observer: RpcObserver;
 }
 
+/** The addresses for clients, each with its share of the connections. */
+export function clientAddresses({
+  budgets,
+  ports,
+}: Pick<Resources, "budgets" | "ports">): OpenAddress[] {
+  return [
+    ...shared(budgets.clientConnections, ports.client),
+    ...shared(budgets.httpConnections, ports.clientHttp),
+  ];
+}
+
 /** The server for a member's clients; it has still to listen. */
 export function clientServer(
   config: ServerConfig,
   deps: ProcessDeps,
   resources: Resources,
   served: Served,
+  addresses: readonly ListenAddress[] = clientAddresses(resources),
 ): EngineServer {
-  const { budgets, ports } = resources;
-  return engineServer(config, deps, resources, served, [
-    ...shared(budgets.clientConnections, ports.client),
-    ...shared(budgets.httpConnections, ports.clientHttp),
-  ]);
+  return engineServer(config, deps, resources, served, addresses);
 }
 
 /** The server of --listen-metrics-urls, which serves no data; undefined without such URLs. */
@@ -68,40 +76,58 @@ function engineServer(
   { services, http, observer }: Omit<Served, "observer"> & Partial<Pick<Served, "observer">>,
   listen: readonly ListenAddress[],
 ): EngineServer {
-  const maxRequestBytes = maxMessageBytes(config);
+  const options = engineOptions(config, budgets, listen);
   return new EngineServer(
-    {
-      tls: clientTls,
-      limits: engineLimits(budgets, maxRequestBytes),
-      maxRequestBytes,
-      maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
-      grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
-      grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
-      grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
-      listen,
-    },
+    { ...options, tls: clientTls },
     { services, http, clock, observer, logger: logger.child("rpc") },
   );
 }
 
+/**
+ * The options of an engine besides TLS.
+ * @param parts engines that share the budgets equally
+ */
+export function engineOptions(
+  config: ServerConfig,
+  budgets: Budgets,
+  listen: readonly ListenAddress[],
+  parts = 1,
+): EngineServerOptions {
+  const maxRequestBytes = maxMessageBytes(config);
+  return {
+    limits: engineLimits(budgets, maxRequestBytes, parts),
+    maxRequestBytes,
+    maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
+    grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
+    grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
+    grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
+    listen,
+  };
+}
+
 /** Addresses to listen on, that share connections equally: none may take another's. */
-function shared(connections: number, addresses: readonly OpenAddress[]): ListenAddress[] {
+function shared(connections: number, addresses: readonly OpenAddress[]): OpenAddress[] {
   const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, addresses.length)));
   return addresses.map((address) => ({ ...address, maxConnections }));
 }
 
 /**
- * The engine's share of the budgets. A connection may always hold two of the largest requests that
+ * An engine's share of the budgets. A connection may always hold two of the largest requests that
  * are allowed.
  */
-function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOptions["limits"] {
+function engineLimits(
+  budgets: Budgets,
+  maxRequestBytes: number,
+  parts: number,
+): EngineServerOptions["limits"] {
+  const share = (bytes: number): number => Math.floor(bytes / parts);
   return {
-    maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes, 4 * maxRequestBytes),
+    maxHeldTotalBytes: Math.max(share(budgets.requestsTotalBytes), 4 * maxRequestBytes),
     maxHeldBytes: Math.max(budgets.requestsConnectionBytes, 2 * maxRequestBytes),
-    maxHeadTotalBytes: budgets.headersTotalBytes,
+    maxHeadTotalBytes: share(budgets.headersTotalBytes),
     maxHeadBytes: budgets.headersConnectionBytes,
-    maxPendingTotalBytes: budgets.answersTotalBytes,
+    maxPendingTotalBytes: share(budgets.answersTotalBytes),
     maxPendingBytes: budgets.answersConnectionBytes,
-    maxUnsentTotalBytes: budgets.unsentTotalBytes,
+    maxUnsentTotalBytes: share(budgets.unsentTotalBytes),
   };
 }

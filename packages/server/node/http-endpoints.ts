@@ -4,20 +4,18 @@ import type { HttpExchangeHandler, HttpHandler, Logger } from "@quorate/host";
 import { type HttpKvParts, httpKv } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
 import { prometheusExposition } from "@quorate/metrics/node";
-import type { SocketGateway } from "@quorate/rpc/node";
 import { SharedAnswer } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
 import { plainRoutes, versionEndpoint } from "../src/http/endpoints.ts";
-import { gatewayEndpoints } from "../src/http/gateway.ts";
 import { checkEndpoints, healthEndpoint } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 
 /**
- * The endpoints of the client port that have data, by path. The v2 API is loaded where it is on.
+ * The endpoints of the client port that have data, by path, besides the JSON gateway's. The v2 API
+ * is loaded where it is on.
  */
 export async function dataEndpoints(
-  gateway: SocketGateway | undefined,
   { enableV2, http }: Pick<ServerConfig, "enableV2" | "http">,
   member: Member,
   parts: Omit<HttpKvParts, "access" | "hashKey">,
@@ -25,7 +23,6 @@ export async function dataEndpoints(
   const hashKey = randomBytes(32);
   const v2 = enableV2 ? await import("@quorate/v2") : undefined;
   return new Map([
-    ...(gateway === undefined ? [] : gatewayEndpoints(gateway.handler)),
     ...(http.areKeysOn ? httpKv(member, { ...parts, access: http, hashKey }) : []),
     ...(v2?.v2Routes(member, { ...parts, hashKey }) ?? []),
   ]);

@@ -1,27 +1,19 @@
-/** The HTTP side of a member's ports for clients and metrics. */
+/** What a member serves over HTTP on its ports for clients and metrics, beside the gateway. */
 import type { HttpExchangeHandler } from "@quorate/host";
 import type { HttpKvParts } from "@quorate/http-kv";
 import type { Member } from "@quorate/member";
 import type { RpcObserver, ServiceTable } from "@quorate/rpc";
-import { SocketGateway } from "@quorate/rpc/node";
-import { controlAccess } from "@quorate/services";
 import type { ServerConfig } from "../src/config/index.ts";
 import { exchangeRouter } from "../src/http/endpoints.ts";
-import { memberGateway } from "../src/http/gateway.ts";
 import { versionOf } from "../src/http/peer-endpoints.ts";
-import { maxMessageBytes } from "./client-port.ts";
-import { gatewayMetrics } from "./gateway-metrics.ts";
 import { dataEndpoints, plainEndpoints } from "./http-endpoints.ts";
-import type { ProcessDeps, Resources } from "./resources.ts";
+import type { ProcessDeps } from "./resources.ts";
 
-/** What the ports serve besides gRPC. */
 export interface HttpSide {
-  /** Of the ports for clients: everything. */
+  /** Of the ports for clients. */
   readonly client: HttpExchangeHandler;
   /** Of the ports for metrics, which have no data. */
   readonly metrics: HttpExchangeHandler;
-  /** Ends what runs by itself. */
-  close(): void;
 }
 
 /** The services that HTTP requests reach, and who watches. */
@@ -33,33 +25,14 @@ export type HttpParts = Omit<HttpKvParts, "access" | "hashKey"> & {
 /** The handlers of both kinds of port. */
 export async function httpSide(
   config: ServerConfig,
-  { clock, logger: root }: ProcessDeps,
-  { budgets }: Resources,
+  { logger: root }: ProcessDeps,
   member: Member,
   parts: HttpParts,
 ): Promise<HttpSide> {
-  const logger = root.child("etcdhttp");
-  const { services, observer } = parts;
-  const maxRequestBytes = maxMessageBytes(config);
-  const calls = memberGateway(config, { services, observer, clock, budgets, maxRequestBytes });
-  const gateway =
-    calls &&
-    new SocketGateway(calls, {
-      clock,
-      maxMessageBytes: 2 * maxRequestBytes,
-      maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes >>> 2, 2 * maxRequestBytes),
-    });
-  if (calls !== undefined && gateway !== undefined)
-    gatewayMetrics(member.metrics.registry, calls, gateway);
-  const plain = plainEndpoints(member, versionOf(member), logger);
-  const data = await dataEndpoints(gateway, config, member, parts);
-  const router = exchangeRouter(new Map([...plain, ...data]));
+  const plain = plainEndpoints(member, versionOf(member), root.child("etcdhttp"));
+  const data = await dataEndpoints(config, member, parts);
   return {
-    client: controlAccess(router, config.http, { clock, logger }),
+    client: exchangeRouter(new Map([...plain, ...data])),
     metrics: exchangeRouter(plain),
-    close: () => {
-      calls?.close();
-      gateway?.close();
-    },
   };
 }

@@ -13,8 +13,6 @@ import { AUTH_READINGS, Member } from "@quorate/member";
 import { logMetrics, processMetrics } from "@quorate/metrics/node";
 import { errorOf } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import type { EngineServer } from "@quorate/rpc/node";
-import { engineMetrics } from "@quorate/rpc/node";
 import { pageTable, serviceTable, toStatusError, withStandardServices } from "@quorate/services";
 import { directoryExpiry } from "@quorate/v2";
 import { servedIdentity } from "../src/audit/served-identity.ts";
@@ -22,11 +20,12 @@ import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter } from "../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../src/http/peer-endpoints.ts";
 import type { RunningAudit } from "./audit/index.ts";
-import { callObserver, clientServer, metricsServer } from "./client-port.ts";
+import { callObserver, metricsServer } from "./client-port.ts";
 import { httpSide } from "./http-side.ts";
 import { memberDeps } from "./member-deps.ts";
 import { reloadMetrics } from "./reload-metrics.ts";
 import { acquire, type ProcessDeps, type Resources } from "./resources.ts";
+import { type ClientPort, clientPort } from "./served-port.ts";
 import { settingMetrics } from "./setting-metrics.ts";
 import { tlsMetrics } from "./tls-metrics.ts";
 import type { Tracing } from "./tracing/index.ts";
@@ -105,7 +104,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 
 /** What a member that ends by itself has still to close. */
 interface Opened {
-  readonly servers: EngineServer[];
+  readonly servers: ClientPort[];
   audit: RunningAudit | undefined;
   /** Rejects when the member ends by itself, with the reason. */
   readonly ended: Promise<never>;
@@ -129,7 +128,7 @@ async function startServing(
   member: Member,
   opened: Opened,
 ): Promise<ServingMember> {
-  addMetrics(config, deps, resources, member, () => opened.servers[0].counters());
+  addMetrics(config, deps, resources, member);
   const tracing = await tracingOf(config, deps, resources, member);
   try {
     opened.audit = await auditOf(config, deps, member);
@@ -157,8 +156,9 @@ async function open(
   const services = traced(standard.services);
   const pages = traced(audited(pageTable));
   const observer = callObserver(config, deps, member);
-  const http = await httpSide(config, deps, resources, member, { services, pages, observer });
-  const client = clientServer(config, deps, resources, { services, http: http.client, observer });
+  const http = await httpSide(config, deps, member, { services, pages, observer });
+  const served = { services, http: http.client, observer };
+  const client = await clientPort(config, deps, resources, served, member.metrics.registry);
   servers.push(client);
   const metrics = metricsServer(config, deps, resources, http.metrics);
   if (metrics !== undefined) {
@@ -180,7 +180,6 @@ async function open(
       member.watches.end(toStatusError(stopped));
       for (const stream of [...member.leases.streams]) stream.fail(stopped);
       await Promise.all(servers.map((one) => one.close(CLOSE_GRACE_MS)));
-      http.close();
       await member.stop();
       await audit?.stop();
       await tracing?.stop();
@@ -216,10 +215,8 @@ function addMetrics(
   { clock, logCounts }: ServeDeps,
   resources: Resources,
   member: Member,
-  counters: () => ReturnType<EngineServer["counters"]>,
 ): void {
   const { registry } = member.metrics;
-  engineMetrics(registry, counters);
   resources.onRelease(processMetrics(registry));
   if (logCounts !== undefined) logMetrics(registry, logCounts);
   const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";

@@ -11,11 +11,14 @@ import {
   indexOfToken,
   KEPT_GUESSES,
   MAX_COUNTED_FAILURES,
+  MAX_SHOWN_PASSWORDS,
   MAX_TOKENS,
   MAX_TOKENS_OF_ONE_USER,
   MAX_WAITING_HASHES,
   MAX_WAITING_HASHES_OF_ONE_CLIENT,
   Passwords,
+  SHOWN_PASSWORD_MS,
+  ShownPasswords,
   SimpleTokens,
   simpleTokenPrefix,
   USER_FAILURES,
@@ -25,10 +28,13 @@ import { bcryptHasher, hashThreads } from "../node/bcrypt-hasher.ts";
 
 const CALLER = { client: "10.0.0.1", cancelled: false };
 
+const passwordsOf = (hasher: PasswordHasher, clock = new ManualClock()): Passwords =>
+  new Passwords({ hasher, threads: 1, clock, randomBytes }, 4);
+
 test("hashes are Go's, on a thread of their own", async (t) => {
   const hasher = bcryptHasher(1);
   t.after(() => hasher.close());
-  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const passwords = passwordsOf(hasher);
   const hash = await passwords.hash("secret", CALLER);
   assert.match(hash, /^\$2a\$04\$.{53}$/);
   const stored = fromUtf8(hash);
@@ -104,7 +110,7 @@ test("an unknown user takes as long as a wrong password: a hash of the same cost
     asked.push(hash);
     return hasher.verify(password, hash);
   };
-  const passwords = new Passwords({ ...hasher, verify }, { cost: 4, threads: 1 });
+  const passwords = passwordsOf({ ...hasher, verify });
   const root = fromUtf8(await hasher.hash("of root", 10));
   const took: number[] = [];
   const login = async (hash: Uint8Array | undefined, like?: Uint8Array): Promise<string> => {
@@ -124,9 +130,50 @@ test("an unknown user takes as long as a wrong password: a hash of the same cost
   assert.ok(unknown > wrong / 3 && unknown > cheap * 3, `${took.join(", ")} ms`);
 });
 
+test("a password that was right a short time ago costs no hash; a wrong one, or of another hash, does", async () => {
+  const clock = new ManualClock();
+  let asked = 0;
+  const hasher: PasswordHasher = {
+    hash: async (password) => password,
+    verify: async (password, hash) => {
+      asked++;
+      return hash.startsWith(`${password} `);
+    },
+    close: () => {},
+  };
+  const passwords = passwordsOf(hasher, clock);
+  const ask = async (password: string, hash: string | undefined): Promise<[boolean, number]> => {
+    const before = asked;
+    const stored = hash === undefined ? undefined : fromUtf8(hash);
+    return [await passwords.verify(password, stored, CALLER), asked - before];
+  };
+  assert.deepEqual(await ask("secret", "secret 1"), [true, 1]);
+  for (let i = 0; i < 5; i++) assert.deepEqual(await ask("secret", "secret 1"), [true, 0]);
+  assert.deepEqual(await ask("Secret", "secret 1"), [false, 1]);
+  assert.deepEqual(await ask("Secret", "secret 1"), [false, 1], "a wrong one is not kept");
+  assert.deepEqual(await ask("secret", "secret 2"), [true, 1], "of another user");
+  assert.deepEqual(await ask("secret", "new 3"), [false, 1], "the user has another password");
+  assert.deepEqual(await ask("secret", undefined), [false, 1]);
+  clock.advance(SHOWN_PASSWORD_MS - 1);
+  assert.deepEqual(await ask("secret", "secret 1"), [true, 0]);
+  clock.advance(1);
+  assert.deepEqual(await ask("secret", "secret 1"), [true, 1], "logins do not make it longer");
+});
+
+test("passwords that were shown are bounded: the one that was checked longest ago is forgotten", () => {
+  const shown = new ShownPasswords({ clock: new ManualClock(), randomBytes });
+  const hash = fromUtf8("h");
+  for (let i = 0; i <= MAX_SHOWN_PASSWORDS; i++) shown.note(`p${i}`, hash);
+  assert.equal(shown.size, MAX_SHOWN_PASSWORDS);
+  assert.deepEqual(
+    ["p0", "p1", `p${MAX_SHOWN_PASSWORDS}`].map((one) => shown.has(one, hash)),
+    [false, true, true],
+  );
+});
+
 test("few hashes are computed at once; those who wait are bounded, and take turns", async () => {
   const { hasher, jobs } = heldHasher();
-  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const passwords = passwordsOf(hasher);
   const done: string[] = [];
   const ask = (client: string) =>
     passwords
@@ -152,7 +199,7 @@ test("few hashes are computed at once; those who wait are bounded, and take turn
 
 test("no hash is computed for a caller that has gone", async () => {
   const { hasher, jobs } = heldHasher();
-  const passwords = new Passwords(hasher, { cost: 4, threads: 1 });
+  const passwords = passwordsOf(hasher);
   const gone = { client: "a", cancelled: true };
   await assert.rejects(passwords.verify("x", fromUtf8("h"), gone), { code: "Canceled" });
   await assert.rejects(passwords.hash("x", gone), { code: "Canceled" });
@@ -240,6 +287,15 @@ test("a simple token is sixteen letters and an index; it ends unless it is used"
   assert.deepEqual([tokens.userOf("x.1"), tokens.userOf("z.4")], [undefined, "bob"]);
   tokens.clear();
   assert.equal(tokens.userOf("z.4"), undefined);
+});
+
+test("who logs in all the time ends no token of another user", () => {
+  const tokens = new SimpleTokens(new ManualClock(), 10);
+  tokens.assign("root", "r.1");
+  for (const name of ["ann", "bob", "ann", "bob"])
+    for (let i = 0; i < MAX_TOKENS_OF_ONE_USER; i++)
+      tokens.assign(name, `${name}.${i}.${tokens.size}`);
+  assert.deepEqual([tokens.size, tokens.userOf("r.1")], [MAX_TOKENS, "root"]);
 });
 
 test("tokens are bounded: the oldest ends, and those that ended are forgotten", () => {

@@ -201,6 +201,16 @@ test("--help and --version come before everything else", async () => {
   assert.equal((await loadConfig(["--version=false"], {}, reader({}))).kind, "run");
 });
 
+test("front-end threads are a number within its bound, or auto", async () => {
+  const of = async (text: string) =>
+    (await run(["--frontend-threads", text])).config.frontendThreads;
+  assert.deepEqual([await of("0"), await of("64"), await of("auto")], [0, 64, "auto"]);
+  for (const text of ["65", "-1", "1.5", "many"])
+    await refused("BadValue", /must be auto, or a number from 0 to 64/, [
+      `--frontend-threads=${text}`,
+    ]);
+});
+
 test("every option has its variable, and flags and variables give the same", async () => {
   for (const [name, option] of options) {
     if (option.stage.kind === "refused") continue;
@@ -236,6 +246,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "initial-cluster": "default=http://localhost:2380",
     "initial-cluster-state": "existing",
     "election-timeout": "2000",
+    "frontend-threads": "3",
     "discovery-fallback": "exit",
     "auto-compaction-mode": "revision",
     "auto-compaction-retention": "5m",

@@ -2,6 +2,7 @@
  * A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the
  * member in it).
  */
+import { FrontTwin } from "@quorate/front/testing";
 import { type Clock, type Logger, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Member } from "@quorate/member";
@@ -280,7 +281,7 @@ export class Node {
           this.hasNotJoined = false;
           this.#memberId = member.id;
           this.member = member;
-          this.services = serviceTable(member);
+          this.services = this.#atTheDoor(serviceTable(member), { clock, process, random });
           plantMisbehavior(options.bug, member);
           this.#listen(member, process);
           this.#watch(member);
@@ -294,6 +295,29 @@ export class Node {
         if (process.alive) this.#ended(error);
       },
     );
+  }
+
+  /** The services as clients reach them: through a front-end, where the run has them. */
+  #atTheDoor(
+    services: ServiceTable,
+    own: { readonly clock: Clock; readonly process: Process; readonly random: Random },
+  ): ServiceTable {
+    const { scheduler, options, fail } = this.#deps;
+    if (options.frontMs === 0) return services;
+    const random = own.random.fork("front");
+    const twin = new FrontTwin({
+      services,
+      http: (exchange) => {
+        exchange.abort();
+        return {};
+      },
+      clock: own.clock,
+      logger: silentLogger,
+      later: (task) => void scheduler.after(random.unit() * options.frontMs, task, own.process),
+      broken: (error) => fail(error),
+      fields: ["x-forwarded-for", "grpcgateway-accept"],
+    });
+    return twin.services;
   }
 
   /** The log of a process that starts. */

@@ -13,9 +13,8 @@
  * send it a turn of the loop later. Both sides open their windows as far as they go: what waits for
  * the network is bounded by the sender's queue and TCP, not by HTTP/2.
  */
-import { alloc, concat, equals, fromLatin1, http2, readU32BE, writeU32BE } from "@quorate/proto";
+import { alloc, concat, equals, fromLatin1, http2, readU32BE } from "@quorate/proto";
 import { FrameError } from "./frames.ts";
-import { decodeFields, encodeFields, type Fields } from "./plain-fields.ts";
 
 /** The first bytes of a client. */
 export const PREFACE: Uint8Array = fromLatin1(http2.PREFACE);
@@ -26,16 +25,26 @@ export const MAX_HEAD_BYTES = 16 * 1024;
 const {
   DEFAULT_MAX_FRAME_BYTES,
   DEFAULT_WINDOW_BYTES,
+  decodePlainFields,
+  encodePlainFields,
   Flag,
   FrameType,
+  frame,
   LARGEST_MAX_FRAME_BYTES,
   MAX_WINDOW_BYTES,
+  putFrameHeader,
   Setting,
+  settingsFrame,
+  windowUpdateFrame,
+  words,
 } = http2;
 
 const STREAM = 1;
 /** So much is received before the sender's windows are opened again. */
 const WINDOW_REFILL_BYTES = 1 << 30;
+
+/** Fields by lower-case name, in order. Characters up to U+00FF. */
+export type Fields = Readonly<Record<string, string>>;
 
 /** What comes in. */
 export interface TunnelEvents {
@@ -78,7 +87,7 @@ export class Tunnel {
     return concat([
       PREFACE,
       settings(),
-      windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
+      windowUpdateFrame(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
       headers(fields),
     ]);
   }
@@ -87,23 +96,21 @@ export class Tunnel {
   static agreement(fields: Fields): Uint8Array {
     return concat([
       settings(),
-      windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
+      windowUpdateFrame(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
       headers(fields),
     ]);
   }
 
   /** The acceptor's first and last bytes: an answer with a text. */
   static refusal(fields: Fields, text: Uint8Array): Uint8Array {
-    const goAway = frame(FrameType.GoAway, 0, 0, 8);
-    writeU32BE(goAway, STREAM, FRAME_HEAD_BYTES);
-    const body = frame(FrameType.Data, Flag.EndStream, STREAM, text.length);
-    body.set(text, FRAME_HEAD_BYTES);
+    const body = frame(FrameType.Data, Flag.EndStream, STREAM, text);
+    const goAway = frame(FrameType.GoAway, 0, 0, words(STREAM, http2.ErrorCode.NoError));
     return concat([settings(), headers(fields), body, goAway]);
   }
 
   /** A ping; its reply calls `pong`. */
   static ping(): Uint8Array {
-    return frame(FrameType.Ping, 0, 0, 8);
+    return frame(FrameType.Ping, 0, 0, new Uint8Array(8));
   }
 
   /**
@@ -117,7 +124,7 @@ export class Tunnel {
     this.#connectionWindowBytes -= bytes;
     this.#streamWindowBytes -= bytes;
     if (bytes <= this.#maxFrameBytes) {
-      writeHead(pieces[0], FrameType.Data, 0, STREAM, bytes);
+      putFrameHeader(pieces[0], 0, bytes, FrameType.Data, 0, STREAM);
       return pieces;
     }
     const framed: Uint8Array[] = [];
@@ -129,7 +136,7 @@ export class Tunnel {
         if (frameLeftBytes === 0) {
           frameLeftBytes = Math.min(leftBytes, this.#maxFrameBytes);
           const head = alloc(FRAME_HEAD_BYTES);
-          writeHead(head, FrameType.Data, 0, STREAM, frameLeftBytes);
+          putFrameHeader(head, 0, frameLeftBytes, FrameType.Data, 0, STREAM);
           framed.push(head);
         }
         const part = piece.subarray(at, at + frameLeftBytes);
@@ -193,8 +200,8 @@ export class Tunnel {
     this.#sinceRefillBytes += this.#awaitedBytes;
     if (this.#sinceRefillBytes < WINDOW_REFILL_BYTES) return;
     this.#replies.push(
-      windowUpdate(0, this.#sinceRefillBytes),
-      windowUpdate(STREAM, this.#sinceRefillBytes),
+      windowUpdateFrame(0, this.#sinceRefillBytes),
+      windowUpdateFrame(STREAM, this.#sinceRefillBytes),
     );
     this.#sinceRefillBytes = 0;
   }
@@ -250,7 +257,7 @@ export class Tunnel {
         this.#maxFrameBytes = value;
       }
     }
-    this.#replies.push(frame(FrameType.Settings, Flag.Ack, 0, 0));
+    this.#replies.push(frame(FrameType.Settings, Flag.Ack, 0));
   }
 
   #ping(payload: Uint8Array, isAck: boolean): void {
@@ -259,9 +266,7 @@ export class Tunnel {
       this.#events.pong();
       return;
     }
-    const answer = frame(FrameType.Ping, Flag.Ack, 0, 8);
-    answer.set(payload, FRAME_HEAD_BYTES);
-    this.#replies.push(answer);
+    this.#replies.push(frame(FrameType.Ping, Flag.Ack, 0, payload));
   }
 
   #windowUpdate(payload: Uint8Array): void {
@@ -283,7 +288,7 @@ export class Tunnel {
       (this.#flags & other) !== 0
     )
       throw new FrameError("HTTP/2 head that no member writes");
-    const fields = decodeFields(payload);
+    const fields = decodePlainFields(payload);
     if (fields === undefined) throw new FrameError("HTTP/2 head that no member writes");
     this.#events.head(fields);
   }
@@ -312,7 +317,7 @@ export function openingOf(bytes: Uint8Array): Opening {
       if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.EndHeaders)
         return { kind: "other" };
       if (next > bytes.length) return { kind: "unclear" };
-      const fields = decodeFields(bytes.subarray(at + FRAME_HEAD_BYTES, next));
+      const fields = decodePlainFields(bytes.subarray(at + FRAME_HEAD_BYTES, next));
       return fields === undefined ? { kind: "other" } : { kind: "member", fields };
     }
     if (type !== FrameType.Settings && type !== FrameType.WindowUpdate) return { kind: "other" };
@@ -322,49 +327,16 @@ export function openingOf(bytes: Uint8Array): Opening {
 }
 
 function settings(): Uint8Array {
-  const values: [number, number][] = [
+  return settingsFrame(
     [Setting.HeaderTableSize, 0],
     [Setting.EnablePush, 0],
     [Setting.MaxConcurrentStreams, 1],
     [Setting.InitialWindowSize, MAX_WINDOW_BYTES],
     [Setting.MaxFrameSize, LARGEST_MAX_FRAME_BYTES],
-  ];
-  const bytes = frame(FrameType.Settings, 0, 0, 6 * values.length);
-  values.forEach(([name, value], i) => {
-    bytes[FRAME_HEAD_BYTES + 6 * i + 1] = name;
-    writeU32BE(bytes, value, FRAME_HEAD_BYTES + 6 * i + 2);
-  });
-  return bytes;
+  );
 }
 
 function headers(fields: Fields): Uint8Array {
-  const block = encodeFields(fields);
-  const bytes = frame(FrameType.Headers, Flag.EndHeaders, STREAM, block.length);
-  bytes.set(block, FRAME_HEAD_BYTES);
-  return bytes;
-}
-
-function windowUpdate(stream: number, addedBytes: number): Uint8Array {
-  const bytes = frame(FrameType.WindowUpdate, 0, stream, 4);
-  writeU32BE(bytes, addedBytes, FRAME_HEAD_BYTES);
-  return bytes;
-}
-
-/** A frame whose payload is zeros. */
-function frame(type: number, flags: number, stream: number, payloadBytes: number): Uint8Array {
-  const bytes = new Uint8Array(FRAME_HEAD_BYTES + payloadBytes);
-  writeHead(bytes, type, flags, stream, payloadBytes);
-  return bytes;
-}
-
-function writeHead(
-  bytes: Uint8Array,
-  type: number,
-  flags: number,
-  stream: number,
-  payloadBytes: number,
-): void {
-  writeU32BE(bytes, payloadBytes * 256 + type, 0);
-  bytes[4] = flags;
-  writeU32BE(bytes, stream, 5);
+  const block = encodePlainFields(Object.entries(fields));
+  return frame(FrameType.Headers, Flag.EndHeaders, STREAM, block);
 }

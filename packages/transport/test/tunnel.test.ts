@@ -9,8 +9,7 @@ import { describe, it } from "node:test";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
 import fc from "fast-check";
 import { FrameError } from "../src/frames.ts";
-import { decodeFields, encodeFields, type Fields } from "../src/plain-fields.ts";
-import { FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
+import { type Fields, FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
 
 const SEED = 20_260_103;
 const HEAD: Fields = {
@@ -64,24 +63,6 @@ function pair(): { dialler: Side; acceptor: Side } {
   assert.equal(acceptor.tunnel.takeReplies(), undefined);
   return { dialler, acceptor };
 }
-
-describe("plain fields", () => {
-  it("come out as they went in; what is cut or otherwise written is noticed", () => {
-    const block = encodeFields(HEAD);
-    assert.deepEqual(decodeFields(block), HEAD);
-    assert.deepEqual(decodeFields(encodeFields({ long: "x".repeat(70_000) })), {
-      long: "x".repeat(70_000),
-    });
-    for (let at = 1; at < block.length; at++) {
-      const some = decodeFields(block.subarray(0, at));
-      assert.ok(some === undefined || Object.keys(some).length < Object.keys(HEAD).length);
-    }
-    // An indexed field, a Huffman coded name, a length without end.
-    for (const bytes of [[0x82], [0, 0x83, 1, 2, 3, 0], [0, 0x7f, 0xff, 0xff, 0xff, 0xff]]) {
-      assert.equal(decodeFields(Uint8Array.from(bytes)), undefined);
-    }
-  });
-});
 
 describe("a tunnel", () => {
   it("carries heads, data and pings, wherever the bytes are cut", () => {

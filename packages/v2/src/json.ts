@@ -1,6 +1,6 @@
 /** JSON as Go's encoding/json writes it, which the v2 API's clients have always seen. */
 import { trimEndOf } from "@quorate/host";
-import { toUtf8 } from "@quorate/proto";
+import { fromLatin1, sequenceLength, toUtf8 } from "@quorate/proto";
 
 const SIMPLE = /^[ !#-%'-;=?-[\]-~]*$/;
 const BACKSLASH = 0x5c;
@@ -24,20 +24,21 @@ const SHORT: ReadonlyMap<number, number> = new Map([
  */
 export function goString(latin1: string): string {
   if (SIMPLE.test(latin1)) return `"${latin1}"`;
-  const out = new Uint8Array(latin1.length * MAX_ESCAPE_BYTES);
+  const bytes = fromLatin1(latin1);
+  const out = new Uint8Array(bytes.length * MAX_ESCAPE_BYTES);
   let size = 0;
-  for (let at = 0; at < latin1.length; ) {
-    const byte = latin1.charCodeAt(at);
-    const length = byte < 0x80 ? 1 : sequenceLength(latin1, at);
+  for (let at = 0; at < bytes.length; ) {
+    const byte = bytes[at];
+    const length = sequenceLength(bytes, at, bytes.length);
     if (length === 0) {
       size = writeEscape(out, size, REPLACEMENT);
       at++;
       continue;
     }
     if (length === 1 && isEscaped(byte)) size = writeEscape(out, size, byte);
-    else if (length === 3 && isSeparator(latin1, at))
-      size = writeEscape(out, size, 0x2000 | (latin1.charCodeAt(at + 2) & 0x3f));
-    else for (let i = 0; i < length; i++) out[size++] = latin1.charCodeAt(at + i);
+    else if (length === 3 && isSeparator(bytes, at))
+      size = writeEscape(out, size, 0x2000 | (bytes[at + 2] & 0x3f));
+    else for (let i = 0; i < length; i++) out[size++] = bytes[at + i];
     at += length;
   }
   return `"${toUtf8(out, 0, size)}"`;
@@ -49,9 +50,8 @@ function isEscaped(byte: number): boolean {
 }
 
 /** U+2028 or U+2029. */
-function isSeparator(s: string, at: number): boolean {
-  if (s.charCodeAt(at) !== 0xe2 || s.charCodeAt(at + 1) !== 0x80) return false;
-  return (s.charCodeAt(at + 2) & 0xfe) === 0xa8;
+function isSeparator(bytes: Uint8Array, at: number): boolean {
+  return bytes[at] === 0xe2 && bytes[at + 1] === 0x80 && (bytes[at + 2] & 0xfe) === 0xa8;
 }
 
 /** Writes the escape of a code below 0x10000; returns the place behind it. */
@@ -68,22 +68,6 @@ function writeEscape(out: Uint8Array, at: number, code: number): number {
     out[at + 2 + i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
   }
   return at + MAX_ESCAPE_BYTES;
-}
-
-/** Length of the UTF-8 sequence at `at`; 0 if there is none (Unicode 15, table 3-7). */
-function sequenceLength(s: string, at: number): number {
-  const first = s.charCodeAt(at);
-  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || at + length > s.length) return 0;
-  const second = s.charCodeAt(at + 1);
-  const low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
-  const high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
-  if (second < low || second > high) return 0;
-  for (let i = at + 2; i < at + length; i++) {
-    const byte = s.charCodeAt(i);
-    if (byte < 0x80 || byte > 0xbf) return 0;
-  }
-  return length;
 }
 
 /** A time as Go's time.Time marshals it: RFC 3339, the fraction without trailing zeros, in UTC. */

@@ -1,6 +1,7 @@
 /**
  * Reads one frame of a segment.
  */
+import { EMPTY, Reader, WireError } from "@quorate/proto";
 import { type RecordType, WORD_BYTES } from "./format.ts";
 import type { SegmentFile } from "./segment-file.ts";
 
@@ -40,27 +41,8 @@ function broken(reason: string, end?: number, isCut = false): BrokenFrame {
   return { kind: "broken", reason, end, isCut };
 }
 
-/** The end of the last varint that was read. */
-let varintEnd = 0;
-
-/**
- * Reads the varint at `at`, which must end before `limit`: exact up to 2^53; -1 if it does not end.
- * Sets `varintEnd`.
- */
-function varint(bytes: Uint8Array, at: number, limit: number): number {
-  let value = 0;
-  let scale = 1;
-  for (let i = at; i < limit; i++) {
-    const byte = bytes[i];
-    value += (byte & 0x7f) * scale;
-    if (byte < 0x80) {
-      varintEnd = i + 1;
-      return value;
-    }
-    scale *= 0x80;
-  }
-  return -1;
-}
+/** One for all records: none is read while another one is. */
+const reader = new Reader(EMPTY);
 
 /** The fields of a walpb.Record in `bytes`. */
 interface RecordFields {
@@ -76,15 +58,22 @@ interface RecordFields {
  * unknown field. @param limit the end of the bytes that may belong to the record
  */
 function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFields | undefined {
-  if (bytes[start] !== 0x08) return undefined;
-  const type = varint(bytes, start + 1, limit);
-  if (type < 0 || varintEnd >= limit || bytes[varintEnd] !== 0x10) return undefined;
-  const crc = varint(bytes, varintEnd + 1, limit);
-  if (crc < 0 || crc > 0xffff_ffff) return undefined;
-  if (varintEnd >= limit || bytes[varintEnd] !== 0x1a)
-    return { type, crc, dataStart: varintEnd, dataEnd: varintEnd };
-  const length = varint(bytes, varintEnd + 1, limit);
-  return length < 0 ? undefined : { type, crc, dataStart: varintEnd, dataEnd: varintEnd + length };
+  reader.reset(bytes, start, limit);
+  try {
+    if (reader.tag() !== 0x08) return undefined;
+    const type = reader.uint64();
+    if (reader.tag() !== 0x10) return undefined;
+    const crc = reader.uint64();
+    if (crc > 0xffff_ffff) return undefined;
+    const { pos } = reader;
+    if (pos === limit || bytes[pos] !== 0x1a) return { type, crc, dataStart: pos, dataEnd: pos };
+    reader.tag();
+    const length = reader.uint64();
+    return { type, crc, dataStart: reader.pos, dataEnd: reader.pos + length };
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
 }
 
 /** The frame at `offset`, a multiple of 8. */

@@ -10,7 +10,7 @@
  * passes of `validSnapshotMarks` and `replay`.
  */
 import type { Disk } from "@quorate/host";
-import { raftpb, walpb } from "@quorate/proto";
+import { EMPTY, Reader, raftpb, walpb } from "@quorate/proto";
 import { RecordType } from "./format.ts";
 import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
 import { type Replay, replay } from "./replay.ts";
@@ -58,30 +58,29 @@ class EntryHead {
   term = 0;
   index = 0;
   readonly data = { length: 0 };
-  #at = 0;
+  readonly #reader = new Reader(EMPTY);
 
-  /** False unless the fields are there in the order in which every writer has them. */
+  /**
+   * False unless the fields are there in the order in which every writer has them. Throws WireError
+   * for malformed ones.
+   */
   read(bytes: Uint8Array): boolean {
-    this.#at = 0;
-    this.type = this.#field(bytes, 0x08);
-    this.term = this.#field(bytes, 0x10);
-    this.index = this.#field(bytes, 0x18);
+    const reader = this.#reader;
+    reader.reset(bytes);
+    if (reader.tag() !== 0x08) return false;
+    this.type = reader.uint64();
+    if (reader.tag() !== 0x10) return false;
+    this.term = reader.uint64();
+    if (reader.tag() !== 0x18) return false;
+    this.index = reader.uint64();
+    this.data.length = 0;
     // An entry of a new term has no data.
-    const hasData = this.#at < bytes.length;
-    this.data.length = hasData ? this.#field(bytes, 0x22) : 0;
-    return this.index > 0 && this.#at + this.data.length === bytes.length;
-  }
-
-  /** The varint of a field; -1 if another one is there. */
-  #field(bytes: Uint8Array, tag: number): number {
-    if (bytes[this.#at++] !== tag) return -1;
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = bytes[this.#at++];
-      if (byte === undefined) return -1;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
+    if (reader.pos < reader.end) {
+      if (reader.tag() !== 0x22) return false;
+      const start = reader.content();
+      this.data.length = reader.pos - start;
     }
+    return this.index > 0 && reader.pos === reader.end;
   }
 }
 

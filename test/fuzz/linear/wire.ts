@@ -5,6 +5,8 @@
  */
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { http2, readU32BE } from "@quorate/proto";
+import { FrameSplitter } from "@quorate/rpc";
 
 /** A request; texts are latin1. */
 export interface RawRequest {
@@ -206,41 +208,15 @@ class Http1 implements Speaker {
   }
 }
 
-const FRAME = {
-  data: 0,
-  headers: 1,
-  reset: 3,
-  settings: 4,
-  ping: 6,
-  goaway: 7,
-  window: 8,
-  more: 9,
-};
-const FRAME_BYTES = 16_384;
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-function hpackText(text: string): Buffer {
-  const bytes = Buffer.from(text, "latin1");
-  const length: number[] = [];
-  if (bytes.length < 127) length.push(bytes.length);
-  else {
-    length.push(127);
-    let left = bytes.length - 127;
-    for (; left > 127; left >>= 7) length.push((left & 127) | 128);
-    length.push(left);
-  }
-  return Buffer.concat([Buffer.from(length), bytes]);
-}
+const {
+  DEFAULT_MAX_FRAME_BYTES: FRAME_BYTES,
+  DEFAULT_WINDOW_BYTES,
+  Flag,
+  FrameType,
+  frame,
+  MAX_WINDOW_BYTES,
+  Setting,
+} = http2;
 
 /** Header fields that HTTP/2 does not have. */
 const OF_HTTP1 = new Set(["connection", "host", "transfer-encoding", "upgrade", "keep-alive"]);
@@ -255,7 +231,6 @@ const INDEXED_STATUS: Readonly<Record<number, number>> = {
   141: 404,
   142: 500,
 };
-const MAX_WINDOW = 0x7fff_ffff;
 
 class Http2 implements Speaker {
   status = 0;
@@ -266,20 +241,29 @@ class Http2 implements Speaker {
   #body: Buffer = Buffer.alloc(0);
   #sent = 0;
   #streamWindow = 0;
-  #window = 65_535;
-  #initialWindow = 65_535;
-  #input: Buffer = Buffer.alloc(0);
+  #window = DEFAULT_WINDOW_BYTES;
+  #initialWindow = DEFAULT_WINDOW_BYTES;
+  readonly #splitter: FrameSplitter;
 
   constructor(socket: Socket) {
     this.#socket = socket;
     // A window of 2^31 - 1 for what comes.
     socket.write(
       Buffer.concat([
-        Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-        frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])),
-        frame(FRAME.window, 0, 0, Buffer.from([0x7f, 0xfe, 0, 0])),
+        Buffer.from(http2.PREFACE),
+        http2.settingsFrame([Setting.InitialWindowSize, MAX_WINDOW_BYTES]),
+        http2.windowUpdateFrame(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
       ]),
     );
+    this.#splitter = new FrameSplitter({
+      frame: (bytes, start, length, type, flags, stream) => {
+        this.#frame(type, flags, stream, bytes.subarray(start, start + length));
+        return true;
+      },
+      frameTooLong: (length) => {
+        throw new Error(`a frame of ${length} bytes`);
+      },
+    });
   }
 
   ask(request: RawRequest, done: (status: number) => void): void {
@@ -299,15 +283,16 @@ class Http2 implements Speaker {
       // Each by itself would be refused; with a text of a stranger's they are sent as they are.
       if (!OF_HTTP1.has(lower) || value.length > 200) fields.push([lower, value]);
     }
-    const block = Buffer.concat(
-      fields.flatMap(([name, value]) => [Buffer.from([0]), hpackText(name), hpackText(value)]),
-    );
-    const parts: Buffer[] = [];
+    const block = http2.encodePlainFields(fields);
+    const parts: Uint8Array[] = [];
     for (let at = 0; at === 0 || at < block.length; at += FRAME_BYTES) {
       const isLast = at + FRAME_BYTES >= block.length;
-      const flags = (isLast ? END_HEADERS : 0) | (at === 0 && body.length === 0 ? END_STREAM : 0);
+      const flags =
+        (isLast ? Flag.EndHeaders : 0) | (at === 0 && body.length === 0 ? Flag.EndStream : 0);
       const payload = block.subarray(at, at + FRAME_BYTES);
-      parts.push(frame(at === 0 ? FRAME.headers : FRAME.more, flags, this.#stream, payload));
+      parts.push(
+        frame(at === 0 ? FrameType.Headers : FrameType.Continuation, flags, this.#stream, payload),
+      );
     }
     this.#socket.write(Buffer.concat(parts));
     this.#body = body;
@@ -325,47 +310,40 @@ class Http2 implements Speaker {
       this.#sent += bytes;
       this.#streamWindow -= bytes;
       this.#window -= bytes;
-      const flags = this.#sent === this.#body.length ? END_STREAM : 0;
-      this.#socket.write(frame(FRAME.data, flags, this.#stream, payload));
+      const flags = this.#sent === this.#body.length ? Flag.EndStream : 0;
+      this.#socket.write(frame(FrameType.Data, flags, this.#stream, payload));
     }
   }
 
   take(chunk: Buffer): void {
-    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk]);
-    while (this.#input.length >= 9) {
-      const length = this.#input.readUIntBE(0, 3);
-      if (this.#input.length < 9 + length) break;
-      const [type, flags, stream] = [this.#input[3], this.#input[4], this.#input.readUInt32BE(5)];
-      const payload = this.#input.subarray(9, 9 + length);
-      this.#input = this.#input.subarray(9 + length);
-      this.#frame(type, flags, stream, payload);
-    }
+    this.#splitter.push(chunk, 0);
   }
 
-  #frame(type: number, flags: number, stream: number, payload: Buffer): void {
+  #frame(type: number, flags: number, stream: number, payload: Uint8Array): void {
     const isOurs = stream === this.#stream;
-    if (type === FRAME.settings && (flags & 1) === 0) {
+    if (type === FrameType.Settings && (flags & Flag.Ack) === 0) {
       for (let at = 0; at + 6 <= payload.length; at += 6) {
-        if (payload.readUInt16BE(at) !== 4) continue;
-        const initial = payload.readUInt32BE(at + 2);
+        if (((payload[at] << 8) | payload[at + 1]) !== Setting.InitialWindowSize) continue;
+        const initial = readU32BE(payload, at + 2);
         this.#streamWindow += initial - this.#initialWindow;
         this.#initialWindow = initial;
       }
-      this.#socket.write(frame(FRAME.settings, 1, 0, Buffer.alloc(0)));
+      this.#socket.write(frame(FrameType.Settings, Flag.Ack, 0));
       this.#pour();
-    } else if (type === FRAME.window && payload.length === 4) {
-      const more = payload.readUInt32BE(0);
-      if (stream === 0) this.#window = Math.min(MAX_WINDOW, this.#window + more);
+    } else if (type === FrameType.WindowUpdate && payload.length === 4) {
+      const more = readU32BE(payload, 0);
+      if (stream === 0) this.#window = Math.min(MAX_WINDOW_BYTES, this.#window + more);
       else if (isOurs) this.#streamWindow += more;
       this.#pour();
-    } else if (type === FRAME.ping && (flags & 1) === 0)
-      this.#socket.write(frame(FRAME.ping, 1, 0, Buffer.from(payload)));
-    else if (type === FRAME.headers && isOurs && this.status === 0)
+    } else if (type === FrameType.Ping && (flags & Flag.Ack) === 0)
+      this.#socket.write(frame(FrameType.Ping, Flag.Ack, 0, payload));
+    else if (type === FrameType.Headers && isOurs && this.status === 0)
       this.status = INDEXED_STATUS[payload[0]] ?? 1;
-    if (type === FRAME.goaway) this.isWhole = false;
-    const isLast = type === FRAME.data || type === FRAME.headers;
-    const isOver = isOurs && (type === FRAME.reset || (isLast && (flags & END_STREAM) !== 0));
-    if (!isOver && type !== FRAME.goaway) return;
+    if (type === FrameType.GoAway) this.isWhole = false;
+    const isLast = type === FrameType.Data || type === FrameType.Headers;
+    const isOver =
+      isOurs && (type === FrameType.RstStream || (isLast && (flags & Flag.EndStream) !== 0));
+    if (!isOver && type !== FrameType.GoAway) return;
     // What was not sent is not sent any more.
     if (this.#sent < this.#body.length) this.isWhole = false;
     this.#body = Buffer.alloc(0);

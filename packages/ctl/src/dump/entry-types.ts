@@ -1,7 +1,7 @@
 /**
  * The entry types of --entry-type, with etcd-dump-logs' names, and how each is printed.
  */
-import { idToHex, raftpb } from "@quorate/proto";
+import { idToHex, raftpb, WireError } from "@quorate/proto";
 import { protoText } from "./proto-text.ts";
 import { wireFields } from "./wire.ts";
 
@@ -53,7 +53,7 @@ function decode({ type, data }: raftpb.Entry, maxBytes: number): Decoded {
       fields: new Set([...wireFields(data)].map((one) => one.number)),
     };
   } catch (error) {
-    if (error instanceof RangeError) return { type, text: undefined, fields: new Set() };
+    if (error instanceof WireError) return { type, text: undefined, fields: new Set() };
     throw error;
   }
 }

@@ -15,7 +15,7 @@ const FIRST: Readonly<Record<string, string>> = { "etcdserverpb.InternalRaftRequ
 
 /**
  * The text of an encoded message. Fields are in the order of etcd's declaration; zeros are left out
- * as in Go; unknown fields come last, under their number. Throws RangeError if the bytes are not
+ * as in Go; unknown fields come last, under their number. Throws WireError if the bytes are not
  * such a message.
  * @param typeName such as "etcdserverpb.InternalRaftRequest"
  * @param maxBytes of a string or bytes; of a longer one the beginning is shown, and its size

@@ -10,7 +10,7 @@
  * exactly if its root has no children.
  */
 
-import type { JsonObject } from "@quorate/kube-storage";
+import { type JsonObject, MAX_JSON_DEPTH } from "@quorate/kube-storage";
 import { defined } from "@quorate/proto";
 import { type Path, type PathElement, parsePathElement, sortPathElements } from "./path-element.ts";
 
@@ -178,9 +178,6 @@ export function pathsOf(set: FieldSet): Path[] {
   return paths;
 }
 
-/** Deeper sets are refused. Objects are not deeper either (patch-limits.ts). */
-const MAX_DEPTH = 1000;
-
 const NOTHING: JsonObject = {};
 
 /**
@@ -201,7 +198,7 @@ export function fieldSetFromJson(json: JsonObject): FieldSet {
 function readNode(json: unknown, depth: number): FieldSet {
   if (json === null) return { member: true, children: undefined };
   if (typeof json !== "object" || Array.isArray(json)) throw new Error("expected an object");
-  if (depth > MAX_DEPTH) throw new Error("exceeded max depth");
+  if (depth > MAX_JSON_DEPTH) throw new Error("exceeded max depth");
   const children = readChildren(json as JsonObject, depth);
   const member = children === undefined || Object.hasOwn(json as JsonObject, ".");
   return { member, children };

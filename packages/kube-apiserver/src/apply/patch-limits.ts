@@ -1,5 +1,5 @@
 /** Bounds of patches and of what they produce. */
-import { ApiError, badRequest, fitsDepth } from "@quorate/kube-storage";
+import { ApiError, badRequest, fitsDepth, MAX_JSON_DEPTH } from "@quorate/kube-storage";
 
 /** Operations of a JSON patch (apiserver: endpoints/handlers/patch.go). */
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
@@ -13,16 +13,13 @@ export const MAX_JSON_PATCH_COPY_BYTES = 3 * 1024 * 1024;
  */
 export const MAX_JSON_PATCH_MOVED_ITEMS = 10_000_000;
 
-/** Levels of maps and lists in an object. Walks over objects are recursive. */
-export const MAX_OBJECT_DEPTH = 1000;
-
 /**
- * Refuses values that are nested deeper than MAX_OBJECT_DEPTH.
+ * Refuses values that are nested deeper than MAX_JSON_DEPTH.
  * @throws ApiError 400
  */
 export function checkDepth(value: unknown): void {
-  if (!fitsDepth(value, MAX_OBJECT_DEPTH)) {
-    throw badRequest(`the object is nested deeper than ${MAX_OBJECT_DEPTH} levels`);
+  if (!fitsDepth(value, MAX_JSON_DEPTH)) {
+    throw badRequest(`the object is nested deeper than ${MAX_JSON_DEPTH} levels`);
   }
 }
 

@@ -1,9 +1,8 @@
 /** Patches: limits, errors, and that they change nothing but their result. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, type KubeObject } from "@quorate/kube-storage";
+import { ApiError, type KubeObject, MAX_JSON_DEPTH } from "@quorate/kube-storage";
 import { applyPatch } from "../../src/apply/apply-patch.ts";
-import { MAX_OBJECT_DEPTH } from "../../src/apply/patch-limits.ts";
 import { caseOf } from "./support/cases.ts";
 import type { PatchCase } from "./support/evaluate.ts";
 import { STRATEGIC } from "./support/thing.ts";
@@ -58,10 +57,10 @@ test("the copies of a JSON patch add at most 3 MiB", () => {
 });
 
 test("patches and their results are nested at most 1,000 levels", () => {
-  const fits = nested(MAX_OBJECT_DEPTH - 1);
+  const fits = nested(MAX_JSON_DEPTH - 1);
   assert.ok(applyPatch(MERGE, OBJECT, { data: fits }, undefined));
   refuses(400, /nested deeper than 1000 levels/, () =>
-    applyPatch(MERGE, OBJECT, { data: nested(MAX_OBJECT_DEPTH) }, undefined),
+    applyPatch(MERGE, OBJECT, { data: nested(MAX_JSON_DEPTH) }, undefined),
   );
   refuses(400, /nested deeper/, () =>
     applyPatch(STRATEGIC_MERGE, OBJECT, { data: nested(100_000) }, STRATEGIC),

@@ -116,7 +116,7 @@ function readAlias(reader: Reader, type: ValueType): unknown {
 }
 
 const DOUBLE = new Float64Array(1);
-const DOUBLE_BYTES = new Uint8Array(DOUBLE.buffer);
+const DOUBLE_BITS = new BigUint64Array(DOUBLE.buffer);
 
 function readScalar(reader: Reader, scalar: string): unknown {
   switch (scalar) {
@@ -136,9 +136,7 @@ function readScalar(reader: Reader, scalar: string): unknown {
 }
 
 function readDouble(reader: Reader): number {
-  if (reader.end - reader.pos < 8) throw new WireError("truncated", reader.pos);
-  DOUBLE_BYTES.set(reader.bytes.subarray(reader.pos, reader.pos + 8));
-  reader.pos += 8;
+  DOUBLE_BITS[0] = reader.fixed64();
   return DOUBLE[0];
 }
 

@@ -88,10 +88,7 @@ export class AccessControl implements AuthObserver {
         },
         deps.tokenTtlSeconds || DEFAULT_TTL_SECONDS,
       );
-    this.passwords = new Passwords(secrets.hasher, {
-      cost: deps.bcryptCost,
-      threads: secrets.threads,
-    });
+    this.passwords = new Passwords({ ...secrets, clock: deps.clock }, deps.bcryptCost);
     this.#tokenEnds = new TokenEnds(deps.clock, () => this.changed());
     this.authority = new UserAuthority({
       tokenEnds: this.#tokenEnds,

@@ -5,10 +5,12 @@
  *
  *     UserAdd, ChangePassword   -> hash    -> the entry has the hash alone
  *     Authenticate              -> verify  -> equally long for a user that does not exist
+ *                                          -> at once for a password that was shown just now
  */
 import { errorOf, fromUtf8, GrpcCode, utf8Length } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
 import { FairLimiter } from "../reads/fair-limiter.ts";
+import { type ShownPasswordDeps, ShownPasswords } from "./shown-passwords.ts";
 
 /** Computes hashes off the event loop. */
 export interface PasswordHasher {
@@ -33,19 +35,24 @@ export interface HashCaller {
   readonly cancelled: boolean;
 }
 
+export interface PasswordDeps extends ShownPasswordDeps {
+  readonly hasher: PasswordHasher;
+  /** Hashes that the hasher computes at once. */
+  readonly threads: number;
+}
+
 export class Passwords {
   readonly #hasher: PasswordHasher;
   readonly #cost: number;
   readonly #limiter: FairLimiter;
+  readonly #shown: ShownPasswords;
 
-  /** @param threads hashes that the hasher computes at once */
-  constructor(
-    hasher: PasswordHasher,
-    options: { readonly cost: number; readonly threads: number },
-  ) {
-    this.#hasher = hasher;
-    this.#cost = options.cost;
-    const maxRunning = Math.min(options.threads, MAX_RUNNING_HASHES);
+  /** @param cost of the hashes that are made */
+  constructor(deps: PasswordDeps, cost: number) {
+    this.#hasher = deps.hasher;
+    this.#cost = cost;
+    this.#shown = new ShownPasswords(deps);
+    const maxRunning = Math.min(deps.threads, MAX_RUNNING_HASHES);
     this.#limiter = new FairLimiter({
       maxRunning,
       maxRunningPerClient: maxRunning,
@@ -74,7 +81,7 @@ export class Passwords {
   }
 
   /**
-   * Whether a password is right.
+   * Whether a password is right. One that was right a short time ago costs no hash.
    * @param hash of the user; undefined: there is none, which takes as long and is false
    * @param like a hash of another user, whose cost counts where there is none
    * @throws EtcdError TooManyRequests, Canceled
@@ -85,10 +92,13 @@ export class Passwords {
     caller: HashCaller,
     like?: Uint8Array,
   ): Promise<boolean> {
+    if (hash !== undefined && this.#shown.has(password, hash)) return Promise.resolve(true);
     return this.#turn(caller, async () => {
       const wanted = hash === undefined ? this.#decoy(like) : textOf(hash);
       const isRight = await this.#hasher.verify(password, wanted);
-      return isRight && hash !== undefined;
+      if (!isRight || hash === undefined) return false;
+      this.#shown.note(password, hash);
+      return true;
     });
   }
 

@@ -11,7 +11,10 @@ const TOKEN_LETTERS = 16;
 /** The largest multiple of the letters in a byte: bytes from here on would favour some letters. */
 const FAIR_BELOW: number = 256 - (256 % LETTERS.length);
 
-/** Tokens of all users, and of one; the oldest ends for one more. */
+/**
+ * Tokens of all users, and of one. For one more, the oldest of the user ends where that has more
+ * than an equal share, so that who logs in all the time ends no others' tokens; else the oldest.
+ */
 export const MAX_TOKENS = 100_000;
 export const MAX_TOKENS_OF_ONE_USER = 50_000;
 /** Tokens that one look for ended ones goes through, at most; the next look goes on there. */
@@ -68,7 +71,10 @@ export class SimpleTokens {
     if (this.#tokens.has(text)) return;
     const own = this.#byUser.get(user) ?? new Set();
     if (own.size >= MAX_TOKENS_OF_ONE_USER) this.#drop(first(own));
-    if (this.#tokens.size >= MAX_TOKENS) this.#drop(first(this.#tokens.values()));
+    if (this.#tokens.size >= MAX_TOKENS) {
+      const hasMost = own.size > MAX_TOKENS / this.#byUser.size;
+      this.#drop(first(hasMost ? own : this.#tokens.values()));
+    }
     const token = { text, user, endsMs: this.#clock.monotonicMs() + this.#ttlMs };
     this.#tokens.set(text, token);
     own.add(token);

@@ -52,7 +52,7 @@ export class SharedTurns {
       if (slice.isOver) break;
     }
     slice.end();
-    this.#turns.atEnd(() => {
+    this.#turns.clock.endOfTurn(() => {
       this.#hasRun = false;
       if (this.#queue.size > 0) this.#slice();
     });

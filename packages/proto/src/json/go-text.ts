@@ -12,8 +12,14 @@ const SHORT: { readonly [code: number]: string } = {
   13: "\\r",
   92: "\\\\",
 };
-const UNSAFE = /[<>&\u2028\u2029]/;
-const UNSAFE_ALL = /[<>&\u2028\u2029]/g;
+/** What encoding/json escapes and JSON.stringify does not. */
+const UNSAFE: readonly (readonly [char: string, escaped: string])[] = [
+  ["<", "\\u003c"],
+  [">", "\\u003e"],
+  ["&", "\\u0026"],
+  ["\u2028", "\\u2028"],
+  ["\u2029", "\\u2029"],
+];
 /** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
@@ -49,8 +55,9 @@ export function quoteText(text: string): string {
 
 /** JSON text with the characters escaped that encoding/json escapes and JSON.stringify does not. */
 export function escapeGoJson(json: string): string {
-  if (!UNSAFE.test(json)) return json;
-  return json.replace(UNSAFE_ALL, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
+  let text = json;
+  for (const [char, escaped] of UNSAFE) text = text.replaceAll(char, escaped);
+  return text;
 }
 
 /** Whether Go's unicode.IsPrint holds of one character. */

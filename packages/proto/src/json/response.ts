@@ -7,7 +7,7 @@
  */
 import { alloc, EMPTY, fromLatin1 } from "../wire/bytes.ts";
 import { WireError } from "../wire/error.ts";
-import { MAX_NESTING_DEPTH } from "../wire/reader.ts";
+import { MAX_NESTING_DEPTH, type Reader } from "../wire/reader.ts";
 import { base64Length, putBase64 } from "./base64.ts";
 import { MAX_DECIMAL_BYTES, putDecimal, putDecimalWords, putSignedWords } from "./decimal.ts";
 import { MAX_ESCAPE_BYTES, putEscaped } from "./escape.ts";
@@ -46,6 +46,7 @@ interface Frame {
 
 class Transcoding {
   readonly #input: WireInput;
+  readonly #reader: Reader;
   readonly #html: boolean;
   out: Uint8Array;
   at = 0;
@@ -65,6 +66,7 @@ class Transcoding {
   constructor(type: JsonMessage, message: Uint8Array | WirePieces, html: boolean, out: Uint8Array) {
     this.#type = type;
     this.#input = new WireInput(message);
+    this.#reader = this.#input.reader;
     this.#html = html;
     this.out = out;
   }
@@ -77,7 +79,7 @@ class Transcoding {
       this.#byte(0x7b);
     }
     while (this.at < limit) {
-      if (this.#parent === undefined ? input.atEnd() : input.offset >= this.#end) {
+      if (this.#parent === undefined ? input.atEnd() : this.#reader.offset >= this.#end) {
         this.#closeMessage();
         if (this.done) return;
       } else this.#field();
@@ -104,10 +106,8 @@ class Transcoding {
   }
 
   #field(): void {
-    const input = this.#input;
-    input.head();
-    const tag = input.uint32();
-    if (tag < 8) throw new WireError("bad field number", input.offset);
+    this.#input.head();
+    const tag = this.#reader.tag();
     const field = this.#type.byNumber(tag >>> 3);
     if (field === undefined) this.#skip(tag);
     else if (tag === field.tag) {
@@ -121,22 +121,8 @@ class Transcoding {
   /** As protobuf does with fields that it does not know. */
   #skip(tag: number): void {
     const input = this.#input;
-    switch (tag & 7) {
-      case 0:
-        input.varint();
-        break;
-      case 1:
-        input.value(8);
-        break;
-      case 2:
-        input.value(input.uint32());
-        break;
-      case 5:
-        input.value(4);
-        break;
-      default:
-        throw new WireError(`unsupported wire type ${tag & 7}`, input.offset);
-    }
+    if ((tag & 7) === 2) input.content(input.size());
+    else this.#reader.skip(tag, {});
   }
 
   /** Writes what stands before the value of a field, and makes space for `size` bytes behind it. */
@@ -150,7 +136,7 @@ class Transcoding {
       return;
     }
     if (field.index <= last || (this.#oneofs & field.oneofBit) !== 0)
-      throw new WireError(`${this.#type.typeName}.${field.name} out of order`, this.#input.offset);
+      throw new WireError(`${this.#type.typeName}.${field.name} out of order`, this.#reader.offset);
     if (this.#list) out[this.at++] = 0x5d;
     if (last >= 0) out[this.at++] = COMMA;
     let { at } = this;
@@ -163,12 +149,11 @@ class Transcoding {
   }
 
   #openMessage(field: JsonField, type: JsonMessage): void {
-    const input = this.#input;
-    const size = input.uint32();
-    const end = input.offset + size;
-    if (end > this.#end) throw new WireError("length past the end", input.offset);
-    if (++this.#depth > MAX_NESTING_DEPTH)
-      throw new WireError("messages nested too deep", input.offset);
+    const size = this.#input.size();
+    const { offset } = this.#reader;
+    const end = offset + size;
+    if (end > this.#end) throw new WireError("length past the end", offset);
+    if (++this.#depth > MAX_NESTING_DEPTH) throw new WireError("messages nested too deep", offset);
     this.#label(field, 1);
     this.#parent = {
       type: this.#type,
@@ -194,8 +179,8 @@ class Transcoding {
       this.done = true;
       return;
     }
-    if (this.#input.offset > this.#end)
-      throw new WireError("length past the end", this.#input.offset);
+    const { offset } = this.#reader;
+    if (offset > this.#end) throw new WireError("length past the end", offset);
     this.#depth--;
     this.#type = frame.type;
     this.#end = frame.end;
@@ -207,20 +192,20 @@ class Transcoding {
 
   #text(field: JsonField): void {
     const input = this.#input;
-    const size = input.uint32();
+    const size = input.size();
     if (size === 0 && !field.repeated && field.oneofBit === 0) return;
-    const start = input.value(size);
+    const start = input.content(size);
     const isBytes = field.kind === "bytes";
     this.#label(field, isBytes ? base64Length(size) : size * MAX_ESCAPE_BYTES);
     const { out } = this;
     out[this.at++] = QUOTE;
-    const { bytes } = input;
+    const { bytes, offset } = this.#reader;
     const end = start + size;
     const at = isBytes
       ? putBase64(out, this.at, bytes, start, end)
       : putEscaped(out, this.at, bytes, start, end, this.#html);
     if (at < 0) {
-      const error = new WireError("invalid UTF-8", input.offset - size);
+      const error = new WireError("invalid UTF-8", offset - size);
       throw error.locate(this.#type.typeName, field.name);
     }
     out[at] = QUOTE;
@@ -228,8 +213,8 @@ class Transcoding {
   }
 
   #number(field: JsonField): void {
-    const lo = this.#input.varint();
-    const { hi } = this.#input;
+    const lo = this.#reader.varint();
+    const { hi } = this.#reader;
     if ((lo | hi) === 0 && !field.repeated && field.oneofBit === 0) return;
     this.#label(field, MAX_DECIMAL_BYTES);
     this.#integer(field, lo, hi);
@@ -237,13 +222,13 @@ class Transcoding {
 
   #packed(field: JsonField): void {
     const input = this.#input;
-    const size = input.uint32();
+    const reader = this.#reader;
     // The list is whole in one piece, so that its end is an offset in the present bytes.
-    const start = input.value(size);
-    const end = input.pos;
-    input.pos = start;
-    while (input.pos < end) this.#number(field);
-    if (input.pos !== end) throw new WireError("length past the end", input.offset);
+    const start = input.content(input.size());
+    const end = reader.pos;
+    reader.pos = start;
+    while (reader.pos < end) this.#number(field);
+    if (reader.pos !== end) throw new WireError("length past the end", reader.offset);
   }
 
   #integer(field: JsonField, lo: number, hi: number): void {

@@ -27,16 +27,18 @@ export class TooMuchWorkError extends WireError {
 const TWO_32 = 0x1_0000_0000;
 
 export class Reader {
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   /** Offset of the next byte. */
   pos = 0;
   /** End of the message being read. */
   end: number;
+  /** High word of the last varint, whose low word was the result. */
+  hi = 0;
+  /** Offset of bytes[0] in the message. */
+  private base = 0;
   private depth = 0;
   /** Remaining work, in units of WORK. */
   private workLeft: number;
-  // High word of the last varint of read64, which returns the low word.
-  private hi = 0;
 
   /**
    * @param maxWork limit of work, in units of WORK, beyond which it throws TooMuchWorkError;
@@ -48,6 +50,32 @@ export class Reader {
     this.workLeft = maxWork;
   }
 
+  /**
+   * Begins to read bytes[start, end), without a limit of work: one reader serves many small
+   * messages.
+   */
+  reset(bytes: Uint8Array, start = 0, end: number = bytes.length): void {
+    this.bytes = bytes;
+    this.pos = start;
+    this.end = end;
+    this.base = 0;
+    this.depth = 0;
+    this.workLeft = UNBOUNDED_WORK;
+  }
+
+  /** Goes on with the bytes of the message that follow those read so far. */
+  continueWith(bytes: Uint8Array): void {
+    this.base += this.pos;
+    this.bytes = bytes;
+    this.pos = 0;
+    this.end = bytes.length;
+  }
+
+  /** Offset of the next byte in the message. */
+  get offset(): number {
+    return this.base + this.pos;
+  }
+
   /** The next field's tag. */
   tag(): number {
     const at = this.pos;
@@ -57,13 +85,13 @@ export class Reader {
       this.pos = at + 1;
       return first;
     }
-    const tag = this.read64();
-    if (this.hi !== 0 || tag < 8) throw new WireError("bad field number", at);
+    const tag = this.varint();
+    if (this.hi !== 0 || tag < 8) throw this.failure("bad field number", at);
     return tag;
   }
 
   bool(): boolean {
-    const lo = this.read64();
+    const lo = this.varint();
     return lo !== 0 || this.hi !== 0;
   }
 
@@ -74,7 +102,7 @@ export class Reader {
       this.pos++;
       return first;
     }
-    return this.read64();
+    return this.varint();
   }
 
   /** int32 or enum. */
@@ -90,8 +118,9 @@ export class Reader {
       this.pos = at + 1;
       return first;
     }
-    const lo = this.read64();
-    if (this.hi > 0x1f_ffff) throw new WireError("not a safe integer", at);
+    const lo = this.varint();
+    if (this.hi === 0) return lo;
+    if (this.hi > 0x1f_ffff) throw this.failure("not a safe integer", at);
     return this.hi * TWO_32 + lo;
   }
 
@@ -100,7 +129,7 @@ export class Reader {
     const at = this.pos;
     const value = this.int64Inexact();
     if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER)
-      throw new WireError("not a safe integer", at);
+      throw this.failure("not a safe integer", at);
     return value;
   }
 
@@ -130,22 +159,45 @@ export class Reader {
       this.pos = at + 1;
       return first;
     }
-    const lo = this.read64();
+    const lo = this.varint();
     return (this.hi | 0) * TWO_32 + lo;
   }
 
   /** uint64 as an unsigned bigint. */
   bigUint64(): bigint {
-    WORDS[LO] = this.read64();
+    WORDS[LO] = this.varint();
     WORDS[HI] = this.hi;
     return U64[0];
   }
 
   /** int64 as a signed bigint. */
   bigInt64(): bigint {
-    WORDS[LO] = this.read64();
+    WORDS[LO] = this.varint();
     WORDS[HI] = this.hi;
     return I64[0];
+  }
+
+  /** Eight bytes, little-endian, as an unsigned bigint. */
+  fixed64(): bigint {
+    WORDS[LO] = this.fixed32();
+    WORDS[HI] = this.fixed32();
+    return U64[0];
+  }
+
+  /** Four bytes, little-endian, as an unsigned number. */
+  fixed32(): number {
+    const { bytes, pos } = this;
+    this.advance(4);
+    const high = (bytes[pos + 3] << 24) | (bytes[pos + 2] << 16);
+    return (high | (bytes[pos + 1] << 8) | bytes[pos]) >>> 0;
+  }
+
+  /** Moves behind the content of a length-delimited field; returns where the content begins. */
+  content(): number {
+    const length = this.length();
+    const start = this.pos;
+    this.pos = start + length;
+    return start;
   }
 
   /** A length-delimited field as a view of the input. */
@@ -179,7 +231,7 @@ export class Reader {
     this.pos = start + length;
     const text = toUtf8(this.bytes, start, this.pos);
     if (text.includes("\ufffd") && !sameUtf8(text, this.bytes, start, this.pos))
-      throw new WireError("invalid UTF-8", start);
+      throw this.failure("invalid UTF-8", start);
     return text;
   }
 
@@ -207,7 +259,7 @@ export class Reader {
 
   /** As enter(), for types that can contain themselves: limits the depth. */
   enterNested(): number {
-    if (++this.depth > MAX_NESTING_DEPTH) throw new WireError("messages nested too deep", this.pos);
+    if (++this.depth > MAX_NESTING_DEPTH) throw this.failure("messages nested too deep", this.pos);
     return this.enter();
   }
 
@@ -225,23 +277,22 @@ export class Reader {
    * another wire type.
    */
   skip(tag: number, fields: FieldNames): void {
-    if (fields[tag >>> 3] !== undefined)
-      throw new WireError(`wrong wire type ${tag & 7}`, this.pos);
+    if (fields[tag >>> 3] !== undefined) throw this.failure(`wrong wire type ${tag & 7}`, this.pos);
     switch (tag & 7) {
       case 0:
-        this.read64();
+        this.varint();
         break;
       case 1:
         this.advance(8);
         break;
       case 2:
-        this.advance(this.length());
+        this.content();
         break;
       case 5:
         this.advance(4);
         break;
       default:
-        throw new WireError(`unsupported wire type ${tag & 7}`, this.pos);
+        throw this.failure(`unsupported wire type ${tag & 7}`, this.pos);
     }
   }
 
@@ -252,26 +303,30 @@ export class Reader {
     return e instanceof WireError ? e.locate(typeName, fields[tag >>> 3] ?? "") : e;
   }
 
+  private failure(reason: string, at: number): WireError {
+    return new WireError(reason, this.base + at);
+  }
+
   private length(): number {
     const at = this.pos;
     const first = this.bytes[at];
     let length = first;
     if (first < 0x80 && at < this.end) this.pos = at + 1;
     else {
-      length = this.read64();
-      if (this.hi !== 0) throw new WireError("length past the end", at);
+      length = this.varint();
+      if (this.hi !== 0) throw this.failure("length past the end", at);
     }
-    if (length > this.end - this.pos) throw new WireError("length past the end", at);
+    if (length > this.end - this.pos) throw this.failure("length past the end", at);
     return length;
   }
 
   private advance(n: number): void {
-    if (n > this.end - this.pos) throw new WireError("truncated", this.pos);
+    if (n > this.end - this.pos) throw this.failure("truncated", this.pos);
     this.pos += n;
   }
 
-  // Reads a varint of up to 64 bits: returns its low word, stores its high word in this.hi.
-  private read64(): number {
+  /** A varint of up to 64 bits: returns its low word, stores its high word in `hi`. */
+  varint(): number {
     const bytes = this.bytes;
     const end = this.end;
     const start = this.pos;
@@ -279,7 +334,7 @@ export class Reader {
     let lo = 0;
     let b = 0;
     for (let shift = 0; shift < 28; shift += 7) {
-      if (pos >= end) throw new WireError("truncated varint", start);
+      if (pos >= end) throw this.failure("truncated varint", start);
       b = bytes[pos++];
       lo |= (b & 0x7f) << shift;
       if (b < 0x80) {
@@ -288,15 +343,15 @@ export class Reader {
         return lo;
       }
     }
-    if (pos >= end) throw new WireError("truncated varint", start);
+    if (pos >= end) throw this.failure("truncated varint", start);
     b = bytes[pos++];
     lo |= b << 28;
     let hi = (b & 0x7f) >>> 4;
     for (let shift = 3; b >= 0x80; shift += 7) {
-      if (pos >= end) throw new WireError("truncated varint", start);
+      if (pos >= end) throw this.failure("truncated varint", start);
       b = bytes[pos++];
       // The tenth byte has the last bit.
-      if (shift === 31 && b > 1) throw new WireError("varint over 64 bits", start);
+      if (shift === 31 && b > 1) throw this.failure("varint over 64 bits", start);
       hi |= (b & 0x7f) << shift;
     }
     this.pos = pos;

@@ -23,11 +23,11 @@ import {
   addressOf,
   alternativeNames,
   certifiedPeer,
-  type Door,
   demandsClientCertificate,
   followingTlsServer,
   handshakeFailure,
   hostOf,
+  type OpenDoor,
   OpenTlsSockets,
   openDoor,
   refuseCertificate,
@@ -67,7 +67,7 @@ export class Listener implements AcceptedOwner {
   readonly #owner: ListenerOwner;
   readonly #slots: ConnectionSlots;
   readonly #maxConnections: number;
-  #door: Door | undefined;
+  #door: OpenDoor | undefined;
   readonly #tlsServer: TlsServer | undefined;
   readonly #byRawSocket = new WeakMap<object, Accepted>();
   /** Unsubscribes from new TLS options. */

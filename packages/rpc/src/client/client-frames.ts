@@ -1,5 +1,5 @@
 /** The frames that a server sends to a client (RFC 9113 section 6). */
-import { GrpcCode } from "@quorate/proto";
+import { GrpcCode, readU32BE } from "@quorate/proto";
 import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
@@ -14,7 +14,7 @@ import {
   Setting,
 } from "../http2/constants.ts";
 import type { FrameHandler } from "../http2/frame-splitter.ts";
-import { readU32, writePing, writeSettingsAck, writeWindowUpdate } from "../http2/frames.ts";
+import { writePing, writeSettingsAck, writeWindowUpdate } from "../http2/frames.ts";
 import { HeaderBlock } from "../http2/header-block.ts";
 import type { Status } from "../service.ts";
 import type { ClientState } from "./client-state.ts";
@@ -182,7 +182,7 @@ export class ClientFrames implements FrameHandler {
     if (call === undefined) return this.#isKnown(streamId);
     this.#state.calls.delete(streamId);
     this.#state.close(call.stream);
-    const code = readU32(bytes, start);
+    const code = readU32BE(bytes, start);
     call.aborted(statusOfReset(code), code !== ErrorCode.RefusedStream);
     return !this.#state.ending;
   }
@@ -193,7 +193,7 @@ export class ClientFrames implements FrameHandler {
       return this.#state.fail(ErrorCode.FrameSizeError, "a setting does not have six bytes");
     for (let at = start; at < start + length; at += 6) {
       const id = (bytes[at] << 8) | bytes[at + 1];
-      const value = readU32(bytes, at + 2);
+      const value = readU32BE(bytes, at + 2);
       if (id === Setting.MaxConcurrentStreams) this.#state.maxStreams = value;
       else if (id === Setting.HeaderTableSize) this.#state.sender.encoder.limitTable(value);
       else if (id === Setting.InitialWindowSize && !this.#setStreamWindow(value)) return false;
@@ -217,8 +217,8 @@ export class ClientFrames implements FrameHandler {
   #goAway(bytes: Uint8Array, start: number, length: number): boolean {
     if (length < 8) return this.#state.fail(ErrorCode.FrameSizeError, "GOAWAY is too short");
     this.#state.isDraining = true;
-    const last = readU32(bytes, start) & MAX_STREAM_ID;
-    const code = readU32(bytes, start + 4);
+    const last = readU32BE(bytes, start) & MAX_STREAM_ID;
+    const code = readU32BE(bytes, start + 4);
     const status = {
       code: GrpcCode.Unavailable,
       message: `the connection is draining (GOAWAY ${CODE_NAMES[code] ?? code})`,
@@ -234,7 +234,7 @@ export class ClientFrames implements FrameHandler {
   #windowUpdate(bytes: Uint8Array, start: number, length: number, streamId: number): boolean {
     if (length !== 4)
       return this.#state.fail(ErrorCode.FrameSizeError, "WINDOW_UPDATE does not have four bytes");
-    const increment = readU32(bytes, start) & MAX_WINDOW_BYTES;
+    const increment = readU32BE(bytes, start) & MAX_WINDOW_BYTES;
     const call = streamId === 0 ? undefined : this.#state.calls.get(streamId);
     const isInRange =
       streamId === 0

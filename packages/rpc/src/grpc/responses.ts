@@ -6,7 +6,7 @@ import { alloc, GrpcCode, writeU32BE } from "@quorate/proto";
 import { Indexing } from "../hpack/encoder.ts";
 import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import { constantFields, type FieldList } from "../http2/field-encoder.ts";
-import { putFrameHeader, putU32 } from "../http2/frames.ts";
+import { putFrameHeader } from "../http2/frames.ts";
 import type { Output } from "../http2/output.ts";
 import type { Sender } from "../http2/sender.ts";
 import type { Http2Stream, SendPiece } from "../http2/stream.ts";
@@ -127,7 +127,7 @@ function writeMessageFrame(
   const bytes = out.bytes;
   at = putFrameHeader(bytes, at, PREFIX_BYTES + sizeBytes, FrameType.Data, 0, streamId);
   bytes[at] = 0;
-  putU32(bytes, at + 1, sizeBytes);
+  writeU32BE(bytes, sizeBytes, at + 1);
   if (message instanceof Uint8Array) out.append(message, 0, message.length);
   else for (let i = 0; i < message.length; i++) out.append(message[i], 0, message[i].length);
 }

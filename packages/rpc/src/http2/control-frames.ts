@@ -2,6 +2,7 @@
  * The frames that carry no part of a message: PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY and
  * WINDOW_UPDATE.
  */
+import { readU32BE } from "@quorate/proto";
 import type { ConnectionState } from "./connection-state.ts";
 import {
   DEFAULT_MAX_FRAME_BYTES,
@@ -12,7 +13,7 @@ import {
   MAX_WINDOW_BYTES,
   Setting,
 } from "./constants.ts";
-import { readU32, writePing, writeSettingsAck } from "./frames.ts";
+import { writePing, writeSettingsAck } from "./frames.ts";
 
 /**
  * The payload of the PING behind the first GOAWAY; its acknowledgement shows that the client
@@ -29,7 +30,7 @@ export function onPriority(
 ): boolean {
   if (streamId === 0) return state.fail(ErrorCode.ProtocolError, "PRIORITY of the connection");
   if (length !== 5) return state.rejectFrame(streamId, ErrorCode.FrameSizeError);
-  if ((readU32(bytes, start) & MAX_STREAM_ID) === streamId)
+  if ((readU32BE(bytes, start) & MAX_STREAM_ID) === streamId)
     return state.rejectFrame(streamId, ErrorCode.ProtocolError);
   return state.idle(1);
 }
@@ -68,7 +69,7 @@ export function onSettings(
   let windowBytes = state.sender.streamWindowBytes;
   for (let at = start; at < start + length; at += 6) {
     const id = (bytes[at] << 8) | bytes[at + 1];
-    const value = readU32(bytes, at + 2);
+    const value = readU32BE(bytes, at + 2);
     if (id === Setting.InitialWindowSize) windowBytes = value;
     if (!applySetting(state, id, value)) return false;
   }
@@ -139,7 +140,7 @@ export function onWindowUpdate(
 ): boolean {
   if (length !== 4)
     return state.fail(ErrorCode.FrameSizeError, "WINDOW_UPDATE does not have four bytes");
-  const increment = readU32(bytes, start) & MAX_WINDOW_BYTES;
+  const increment = readU32BE(bytes, start) & MAX_WINDOW_BYTES;
   if (streamId === 0) {
     if (increment === 0) return state.fail(ErrorCode.ProtocolError, "WINDOW_UPDATE by 0");
     if (!state.sender.openWindow(increment))

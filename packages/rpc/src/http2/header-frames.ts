@@ -2,6 +2,7 @@
  * HEADERS and CONTINUATION (RFC 9113, sections 6.2 and 6.10): collects a header block, decodes it,
  * and opens a stream or ends one with trailers.
  */
+import { readU32BE } from "@quorate/proto";
 import { MAX_FIELD_BYTES } from "../field-limits.ts";
 import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
@@ -9,7 +10,6 @@ import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
 import type { ConnectionState } from "./connection-state.ts";
 import { ErrorCode, Flag, MAX_STREAM_ID } from "./constants.ts";
-import { readU32 } from "./frames.ts";
 import { HeaderBlock } from "./header-block.ts";
 import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
 import { Http2Stream } from "./stream.ts";
@@ -58,7 +58,7 @@ export class HeaderFrames {
     if ((flags & Flag.Priority) !== 0) {
       if (from + 5 > start + length)
         return state.fail(ErrorCode.FrameSizeError, "HEADERS are too short for their priority");
-      dependsOnItself = (readU32(bytes, from) & MAX_STREAM_ID) === streamId;
+      dependsOnItself = (readU32BE(bytes, from) & MAX_STREAM_ID) === streamId;
       from += 5;
     }
     if (to < from) return state.fail(ErrorCode.ProtocolError, "padding is longer than its frame");

@@ -2,7 +2,7 @@
  * A client for the engine's core: frames in and out of an Http2Connection without a socket, time by
  * hand, output as lines of text.
  */
-import { concat, fromLatin1, toHex, toLatin1 } from "@quorate/proto";
+import { concat, fromLatin1, http2, toHex, toLatin1 } from "@quorate/proto";
 import { HpackDecoder } from "../../src/hpack/decoder.ts";
 import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
 import {
@@ -17,39 +17,7 @@ import { Http2Shared } from "../../src/http2/shared.ts";
 
 export const MIB = 1024 * 1024;
 
-export function frame(
-  type: number,
-  flags: number,
-  streamId: number,
-  payload: Uint8Array = new Uint8Array(0),
-): Uint8Array {
-  const head = new Uint8Array(9);
-  const view = new DataView(head.buffer);
-  view.setUint32(0, (payload.length << 8) | type);
-  head[4] = flags;
-  view.setUint32(5, streamId);
-  return concat([head, payload]);
-}
-
-/** Big-endian 32-bit words. */
-export function words(...values: number[]): Uint8Array {
-  const bytes = new Uint8Array(values.length * 4);
-  for (const [i, value] of values.entries()) new DataView(bytes.buffer).setUint32(i * 4, value);
-  return bytes;
-}
-
-export function settingsFrame(
-  ...settings: readonly (readonly [id: number, value: number])[]
-): Uint8Array {
-  const payload = concat(
-    settings.map(([id, value]) => concat([Uint8Array.of(id >> 8, id & 0xff), words(value)])),
-  );
-  return frame(FrameType.Settings, 0, 0, payload);
-}
-
-export function windowUpdate(streamId: number, bytes: number): Uint8Array {
-  return frame(FrameType.WindowUpdate, 0, streamId, words(bytes));
-}
+export const { frame, settingsFrame, windowUpdateFrame: windowUpdate, words } = http2;
 
 export function rstStream(streamId: number, code: number = ErrorCode.Cancel): Uint8Array {
   return frame(FrameType.RstStream, 0, streamId, words(code));

@@ -5,7 +5,7 @@
 import { connect, type Socket } from "node:net";
 import { http2 } from "@quorate/proto";
 
-export const { Flag, FrameType } = http2;
+export const { Flag, FrameType, frame } = http2;
 
 export interface Frame {
   readonly type: number;
@@ -15,38 +15,6 @@ export interface Frame {
 }
 
 const PREFACE = Buffer.from(http2.PREFACE, "latin1");
-
-export function frame(
-  type: number,
-  flags: number,
-  streamId: number,
-  payload: Uint8Array = Buffer.alloc(0),
-): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(streamId, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/**
- * Headers as literals that are not indexed (RFC 7541 section 6.2.2), which any state of the table
- * can read.
- */
-export function headerBlock(headers: Record<string, string>): Buffer {
-  return Buffer.concat(
-    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]),
-  );
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value, "latin1");
-  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-  const rest = bytes.length - 127;
-  const length = rest < 128 ? [127, rest] : [127, (rest & 127) | 128, rest >> 7];
-  return Buffer.concat([Buffer.from(length), bytes]);
-}
 
 export const GRPC_HEADERS: Record<string, string> = {
   ":method": "POST",
@@ -74,7 +42,7 @@ export class FrameClient {
     readonly resolve: (frame: Frame) => void;
   }[] = [];
 
-  constructor(port: number, settings: Uint8Array = Buffer.alloc(0)) {
+  constructor(port: number, settings?: Uint8Array) {
     this.socket = connect({ port, host: "127.0.0.1", noDelay: true });
     this.socket.on("error", () => {});
     this.closed = new Promise((resolve) => this.socket.on("close", () => resolve()));
@@ -82,7 +50,7 @@ export class FrameClient {
     this.socket.write(Buffer.concat([PREFACE, frame(FrameType.Settings, 0, 0, settings)]));
   }
 
-  send(...frames: Buffer[]): void {
+  send(...frames: Uint8Array[]): void {
     this.socket.write(Buffer.concat(frames));
   }
 
@@ -98,7 +66,7 @@ export class FrameClient {
         FrameType.Headers,
         flags,
         streamId,
-        headerBlock({ ":path": path, ...GRPC_HEADERS, ...more }),
+        http2.encodePlainFields(Object.entries({ ":path": path, ...GRPC_HEADERS, ...more })),
       ),
     );
   }

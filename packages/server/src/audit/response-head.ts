@@ -1,4 +1,5 @@
 /** The first fields of responses, read without decoding what follows. */
+import { EMPTY, Reader, WireError } from "@quorate/proto";
 import { isPieceSource, type MessageBytes, type UnaryResponse } from "@quorate/rpc";
 
 /** A header is first in a response and shorter than this. */
@@ -10,21 +11,16 @@ const HEADER_REVISION = 0x18;
 const WATCH_ID = 0x10;
 const WATCH_CREATED = 0x18;
 const WATCH_CANCELED = 0x20;
-/** Bytes below are the last ones of a varint. */
-const SMALL = 0x80;
 
-/** A place in bytes, moved by reading. */
-interface Cursor {
-  readonly bytes: Uint8Array;
-  at: number;
-}
+/** One for all responses: none is read while another one is. */
+const reader = new Reader(EMPTY);
 
 /** The beginning of a message that may be in pieces. */
 function headOf(message: MessageBytes): Uint8Array {
   if (message instanceof Uint8Array) return message;
   const first = message[0];
   if (first === undefined || first.length >= HEAD_BYTES || message.length === 1)
-    return first ?? new Uint8Array(0);
+    return first ?? EMPTY;
   const head = new Uint8Array(HEAD_BYTES);
   let length = 0;
   for (const piece of message) {
@@ -36,25 +32,44 @@ function headOf(message: MessageBytes): Uint8Array {
   return head.subarray(0, length);
 }
 
-/** A varint, as a number; what is beyond 53 bits loses its last digits. */
-function varint(cursor: Cursor): number {
-  let value = 0;
-  let scale = 1;
-  while (cursor.at < cursor.bytes.length) {
-    const byte = cursor.bytes[cursor.at++];
-    value += (byte & 0x7f) * scale;
-    if (byte < 0x80) return value;
-    scale *= 128;
+/** What `read` finds in the bytes, which the reader begins with; undefined for malformed ones. */
+function found<T>(bytes: Uint8Array, read: () => T): T | undefined {
+  reader.reset(bytes);
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
   }
-  return value;
 }
 
-/** The end of the header, with the cursor at its first field; undefined without a header. */
-function enterHeader(cursor: Cursor): number | undefined {
-  if (cursor.bytes[cursor.at] !== HEADER) return undefined;
-  cursor.at++;
-  const length = varint(cursor);
-  return cursor.at + length;
+/** The revision in the header at which the reader is; undefined where there is none. */
+function headerRevision(): number | undefined {
+  if (reader.pos === reader.end || reader.tag() !== HEADER) return undefined;
+  reader.enter();
+  while (reader.pos < reader.end) {
+    const tag = reader.tag();
+    if (tag === HEADER_REVISION) return reader.uint64();
+    reader.skip(tag, {});
+  }
+  return undefined;
+}
+
+function chunkRevision(): number | undefined {
+  // The part is in one field, and has a header in its own first field.
+  if (reader.pos === reader.end || reader.tag() !== RANGE_RESPONSE) return undefined;
+  reader.varint();
+  return headerRevision();
+}
+
+function readIsAboutWatch(): boolean {
+  let tag = reader.tag();
+  for (const before of [HEADER, WATCH_ID]) {
+    if (tag !== before) continue;
+    reader.skip(tag, {});
+    tag = reader.tag();
+  }
+  return tag === WATCH_CREATED || tag === WATCH_CANCELED;
 }
 
 /**
@@ -79,62 +94,22 @@ export function peekRevision(response: UnaryResponse): [revision: number, UnaryR
  * undefined where that does not do.
  */
 export function revisionAtHand(response: UnaryResponse): number | undefined {
-  let bytes: Uint8Array;
-  if (response instanceof Uint8Array) bytes = response;
-  else if (isPieceSource(response) || response.length === 0) return undefined;
-  else bytes = response[0];
-  if (bytes.length < 2 || bytes[0] !== HEADER || bytes[1] >= SMALL) return undefined;
-  const end = 2 + bytes[1];
-  if (end > bytes.length) return undefined;
-  for (let at = 2; at < end; ) {
-    const isRevision = bytes[at++] === HEADER_REVISION;
-    let value = 0;
-    let scale = 1;
-    let byte = SMALL;
-    // The ids before it have ten bytes each, which no number is made of.
-    for (; byte >= SMALL && at < end; scale *= SMALL) {
-      byte = bytes[at++];
-      if (isRevision) value += (byte & 0x7f) * scale;
-    }
-    if (isRevision) return value;
-  }
-  return undefined;
+  if (response instanceof Uint8Array) return found(response, headerRevision);
+  if (isPieceSource(response) || response.length === 0) return undefined;
+  return found(response[0], headerRevision);
 }
 
 /** The revision in the header of a response; 0 where there is none. */
 export function revisionOf(response: MessageBytes): number {
-  return headerRevision({ bytes: headOf(response), at: 0 });
+  return found(headOf(response), headerRevision) ?? 0;
 }
 
 /** The revision in a part of a range: the last part has one. 0 where there is none. */
 export function revisionOfChunk(part: MessageBytes): number {
-  const cursor = { bytes: headOf(part), at: 0 };
-  // The part is in one field, and has a header in its own first field.
-  if (cursor.bytes[cursor.at++] !== RANGE_RESPONSE) return 0;
-  varint(cursor);
-  return headerRevision(cursor);
-}
-
-function headerRevision(cursor: Cursor): number {
-  const end = enterHeader(cursor);
-  if (end === undefined) return 0;
-  while (cursor.at < end && cursor.at < cursor.bytes.length) {
-    const tag = cursor.bytes[cursor.at++];
-    const value = varint(cursor);
-    if (tag === HEADER_REVISION) return value;
-  }
-  return 0;
+  return found(headOf(part), chunkRevision) ?? 0;
 }
 
 /** Whether a response of a watch stream says that a watch was created, or that it has ended. */
 export function isAboutWatch(response: MessageBytes): boolean {
-  const cursor = { bytes: headOf(response), at: 0 };
-  const end = enterHeader(cursor);
-  if (end !== undefined) cursor.at = end;
-  if (cursor.bytes[cursor.at] === WATCH_ID) {
-    cursor.at++;
-    varint(cursor);
-  }
-  const tag = cursor.bytes[cursor.at];
-  return tag === WATCH_CREATED || tag === WATCH_CANCELED;
+  return found(headOf(response), readIsAboutWatch) ?? false;
 }

@@ -171,6 +171,13 @@ export const memberOptions = {
       "Time the server waits for the response to a ping before it closes the connection " +
       "(0s: no limit).",
   }),
+  "frontend-threads": stringOption("0", {
+    group,
+    doc:
+      "Threads that own client connections: TLS, HTTP, gRPC and JSON run there, and the member's " +
+      "thread gets checked requests. A number, or auto: by the number of processors. 0: the " +
+      "member's thread does it all.",
+  }),
   "socket-reuse-port": boolOption(false, {
     group,
     field: "socketReusePort",

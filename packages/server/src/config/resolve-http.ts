@@ -1,5 +1,6 @@
 /** From settings to what the HTTP side of the client port serves. */
 import { ConfigError } from "@quorate/member";
+import { quoteText } from "@quorate/proto";
 import type { OptionValues } from "./options.ts";
 import type { HttpConfig } from "./server-config.ts";
 import type { Settings } from "./settings.ts";
@@ -19,6 +20,22 @@ export function resolveHttp(settings: Settings, values: OptionValues): HttpConfi
     allowedHosts:
       hosts.length === 0 || hosts.includes(ALL) ? undefined : new Set(hosts.map(lowerCase)),
   };
+}
+
+/** The most threads: each has an engine of its own, and its share of all budgets. */
+const MAX_FRONTEND_THREADS = 64;
+
+/** --frontend-threads. Throws ConfigError. */
+export function frontendThreadsOf(values: OptionValues): number | "auto" {
+  const text = values["frontend-threads"];
+  if (text === "auto") return text;
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (count <= MAX_FRONTEND_THREADS) return count;
+  throw new ConfigError(
+    "BadValue",
+    `invalid value ${quoteText(text)} for flag -frontend-threads: must be auto, or a number from ` +
+      `0 to ${MAX_FRONTEND_THREADS}`,
+  );
 }
 
 function originsOf(origins: readonly string[]): ReadonlySet<string> | undefined {

@@ -13,7 +13,7 @@ import { resolveAudit, resolveProxies, resolveTokens } from "./resolve-auth.ts";
 import { resolveCluster, withDefaultHost } from "./resolve-cluster.ts";
 import { resolveCompaction } from "./resolve-compaction.ts";
 import { resolveDiscovery } from "./resolve-discovery.ts";
-import { resolveHttp } from "./resolve-http.ts";
+import { frontendThreadsOf, resolveHttp } from "./resolve-http.ts";
 import { resolveLog } from "./resolve-log.ts";
 import { resolvePeers } from "./resolve-peers.ts";
 import type { KeepaliveConfig, ServerConfig, TracingConfig } from "./server-config.ts";
@@ -160,6 +160,7 @@ export function resolveConfig(
     autoCompaction,
     grpcKeepalive: keepaliveOf(values),
     http: resolveHttp(settings, values),
+    frontendThreads: frontendThreadsOf(values),
     trustedProxies: resolveProxies(values),
     jwt: resolveTokens(settings, values),
     tracing: tracingOf(values),

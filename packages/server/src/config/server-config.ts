@@ -123,6 +123,9 @@ export interface ServerConfig extends PlainConfig, MemberConfig {
 
   readonly http: HttpConfig;
 
+  /** Threads that own client connections; 0 for none. */
+  readonly frontendThreads: number | "auto";
+
   /** How users' tokens are signed and checked; undefined for simple tokens. */
   readonly jwt: JwtSettings | undefined;
 

@@ -16,7 +16,7 @@ const MAX_RESPONSE_BYTES: number = 2 ** 31 - 1;
 export interface GatewayParts {
   readonly services: ServiceTable;
   readonly clock: Clock;
-  readonly observer: RpcObserver;
+  readonly observer: RpcObserver | undefined;
   readonly budgets: Pick<Budgets, "requestsTotalBytes">;
   /** Longest request in its encoded form, with what gRPC adds. */
   readonly maxRequestBytes: number;

@@ -23,6 +23,8 @@ export function drawLater(seed: number, theme: Theme, network: boolean) {
     smallBounds: belowOf("small bounds", 6) === 0,
     longDeafness: belowOf("long deafness", 2) === 0,
     logStalls: belowOf("log stalls", 3) === 0,
+    // By --set alone: a run with front-ends is another one than the seed's without.
+    frontMs: 0,
   };
 }
 

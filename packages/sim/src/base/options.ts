@@ -79,6 +79,11 @@ export interface SimOptions {
   // Clocks.
   readonly drift: number;
   readonly turnMs: number;
+  /**
+   * Calls go through the rings of a front-end, whose wake-ups are late by up to so long, in any
+   * order; 0: no front-ends.
+   */
+  readonly frontMs: number;
   /** Mean time between two faults of the world. */
   readonly faultEveryMs: number;
   /** The longest that a member which ended is left down. */

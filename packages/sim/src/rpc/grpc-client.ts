@@ -9,16 +9,14 @@
  *   RPC-3 damage      a frame that is longer than allowed ends the connection on either side
  */
 import type { Random } from "@quorate/host";
-import { concat, fromLatin1, readU32BE, toUtf8, writeU32BE } from "@quorate/proto";
-import { FrameSplitter, HpackDecoder, HpackEncoder, Http2 } from "@quorate/rpc";
+import { concat, fromLatin1, http2, readU32BE, toUtf8, writeU32BE } from "@quorate/proto";
+import { FrameSplitter, HpackDecoder, HpackEncoder } from "@quorate/rpc";
 import { violate } from "../base/violation.ts";
 
-const { Flag, FrameType, Setting, ErrorCode } = Http2;
+const { DEFAULT_WINDOW_BYTES, ErrorCode, Flag, frame, FrameType, Setting, words } = http2;
 
-const HEAD_BYTES = 9;
 const PREFIX_BYTES = 5;
-const MAX_FRAME_BYTES = 16_384;
-const DEFAULT_WINDOW_BYTES = 65_535;
+const MAX_FRAME_BYTES = http2.DEFAULT_MAX_FRAME_BYTES;
 const MAX_HEADER_LIST_BYTES = 64 * 1024;
 /** Windows of streams are this large at least, and up to sixteen times as large. */
 const LEAST_WINDOW_BYTES = 4096;
@@ -106,10 +104,8 @@ export class GrpcClient {
       },
       frameTooLong: (length) => this.#end(`a frame of ${length} bytes`),
     });
-    const settings = frame(FrameType.Settings, 0, 0, 6);
-    settings[HEAD_BYTES + 1] = Setting.InitialWindowSize;
-    writeU32BE(settings, this.#windowBytes, HEAD_BYTES + 2);
-    this.#out.push(fromLatin1(Http2.PREFACE), settings);
+    const settings = http2.settingsFrame([Setting.InitialWindowSize, this.#windowBytes]);
+    this.#out.push(fromLatin1(http2.PREFACE), settings);
   }
 
   /** Calls that are not over. */
@@ -177,9 +173,7 @@ export class GrpcClient {
 
   cancel(call: GrpcCall): void {
     if (!this.#calls.delete(call.id)) return;
-    const code = new Uint8Array(4);
-    writeU32BE(code, ErrorCode.Cancel, 0);
-    this.#write(FrameType.RstStream, 0, call.id, code);
+    this.#write(FrameType.RstStream, 0, call.id, words(ErrorCode.Cancel));
   }
 
   /** The connection is gone: every open call ends. */
@@ -202,9 +196,7 @@ export class GrpcClient {
 
   #write(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (this.over !== undefined) return;
-    const bytes = frame(type, flags, streamId, payload.length);
-    bytes.set(payload, HEAD_BYTES);
-    this.#out.push(bytes);
+    this.#out.push(frame(type, flags, streamId, payload));
     this.#wake();
   }
 
@@ -320,19 +312,8 @@ export class GrpcClient {
 
   #credit(streamId: number, bytes: number): void {
     if (streamId === 0) this.#receiveWindowBytes += bytes;
-    const payload = new Uint8Array(4);
-    writeU32BE(payload, bytes, 0);
-    this.#write(FrameType.WindowUpdate, 0, streamId, payload);
+    this.#write(FrameType.WindowUpdate, 0, streamId, words(bytes));
   }
-}
-
-/** A frame whose payload is zeros. */
-function frame(type: number, flags: number, streamId: number, payloadBytes: number): Uint8Array {
-  const bytes = new Uint8Array(HEAD_BYTES + payloadBytes);
-  writeU32BE(bytes, payloadBytes * 256 + type, 0);
-  bytes[4] = flags;
-  writeU32BE(bytes, streamId, 5);
-  return bytes;
 }
 
 /** A status text as gRPC writes it: bytes beyond ASCII, and %, as %XX. */

@@ -51,6 +51,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
   corruption: 0,
   drift: 0,
   turnMs: 0,
+  frontMs: 0,
   faultEveryMs: 1000,
   maxDownMs: 4000,
   syncMs: 2,

@@ -83,10 +83,3 @@ function completeSchema(schema: Schema | undefined, metadata: Schema, preserves:
     ...(open ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };
 }
-
-/** Whether a value is nested more deeply than is served. */
-export function isTooDeep(value: unknown, left = MAX_VALUE_DEPTH): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (left === 0) return true;
-  return Object.values(value).some((below) => isTooDeep(below, left - 1));
-}

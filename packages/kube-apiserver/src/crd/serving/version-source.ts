@@ -1,10 +1,16 @@
 /** Reads what clients send for one version of a custom resource. */
 
 import type { DecodedObject, KindSource, ObjectCodec } from "@quorate/kube-storage";
-import { badRequest, duplicateFieldsOf, isObject, kubeObjectOf } from "@quorate/kube-storage";
+import {
+  badRequest,
+  duplicateFieldsOf,
+  fitsDepth,
+  isObject,
+  kubeObjectOf,
+} from "@quorate/kube-storage";
 import { EmbeddedError } from "../schema/embedded.ts";
 import { MetaTypeError } from "../schema/object-meta.ts";
-import { isTooDeep, MAX_VALUE_DEPTH, type VersionSchema } from "./version-schema.ts";
+import { MAX_VALUE_DEPTH, type VersionSchema } from "./version-schema.ts";
 
 /** @param codec of the storage */
 export function versionSource(version: VersionSchema, codec: ObjectCodec): KindSource {
@@ -25,7 +31,8 @@ function decode(version: VersionSchema, value: unknown): DecodedObject {
       `${kind} in version "${version.kind.version}" cannot be handled as a ${kind}: ${why}`,
     );
   if (!isObject(value)) throw refuse("the value is no JSON object");
-  if (isTooDeep(value)) throw refuse(`it is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+  if (!fitsDepth(value, MAX_VALUE_DEPTH))
+    throw refuse(`it is nested deeper than ${MAX_VALUE_DEPTH} levels`);
   const unknown: string[] = [];
   try {
     const duplicates = duplicateFieldsOf(value);

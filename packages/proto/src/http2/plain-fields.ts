@@ -3,20 +3,19 @@
  * enters no table, its name spelt out, and neither part Huffman coded. Members write the head of a
  * stream of messages so; what is written otherwise is no member's.
  */
-import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
-
-/** Fields by lower-case name, in order. Characters up to U+00FF. */
-export type Fields = Readonly<Record<string, string>>;
+import { concat, fromLatin1, toLatin1 } from "../wire/bytes.ts";
 
 /** A length that fits the seven bits of its first byte is below this. */
 const PREFIX_MAX = 0x7f;
 /** Bytes of a length after its first one: more than any field here needs. */
 const MAX_LENGTH_BYTES = 3;
 
-/** The fields as an HPACK block. */
-export function encodeFields(fields: Fields): Uint8Array {
+/** Fields as an HPACK block. Names are in lower case; characters up to U+00FF. */
+export function encodePlainFields(
+  fields: Iterable<readonly [name: string, value: string]>,
+): Uint8Array {
   const parts: Uint8Array[] = [];
-  for (const [name, value] of Object.entries(fields))
+  for (const [name, value] of fields)
     parts.push(Uint8Array.of(0), encodeText(name), encodeText(value));
   return concat(parts);
 }
@@ -36,7 +35,7 @@ function encodeText(text: string): Uint8Array {
  * The fields of an HPACK block, or undefined if it is damaged or not in the plain form. Of a name
  * that comes twice, the last.
  */
-export function decodeFields(block: Uint8Array): Record<string, string> | undefined {
+export function decodePlainFields(block: Uint8Array): Record<string, string> | undefined {
   const fields: Record<string, string> = {};
   let at = 0;
   const text = (): string | undefined => {

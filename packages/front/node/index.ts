@@ -1,0 +1,8 @@
+/** The front-ends' threads: those that a member starts, and what runs in one. */
+export {
+  FrontThreads,
+  type FrontThreadsDeps,
+  type FrontThreadsOptions,
+  MAX_UNREAD_SOCKETS,
+} from "./front-threads.ts";
+export { type FrontParts, type FrontServer, runFront } from "./run-front.ts";

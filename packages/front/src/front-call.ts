@@ -1,0 +1,107 @@
+/** A call of a front-end's on the member's thread: its caller, and what it sends into the ring. */
+import { fromUtf8 } from "@quorate/proto";
+import { ServedCall, type Status } from "@quorate/rpc";
+import { given, PEER_TEXTS, ToFront } from "./protocol.ts";
+import { type RecordHead, RingError } from "./ring.ts";
+import type { ServedContext } from "./served-context.ts";
+
+/** What a front-end can do to a call. All throw RingError for what it may not do. */
+export interface FrontCall {
+  message(bytes: Uint8Array): void;
+  halfClosed(): void;
+  /** The client has gone, or the call's time is over. */
+  cancelledByFront(): void;
+  /** The front-end has taken bytes of messages. */
+  taken(sizeBytes: number): void;
+  /** The front-end is gone. */
+  aborted(): void;
+}
+
+/** Who calls, with the metadata that services read. */
+export class FrontCaller {
+  readonly peerAddress: string;
+  readonly peerCommonName: string | undefined;
+  readonly peerSubject: string | undefined;
+  readonly #texts: readonly (string | undefined)[];
+  readonly #fields: ReadonlyMap<string, number>;
+
+  /** @throws RingError for another number of texts */
+  constructor(texts: readonly (string | undefined)[], fields: ReadonlyMap<string, number>) {
+    if (texts.length !== PEER_TEXTS + fields.size) throw new RingError("an identity's texts");
+    this.peerAddress = given(texts[0]);
+    this.peerCommonName = texts[1];
+    this.peerSubject = texts[2];
+    this.#texts = texts;
+    this.#fields = fields;
+  }
+
+  metadata(key: string): string | undefined {
+    const index = this.#fields.get(key);
+    return index === undefined ? undefined : this.#texts[PEER_TEXTS + index];
+  }
+}
+
+/** Of one kind, with nothing else: a record's fields are written at once. */
+const head: RecordHead = { kind: 0, detail: 0, call: 0, value: 0, timeMs: 0 };
+
+/** The head of a record to a front-end; it is another one at the next call. */
+export function toFront(kind: number, call: number, detail = 0, value = 0): RecordHead {
+  head.kind = kind;
+  head.detail = detail;
+  head.call = call;
+  head.value = value;
+  return head;
+}
+
+/** What a call by gRPC or JSON begins with. */
+export interface CallStart {
+  readonly number: number;
+  readonly caller: FrontCaller;
+  readonly path: string;
+  readonly startedMs: number;
+  /** Until the deadline; below 0 or NaN for none. */
+  readonly leftMs: number;
+}
+
+/** A call by gRPC or JSON. */
+export abstract class FrontGrpcCall extends ServedCall<ServedContext> implements FrontCall {
+  protected readonly number: number;
+  readonly #caller: FrontCaller;
+
+  constructor(shared: ServedContext, { number, caller, path, startedMs, leftMs }: CallStart) {
+    super(shared, path, startedMs, leftMs >= 0 ? startedMs + leftMs : undefined);
+    this.number = number;
+    this.#caller = caller;
+    this.observed();
+  }
+
+  abstract message(bytes: Uint8Array): void;
+  abstract halfClosed(): void;
+  abstract taken(sizeBytes: number): void;
+
+  cancelledByFront(): void {
+    this.aborted();
+  }
+
+  metadata(key: string): string | undefined {
+    return this.#caller.metadata(key);
+  }
+
+  get peerAddress(): string {
+    return this.#caller.peerAddress;
+  }
+
+  get peerCommonName(): string | undefined {
+    return this.#caller.peerCommonName;
+  }
+
+  get peerSubject(): string | undefined {
+    return this.#caller.peerSubject;
+  }
+
+  /** The last record of the call. */
+  protected sendEnd({ code, message }: Status): void {
+    this.shared.link.send(toFront(ToFront.End, this.number, code), fromUtf8(message));
+    this.shared.ended(this.number);
+  }
+}

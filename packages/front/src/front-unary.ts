@@ -1,0 +1,76 @@
+/** A unary call of a front-end's on the member's thread. */
+import { GrpcCode } from "@quorate/proto";
+import {
+  messageSize,
+  type Status,
+  statusOf,
+  type UnaryHandler,
+  type UnaryResponse,
+} from "@quorate/rpc";
+import { FrontGrpcCall, toFront } from "./front-call.ts";
+import { ToFront } from "./protocol.ts";
+import { RingError } from "./ring.ts";
+
+export class FrontUnary extends FrontGrpcCall {
+  #isWorking = false;
+  /** The status of a call that has ended while the service works on it. */
+  #lateEnd: Status | undefined = undefined;
+
+  /** Gives the request to the service. */
+  handle(handler: UnaryHandler, request: Uint8Array): void {
+    this.received(request.length);
+    let response: UnaryResponse | Promise<UnaryResponse>;
+    try {
+      response = handler(request, this);
+    } catch (error) {
+      this.finish(statusOf(error));
+      return;
+    }
+    if (!(response instanceof Promise)) {
+      this.#respond(response);
+      return;
+    }
+    this.#isWorking = true;
+    response.then(
+      (message) => {
+        this.#isWorking = false;
+        if (this.#lateEnd !== undefined) super.sendEnd(this.#lateEnd);
+        else this.#respond(message);
+      },
+      (error: unknown) => {
+        this.#isWorking = false;
+        if (this.#lateEnd !== undefined) super.sendEnd(this.#lateEnd);
+        else this.finish(statusOf(error));
+      },
+    );
+  }
+
+  override message(): void {
+    throw new RingError("a message of a unary call");
+  }
+
+  override halfClosed(): void {
+    throw new RingError("the half-close of a unary call");
+  }
+
+  override taken(): void {
+    throw new RingError("messages of a unary call are taken");
+  }
+
+  /**
+   * The front-end counts a call that its client has given up until the service has ended it, too.
+   */
+  protected override sendEnd(status: Status): void {
+    if (this.#isWorking) this.#lateEnd = status;
+    else super.sendEnd(status);
+  }
+
+  protected override abandoned(): void {}
+
+  #respond(message: UnaryResponse): void {
+    if (!this.settle(GrpcCode.OK)) return;
+    this.sent(messageSize(message));
+    this.shared.link.send(toFront(ToFront.Response, this.number), message);
+    this.shared.ended(this.number);
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * One end of two rings: messages of any length in both directions.
+ *
+ *     send -- the ring has space --> written, published at the turn's end, one wake-up
+ *          \- it is full ---------> queued, in order, until the other end has taken something
+ *     woken -> records -> whole messages -> owner.received
+ *
+ * What is queued is bounded. Beyond it, and for whatever the other end may not send, the link is
+ * broken: the owner is told once, and nothing goes on.
+ */
+import { alloc, ChunkQueue, EMPTY } from "@quorate/proto";
+import { isPieceSource, messageSize, type UnaryResponse } from "@quorate/rpc";
+import {
+  MAX_PIECE_BYTES,
+  RECORD_BYTES,
+  type RecordHead,
+  RingError,
+  RingReader,
+  type RingRecord,
+  RingWriter,
+} from "./ring.ts";
+
+/** Batches that are read before others have their turn. */
+const MAX_BATCHES_A_TURN = 16;
+
+/** The rings of one end. */
+export interface LinkRings {
+  readonly inbound: SharedArrayBuffer;
+  readonly outbound: SharedArrayBuffer;
+}
+
+export interface LinkDeps {
+  /** Has the other end's `woken` run, once for each call or for several. */
+  wake(): void;
+  /** Runs `task` at the end of this turn of the event loop. */
+  atTurnsEnd(task: () => void): void;
+}
+
+export interface LinkOwner {
+  /**
+   * Takes a message, of which `record` has all but the bytes. Throws for one that may not come.
+   * @param message bytes that stay as they are
+   */
+  received(record: RingRecord, message: Uint8Array): void;
+  /** All that was queued is written. */
+  drained(): void;
+  /** The other end, or the memory, does what it may not. Called once. */
+  broken(error: Error): void;
+}
+
+export interface LinkLimits {
+  /** Of one message that comes. */
+  readonly maxMessageBytes: number;
+  /** Of what waits for space in the ring. */
+  readonly maxQueuedBytes: number;
+}
+
+export class Link {
+  readonly #reader: RingReader;
+  readonly #writer: RingWriter;
+  readonly #owner: LinkOwner;
+  readonly #deps: LinkDeps;
+  readonly #limits: LinkLimits;
+  readonly #queue: Outgoing[] = [];
+  #queuedBytes = 0;
+  /** The pieces of a message whose last one has not come. */
+  readonly #pieces = new ChunkQueue();
+  #pieceKind = 0;
+  #pieceCall = 0;
+  #isFlushing = false;
+  #isOver = false;
+
+  /** Begins when `woken` is called for the first time. */
+  constructor(rings: LinkRings, limits: LinkLimits, owner: LinkOwner, deps: LinkDeps) {
+    this.#reader = new RingReader(rings.inbound);
+    this.#writer = new RingWriter(rings.outbound);
+    this.#limits = limits;
+    this.#owner = owner;
+    this.#deps = deps;
+  }
+
+  /** Bytes that wait for space in the ring. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** Sends a message, now or when there is space; its bytes must not change meanwhile. */
+  send(head: RecordHead, message: UnaryResponse): void {
+    if (this.#isOver) return;
+    try {
+      const size = messageSize(message);
+      const isWhole = size <= MAX_PIECE_BYTES && !isPieceSource(message);
+      if (this.#queue.length > 0 || !isWhole || !this.#writer.write(head, message, size, true))
+        this.#enqueue(new Outgoing(head, message, size));
+    } catch (error) {
+      this.#broken(error);
+    }
+    this.#touched();
+  }
+
+  /** Reads what the other end has published, and writes what waits for space. */
+  woken(): void {
+    const reader = this.#reader;
+    try {
+      for (let batches = 0; !this.#isOver; ) {
+        if (!reader.readBatch()) {
+          if (reader.sleep()) break;
+          continue;
+        }
+        if (reader.takesFromFull()) this.#deps.wake();
+        while (!this.#isOver && reader.next()) this.#take(reader);
+        if (++batches < MAX_BATCHES_A_TURN) continue;
+        this.#deps.atTurnsEnd(() => this.woken());
+        break;
+      }
+      this.#drain();
+    } catch (error) {
+      this.#broken(error);
+    }
+    this.#touched();
+  }
+
+  /** Sends and takes nothing any more. */
+  close(): void {
+    this.#isOver = true;
+    this.#queue.length = 0;
+    this.#queuedBytes = 0;
+  }
+
+  #take(record: RingReader): void {
+    const { kind, call, payload, isLast } = record;
+    const pieces = this.#pieces;
+    if (pieces.sizeBytes > 0 && (kind !== this.#pieceKind || call !== this.#pieceCall))
+      throw new RingError("a piece of another message");
+    if (isLast && pieces.sizeBytes === 0) {
+      this.#owner.received(record, payload);
+      return;
+    }
+    if (payload.length === 0) throw new RingError("a piece without bytes");
+    if (pieces.sizeBytes + payload.length > this.#limits.maxMessageBytes)
+      throw new RingError("a message that is too long");
+    this.#pieceKind = kind;
+    this.#pieceCall = call;
+    pieces.push(payload);
+    if (isLast) this.#owner.received(record, pieces.take(pieces.sizeBytes));
+  }
+
+  #enqueue(one: Outgoing): void {
+    this.#queue.push(one);
+    this.#queuedBytes += one.costBytes;
+    this.#drain();
+    if (this.#queuedBytes > this.#limits.maxQueuedBytes)
+      throw new RingError("the other end takes too little");
+  }
+
+  #drain(): void {
+    const queue = this.#queue;
+    if (queue.length === 0) return;
+    let sent = 0;
+    while (sent < queue.length && queue[sent].writeTo(this.#writer)) {
+      this.#queuedBytes -= queue[sent].costBytes;
+      sent++;
+    }
+    queue.splice(0, sent);
+    if (queue.length === 0) this.#owner.drained();
+  }
+
+  #touched(): void {
+    if (this.#isFlushing || this.#isOver) return;
+    this.#isFlushing = true;
+    this.#deps.atTurnsEnd(() => {
+      this.#isFlushing = false;
+      if (!this.#isOver && this.#writer.publish()) this.#deps.wake();
+    });
+  }
+
+  #broken(error: unknown): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#owner.broken(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/** A message that does not go into the ring at once. */
+class Outgoing {
+  readonly #head: RecordHead;
+  readonly #message: UnaryResponse;
+  readonly costBytes: number;
+  #leftBytes: number;
+  /** Which piece of a list comes next, and what is left of the one before. */
+  #index = 0;
+  #rest: Uint8Array | undefined;
+  /** The payload that the ring had no space for. */
+  #payload: Uint8Array | undefined;
+
+  constructor(head: RecordHead, message: UnaryResponse, sizeBytes: number) {
+    this.#head = { ...head };
+    this.#message = message;
+    this.#leftBytes = sizeBytes;
+    this.costBytes = sizeBytes + RECORD_BYTES;
+  }
+
+  /** Writes what is left; false where there is no space for all of it. */
+  writeTo(writer: RingWriter): boolean {
+    for (;;) {
+      const payload = this.#payload ?? this.#gather();
+      if (!writer.write(this.#head, payload, payload.length, this.#leftBytes === 0)) {
+        this.#payload = payload;
+        return false;
+      }
+      this.#payload = undefined;
+      if (this.#leftBytes === 0) return true;
+    }
+  }
+
+  /** The next payload, as long as one may be. */
+  #gather(): Uint8Array {
+    const size = Math.min(this.#leftBytes, MAX_PIECE_BYTES);
+    if (size === 0) return EMPTY;
+    this.#leftBytes -= size;
+    const first = this.#rest ?? this.#nextPiece();
+    if (first.length >= size) {
+      this.#rest = first.length === size ? undefined : first.subarray(size);
+      return first.subarray(0, size);
+    }
+    const payload = alloc(size);
+    let piece = first;
+    for (let at = 0; ; piece = this.#nextPiece()) {
+      const part = piece.length > size - at ? piece.subarray(0, size - at) : piece;
+      payload.set(part, at);
+      at += part.length;
+      if (at < size) continue;
+      this.#rest = part.length === piece.length ? undefined : piece.subarray(part.length);
+      return payload;
+    }
+  }
+
+  #nextPiece(): Uint8Array {
+    const message = this.#message;
+    if (message instanceof Uint8Array) return message;
+    return isPieceSource(message) ? message.next()! : message[this.#index++];
+  }
+}

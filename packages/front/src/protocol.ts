@@ -1,0 +1,160 @@
+/**
+ * What the messages of the two rings mean. A call has a number that the front-end chose; it is free
+ * again when the member has sent the call's end, which it does once for each call.
+ *
+ *     from the front-end              to it
+ *     Identity  value: slot           End       detail: status, payload: its text
+ *               payload: texts        Response  payload: of a unary call, which ends with it
+ *     Unary     detail: method        Message   payload
+ *               value: slot           Paused    takes no more messages for now
+ *               time: left, or none   Resumed
+ *               payload: request      Taken     value: bytes of messages
+ *     Stream    the same              Head      detail: HTTP status, payload: texts
+ *               without a payload     Answer    detail: HTTP status, value: bytes of texts,
+ *     Exchange  value: organizations            payload: texts, then the body
+ *               payload: texts        Cut       an HTTP response ends in its middle
+ *     Message   payload
+ *     HalfClosed
+ *     Cancelled
+ *     Taken     value: bytes of messages
+ *
+ * Texts are a list: of each the bytes of its UTF-8 and one more, as u32, then those bytes; 0 stands
+ * for undefined. Those of an identity are the address, common name and subject of the client, then
+ * the metadata fields that services read, in an order that both ends know. Those of an exchange are
+ * method, path, query, address, common name, subject, hash and error of the certificate, whether
+ * the connection is secure ("1"), the organizations, and then names and values of headers.
+ *
+ * Messages of a call are bounded by what the other end has taken: a sender stops at WINDOW_BYTES.
+ * An end that is sent more breaks the link.
+ */
+import { alloc, toUtf8, utf8Length, writeUtf8 } from "@quorate/proto";
+import { RingError } from "./ring.ts";
+
+export const ToMember = {
+  Identity: 1,
+  Unary: 2,
+  Stream: 3,
+  Exchange: 4,
+  Message: 5,
+  HalfClosed: 6,
+  Cancelled: 7,
+  Taken: 8,
+} as const;
+
+export const ToFront = {
+  End: 1,
+  Response: 2,
+  Message: 3,
+  Paused: 4,
+  Resumed: 5,
+  Taken: 6,
+  Head: 7,
+  Answer: 8,
+  Cut: 9,
+} as const;
+
+/** Identities that a front-end has at a time; a new one takes the slot of the oldest. */
+export const MAX_IDENTITIES = 16_384;
+/** Calls of a front-end at a time. */
+export const MAX_CALLS: number = 128 * 1024;
+/** Bytes of a call's messages that the other end has not taken; one message may go beyond. */
+export const WINDOW_BYTES: number = 1024 * 1024;
+/** The other end is told about taken bytes when there are so many. */
+export const TAKEN_STEP_BYTES: number = 64 * 1024;
+/** What a message costs of a window beside its bytes. */
+export const MESSAGE_BYTES = 32;
+/** Stands for no deadline. */
+export const NO_TIME = -1;
+/** The fields of an identity before its metadata. */
+export const PEER_TEXTS = 3;
+/** The fields of an exchange before its organizations and headers. */
+export const EXCHANGE_TEXTS = 9;
+/** The longest message from a front-end beside a request: the head of an exchange. */
+export const MAX_HEAD_BYTES: number = 1024 * 1024;
+/** More texts than a head within its limits has. */
+const MAX_TEXTS = 64 * 1024;
+
+type Text = string | undefined;
+
+/** The bytes of a list of texts. */
+export function encodeTexts(texts: readonly Text[]): Uint8Array {
+  let size = 0;
+  for (const text of texts) size += 4 + (text === undefined ? 0 : utf8Length(text));
+  const bytes = alloc(size);
+  let at = 0;
+  for (const text of texts) {
+    const start = at + 4;
+    const end = text === undefined ? start : start + writeUtf8(bytes, text, start);
+    const length = text === undefined ? 0 : end - start + 1;
+    for (let i = 0; i < 4; i++) bytes[at + i] = length >>> (8 * i);
+    at = end;
+  }
+  return bytes;
+}
+
+/** A list of texts again. @throws RingError if the bytes are none */
+export function decodeTexts(bytes: Uint8Array): Text[] {
+  const texts: Text[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const start = at + 4;
+    const length =
+      (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+    const end = length === 0 ? start : start + length - 1;
+    if (end > bytes.length || texts.length === MAX_TEXTS) throw new RingError("a list of texts");
+    texts.push(length === 0 ? undefined : toUtf8(bytes, start, end));
+    at = end;
+  }
+  return texts;
+}
+
+/** A text that must be there. @throws RingError */
+export function given(text: Text): string {
+  if (text === undefined) throw new RingError("a text is missing");
+  return text;
+}
+
+/** What an end may still send of a call's messages. */
+export class SendWindow {
+  #sentBytes = 0;
+  #isBlocked = false;
+
+  /** Bytes that the other end has not taken. */
+  get sentBytes(): number {
+    return this.#sentBytes;
+  }
+
+  /** Counts a message. False if no more may be sent before `taken` returns true. */
+  sent(sizeBytes: number): boolean {
+    this.#sentBytes += sizeBytes + MESSAGE_BYTES;
+    if (this.#sentBytes > WINDOW_BYTES) this.#isBlocked = true;
+    return !this.#isBlocked;
+  }
+
+  /** The other end has taken bytes. True if more may be sent again. @throws RingError */
+  taken(sizeBytes: number): boolean {
+    if (sizeBytes > this.#sentBytes) throw new RingError("more is taken than was sent");
+    this.#sentBytes -= sizeBytes;
+    if (!this.#isBlocked || this.#sentBytes > WINDOW_BYTES / 2) return false;
+    this.#isBlocked = false;
+    return true;
+  }
+}
+
+/** What an end has been sent of a call's messages and has not reported as taken. */
+export class ReceiveWindow {
+  #owedBytes = 0;
+
+  /** Counts a message. @throws RingError if the other end should have stopped before */
+  received(sizeBytes: number): void {
+    if (this.#owedBytes > WINDOW_BYTES) throw new RingError("more messages than the window has");
+    this.#owedBytes += sizeBytes + MESSAGE_BYTES;
+  }
+
+  /** Bytes to report now, 0 for none. @param isAll also when they are few */
+  take(isAll: boolean): number {
+    if (!isAll && this.#owedBytes < TAKEN_STEP_BYTES) return 0;
+    const taken = this.#owedBytes;
+    this.#owedBytes = 0;
+    return taken;
+  }
+}

@@ -1,0 +1,130 @@
+/** Front-ends in threads of their own: who gets a connection, and what one takes with it. */
+import assert from "node:assert/strict";
+import { Agent, get } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { FrontThreads, MAX_UNREAD_SOCKETS } from "@quorate/front/node";
+import { silentLogger } from "@quorate/host";
+import { nodeClock, openDoor } from "@quorate/host/node";
+
+const PROGRAM = new URL("./front-program.ts", import.meta.url);
+
+async function start(t: TestContext, count: number) {
+  const door = await openDoor({ host: "127.0.0.1", port: 0 });
+  let aborted = 0;
+  const threads = new FrontThreads(
+    {
+      count,
+      url: PROGRAM,
+      program: () => undefined,
+      fields: [],
+      maxRequestBytes: 1 << 20,
+      maxQueuedBytes: 1 << 24,
+      maxHeldBytes: 1 << 20,
+      resourceLimits: { maxOldGenerationSizeMb: 64 },
+    },
+    {
+      services: { unary: new Map(), stream: new Map() },
+      http: (exchange) => {
+        if (exchange.head.path !== "/wait")
+          exchange.respond({ status: 200, headers: {}, body: exchange.head.peerAddress });
+        return { aborted: () => void aborted++ };
+      },
+      observer: undefined,
+      doors: [door],
+      clock: nodeClock,
+      logger: silentLogger,
+      ended: () => {},
+    },
+  );
+  t.after(() => threads.close(0));
+  await threads.start();
+  threads.listen();
+  return { threads, port: (door.bound as AddressInfo).port, aborted: () => aborted };
+}
+
+/** Requests over one connection. */
+function connection(t: TestContext, port: number) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  const ask = (path = "/"): Promise<string> =>
+    new Promise((resolve, reject) => {
+      get({ host: "127.0.0.1", port, path, agent }, (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          text += chunk;
+        });
+        response.on("end", () => resolve(text));
+        response.on("error", reject);
+      }).on("error", reject);
+    });
+  return Object.assign(ask, { close: () => agent.destroy() });
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await pause();
+}
+
+test("a front-end that misbehaves ends with its own connections, and is replaced", async (t) => {
+  const { threads, port } = await start(t, 2);
+  for (const [index, path] of ["/spin", "/exhaust", "/throw", "/garbage"].entries()) {
+    const [victim, other] = [connection(t, port), connection(t, port)];
+    // The two go to different front-ends.
+    const others = [await victim(), await other()][1];
+    let isOver = false;
+    const attack = assert.rejects(victim(path), path).then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      assert.equal(await other(), others, `${path}: the connection is the same one`);
+      await pause();
+    }
+    await attack;
+    assert.equal(await other(), others, path);
+    // The thread may have gone with its sockets before it was noticed.
+    await until(() => threads.ended === index + 1 && threads.serving === 2);
+    other.close();
+    await until(() => threads.connections.every((count) => count === 0));
+  }
+});
+
+test("requests that wait for the member are given up when their front-end ends", async (t) => {
+  const { threads, port, aborted } = await start(t, 1);
+  const waiting = assert.rejects(connection(t, port)("/wait"));
+  const thrown = assert.rejects(connection(t, port)("/throw"));
+  await Promise.all([waiting, thrown]);
+  await until(() => aborted() >= 1 && threads.serving === 1);
+  assert.equal(threads.ended, 1);
+});
+
+test("1, 3, 10 and 1,000 connections are spread over three front-ends", async (t) => {
+  const { threads, port } = await start(t, 3);
+  const total = () => threads.connections.reduce((sum, one) => sum + one, 0);
+  for (const count of [1, 3, 10, 1000]) {
+    const sockets: Socket[] = [];
+    for (let i = 0; i < count; i++) sockets.push(connect(port, "127.0.0.1"));
+    await until(() => total() === count);
+    const [least, most] = [Math.min(...threads.connections), Math.max(...threads.connections)];
+    assert.ok(
+      most - least <= (count <= 10 ? 1 : MAX_UNREAD_SOCKETS + 1),
+      threads.connections.join(),
+    );
+    for (const socket of sockets) socket.destroy();
+    await until(() => total() === 0);
+  }
+});
+
+test("a close lets open requests end, and cuts off the rest after the grace", async (t) => {
+  const { threads, port } = await start(t, 2);
+  const idle = connection(t, port);
+  await idle();
+  const waiting = assert.rejects(connection(t, port)("/wait"));
+  await until(() => threads.connections.reduce((sum, one) => sum + one, 0) === 2);
+  const closed = threads.close(200);
+  await Promise.all([waiting, closed]);
+  await assert.rejects(idle());
+  assert.deepEqual(threads.connections, []);
+});

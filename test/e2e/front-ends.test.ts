@@ -1,0 +1,84 @@
+/**
+ * A member whose front-end threads end again and again under load: no acknowledged write is lost,
+ * and none is done twice. Five ends by default; one a second for ten minutes with `./dev soak
+ * front-ends`.
+ */
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { test } from "node:test";
+import type { Worker } from "node:worker_threads";
+import { compareVersion, opPut } from "@quorate/client";
+import { connect } from "@quorate/client/node";
+import { startMember } from "@quorate/embed/node";
+import { toUtf8 } from "@quorate/proto";
+
+const ENDS = process.env["QUORATE_SOAK"] === "1" ? 600 : 5;
+const PAUSE_MS = 1000;
+const CLIENTS = 8;
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The threads of the process that run, as they start and end. */
+function followThreads(): { readonly running: ReadonlySet<Worker>; stop(): void } {
+  const running = new Set<Worker>();
+  const started = (message: unknown): void => {
+    const { worker } = message as { readonly worker: Worker };
+    running.add(worker);
+    worker.once("exit", () => running.delete(worker));
+  };
+  subscribe("worker_threads", started);
+  return { running, stop: () => void unsubscribe("worker_threads", started) };
+}
+
+test("front-ends that end under load lose no acknowledged write, and repeat none", async () => {
+  const threads = followThreads();
+  await using member = await startMember({ flags: ["--frontend-threads=2"] });
+  assert.equal(threads.running.size, 2);
+  let isOver = false;
+  let lost = 0;
+  /** Each writes 1, 2, 3, ... to its own key, and only over the version before. */
+  const written = Array<number>(CLIENTS).fill(0);
+  const work = async (index: number): Promise<number> => {
+    const key = `counter-${index}`;
+    const client = connect({ endpoints: member.endpoints, timeoutMs: 60_000 });
+    let acknowledged = 0;
+    while (!isOver) {
+      try {
+        const { succeeded } = await client.txn({
+          compare: [compareVersion(key, "=", acknowledged)],
+          success: [opPut(key, String(acknowledged + 1))],
+        });
+        assert.ok(succeeded, `${key}: nobody else writes it`);
+        acknowledged++;
+        written[index]++;
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error;
+        lost++;
+        // It may have taken effect, once.
+        const { kvs } = await client.get(key).catch(() => client.get(key));
+        const version = Number(kvs[0]?.version ?? 0);
+        assert.ok(version === acknowledged || version === acknowledged + 1, `${key}: ${version}`);
+        acknowledged = version;
+      }
+    }
+    const { kvs } = await client.get(key);
+    assert.equal(toUtf8(kvs[0].value), String(acknowledged), key);
+    assert.equal(Number(kvs[0].version), acknowledged, key);
+    client.close();
+    return acknowledged;
+  };
+  const workers = Array.from({ length: CLIENTS }, (_, i) => work(i));
+  for (let ends = 0; ends < ENDS; ends++) {
+    // Not before every client has gone on since the end before.
+    const before = [...written];
+    await pause(PAUSE_MS);
+    while (written.some((count, i) => count === before[i])) await pause(10);
+    const [first] = threads.running;
+    await first.terminate();
+  }
+  isOver = true;
+  const counts = await Promise.all(workers);
+  threads.stop();
+  assert.ok(Math.min(...counts) > ENDS, counts.join());
+  assert.ok(lost > 0, "some calls met the end of their front-end");
+});
